@@ -57,12 +57,12 @@ from tilewright.simulator.program.routes import (
 __all__ = ["CodeBuilder", "ProgramBuilder", "TaskBuilder"]
 
 
-def _shape(shape: Sequence[int] | int, where: str) -> tuple[int, ...]:
+def _shape(shape: Sequence[int] | int, place: str) -> tuple[int, ...]:
     try:
         return tuple(map(index, shape)) if isinstance(shape, Sequence) else (index(shape),)
     except TypeError:
         raise ProgramError(
-            f"{where}: a shape is an integer or several", value=shape, instead="as in (4, 3)"
+            f"{place}: a shape is an integer or several", value=shape, instead="as in (4, 3)"
         ) from None
 
 
@@ -95,11 +95,11 @@ class CodeBuilder:
             raise ProgramError(
                 f"buffer {self.name}.{name}: the address is a number of words", value=address
             )
-        at = self._next_word + self._next_word % 2 if address is None else address
-        made = Buffer(name, dtype, dims, at)
-        self._buffers.append(made)
-        self._next_word = max(self._next_word, at + made.words)
-        return made
+        first_word = self._next_word + self._next_word % 2 if address is None else address
+        buffer = Buffer(name, dtype, dims, first_word)
+        self._buffers.append(buffer)
+        self._next_word = max(self._next_word, first_word + buffer.words)
+        return buffer
 
     def mem1d(
         self,
@@ -156,11 +156,11 @@ class CodeBuilder:
         return self._dsd(Mem4d, *values, **properties)
 
     def _refuse_both(self, name: str, **given: object) -> None:
-        both = [key for key, value in given.items() if value is not None]
-        if both:
+        names = [key for key, value in given.items() if value is not None]
+        if names:
             raise ProgramError(
                 f"code {self.name}, DSD {name}: given beside tensor_access",
-                value=", ".join(both),
+                value=", ".join(names),
                 instead="one of the two",
             )
 
@@ -169,11 +169,11 @@ class CodeBuilder:
         access = parse_access(text)
         buffer = next((b for b in self._buffers if b.name == access.buffer), None)
         if buffer is None:
-            known = ", ".join(b.name for b in self._buffers) or "(none)"
+            names = ", ".join(b.name for b in self._buffers) or "(none)"
             raise ProgramError(
                 f"code {self.name}: tensor access of an unknown buffer",
                 value=access.buffer,
-                instead=f"one of {known}",
+                instead=f"one of {names}",
             )
         loops, offset = access.loops(buffer.shape)
         return buffer.name, loops, offset
@@ -240,13 +240,13 @@ class CodeBuilder:
         return self._task(name, control=entry, arguments=tuple(arguments), blocked=blocked)
 
     def _dsd(self, kind: type[Dsd], name: str, *values: Any, **properties: Any) -> Ref:
-        where = f"code {self.name}, DSD {name}"
-        return self.declare(new_record(kind, where, name, *values, **properties))
+        place = f"code {self.name}, DSD {name}"
+        return self.declare(new_record(kind, place, name, *values, **properties))
 
     def _task(self, name: str, **properties: Any) -> TaskBuilder:
-        made = TaskBuilder(name)
-        self._tasks.append((made, properties))
-        return made
+        task = TaskBuilder(name)
+        self._tasks.append((task, properties))
+        return task
 
     def build(self) -> ElementCode:
         """Freeze what was declared."""
@@ -295,9 +295,9 @@ class ProgramBuilder:
         """Declare a class of elements."""
         if not isinstance(name, str):
             raise ProgramError("the name of a code is a text", value=name)
-        made = CodeBuilder(name)
-        self._codes.append(made)
-        return made
+        code = CodeBuilder(name)
+        self._codes.append(code)
+        return code
 
     def color(self, name: str, id: int | None = None) -> str:  # noqa: A002
         """Declare a color; without an id it takes the lowest unused one. Returns the name."""
@@ -317,8 +317,8 @@ class ProgramBuilder:
             raise ProgramError(f"placement of code {code}: this is no area", value=area)
         check_fields(area, f"placement of code {code}")
         height, width = self._placement.shape
-        least = min(area.row, area.column, area.height - 1, area.width - 1)
-        if least < 0 or area.row + area.height > height or area.column + area.width > width:
+        lowest = min(area.row, area.column, area.height - 1, area.width - 1)
+        if lowest < 0 or area.row + area.height > height or area.column + area.width > width:
             raise ProgramError(
                 f"placement of code {code}: the area leaves the grid",
                 value=str(area),

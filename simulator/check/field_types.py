@@ -23,37 +23,39 @@ LEAVES: Final = (int, float, str, bool, NoneType)
 NUMBERS: Final = {int: np.integer, float: np.floating}
 
 
-def check_fields(value: Any, where: str) -> None:
+def check_fields(value: Any, place: str) -> None:
     """Refuse a value, dataclasses within dataclasses, whose fields have other types.
 
     Raises ProgramError.
     """
     pending = [value]  # bodies inside bodies may be deep
     while pending:
-        one = pending.pop()
-        for name, exact, items, hint in _fields(type(one)):  # type: ignore[arg-type]
-            found = getattr(one, name)
-            if type(found) in exact or (
-                items and type(found) is tuple and items.issuperset(map(type, found))
+        part = pending.pop()
+        for name, exact, items, hint in _fields(type(part)):  # type: ignore[arg-type]
+            value_of_field = getattr(part, name)
+            if type(value_of_field) in exact or (
+                items
+                and type(value_of_field) is tuple
+                and items.issuperset(map(type, value_of_field))
             ):
                 continue
-            pending += _parts(found, hint, f"{where}: {_title(one)}.{name}")
+            pending += _parts(value_of_field, hint, f"{place}: {_title(part)}.{name}")
 
 
-def new_record(kind: type[M], where: str, *values: Any, **properties: Any) -> M:
+def new_record(kind: type[M], place: str, *values: Any, **properties: Any) -> M:
     """Return a value of a class from its first fields and properties by name.
 
     Raises ProgramError for a property that it does not have.
     """
     if properties:
-        known = _names(kind)[len(values) :]  # type: ignore[arg-type]
+        names = _names(kind)[len(values) :]  # type: ignore[arg-type]
         for key, given in properties.items():
-            if key not in known:
-                close = get_close_matches(key, known, n=1)
+            if key not in names:
+                close = get_close_matches(key, names, n=1)
                 raise ProgramError(
-                    f"{where}: unknown property {key}",
+                    f"{place}: unknown property {key}",
                     value=given,
-                    instead=close[0] if close else "one of " + ", ".join(known),
+                    instead=close[0] if close else "one of " + ", ".join(names),
                 )
     return kind(*values, **properties)
 
@@ -85,8 +87,10 @@ def _leaves(kinds: tuple[Any, ...]) -> frozenset[type]:
 
 def _items_of(kinds: tuple[Any, ...]) -> frozenset[type]:
     """Return the leaves that a tuple of any length may have."""
-    each = [get_args(kind) for kind in kinds if get_origin(kind) is tuple]
-    return frozenset().union(*(_leaves(items[:1]) for items in each if items[1:] == (Ellipsis,)))
+    item_types = [get_args(kind) for kind in kinds if get_origin(kind) is tuple]
+    return frozenset().union(
+        *(_leaves(items[:1]) for items in item_types if items[1:] == (Ellipsis,))
+    )
 
 
 def _types(hint: Any) -> tuple[Any, ...]:
@@ -99,27 +103,27 @@ def _union_members(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
-def _parts(found: Any, hint: Any, where: str) -> list[Any]:
+def _parts(value: Any, hint: Any, place: str) -> list[Any]:
     """Return the dataclasses of a field's value, which are to be looked at, too."""
     kinds = _types(hint)
-    if type(found) in kinds and is_dataclass(found):
-        return [found]
+    if type(value) in kinds and is_dataclass(value):
+        return [value]
     for kind in kinds:
-        if get_origin(kind) is tuple and isinstance(found, tuple):
-            return _items(found, get_args(kind), where)
-        if type(found) is kind or (kind in NUMBERS and isinstance(found, NUMBERS[kind])):
+        if get_origin(kind) is tuple and isinstance(value, tuple):
+            return _items(value, get_args(kind), place)
+        if type(value) is kind or (kind in NUMBERS and isinstance(value, NUMBERS[kind])):
             return []
-    raise ProgramError(f"{where} has a wrong type", value=found, instead=_shown(hint))
+    raise ProgramError(f"{place} has a wrong type", value=value, instead=_shown(hint))
 
 
-def _items(found: tuple[Any, ...], kinds: tuple[Any, ...], where: str) -> list[Any]:
+def _items(values: tuple[Any, ...], kinds: tuple[Any, ...], place: str) -> list[Any]:
     if kinds[-1:] == (Ellipsis,):
-        kinds = kinds[:1] * len(found)
-    if len(found) != len(kinds):
+        kinds = kinds[:1] * len(values)
+    if len(values) != len(kinds):
         raise ProgramError(
-            f"{where} has another number of values", value=found, instead=_shown(kinds)
+            f"{place} has another number of values", value=values, instead=_shown(kinds)
         )
-    parts = [_parts(item, kind, where) for item, kind in zip(found, kinds, strict=True)]
+    parts = [_parts(item, kind, place) for item, kind in zip(values, kinds, strict=True)]
     return [part for several in parts for part in several]
 
 

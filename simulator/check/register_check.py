@@ -23,25 +23,25 @@ def used_registers(code: ElementCode) -> list[tuple[Register, object]]:
 
     In the order of the text.
     """
-    found: list[tuple[Register, object]] = [(load.register, load) for load in code.loads]
+    uses: list[tuple[Register, object]] = [(load.register, load) for load in code.loads]
     for dsd in code.dsds:
         if isinstance(dsd, Fifo) and dsd.dest is not None and dsd.src is not None:
-            found += [(Register("dest", dsd.dest), dsd), (Register("src1", dsd.src), dsd)]
+            uses += [(Register("dest", dsd.dest), dsd), (Register("src1", dsd.src), dsd)]
     for _, instruction in all_instructions(code):
-        found += [(register, instruction) for register in instruction.registers]
-    return found
+        uses += [(register, instruction) for register in instruction.registers]
+    return uses
 
 
 def check_registers(code: ElementCode, profile: Profile) -> None:
     """Refuse registers that a profile's element does not have. Raises ProgramError."""
-    where = f"code {code.name}"
+    place = f"code {code.name}"
     for register, part in used_registers(code):
         with ErrorSubject(part):
-            _check_register(register, profile, where)
+            _check_register(register, profile, place)
     for load in all_loads(code):
         with ErrorSubject(load):
-            _check_numbers(load, profile, f"{where}, load of {load.register}")
-    _check_fifos(code, profile, where)
+            _check_numbers(load, profile, f"{place}, load of {load.register}")
+    _check_fifos(code, profile, place)
     for task, op in all_operations(code):
         if any(isinstance(operand, Register) for operand in (op.dest, *op.sources)):
             with ErrorSubject(op):
@@ -50,56 +50,60 @@ def check_registers(code: ElementCode, profile: Profile) -> None:
                 )
 
 
-def _check_register(register: Register, profile: Profile, where: str) -> None:
+def _check_register(register: Register, profile: Profile, place: str) -> None:
     if register.file not in FILES:
         raise ProgramError(
-            f"{where}: no such file of registers",
+            f"{place}: no such file of registers",
             value=register.file,
             instead="one of " + ", ".join(FILES),
         )
     if not 0 <= register.id < profile.dsr_registers:
         raise ProgramError(
-            f"{where}: {profile.name} has no register {register}",
+            f"{place}: {profile.name} has no register {register}",
             value=register.id,
             instead=f"0 to {profile.dsr_registers - 1}",
         )
 
 
-def _check_types(code: ElementCode, resolved: ResolvedOperation, where: str) -> None:
+def _check_types(code: ElementCode, resolved: ResolvedOperation, place: str) -> None:
     """Refuse a register that never holds values of a dtype that an operation takes."""
     for number, operand in enumerate(resolved.operands):
         if operand.register is None:
             continue
-        held = loaded_descriptors(code, operand.register)
-        memory = [dsd for dsd in held if isinstance(dsd, Mem1d | Mem4d | Circbuf)]
+        descriptors = loaded_descriptors(code, operand.register)
+        memory = [dsd for dsd in descriptors if isinstance(dsd, Mem1d | Mem4d | Circbuf)]
         buffers = [b for b in (code.buffer(dsd.buffer) for dsd in memory) if b is not None]
         legal = resolved.operation.legal(number)
-        if held and len(buffers) == len(held) and not {b.dtype for b in buffers} & set(legal):
+        if (
+            descriptors
+            and len(buffers) == len(descriptors)
+            and not {b.dtype for b in buffers} & set(legal)
+        ):
             raise ProgramError(
-                f"{where}: register {operand.register} holds {memory[0].name}, "
+                f"{place}: register {operand.register} holds {memory[0].name}, "
                 f"whose buffer {buffers[0].name} has the wrong dtype",
                 value=buffers[0].dtype,
                 instead=" or ".join(legal),
             )
 
 
-def _check_numbers(load: LoadRegister, profile: Profile, where: str) -> None:
-    for what, numbers, count in (
+def _check_numbers(load: LoadRegister, profile: Profile, place: str) -> None:
+    for kind, numbers, count in (
         ("extended", () if load.xdsr is None else (load.xdsr,), profile.xdsr_registers),
         ("stride", load.strides, profile.stride_registers),
     ):
         for number in numbers:
             if not 0 <= number < count:
                 raise ProgramError(
-                    f"{where}: {profile.name} has no {what} register {number}",
+                    f"{place}: {profile.name} has no {kind} register {number}",
                     value=number,
                     instead=f"0 to {count - 1}",
                 )
     if len(set(load.strides)) != len(load.strides):
-        raise ProgramError(f"{where}: a stride register is named twice", value=load.strides)
+        raise ProgramError(f"{place}: a stride register is named twice", value=load.strides)
 
 
-def _check_fifos(code: ElementCode, profile: Profile, where: str) -> None:
+def _check_fifos(code: ElementCode, profile: Profile, place: str) -> None:
     fifos = [dsd for dsd in code.dsds if isinstance(dsd, Fifo)]
     loaded = {register.id for register, _ in used_registers(code) if register.file != "src0"}
     for fifo in fifos:
@@ -109,54 +113,54 @@ def _check_fifos(code: ElementCode, profile: Profile, where: str) -> None:
     implicit = sum(fifo.dest is None for fifo in fifos)
     if implicit > free:
         raise ProgramError(
-            f"{where}: {implicit} FIFOs need as many dest, src1 and extended registers, "
+            f"{place}: {implicit} FIFOs need as many dest, src1 and extended registers, "
             f"{profile.name} has {free} left",
             value=implicit,
             instead="fewer FIFOs",
         )
 
 
-def _check_owned(code: ElementCode, fifo: Fifo, where: str) -> None:
+def _check_owned(code: ElementCode, fifo: Fifo, place: str) -> None:
     """Refuse loads into the registers that a FIFO has for the whole program."""
     for load in all_loads(code):
-        same = load.register.file != "src0" and load.register.id == fifo.dest
-        if same or (load.xdsr is not None and load.xdsr == fifo.xdsr):
+        same_register = load.register.file != "src0" and load.register.id == fifo.dest
+        if same_register or (load.xdsr is not None and load.xdsr == fifo.xdsr):
             raise ProgramError(
-                f"{where}: load of {load.register} takes a register of this FIFO",
-                value=load.register.id if same else load.xdsr,
+                f"{place}: load of {load.register} takes a register of this FIFO",
+                value=load.register.id if same_register else load.xdsr,
                 instead="registers that no FIFO has",
             )
 
 
 def _check_fifo(code: ElementCode, fifo: Fifo, profile: Profile) -> None:
-    where = f"code {code.name}, DSD {fifo.name}"
-    _check_owned(code, fifo, where)
+    place = f"code {code.name}, DSD {fifo.name}"
+    _check_owned(code, fifo, place)
     given = (fifo.dest, fifo.src, fifo.xdsr)
     if any(number is None for number in given) and any(number is not None for number in given):
-        raise ProgramError(f"{where}: dest, src and xdsr are given together or not at all")
+        raise ProgramError(f"{place}: dest, src and xdsr are given together or not at all")
     if fifo.dest != fifo.src:
-        raise ProgramError(f"{where}: dest and src need the same id", value=(fifo.dest, fifo.src))
+        raise ProgramError(f"{place}: dest and src need the same id", value=(fifo.dest, fifo.src))
     if fifo.xdsr is not None and not 0 <= fifo.xdsr < profile.xdsr_registers:
         raise ProgramError(
-            f"{where}: {profile.name} has no extended register {fifo.xdsr}", value=fifo.xdsr
+            f"{place}: {profile.name} has no extended register {fifo.xdsr}", value=fifo.xdsr
         )
     buffer = code.buffer(fifo.buffer)
     if buffer is not None and 2 * buffer.address % profile.fifo_alignment_bytes:
         raise ProgramError(
-            f"{where}: the buffer of a FIFO starts at a multiple of "
+            f"{place}: the buffer of a FIFO starts at a multiple of "
             f"{profile.fifo_alignment_bytes} bytes on {profile.name}",
             value=2 * buffer.address,
         )
-    others = [d for d in code.dsds if isinstance(d, Fifo) and d.name != fifo.name]
+    other_fifos = [d for d in code.dsds if isinstance(d, Fifo) and d.name != fifo.name]
     if fifo.dest is not None and any(
-        other.dest == fifo.dest or other.xdsr == fifo.xdsr for other in others
+        other.dest == fifo.dest or other.xdsr == fifo.xdsr for other in other_fifos
     ):
-        raise ProgramError(f"{where}: another FIFO has its registers", value=fifo.dest)
+        raise ProgramError(f"{place}: another FIFO has its registers", value=fifo.dest)
     actions = {fifo.empty_action, fifo.full_action}
     if not profile.fifo_full_action and (
         fifo.full_action != "test_or_suspend" or actions & {"suspend", "fault"}
     ):
         raise ProgramError(
-            f"{where}: {profile.name} has no full action, and no suspend or fault",
+            f"{place}: {profile.name} has no full action, and no suspend or fault",
             value=(fifo.empty_action, fifo.full_action),
         )

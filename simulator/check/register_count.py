@@ -41,17 +41,17 @@ def register_needs(code: ElementCode) -> tuple[RegisterNeed, ...]:
     """Return what a code needs of each kind: dest, src0, src1, extended, stride."""
     named = _named(code)
     fifos = sum(isinstance(d, Fifo) and d.dest is None for d in code.dsds)
-    most: dict[tuple[int, str], int] = {}
+    greatest: dict[tuple[int, str], int] = {}
     for use in _register_uses(code):
         for kind, count in use.counts.items():
             key = (use.thread, kind)
-            most[key] = max(most.get(key, 0), count)
+            greatest[key] = max(greatest.get(key, 0), count)
     return tuple(
         RegisterNeed(
             kind,
             len(named[kind]),
             fifos if kind in ("dest", "src1", "extended") else 0,
-            sum(count for (_, used), count in most.items() if used == kind),
+            sum(count for (_, used), count in greatest.items() if used == kind),
         )
         for kind in KINDS
     )
@@ -64,12 +64,12 @@ def check_register_count(code: ElementCode, profile: Profile) -> None:
             need.kind, profile.dsr_registers
         )
         if need.total > limit:
-            what = (
+            registers = (
                 f"registers of file {need.kind}" if need.kind in FILES else f"{need.kind} registers"
             )
             raise ProgramError(
-                f"code {code.name}: needs {need.total} {what} ({need.named} named, {need.fifos} of "
-                f"FIFOs, {need.operations} of operations), "
+                f"code {code.name}: needs {need.total} {registers} ({need.named} named, "
+                f"{need.fifos} of FIFOs, {need.operations} of operations), "
                 f"an element of {profile.name} has {limit}",
                 value=need.total,
                 instead="fewer named registers, FIFOs or microthreads",
@@ -77,14 +77,14 @@ def check_register_count(code: ElementCode, profile: Profile) -> None:
 
 
 def _named(code: ElementCode) -> dict[str, set[int]]:
-    found: dict[str, set[int]] = {kind: set() for kind in KINDS}
+    named: dict[str, set[int]] = {kind: set() for kind in KINDS}
     for register, _ in used_registers(code):
-        found[register.file].add(register.id)
+        named[register.file].add(register.id)
     for load in all_loads(code):
-        found["extended"] |= set() if load.xdsr is None else {load.xdsr}
-        found["stride"] |= set(load.strides)
-    found["extended"] |= {d.xdsr for d in code.dsds if isinstance(d, Fifo) and d.xdsr is not None}
-    return found
+        named["extended"] |= set() if load.xdsr is None else {load.xdsr}
+        named["stride"] |= set(load.strides)
+    named["extended"] |= {d.xdsr for d in code.dsds if isinstance(d, Fifo) and d.xdsr is not None}
+    return named
 
 
 def _register_uses(code: ElementCode) -> Iterator[RegisterUse]:

@@ -84,17 +84,17 @@ def _check_switch(program: Program, route: Route, profile: Profile) -> None:
     """Refuse a switch that the routers of a profile do not have."""
     if route.switch is None:
         return
-    where = f"route of color {route.color} in {route.area}:"
+    place = f"route of color {route.color} in {route.area}:"
     number = next(color.id for color in program.colors if color.name == route.color)
     if number not in profile.switchable_colors:
         shown = ", ".join(str(color) for color in profile.switchable_colors)
         raise ProgramError(
-            f"{where} {profile.name} has no switches for this color", value=number, instead=shown
+            f"{place} {profile.name} has no switches for this color", value=number, instead=shown
         )
     for index, position in enumerate(route.switch.positions, 1):
         if position.rx and position.tx and not profile.switch_both_directions:
             raise ProgramError(
-                f"{where} a switch position of {profile.name} changes rx or tx, not both",
+                f"{place} a switch position of {profile.name} changes rx or tx, not both",
                 value=f"position {index}",
             )
 

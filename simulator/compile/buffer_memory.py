@@ -42,12 +42,12 @@ class BufferMap:
     def holders(self, name: str) -> list[tuple[Buffer, npt.NDArray[np.int64]]]:
         """Return (buffer, elements) for each code that has a buffer of this name."""
         codes = self.program.placement.ravel()
-        found = []
+        holders = []
         for number, code in enumerate(self.program.codes):
             buffer = code.buffer(name)
             if buffer is not None:
-                found.append((buffer, np.flatnonzero(codes == number).astype(np.int64)))
-        return found
+                holders.append((buffer, np.flatnonzero(codes == number).astype(np.int64)))
+        return holders
 
     def load(self, word: npt.NDArray[np.uint16], name: str, values: MemoryInput) -> None:
         """Write a buffer of every element: (H, W, *shape), or (row, column) -> array."""
@@ -81,12 +81,12 @@ class BufferMap:
         """
         holders = self.holders(name)
         kinds = {(buffer.dtype, buffer.shape) for buffer, _ in holders}
-        most = max(buffer.elements for buffer, _ in holders)
+        longest = max(buffer.elements for buffer, _ in holders)
         dtype = NUMPY[holders[0][0].dtype]
-        out = np.zeros((self.program.placement.size, most), dtype=dtype)
+        out = np.zeros((self.program.placement.size, longest), dtype=dtype)
         for buffer, elements in holders:
             out[elements, : buffer.elements] = self._read(word, buffer, elements)
-        shape = holders[0][0].shape if len(kinds) == 1 else (most,)
+        shape = holders[0][0].shape if len(kinds) == 1 else (longest,)
         return out.reshape(*self.program.placement.shape, *shape)
 
     def _load_single(
@@ -109,8 +109,8 @@ class BufferMap:
                     value=array.shape,
                     instead=str(buffer.shape),
                 )
-            where = np.array([row * width + column], dtype=np.int64)
-            self._write(word, buffer, where, array.reshape(1, -1))
+            place = np.array([row * width + column], dtype=np.int64)
+            self._write(word, buffer, place, array.reshape(1, -1))
 
     def _first(self, buffer: Buffer, elements: npt.NDArray[np.int64]) -> at.Table:
         return np.asarray(self.base[elements] + buffer.address)
@@ -131,9 +131,9 @@ class BufferMap:
         width = self.program.placement.shape[1]
 
         def place(row: int, value: int) -> str:
-            where = divmod(int(elements[row]), width)
+            place = divmod(int(elements[row]), width)
             index = [int(n) for n in np.unravel_index(value, buffer.shape)]
-            return f"memory for buffer {buffer.name} of element {where}, value {index}"
+            return f"memory for buffer {buffer.name} of element {place}, value {index}"
 
         values = as_dtype(flat, buffer.dtype, place).view(np.uint16)
         if buffer.words < LONG:
@@ -154,7 +154,7 @@ class BufferMap:
         return raw.view(NUMPY[buffer.dtype])
 
 
-def as_array(values: npt.ArrayLike, what: str) -> Values:
+def as_array(values: npt.ArrayLike, name: str) -> Values:
     """Return given data as an array of numbers. Raises MachineError."""
     try:
         array = np.asarray(values)
@@ -162,7 +162,7 @@ def as_array(values: npt.ArrayLike, what: str) -> Values:
         array = np.zeros(0, dtype=object)
     if array.dtype.kind not in "biuf":
         raise MachineError(
-            f"{what}: no array of numbers", value=values, instead="rows of one length"
+            f"{name}: no array of numbers", value=values, instead="rows of one length"
         )
     return array
 
@@ -176,13 +176,13 @@ def as_dtype(array: Values, dtype: str, place: Callable[[int, int], str]) -> Val
     if array.dtype == kind:
         return np.ascontiguousarray(array)
     with np.errstate(all="ignore"):
-        found = np.ascontiguousarray(array.astype(kind))
+        converted = np.ascontiguousarray(array.astype(kind))
         if kind.kind == "f":
-            lost = np.isinf(found) & np.isfinite(array)
+            lost = np.isinf(converted) & np.isfinite(array)
         else:
             limits = np.iinfo(kind)
-            inside = np.greater_equal(array, limits.min) & np.less_equal(array, limits.max)
-            lost = ~(inside & (array == np.trunc(array)))
+            in_range = np.greater_equal(array, limits.min) & np.less_equal(array, limits.max)
+            lost = ~(in_range & (array == np.trunc(array)))
     if lost.any():
         first = tuple(int(n) for n in np.argwhere(lost)[0])
         raise MachineError(
@@ -190,16 +190,16 @@ def as_dtype(array: Values, dtype: str, place: Callable[[int, int], str]) -> Val
             value=array[first].item(),
             instead=f"{limits.min} to {limits.max}" if kind.kind != "f" else "a wider dtype",
         )
-    return found
+    return converted
 
 
 def stream_bits(values: npt.ArrayLike, dtype: str, shape: tuple[int, int], name: str) -> at.Table:
     """Return the payloads of an edge input's streams."""
-    what = f"the data of edge input {name}"
-    array = as_array(values, what)
+    label = f"the data of edge input {name}"
+    array = as_array(values, label)
     if array.shape != shape:
-        raise MachineError(f"{what} has the wrong shape", value=array.shape, instead=str(shape))
-    array = as_dtype(array, dtype, lambda row, column: f"{what}, position {row}, wavelet {column}")
+        raise MachineError(f"{label} has the wrong shape", value=array.shape, instead=str(shape))
+    array = as_dtype(array, dtype, lambda row, column: f"{label}, position {row}, wavelet {column}")
     raw = array.view(np.uint32 if DTYPES[dtype] == 2 else np.uint16)
     return np.asarray(raw.astype(np.int64))
 

@@ -141,9 +141,9 @@ class StoreLayout:
 
 def aligned(words: int) -> at.Table:
     """Return zeros whose first word begins a line of the cache."""
-    found = np.zeros(words + LINE, dtype=np.int64)
-    first = -(found.ctypes.data // 8) % LINE
-    return found[first : first + words]
+    padded = np.zeros(words + LINE, dtype=np.int64)
+    first = -(padded.ctypes.data // 8) % LINE
+    return padded[first : first + words]
 
 
 class ProgramStore:
@@ -208,7 +208,7 @@ def _parts(
     amounts: Amounts, tables: ProgramTables, network: FifoNetwork, codes: npt.NDArray[np.int32]
 ) -> StoreLayout:
     counts = np.bincount(codes, minlength=amounts[at.E_MEMORY].size)
-    total = {column: int(each @ counts) for column, each in amounts.items()}
+    total = {column: int(amount @ counts) for column, amount in amounts.items()}
     elements, threads = codes.size, total[at.E_THREADS]
     shapes = tables.shapes()
     sizes = (
@@ -267,10 +267,12 @@ def place_codes(store: at.Table, parts: CodeTablePlaces, tables: ProgramTables) 
     instruction = parts.instruction.view(store)
     instruction[:] = tables.tables.instruction
     for table, column, codes in REFERENCES:
-        mine = np.flatnonzero(np.isin(instruction[:, 0], codes))
-        origin = tables.origin("instruction", table)[mine]
-        part: StoreTable = getattr(parts, table)
-        instruction[mine, column] = part.address_from(origin, instruction[mine, column])
+        rows_of_kind = np.flatnonzero(np.isin(instruction[:, 0], codes))
+        origin = tables.origin("instruction", table)[rows_of_kind]
+        store_table: StoreTable = getattr(parts, table)
+        instruction[rows_of_kind, column] = store_table.address_from(
+            origin, instruction[rows_of_kind, column]
+        )
     first = parts.instruction.address_from(
         tables.origin("task", "instruction")[:, None], tables.tables.task
     )
@@ -286,22 +288,24 @@ def place_special(
     scalar[:] = tables.tables.scalar
     operands = tables.origin("scalar", "operand")
     for column in (at.U_DEST, at.U_LEFT, at.U_RIGHT):
-        inside = scalar[:, column] == at.ELEMENT
-        rows = scalar[inside, column + 1]
-        scalar[inside, column + 1] = parts.operand.address_from(operands[inside], rows)
+        is_element = scalar[:, column] == at.ELEMENT
+        rows = scalar[is_element, column + 1]
+        scalar[is_element, column + 1] = parts.operand.address_from(operands[is_element], rows)
     load = parts.load.view(store)
     load[:] = tables.tables.load
     operands = tables.origin("load", "operand")
     load[:, at.L_ROW] = parts.operand.address_from(operands, load[:, at.L_ROW])
     element = parts.element.view(store)
     for number, layout in enumerate(layouts):
-        mine = element[element[:, at.E_BINDINGS] == parts.binding.start + number * at.BIND_WIDTH]
+        elements = element[
+            element[:, at.E_BINDINGS] == parts.binding.start + number * at.BIND_WIDTH
+        ]
         for i, row in enumerate(layout.pools):
-            at_row = mine[:, at.E_POOLS] + i * at.Q_WIDTH
+            at_row = elements[:, at.E_POOLS] + i * at.Q_WIDTH
             store[at_row[:, None] + np.arange(at.Q_WIDTH)] = row
-            store[at_row + at.Q_BASE] += mine[:, at.E_MEMORY]
+            store[at_row + at.Q_BASE] += elements[:, at.E_MEMORY]
         for i, loaded in enumerate(layout.registers):
-            at_row = mine[:, at.E_REGISTERS] + i * at.R_WIDTH
+            at_row = elements[:, at.E_REGISTERS] + i * at.R_WIDTH
             if loaded[0] < 0:
                 store[at_row + at.R_ROW] = loaded[1]
                 continue
@@ -309,7 +313,7 @@ def place_special(
             operand = int(given[at.L_ROW])
             store[at_row + at.R_ROW] = operand
             in_memory = store[operand + at.D_KIND] == at.MEMORY
-            base = store[operand + at.D_BASE] + mine[:, at.E_MEMORY]
+            base = store[operand + at.D_BASE] + elements[:, at.E_MEMORY]
             store[at_row + at.R_POSITION] = base if in_memory else 0
             for j in range(at.R_WIDTH - at.R_ASYNC):
                 store[at_row + at.R_ASYNC + j] = given[at.L_SETTINGS + j]
@@ -332,8 +336,8 @@ def _place_elements(
         at.E_REGISTERS: parts.register,
         at.E_BOUND: parts.bound,
     }
-    for column, each in amounts.items():
-        amount = each[codes]
+    for column, per_code in amounts.items():
+        amount = per_code[codes]
         first = np.cumsum(amount) - amount
         home = homes.get(column)
         element[:, column] = first if home is None else home.address(first)

@@ -30,13 +30,15 @@ KINDS = {
 
 def find_waits(final: FinalState) -> tuple[Wait, ...]:
     """Return what waits, at most `MAX_LINES` and a last one that says so; empty if complete."""
-    ways = Ways(final)
-    found = chain(_operations(ways), _blocked_tasks(final), _words(ways), _outputs(ways))
-    waits = list(islice(found, MAX_LINES + 1))
+    connections = Connections(final)
+    waits_found = chain(
+        _operations(connections), _blocked_tasks(final), _words(connections), _outputs(connections)
+    )
+    waits = list(islice(waits_found, MAX_LINES + 1))
     return tuple(waits if len(waits) <= MAX_LINES else [*waits[:MAX_LINES], Wait("and more")])
 
 
-class Ways:
+class Connections:
     """The network's connections in both directions."""
 
     def __init__(self, final: FinalState) -> None:
@@ -115,10 +117,10 @@ class Ways:
 
     def filters(self, fifo: int) -> bool:
         """Return whether a router's buffer has a filter at the ramp."""
-        way = int(self.final.fifo[fifo, at.F_WAY])
-        if self.kind(fifo) != ROUTER or way < 0:
+        steered = int(self.final.fifo[fifo, at.F_WAY])
+        if self.kind(fifo) != ROUTER or steered < 0:
             return False
-        state = int(self.final.store[way + at.W_STATE])
+        state = int(self.final.store[steered + at.W_STATE])
         return bool(self.final.store[state + at.X_FILTER] != at.NO_FILTER)
 
     def who_feeds(self, fifo: int, color: str) -> list[End]:
@@ -132,8 +134,8 @@ class Ways:
                 owner = self.owner(source)
                 if self.count(source):
                     place = self.place(source)
-                    held = "; ".join(end.text for end in self.who_holds(source))
-                    ends.append(End(f"words stand in {place}, {held}", place))
+                    holders = "; ".join(end.text for end in self.who_holds(source))
+                    ends.append(End(f"words stand in {place}, {holders}", place))
                 elif self.kind(source) == EDGE_IN:
                     ends.append(End(f"{self.place(source)} has no more words", self.place(source)))
                 elif self.kind(source) == OUTPUT:
@@ -150,41 +152,43 @@ class Ways:
     def who_holds(self, fifo: int) -> list[End]:
         """Follow a queue that cannot move to the full queue from which nobody takes."""
         seen = {fifo}
-        here: int | None = fifo
+        current: int | None = fifo
         last = fifo
-        while here is not None:
-            last = here
-            here = next((t for t in self.fed(here) if self.is_full(t) and t not in seen), None)
-            seen.add(last if here is None else here)
+        while current is not None:
+            last = current
+            current = next(
+                (t for t in self.fed(current) if self.is_full(t) and t not in seen), None
+            )
+            seen.add(last if current is None else current)
         if int(self.final.fifo[last, at.F_CAP]) == 0:
             owner = self.owner(last)
             return [End(f"no queue of {owner} is bound to its color", owner)]
         return [End(f"nobody takes from {self.place(last)}", self.place(last))]
 
 
-def _operations(ways: Ways) -> Iterator[Wait]:
-    final = ways.final
+def _operations(connections: Connections) -> Iterator[Wait]:
+    final = connections.final
     for element in np.flatnonzero(final.element[:, at.E_RUNNING]):
         row = final.element[element]
         for i in range(int(row[at.E_THREAD_COUNT])):
             thread = int(row[at.E_THREADS]) + i * at.T_WIDTH
             if final.store[thread + at.T_STATE] in (at.RUNNING, at.MAPPING, at.PAUSED):
-                yield _operation(ways, int(element), thread)
+                yield _operation(connections, int(element), thread)
 
 
-def _operation(ways: Ways, element: int, thread: int) -> Wait:
-    final = ways.final
+def _operation(connections: Connections, element: int, thread: int) -> Wait:
+    final = connections.final
     op = int(final.store[thread + at.T_OP])
-    left, extent = int(final.store[thread + at.T_LEFT]), int(final.store[op + at.O_EXTENT])
+    remaining, extent = int(final.store[thread + at.T_LEFT]), int(final.store[op + at.O_EXTENT])
     if final.store[op + at.O_SPECIAL]:
         extent = int(final.store[thread + at.T_EXTENT])
     queues = int(final.store[thread + at.T_QUEUES])
     who = f"{final.name(element)}, {final.operation(element, op)}"
     if final.store[thread + at.T_STATE] != at.MAPPING:
-        done = f"{extent - left} of {extent} done"
+        progress = f"{extent - remaining} of {extent} done"
         endless = final.store[op + at.O_SPECIAL] and final.store[thread + at.T_STEP] == 0
-        who += ", endless" if endless else f", {done}"
-    reasons = [*_pools(ways, element, thread)]
+        who += ", endless" if endless else f", {progress}"
+    reasons = [*_pools(connections, element, thread)]
     if final.store[thread + at.T_STATE] == at.PAUSED:
         reasons.append(Reason("its microthread is blocked", [End("", final.name(element))]))
     for slot in range(16):
@@ -192,37 +196,37 @@ def _operation(ways: Ways, element: int, thread: int) -> Wait:
             continue
         fifo = final.queue(element, slot)
         color = final.color(element, slot)
-        if slot < at.OUTPUT_SLOT and ways.count(fifo) == 0:
-            ends = ways.who_feeds(fifo, color)
+        if slot < at.OUTPUT_SLOT and connections.count(fifo) == 0:
+            ends = connections.who_feeds(fifo, color)
             reasons.append(Reason(f"waits for color {color} in input queue {slot}", ends))
-        if slot >= at.OUTPUT_SLOT and ways.is_full(fifo):
-            what = f"output queue {slot - at.OUTPUT_SLOT} of color {color} is full"
-            reasons.append(Reason(what, ways.who_holds(fifo)))
+        if slot >= at.OUTPUT_SLOT and connections.is_full(fifo):
+            reason = f"output queue {slot - at.OUTPUT_SLOT} of color {color} is full"
+            reasons.append(Reason(reason, connections.who_holds(fifo)))
     return Wait(who, tuple(reasons), final.name(element))
 
 
-def _pools(ways: Ways, element: int, thread: int) -> Iterator[Reason]:
+def _pools(connections: Connections, element: int, thread: int) -> Iterator[Reason]:
     """Say for which FIFO of its element an operation waits."""
-    store = ways.final.store
+    store = connections.final.store
     if store[store[thread + at.T_OP] + at.O_SPECIAL] == 0:
         return
-    for which in range(3):
-        row = int(store[thread + at.T_ROWS + which])
+    for operand in range(3):
+        row = int(store[thread + at.T_ROWS + operand])
         if row < 0 or store[row + at.D_KIND] != at.POOL:
             continue
-        pool = int(store[thread + at.T_POSITIONS + which])
-        fifo = _fifo(ways.final, element, pool)
-        count, most = int(store[pool + at.Q_COUNT]), int(store[pool + at.Q_CAP])
-        end = End("", f"FIFO {fifo} of {ways.final.name(element)}")
+        pool = int(store[thread + at.T_POSITIONS + operand])
+        fifo = _fifo(connections.final, element, pool)
+        count, capacity = int(store[pool + at.Q_COUNT]), int(store[pool + at.Q_CAP])
+        end = End("", f"FIFO {fifo} of {connections.final.name(element)}")
         needed = int(store[thread + at.T_GROUP])
         at_once = f" of the {needed} that go at once" if needed > 1 else ""
-        if which and count < needed:
-            held = f"has {count}{at_once}" if count else "is empty"
-            yield Reason(f"waits for FIFO {fifo}, which {held}", [end])
-        elif which == 0 and count == most:
-            yield Reason(f"waits for FIFO {fifo}, which is full with {most} elements", [end])
-        elif which == 0 and count + needed > most:
-            room = f"has room for {most - count}{at_once}"
+        if operand and count < needed:
+            contents = f"has {count}{at_once}" if count else "is empty"
+            yield Reason(f"waits for FIFO {fifo}, which {contents}", [end])
+        elif operand == 0 and count == capacity:
+            yield Reason(f"waits for FIFO {fifo}, which is full with {capacity} elements", [end])
+        elif operand == 0 and count + needed > capacity:
+            room = f"has room for {capacity - count}{at_once}"
             yield Reason(f"waits for FIFO {fifo}, which {room}", [end])
 
 
@@ -243,55 +247,57 @@ def _blocked_tasks(final: FinalState) -> Iterator[Wait]:
                 yield Wait(f"{name}, task {task.name} is active but {state}", (), name)
 
 
-def _words(ways: Ways) -> Iterator[Wait]:
-    for fifo in np.flatnonzero(ways.final.fifo[:, at.F_COUNT]).tolist():
-        if ways.kind(fifo) != EDGE_OUT:
-            switched = _switched(ways, fifo)
-            place = ways.place(fifo)
-            ends = ways.who_holds(fifo)
+def _words(connections: Connections) -> Iterator[Wait]:
+    for fifo in np.flatnonzero(connections.final.fifo[:, at.F_COUNT]).tolist():
+        if connections.kind(fifo) != EDGE_OUT:
+            switched = _switched(connections, fifo)
+            place = connections.place(fifo)
+            ends = connections.who_holds(fifo)
             if switched:
-                ends = [End(switched, f"the switch of {ways.owner(fifo)}")]
-            count = ways.count(fifo)
+                ends = [End(switched, f"the switch of {connections.owner(fifo)}")]
+            count = connections.count(fifo)
             who = f"{count} words stand in {place}" if count > 1 else f"1 word stands in {place}"
             if ends[0].node == place:  # itself
-                ends = [End(ends[0].text, ways.owner(fifo))]
-            yield Wait(who, (Reason("", [*_control(ways, fifo), *ends]),), place)
+                ends = [End(ends[0].text, connections.owner(fifo))]
+            yield Wait(who, (Reason("", [*_control(connections, fifo), *ends]),), place)
 
 
-def _control(ways: Ways, fifo: int) -> list[End]:
+def _control(connections: Connections, fifo: int) -> list[End]:
     """Say which control wavelet stands first in an input queue and starts no task."""
-    store, table = ways.final.store, ways.final.fifo
-    if ways.kind(fifo) != INPUT:
+    store, table = connections.final.store, connections.final.fifo
+    if connections.kind(fifo) != INPUT:
         return []
     payload = int(store[table[fifo, at.F_RING] + 2 * table[fifo, at.F_HEAD] + 1])
     if not payload & at.IS_CONTROL:
         return []
-    entry, element = payload >> 16 & 63, int(ways.final.network.element[fifo])
-    tasks = [task.name for task in ways.final.layout(element).code.tasks if task.control == entry]
+    entry, element = payload >> 16 & 63, int(connections.final.network.element[fifo])
+    tasks = [
+        task.name for task in connections.final.layout(element).code.tasks if task.control == entry
+    ]
     bound = f"control task {tasks[0]}" if tasks else "no control task"
     text = f"the first is a control wavelet of entry {entry}, which has {bound} here"
-    return [End(text, ways.final.name(element))]
+    return [End(text, connections.final.name(element))]
 
 
-def _switched(ways: Ways, fifo: int) -> str:
+def _switched(connections: Connections, fifo: int) -> str:
     """Say at which position the switch of a router does not take from a buffer."""
-    store, way = ways.final.store, int(ways.final.fifo[fifo, at.F_WAY])
-    if way < 0:
+    store, steered = connections.final.store, int(connections.final.fifo[fifo, at.F_WAY])
+    if steered < 0:
         return ""
-    state = int(store[way + at.W_STATE])
+    state = int(store[steered + at.W_STATE])
     position = int(store[state + at.X_POSITION])
     if store[state + at.X_TORN]:
         return "the color is torn down"
-    if store[way + at.W_MASKS + position] & at.ACCEPTS:
+    if store[steered + at.W_MASKS + position] & at.ACCEPTS:
         return ""
     return f"switch position {position} does not take from there"
 
 
-def _outputs(ways: Ways) -> Iterator[Wait]:
-    final = ways.final
+def _outputs(connections: Connections) -> Iterator[Wait]:
+    final = connections.final
     for port, fifos in zip(final.program.edge_outputs, final.network.edge_outputs, strict=True):
         for position, fifo in enumerate(fifos.tolist()):
-            if not ways.is_full(fifo):
+            if not connections.is_full(fifo):
                 name = f"edge output {port.name}, position {port.first + position}"
-                who = f"{name}, has {ways.count(fifo)} of {port.count} words"
-                yield Wait(who, (Reason("", ways.who_feeds(fifo, port.color)),), name)
+                who = f"{name}, has {connections.count(fifo)} of {port.count} words"
+                yield Wait(who, (Reason("", connections.who_feeds(fifo, port.color)),), name)

@@ -76,12 +76,12 @@ def _operation(final: FinalState, element: int) -> Instruction | None:
     """Return the instruction of an operation's row: a microthread may run it later."""
     layout, parts = final.layout(element), final.parts
     first = layout.first["instruction"]
-    mine = parts.instruction.view(final.store)[first : first + len(layout.sources)]
-    starts = np.flatnonzero(np.isin(mine[:, 0], (at.I_OPERATION, at.I_MAP_START)))
-    numbers = final.store[mine[starts, 1] + at.O_NUMBER]
+    rows = parts.instruction.view(final.store)[first : first + len(layout.sources)]
+    starts = np.flatnonzero(np.isin(rows[:, 0], (at.I_OPERATION, at.I_MAP_START)))
+    numbers = final.store[rows[starts, 1] + at.O_NUMBER]
     failed = final.store[final.store[at.S_ERROR_ROW] + at.O_NUMBER]
-    found = starts[numbers == failed]
-    return layout.sources[int(found[0])][1] if found.size else None
+    matching = starts[numbers == failed]
+    return layout.sources[int(matching[0])][1] if matching.size else None
 
 
 def _route(final: FinalState) -> Route | None:

@@ -23,17 +23,17 @@ def bounds_error(final: FinalState, element: int, operand: int, cycle: int) -> M
     thread = -1
     if store[pc] in (at.I_OPERATION, at.I_MAP_START):
         op = int(store[pc + 1])
-        what = final.operation(element, op)
+        operation = final.operation(element, op)
         thread = int(row[at.E_THREADS] + store[op + at.O_THREAD] * at.T_WIDTH)
         name = _operand(final, element, (op, thread), operand)
-        where = f"cycle {cycle}, {final.name(element)}, {what}"
+        place = f"cycle {cycle}, {final.name(element)}, {operation}"
     else:
-        where = main_thread(final, element, cycle)
+        place = main_thread(final, element, cycle)
         name = _scalar_operand(final, element, operand)
     word = int(store[operand + at.D_FIRST])
     buffer = next(b for b in layout.code.buffers if b.address == word)
     return MachineError(
-        f"{where}: {name} leaves buffer {buffer.name} of {buffer.elements} elements",
+        f"{place}: {name} leaves buffer {buffer.name} of {buffer.elements} elements",
         value=_elements(final, operand, thread) + _why(final, element, operand, thread),
         instead=f"elements 0 to {buffer.elements - 1}",
     )
@@ -43,8 +43,8 @@ def main_thread(final: FinalState, element: int, cycle: int) -> str:
     """Name the instruction that the main thread of an element has just begun."""
     task, instruction = begun(final, element)
     code = final.layout(element).code.name
-    where = f"cycle {cycle}, {final.name(element)}, code {code}, task {task}"
-    return f"{where}, {name_of(instruction)}"
+    place = f"cycle {cycle}, {final.name(element)}, code {code}, task {task}"
+    return f"{place}, {name_of(instruction)}"
 
 
 def _scalar_operand(final: FinalState, element: int, operand: int) -> str:
@@ -68,10 +68,10 @@ def _operand(final: FinalState, element: int, rows: tuple[int, int], operand: in
     op, thread = rows
     layout = final.layout(element)
     resolved = layout.operations[int(final.store[op + at.O_NUMBER])][1]
-    for which in range(3):
-        held = final.store[thread + at.T_ROWS + which] == operand
-        if final.store[op + at.O_OPERANDS + which] == operand or held:
-            number = 0 if which == 1 and resolved.is_reduction else which
+    for position in range(3):
+        is_held = final.store[thread + at.T_ROWS + position] == operand
+        if final.store[op + at.O_OPERANDS + position] == operand or is_held:
+            number = 0 if position == 1 and resolved.is_reduction else position
             return _name(resolved.operands[number] if number < len(resolved.operands) else None)
     return "its scalar"
 
@@ -90,20 +90,20 @@ def _elements(final: FinalState, operand: int, thread: int) -> str:
     base, wide = int(final.store[at.S_ERROR_VALUE]) - int(row[at.D_FIRST]), int(row[at.D_WIDE])
     low, high = base + int(row[at.D_LOW]), base + int(row[at.D_HIGH])
     if row[at.D_LENGTH_ROW] >= 0 or row[at.D_STRIDE_ROW] >= 0:
-        which = [int(n) for n in final.store[thread + at.T_ROWS : thread + at.T_ROWS + 3]].index(
+        number = [int(n) for n in final.store[thread + at.T_ROWS : thread + at.T_ROWS + 3]].index(
             operand
         )
-        own = (
-            final.store[thread + at.T_CHANGED_LENGTH + which]
+        length = (
+            final.store[thread + at.T_CHANGED_LENGTH + number]
             if row[at.D_LENGTH_ROW] >= 0
             else row[at.D_LENGTH]
         )
         step = (
-            final.store[thread + at.T_STRIDE + which]
+            final.store[thread + at.T_STRIDE + number]
             if row[at.D_STRIDE_ROW] >= 0
             else row[at.D_STRIDE]
         )
-        end = base + int(step) * (int(own) - 1)
+        end = base + int(step) * (int(length) - 1)
         low, high = min(base, end), max(base, end)
     low, high = low // wide, high // wide
     return f"element {low}" if low == high else f"elements {low} to {high}"
@@ -114,7 +114,7 @@ def _why(final: FinalState, element: int, operand: int, thread: int) -> str:
     layout, row = final.layout(element), final.store[operand : operand + at.D_WIDTH]
     counters = int(final.element[element, at.E_VARIABLES])
     numbers = [int(row[at.D_VARIABLE + i]) for i in range(int(row[at.D_TERMS]))]
-    found = [f"{layout.variables[n]} = {int(final.store[counters + n])}" for n in numbers]
+    causes = [f"{layout.variables[n]} = {int(final.store[counters + n])}" for n in numbers]
     if row[at.D_FLAGS] & at.INDEXED and thread >= 0:
-        found.append(f"index {int(final.store[thread + at.T_INDEX])}")
-    return f" ({', '.join(found)})" if found else ""
+        causes.append(f"index {int(final.store[thread + at.T_INDEX])}")
+    return f" ({', '.join(causes)})" if causes else ""

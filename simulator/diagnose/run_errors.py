@@ -36,26 +36,26 @@ def _message(final: FinalState) -> MachineError:
     if error in (at.ERROR_NO_TEARDOWN, at.ERROR_POSITION, at.ERROR_BIND):
         return _fabric(final, element, cycle)
     row, value = int(header[at.S_ERROR_ROW]), int(header[at.S_ERROR_VALUE])
-    made = {
+    make = {
         at.ERROR_BOUNDS: bounds_error,
         at.ERROR_DIVISION: _scalar,
         at.ERROR_SHIFT: _scalar,
     }.get(error)
-    if made is not None:
-        return made(final, element, row, cycle)
-    where = f"cycle {cycle}, {final.name(element)}, {final.operation(element, row)}"
+    if make is not None:
+        return make(final, element, row, cycle)
+    place = f"cycle {cycle}, {final.name(element)}, {final.operation(element, row)}"
     if error == at.ERROR_QUEUE_BUSY:
         slot = (value & -value).bit_length() - 1
         kind = "input" if slot < at.OUTPUT_SLOT else "output"
-        other = _user(final, element, 1 << slot)
+        user = _user(final, element, 1 << slot)
         return MachineError(
-            f"{where}: {kind} queue {slot % at.OUTPUT_SLOT} is in use by {other}", instead=AFTER
+            f"{place}: {kind} queue {slot % at.OUTPUT_SLOT} is in use by {user}", instead=AFTER
         )
     if error == at.ERROR_THREAD_BUSY:
-        other = final.operation(element, value)
-        return MachineError(f"{where}: its microthread is in use by {other}", instead=AFTER)
-    what, instead = _special(final, element, error, value)
-    return MachineError(f"{where}: {what}", instead=instead)
+        user = final.operation(element, value)
+        return MachineError(f"{place}: its microthread is in use by {user}", instead=AFTER)
+    problem, instead = _special(final, element, error, value)
+    return MachineError(f"{place}: {problem}", instead=instead)
 
 
 def _user(final: FinalState, element: int, queue: int) -> str:
@@ -73,17 +73,17 @@ def _limit(final: FinalState, cycle: int) -> MachineError:
     """Name the first element whose main thread still runs, or whose operations do."""
     table = final.element
     state, running = table[:, at.E_STATE] != at.M_IDLE, table[:, at.E_RUNNING] > 0
-    found = next((np.flatnonzero(mask) for mask in (state, running) if mask.any()), None)
+    elements = next((np.flatnonzero(mask) for mask in (state, running) if mask.any()), None)
     who = "wavelets are under way"
-    if found is not None:
-        first = int(found[0])
+    if elements is not None:
+        first = int(elements[0])
         task = final.layout(first).code.tasks[int(table[first, at.E_TASK])].name
         doing = (
             f"task {task} runs"
             if state[first]
             else f"{int(table[first, at.E_RUNNING])} operations run"
         )
-        more = f", and {found.size - 1} more elements" if found.size > 1 else ""
+        more = f", and {elements.size - 1} more elements" if elements.size > 1 else ""
         who = f"{final.name(first)}, {doing}{more}"
     return MachineError(
         f"the run takes more cycles than allowed: {who}",
@@ -94,15 +94,15 @@ def _limit(final: FinalState, cycle: int) -> MachineError:
 
 def _scalar(final: FinalState, element: int, _: int, cycle: int) -> MachineError:
     """Say which scalar instruction has no result."""
-    where = main_thread(final, element, cycle)
+    place = main_thread(final, element, cycle)
     value = int(final.store[at.S_ERROR_VALUE])
     if final.store[at.S_ERROR] == at.ERROR_DIVISION:
         return MachineError(
-            f"{where}: a division by zero", value=value, instead="a divisor that is not 0"
+            f"{place}: a division by zero", value=value, instead="a divisor that is not 0"
         )
-    bits = 16 if where.endswith("16") else 32
+    bits = 16 if place.endswith("16") else 32
     return MachineError(
-        f"{where}: a shift by a number of bits that the value does not have",
+        f"{place}: a shift by a number of bits that the value does not have",
         value=value,
         instead=f"0 to {bits - 1}",
     )
@@ -111,24 +111,24 @@ def _scalar(final: FinalState, element: int, _: int, cycle: int) -> MachineError
 def _fabric(final: FinalState, element: int, cycle: int) -> MachineError:
     """Say what is wrong with a change of a router or a queue."""
     row, value = (int(final.store[column]) for column in (at.S_ERROR_ROW, at.S_ERROR_VALUE))
-    where = main_thread(final, element, cycle)
+    place = main_thread(final, element, cycle)
     if final.store[at.S_ERROR] == at.ERROR_NO_TEARDOWN:
         color = next(c.name for c in final.program.colors if c.id == value)
         return MachineError(
-            f"{where}: color {color} is not torn down at this router",
+            f"{place}: color {color} is not torn down at this router",
             instead="a teardown before it: a control wavelet, or a route that starts torn down",
         )
     if final.store[at.S_ERROR] == at.ERROR_POSITION:
         return MachineError(
-            f"{where}: the switch of this router has no such position, or it is invalid",
+            f"{place}: the switch of this router has no such position, or it is invalid",
             value=value,
             instead="0, or a position that the route here gives",
         )
     kind = "input" if row < at.OUTPUT_SLOT else "output"
-    held = f"{value} words of color {final.color(element, row)} are inside"
+    contents = f"{value} words of color {final.color(element, row)} are inside"
     return MachineError(
-        f"{where}: {kind} queue {row % at.OUTPUT_SLOT} gets another color, but "
-        f"{held if value else 'an operation uses it'}",
+        f"{place}: {kind} queue {row % at.OUTPUT_SLOT} gets another color, but "
+        f"{contents if value else 'an operation uses it'}",
         instead="the change when the queue is empty; a flush tells (WSE-3)",
     )
 
@@ -136,14 +136,14 @@ def _fabric(final: FinalState, element: int, cycle: int) -> MachineError:
 def _special(final: FinalState, element: int, error: int, value: int) -> tuple[str, str | None]:
     """Say what an operation did that is undefined, and what to write instead."""
     if error in OF_REGISTERS:
-        what, instead = OF_REGISTERS[error]
-        return f"register {final.layout(element).register_names[value]} {what}", instead
+        problem, instead = OF_REGISTERS[error]
+        return f"register {final.layout(element).register_names[value]} {problem}", instead
     high, low = value >> 16, value & 0xFFFF
     if error == at.ERROR_FIFO:
-        way = "a pop found the FIFO empty" if value else "a push found the FIFO full"
-        return f"{way}, whose action is fault", "the action suspend"
-    what, instead = OF_OPERATIONS[error]
-    return what.format(high=high, low=low, value=value), instead.format(low=low)
+        event = "a pop found the FIFO empty" if value else "a push found the FIFO full"
+        return f"{event}, whose action is fault", "the action suspend"
+    problem, instead = OF_OPERATIONS[error]
+    return problem.format(high=high, low=low, value=value), instead.format(low=low)
 
 
 AFTER: Final = "the start of this operation in a task that the end of the other one activates"
@@ -217,11 +217,11 @@ OF_OPERATIONS: Final = {
 
 def _arrivals(final: FinalState, cycle: int) -> MachineError:
     fifo = final.parts.fifo.number(final.store[at.S_ERROR_ROW])
-    where = final.name(int(final.network.element[fifo]))
+    place = final.name(int(final.network.element[fifo]))
     number = int(final.fifo[fifo, at.F_COLOR])
     color = next(c.name for c in final.program.colors if c.id == number)
     return MachineError(
-        f"cycle {cycle}, {where}: two wavelets of color {color} arrive in the same cycle from "
+        f"cycle {cycle}, {place}: two wavelets of color {color} arrive in the same cycle from "
         "two rx ports of its router",
         instead="one rx port at a time, or two colors",
     )

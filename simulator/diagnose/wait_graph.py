@@ -20,12 +20,12 @@ class End:
 class Reason:
     """One thing that is waited for."""
 
-    what: str
+    text: str
     ends: Sequence[End]
 
     def __str__(self) -> str:
         ends = "; ".join(end.text for end in self.ends if end.text)
-        return ": ".join(filter(None, (self.what, ends)))
+        return ": ".join(filter(None, (self.text, ends)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Wait:
     place: str = ""
 
     def __str__(self) -> str:
-        last = "".join(f"{', ' if r.what else ': '}{r}" for r in self.reasons)
+        last = "".join(f"{', ' if r.text else ': '}{r}" for r in self.reasons)
         return self.who + last
 
 
@@ -64,7 +64,7 @@ def _graph(waits: Iterable[Wait]) -> _WaitGraph:
                 targets = at_place.get(end.node)
                 if targets is None:
                     targets = [numbers.setdefault(end.node, len(numbers))]
-                label = reason.what or end.text
+                label = reason.text or end.text
                 for target in targets:
                     edges.setdefault((numbers[wait.who], target, label))
     return _WaitGraph(tuple(numbers), tuple(edges))

@@ -43,11 +43,11 @@ class _Box:
 
     def exits(self) -> list[int]:
         """Return where the line of each row leaves."""
-        found, row = [], len(self.title)
+        heights, row = [], len(self.title)
         for lines, _ in self.waits:
-            found.append(self.top + PAD + ROW * row + ROW // 2)
+            heights.append(self.top + PAD + ROW * row + ROW // 2)
             row += len(lines)
-        return found
+        return heights
 
 
 def picture(nodes: Sequence[str], edges: Sequence[tuple[int, int, str]]) -> str:
@@ -79,8 +79,10 @@ def _boxes(nodes: Sequence[str], edges: Sequence[tuple[int, int, str]]) -> list[
         waits[source].setdefault(label, []).append(target)
     boxes: list[_Box] = []
     top = GAP
-    for node, found in zip(nodes, waits, strict=True):
-        rows = tuple((wrapped(label, LETTERS), tuple(targets)) for label, targets in found.items())
+    for node, node_waits in zip(nodes, waits, strict=True):
+        rows = tuple(
+            (wrapped(label, LETTERS), tuple(targets)) for label, targets in node_waits.items()
+        )
         boxes.append(_Box(wrapped(node, LETTERS - 4), rows, top))
         top += boxes[-1].height + GAP
     return boxes

@@ -55,31 +55,33 @@ def two_phase_reduce(elements: int, words: int, group: int) -> Program:
     way and take turns with the first phase on the links.
     """
     b = ProgramBuilder("two_phase_reduce", 1, elements)
-    near = (b.color("near_even"), b.color("near_odd"))
-    far = (b.color("far_even"), b.color("far_odd"))
+    near_colors = (b.color("near_even"), b.color("near_odd"))
+    far_colors = (b.color("far_even"), b.color("far_odd"))
     for parity in (0, 1):
-        _near_code(b.code(f"inner_{parity}"), near, parity, words, first=False)
-        _near_code(b.code(f"tail_{parity}"), near, parity, words, first=True)
+        _near_code(b.code(f"inner_{parity}"), near_colors, parity, words, first=False)
+        _near_code(b.code(f"tail_{parity}"), near_colors, parity, words, first=True)
     groups = elements // group
     for parity in (0, 1):
-        _head_code(b.code(f"head_{parity}"), (near[1], *far), parity, words, "middle")
-    _head_code(b.code("root"), (near[1], *far), 0, words, "root")
-    _head_code(b.code("farthest"), (near[1], *far), (groups - 1) % 2, words, "farthest")
+        _head_code(b.code(f"head_{parity}"), (near_colors[1], *far_colors), parity, words, "middle")
+    _head_code(b.code("root"), (near_colors[1], *far_colors), 0, words, "root")
+    _head_code(
+        b.code("farthest"), (near_colors[1], *far_colors), (groups - 1) % 2, words, "farthest"
+    )
     for column in range(elements):
-        head, inside = column - column % group, column % group
+        head, position = column - column % group, column % group
         number = head // group
-        role = "inner" if inside < group - 1 else "tail"
-        name = f"{role}_{inside % 2}" if inside else f"head_{number % 2}"
+        role = "inner" if position < group - 1 else "tail"
+        name = f"{role}_{position % 2}" if position else f"head_{number % 2}"
         b.place(name, Area(0, column))
-        if inside:
-            b.route(near[inside % 2], Area(0, column), rx="R", tx="W")
-        if inside < group - 1:
-            b.route(near[1 - inside % 2], Area(0, column), rx="E", tx="R")
-        if inside == 0 and number:
-            b.route(far[number % 2], Area(0, column), rx="R", tx="W")
+        if position:
+            b.route(near_colors[position % 2], Area(0, column), rx="R", tx="W")
+        if position < group - 1:
+            b.route(near_colors[1 - position % 2], Area(0, column), rx="E", tx="R")
+        if position == 0 and number:
+            b.route(far_colors[number % 2], Area(0, column), rx="R", tx="W")
         if number < groups - 1:
-            tx = "W" if inside else "R"
-            b.route(far[1 - number % 2], Area(0, column), rx="E", tx=tx)
+            tx = "W" if position else "R"
+            b.route(far_colors[1 - number % 2], Area(0, column), rx="E", tx=tx)
     b.place("farthest", Area(0, elements - group))
     b.place("root", Area(0, 0))
     return b.build()
@@ -109,10 +111,10 @@ def relay(stages: int, words: int) -> Program:
     _sender(b.code("sender"), colors[0], words)
     for name, parity in (("odd", 1), ("even", 0)):
         code = b.code(name)
-        done = _receiver(code, colors[1 - parity], words)
+        receiver = _receiver(code, colors[1 - parity], words)
         code.output_queue(SEND, colors[parity])
         code.fabout("out", SEND, words)
-        done.op("fmovs", "out", "all")
+        receiver.op("fmovs", "out", "all")
     for parity in (0, 1):
         _receiver(b.code(f"last_{parity}"), colors[1 - parity], words)
     for column in range(1, stages):

@@ -54,12 +54,12 @@ def broadcast(height: int, width: int, words: int) -> Program:
     _receive(rest, color, words)
     b.place("rest", Area(0, 0, height, width))
     b.place("first", Area(0, 0))
-    down = "S" if height > 1 else ""
-    b.route(color, Area(0, 0), rx="R", tx=("E" if width > 1 else "") + down)
+    south = "S" if height > 1 else ""
+    b.route(color, Area(0, 0), rx="R", tx=("E" if width > 1 else "") + south)
     if width > 2:
-        b.route(color, Area(0, 1, 1, width - 2), rx="W", tx="RE" + down)
+        b.route(color, Area(0, 1, 1, width - 2), rx="W", tx="RE" + south)
     if width > 1:
-        b.route(color, Area(0, width - 1), rx="W", tx="R" + down)
+        b.route(color, Area(0, width - 1), rx="W", tx="R" + south)
     if height > 2:
         b.route(color, Area(1, 0, height - 2, width), rx="N", tx="RS")
     if height > 1:

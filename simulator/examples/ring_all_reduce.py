@@ -46,7 +46,9 @@ def folded_ring(name: str, elements: int, words: int) -> ProgramBuilder:
             value=(elements, words),
         )
     b = ProgramBuilder(name, 1, elements)
-    colors = [b.color(f"{way}{parity}") for way in ("east", "west") for parity in (0, 1)]
+    colors = [
+        b.color(f"{direction}{parity}") for direction in ("east", "west") for parity in (0, 1)
+    ]
     for column in range(elements):
         b.code(f"e{column}").buffer("v", "f32", words)
         b.place(f"e{column}", Area(0, column))
@@ -54,11 +56,11 @@ def folded_ring(name: str, elements: int, words: int) -> ProgramBuilder:
     for place, column in enumerate(order):
         after = order[(place + 1) % elements]
         color = colors[2 * (after < column) + place % 2]
-        way, back = ("E", "W") if after > column else ("W", "E")
-        b.route(color, Area(0, column), rx="R", tx=way)
+        direction, back = ("E", "W") if after > column else ("W", "E")
+        b.route(color, Area(0, column), rx="R", tx=direction)
         b.route(color, Area(0, after), rx=back, tx="R")
         if abs(after - column) == 2:
-            b.route(color, Area(0, (column + after) // 2), rx=back, tx=way)
+            b.route(color, Area(0, (column + after) // 2), rx=back, tx=direction)
         b._codes[column].output_queue(SEND, color)
         b._codes[after].input_queue(RECEIVE, color)
     return b
@@ -66,22 +68,22 @@ def folded_ring(name: str, elements: int, words: int) -> ProgramBuilder:
 
 def _scatter(code: CodeBuilder, place: int, elements: int, chunk: int) -> None:
     """Send the chunk before the own one, add to those that come by, and finish the own one."""
-    part = next(n for n in range(min(chunk, MOST_SENT), 0, -1) if chunk % n == 0)
+    slice_words = next(n for n in range(min(chunk, MOST_SENT), 0, -1) if chunk % n == 0)
     for name, number in (("first", place - 1), ("own", place)):
-        code.mem1d(name, "v", part, offset=number % elements * chunk)
-    code.fabout("first_out", SEND, part)
-    code.fabin("own_in", RECEIVE, part)
+        code.mem1d(name, "v", slice_words, offset=number % elements * chunk)
+    code.fabout("first_out", SEND, slice_words)
+    code.fabin("own_in", RECEIVE, slice_words)
     main = code.task("scatter", entry=True)
-    with main.loop("slice", chunk // part) as turn:
-        main.op("fmovs", "first_out", Ref("first").at(turn * part))
+    with main.loop("slice", chunk // slice_words) as turn:
+        main.op("fmovs", "first_out", Ref("first").at(turn * slice_words))
         for name, top, count in _around(place - 2, elements):
-            code.fabin(f"{name}_in", RECEIVE, count * part)
-            code.fabout(f"{name}_out", SEND, count * part)
-            loops = [(count, -chunk), (part, 1)]
-            mine = code.mem4d(name, "v", loops, offset=top * chunk).at(turn * part)
-            main.op("fadds", f"{name}_out", mine, f"{name}_in")
-        own = Ref("own").at(turn * part)
-        main.op("fadds", own, own, "own_in")
+            code.fabin(f"{name}_in", RECEIVE, count * slice_words)
+            code.fabout(f"{name}_out", SEND, count * slice_words)
+            loops = [(count, -chunk), (slice_words, 1)]
+            passing = code.mem4d(name, "v", loops, offset=top * chunk).at(turn * slice_words)
+            main.op("fadds", f"{name}_out", passing, f"{name}_in")
+        own_slice = Ref("own").at(turn * slice_words)
+        main.op("fadds", own_slice, own_slice, "own_in")
     main.set("known", place)
     main.activate("gather")
 
@@ -89,8 +91,8 @@ def _scatter(code: CodeBuilder, place: int, elements: int, chunk: int) -> None:
 def _around(top: int, elements: int) -> list[tuple[str, int, int]]:
     """Return (name, first, count) of the elements - 2 numbers from `top` down, around below 0."""
     low = min(max(top + 1, 0), elements - 2)
-    found = [("low", top, low), ("high", (top - low) % elements, elements - 2 - low)]
-    return [(name, first % elements, count) for name, first, count in found if count]
+    runs = [("low", top, low), ("high", (top - low) % elements, elements - 2 - low)]
+    return [(name, first % elements, count) for name, first, count in runs if count]
 
 
 def _gather(code: CodeBuilder, elements: int, chunk: int) -> None:
@@ -98,12 +100,12 @@ def _gather(code: CodeBuilder, elements: int, chunk: int) -> None:
     code.mem1d("chunk", "v", chunk)
     code.fabin("in", RECEIVE, chunk)
     code.fabout("out", SEND, chunk)
-    known = Ref("chunk").at(variable("known") * chunk)
+    last_chunk = Ref("chunk").at(variable("known") * chunk)
     step = code.task("gather")
     with step.when_below("turn", elements - 1):
-        step.start("fmovs", "out", known, activate="gather")
+        step.start("fmovs", "out", last_chunk, activate="gather")
         step.increment("turn")
         with step.when_below("known", 1):
             step.set("known", elements)
         step.increment("known", -1)
-        step.op("fmovs", known, "in")
+        step.op("fmovs", last_chunk, "in")

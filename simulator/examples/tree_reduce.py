@@ -30,19 +30,23 @@ def tree_reduce(elements: int, words: int) -> Program:
     colors = (b.color("even"), b.color("odd"))
     crossed = _crossed(elements)
     for column in range(elements):
-        rounds, own = _rounds(column, elements), column.bit_count() % 2
+        rounds, parity = _rounds(column, elements), column.bit_count() % 2
         parent = column - (column & -column)
         ends = ""
-        if column and crossed[1 - own, column]:
+        if column and crossed[1 - parity, column]:
             last = parent and _rounds(parent, elements) == rounds + 1
-            ends = "control" if last and crossed[1 - own, parent] else "advance"
-        name = f"rounds{rounds}_{own}_{ends}" if column else "root"
+            ends = "control" if last and crossed[1 - parity, parent] else "advance"
+        name = f"rounds{rounds}_{parity}_{ends}" if column else "root"
         if name not in [code.name for code in b._codes]:
             code = b.code(name)
-            _code(code, (colors[own], colors[1 - own] if column else ""), (rounds, words), ends)
+            _code(
+                code, (colors[parity], colors[1 - parity] if column else ""), (rounds, words), ends
+            )
         b.place(name, Area(0, column))
-        _routes(b, column, (colors[own], rounds > 0, "E", "R"), bool(crossed[own, column]))
-        _routes(b, column, (colors[1 - own], column > 0, "R", "W"), bool(crossed[1 - own, column]))
+        _routes(b, column, (colors[parity], rounds > 0, "E", "R"), bool(crossed[parity, column]))
+        _routes(
+            b, column, (colors[1 - parity], column > 0, "R", "W"), bool(crossed[1 - parity, column])
+        )
     return b.build()
 
 
@@ -53,11 +57,11 @@ def _rounds(column: int, elements: int) -> int:
 
 def _crossed(elements: int) -> npt.NDArray[np.bool_]:
     """Return (2, elements): whether a router passes vectors of others on by a color."""
-    found = np.zeros((2, elements), dtype=bool)
+    crossed = np.zeros((2, elements), dtype=bool)
     for column in range(1, elements):
         parent = column - (column & -column)
-        found[parent.bit_count() % 2, parent + 1 : column] = True
-    return found
+        crossed[parent.bit_count() % 2, parent + 1 : column] = True
+    return crossed
 
 
 def _code(code: CodeBuilder, colors: tuple[str, str], size: tuple[int, int], ends: str) -> None:
@@ -85,11 +89,11 @@ def _code(code: CodeBuilder, colors: tuple[str, str], size: tuple[int, int], end
 
 def _add_up(code: CodeBuilder, main: TaskBuilder, total: int, words: int) -> None:
     """Add so many words to the vector, by as few operations as may be."""
-    most = MAX_FABRIC_EXTENT // words * words
-    for number, first in enumerate(range(0, total, most)):
-        some = min(most, total - first)
-        code.circbuf(f"around{number}", "v", some)
-        code.fabin(f"in{number}", RECEIVE, some)
+    longest = MAX_FABRIC_EXTENT // words * words
+    for number, first in enumerate(range(0, total, longest)):
+        words_now = min(longest, total - first)
+        code.circbuf(f"around{number}", "v", words_now)
+        code.fabin(f"in{number}", RECEIVE, words_now)
         main.op("fadds", f"around{number}", f"around{number}", f"in{number}")
 
 

@@ -49,9 +49,19 @@ def register_kind(kind: Kind[Any]) -> None:
     """Add a kind to the table while the program runs, as the test of a new instruction does."""
     KINDS.append(kind)
     _BY_RECORD[kind.record] = kind
-    kinds_by_word.cache_clear()
-    kinds_without_word.cache_clear()
-    records.cache_clear()
+    _forget_answers()
+
+
+def unregister_kind(kind: Kind[Any]) -> None:
+    """Take a kind out of the table again."""
+    KINDS.remove(kind)
+    del _BY_RECORD[kind.record]
+    _forget_answers()
+
+
+def _forget_answers() -> None:
+    for answer in (kinds_by_word, kinds_without_word, records):
+        answer.cache_clear()
 
 
 @cache

@@ -144,12 +144,12 @@ class Mem4d:
 
     def coefficients(self) -> tuple[int, ...]:
         """Return the linear coefficient per dimension, outermost first (wafer.md §6.2)."""
-        found: list[int] = []
+        coefficients: list[int] = []
         inner = self.extents[::-1]
         for stride in self.strides:
-            jump = sum((e - 1) * c for e, c in zip(inner, found, strict=False))
-            found.append(stride + jump)
-        return tuple(reversed(found))
+            jump = sum((e - 1) * c for e, c in zip(inner, coefficients, strict=False))
+            coefficients.append(stride + jump)
+        return tuple(reversed(coefficients))
 
     def span(self) -> tuple[int, int]:
         """Return the least and greatest element that is touched."""

@@ -56,7 +56,7 @@ def _refuse(dsd: Dsd, kinds: tuple[type, ...], builtin: str, instead: str) -> No
 
 
 def changed_descriptor(
-    dsd: Dsd, operand: Ref, where: str
+    dsd: Dsd, operand: Ref, place: str
 ) -> tuple[Dsd, Index | None, Index | None]:
     """Return an operand's descriptor with its constant changes, and what is known later.
 
@@ -77,10 +77,10 @@ def changed_descriptor(
             dsd = dsd if stride.terms else set_dsd_stride(dsd, stride.constant)
     except ProgramError as error:
         raise ProgramError(
-            f"{where}: {error.what}", value=error.value, instead=error.instead
+            f"{place}: {error.what}", value=error.value, instead=error.instead
         ) from None
     if length is not None and not length.terms:
         if length.constant == 0:
-            raise ProgramError(f"{where}: {dsd.name} has no elements", value=0)
+            raise ProgramError(f"{place}: {dsd.name} has no elements", value=0)
         length = None
     return dsd, length, stride if stride is not None and stride.terms else None

@@ -48,10 +48,10 @@ class DeadlockError(MachineError):
     `waits` says, one line each, who waits for whom; `mermaid` and `svg` are the same as a graph.
     """
 
-    def __init__(self, what: str, *, cycle: int, waits: Sequence[Wait | str]) -> None:
+    def __init__(self, message: str, *, cycle: int, waits: Sequence[Wait | str]) -> None:
         self.found = tuple(Wait(w) if isinstance(w, str) else w for w in waits)
         self.waits = tuple(map(str, self.found))
-        super().__init__(what + "".join(f"\n  - {line}" for line in self.waits))
+        super().__init__(message + "".join(f"\n  - {line}" for line in self.waits))
         self.cycle = cycle
 
     @property

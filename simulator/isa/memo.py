@@ -15,18 +15,18 @@ class IdentityCache:
     Only for objects that never change: another object, equal or not, has answers of its own.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, capacity: int) -> None:
+        self._most = capacity
         self._kept: dict[int, tuple[object, dict[Hashable, Any]]] = {}
 
     def of(self, owner: object, key: Hashable, make: Callable[[], Any]) -> Any:
         """Return the answer to `key` about an object; what `make` raises is not kept."""
-        kept = self._kept.get(id(owner))
-        if kept is None:
+        entry = self._kept.get(id(owner))
+        if entry is None:
             if len(self._kept) >= self._most:
                 del self._kept[next(iter(self._kept))]
-            kept = self._kept[id(owner)] = owner, {}
-        answers = kept[1]
+            entry = self._kept[id(owner)] = owner, {}
+        answers = entry[1]
         if key not in answers:
             answers[key] = make()
         return answers[key]
@@ -39,8 +39,8 @@ class ValueCache:
     (0.0 and -0.0 are: see `dsd.Immediate`). A value without a hash is asked about anew.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, capacity: int) -> None:
+        self._most = capacity
         self._kept: dict[Hashable, Any] = {}
 
     def first(self, value: A) -> A:
@@ -50,12 +50,12 @@ class ValueCache:
     def of(self, value: Hashable, make: Callable[[], A]) -> A:
         """Return the answer about a value; what `make` raises is not kept."""
         try:
-            found = self._kept.get(value, _NOTHING)
+            answer = self._kept.get(value, _NOTHING)
         except (TypeError, RecursionError):  # made by hand: with a list in it, or too deep
             return make()
-        if found is _NOTHING:
-            found = make()
+        if answer is _NOTHING:
+            answer = make()
             if len(self._kept) >= self._most:
                 del self._kept[next(iter(self._kept))]
-            self._kept[value] = found
-        return found  # type: ignore[no-any-return]
+            self._kept[value] = answer
+        return answer  # type: ignore[no-any-return]

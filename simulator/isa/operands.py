@@ -188,10 +188,10 @@ def resolve(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperation
     after the other, so the last codes' answers are kept. Equal operations on equal descriptors
     and buffers are one object, whatever their code.
     """
-    known: tuple[DsdOperation, ResolvedOperation] = _RESOLVED.of(
+    cached: tuple[DsdOperation, ResolvedOperation] = _RESOLVED.of(
         code, (task, id(op)), lambda: (op, _interned(code, task, op))
     )
-    return known[1] if known[0] is op else _interned(code, task, op)
+    return cached[1] if cached[0] is op else _interned(code, task, op)
 
 
 def _interned(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperation:
@@ -200,57 +200,57 @@ def _interned(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperati
 
 def _named(code: ElementCode, op: DsdOperation) -> tuple[Dsd | Buffer | None, ...]:
     """Return everything of a code that an operation names."""
-    found: list[Dsd | Buffer | None] = []
+    parts: list[Dsd | Buffer | None] = []
     for operand in (op.dest, *op.sources):
         if isinstance(operand, Ref):
             dsd = code.dsd(operand.dsd)
-            found.append(dsd)
+            parts.append(dsd)
             if dsd is not None and not isinstance(dsd, Fabin | Fabout):
-                found.append(code.buffer(dsd.buffer))
+                parts.append(code.buffer(dsd.buffer))
         elif isinstance(operand, Element):
-            found.append(code.buffer(operand.buffer))
-    return tuple(found)
+            parts.append(code.buffer(operand.buffer))
+    return tuple(parts)
 
 
 def _resolve(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperation:
-    where = operation_name(code, task, op)
+    place = operation_name(code, task, op)
     operation = OPERATIONS.get(op.operation)
     if operation is None:
         raise ProgramError(
-            f"{where}: unknown operation",
+            f"{place}: unknown operation",
             value=op.operation,
             instead="one of " + ", ".join(OPERATIONS),
         )
-    dest = resolve_operand(code, op.dest, where, is_dest=True)
-    sources = tuple(resolve_operand(code, source, where) for source in op.sources)
+    dest = resolve_operand(code, op.dest, place, is_dest=True)
+    sources = tuple(resolve_operand(code, source, place) for source in op.sources)
     form = "".join(operand.letter for operand in (dest, *sources))
     if form not in operation.forms:
         raise ProgramError(
-            f"{where}: illegal operands (D descriptor, v scalar, p pointer; destination first)",
+            f"{place}: illegal operands (D descriptor, v scalar, p pointer; destination first)",
             value=form,
             instead="one of " + ", ".join(operation.forms),
         )
     if operation.arithmetic == DROP:
-        dest, sources = _dropped(op, dest, where)
-    check_directions(dest, sources, where)
+        dest, sources = _dropped(op, dest, place)
+    check_directions(dest, sources, place)
     dtypes = [o.buffer.dtype if o.buffer is not None else None for o in (dest, *sources)]
     operation = variant(operation, form, dtypes)
-    _check_dtypes(operation, (dest, *sources), where)
-    return ResolvedOperation(op, operation, dest, sources, _extent(dest, sources, where))
+    _check_dtypes(operation, (dest, *sources), place)
+    return ResolvedOperation(op, operation, dest, sources, _extent(dest, sources, place))
 
 
 def _dropped(
-    op: DsdOperation, operand: ResolvedOperand, where: str
+    op: DsdOperation, operand: ResolvedOperand, place: str
 ) -> tuple[ResolvedOperand, tuple[ResolvedOperand, ...]]:
     """Return a nameless destination, and the operand of @dfilt as its source."""
     fabric = isinstance(operand.dsd, Fabin)
     register = operand.register is not None and operand.register.file == "src1"
     if not fabric and not register:
-        raise ProgramError(f"{where}: needs a fabin DSD or a register of file src1")
+        raise ProgramError(f"{place}: needs a fabin DSD or a register of file src1")
     if fabric and not op.asynchronous:
-        raise ProgramError(f"{where}: only as an asynchronous operation")
+        raise ProgramError(f"{place}: only as an asynchronous operation")
     if op.on_control is not None or op.index is not None:
-        raise ProgramError(f"{where}: has no on_control and no index")
+        raise ProgramError(f"{place}: has no on_control and no index")
     return ResolvedOperand("v"), (operand,)
 
 
@@ -261,7 +261,7 @@ def operation_name(code: ElementCode, task: str, op: DsdOperation) -> str:
 
 
 def check_bounds(
-    operand: ResolvedOperand, counts: Mapping[str, int], where: str, index: Index | None = None
+    operand: ResolvedOperand, counts: Mapping[str, int], place: str, index: Index | None = None
 ) -> None:
     """Refuse a memory operand that leaves its buffer for some value of the loop variables.
 
@@ -283,7 +283,7 @@ def check_bounds(
         name = operand.dsd.name if operand.dsd is not None else operand.buffer.name
         why = f" (index {index})" if indexed else ""
         raise ProgramError(
-            f"{where}: operand {name} leaves buffer {operand.buffer.name} "
+            f"{place}: operand {name} leaves buffer {operand.buffer.name} "
             f"of {operand.buffer.elements} elements",
             value=f"elements {first} to {last}{why}",
             instead=f"elements 0 to {operand.buffer.elements - 1}",
@@ -291,7 +291,7 @@ def check_bounds(
 
 
 def resolve_operand(
-    code: ElementCode, operand: Operand, where: str, *, is_dest: bool = False
+    code: ElementCode, operand: Operand, place: str, *, is_dest: bool = False
 ) -> ResolvedOperand:
     """Look up what an operand names. Raises ProgramError."""
     if isinstance(operand, Immediate):
@@ -301,35 +301,35 @@ def resolve_operand(
     if isinstance(operand, Register):
         return ResolvedOperand("D", register=operand)
     if isinstance(operand, Element):
-        buffer = _buffer(code, operand.buffer, where)
+        buffer = _buffer(code, operand.buffer, place)
         return ResolvedOperand("p" if is_dest else "v", buffer=buffer, offset=operand.index)
-    return _resolve_ref(code, operand, where)
+    return _resolve_ref(code, operand, place)
 
 
-def _resolve_ref(code: ElementCode, operand: Ref, where: str) -> ResolvedOperand:
+def _resolve_ref(code: ElementCode, operand: Ref, place: str) -> ResolvedOperand:
     dsd = code.dsd(operand.dsd)
     if dsd is None:
         raise ProgramError(
-            f"{where}: unknown DSD",
+            f"{place}: unknown DSD",
             value=operand.dsd,
             instead="one of " + ", ".join(d.name for d in code.dsds),
         )
-    dsd, length, stride = changed_descriptor(dsd, operand, where)
+    dsd, length, stride = changed_descriptor(dsd, operand, place)
     if isinstance(dsd, Fabin | Fabout):
         if operand.offset != NO_OFFSET:
-            raise ProgramError(f"{where}: a fabric DSD has no offset", value=dsd.name)
+            raise ProgramError(f"{place}: a fabric DSD has no offset", value=dsd.name)
         return ResolvedOperand("D", dsd, length=length)
     if isinstance(dsd, Circbuf | Fifo) and operand.offset != NO_OFFSET:
-        raise ProgramError(f"{where}: {dsd.name} has no offset", value=str(operand.offset))
-    buffer = _buffer(code, dsd.buffer, where)
+        raise ProgramError(f"{place}: {dsd.name} has no offset", value=str(operand.offset))
+    buffer = _buffer(code, dsd.buffer, place)
     return ResolvedOperand("D", dsd, buffer, operand.offset, length=length, stride=stride)
 
 
-def _buffer(code: ElementCode, name: str, where: str) -> Buffer:
+def _buffer(code: ElementCode, name: str, place: str) -> Buffer:
     buffer = code.buffer(name)
     if buffer is None:
         raise ProgramError(
-            f"{where}: unknown buffer",
+            f"{place}: unknown buffer",
             value=name,
             instead="one of " + ", ".join(b.name for b in code.buffers),
         )
@@ -337,38 +337,38 @@ def _buffer(code: ElementCode, name: str, where: str) -> Buffer:
 
 
 def check_directions(
-    dest: ResolvedOperand, sources: tuple[ResolvedOperand, ...], where: str
+    dest: ResolvedOperand, sources: tuple[ResolvedOperand, ...], place: str
 ) -> None:
     if isinstance(dest.dsd, Fabin):
-        raise ProgramError(f"{where}: a fabin DSD cannot be a destination", value=dest.dsd.name)
+        raise ProgramError(f"{place}: a fabin DSD cannot be a destination", value=dest.dsd.name)
     for source in sources:
         if isinstance(source.dsd, Fabout):
-            raise ProgramError(f"{where}: a fabout DSD cannot be a source", value=source.dsd.name)
+            raise ProgramError(f"{place}: a fabout DSD cannot be a source", value=source.dsd.name)
 
 
-def _check_dtypes(operation: Operation, operands: tuple[ResolvedOperand, ...], where: str) -> None:
+def _check_dtypes(operation: Operation, operands: tuple[ResolvedOperand, ...], place: str) -> None:
     for number, operand in enumerate(operands):
         legal = operation.legal(number)
         if operand.buffer is not None and operand.buffer.dtype not in legal:
             raise ProgramError(
-                f"{where}: buffer {operand.buffer.name} has the wrong dtype",
+                f"{place}: buffer {operand.buffer.name} has the wrong dtype",
                 value=operand.buffer.dtype,
                 instead=" or ".join(legal),
             )
 
 
-def _extent(dest: ResolvedOperand, sources: tuple[ResolvedOperand, ...], where: str) -> int:
-    found = {
+def _extent(dest: ResolvedOperand, sources: tuple[ResolvedOperand, ...], place: str) -> int:
+    extents = {
         operand.dsd.name: operand.dsd.extent
         for operand in (dest, *sources)
         if operand.dsd is not None and not isinstance(operand.dsd, Fifo) and operand.length is None
     }
-    if not found:
+    if not extents:
         return 0 if any(operand.letter == "D" for operand in (dest, *sources)) else 1
-    first = next(iter(found.values()))
-    if any(extent != first for extent in found.values()):
-        shown = ", ".join(f"{name} {extent}" for name, extent in found.items())
-        raise ProgramError(f"{where}: the extents of the operands differ", value=shown)
+    first = next(iter(extents.values()))
+    if any(extent != first for extent in extents.values()):
+        shown = ", ".join(f"{name} {extent}" for name, extent in extents.items())
+        raise ProgramError(f"{place}: the extents of the operands differ", value=shown)
     runtime = any(
         o.register is not None or o.is_changed or isinstance(o.dsd, Fifo) for o in (dest, *sources)
     )

@@ -49,11 +49,11 @@ class AccessExpression:
         for size, expression in zip(shape, self.expressions, strict=True):
             linear = linear * size + expression
         factors = dict(linear.terms)
-        found = [
+        loops = [
             (length, factors.get(name, 0))
             for name, length in zip(self.variables, self.lengths, strict=True)
         ]
-        return found, linear.constant
+        return loops, linear.constant
 
 
 def parse_access(text: str) -> AccessExpression:
@@ -98,42 +98,42 @@ class _ExpressionParser:
         if "".join(self.tokens) != re.sub(r"\s", "", self.text) or not self.tokens:
             raise self.fail("this is no affine expression")
 
-    def fail(self, what: str) -> ProgramError:
+    def fail(self, problem: str) -> ProgramError:
         return ProgramError(
-            f"tensor access: {what}",
+            f"tensor access: {problem}",
             value=self.text,
             instead="sums of whole numbers times variables, as in 2*i + j - 1",
         )
 
     def parse(self) -> Index:
-        found = self.sum(0)
+        index = self.sum(0)
         if self.next < len(self.tokens):
             raise self.fail("the expression goes on where it should end")
-        largest = max(abs(found.constant), *(abs(factor) for _, factor in found.terms), 0)
+        largest = max(abs(index.constant), *(abs(factor) for _, factor in index.terms), 0)
         if largest > LARGEST:
             raise self.fail("a number is too large")
-        return found
+        return index
 
     def sum(self, depth: int) -> Index:
         if depth > MAX_NESTING:
             raise self.fail("too many parentheses inside each other")
-        found = self.product(depth)
+        total = self.product(depth)
         while self.peek() in ("+", "-"):
             sign = 1 if self.take() == "+" else -1
-            found = found + self.product(depth) * sign
-        return found
+            total = total + self.product(depth) * sign
+        return total
 
     def product(self, depth: int) -> Index:
-        found = self.factor(depth)
+        product = self.factor(depth)
         while self.peek() == "*":
             self.take()
-            other = self.factor(depth)
-            if found.terms and other.terms:
+            factor = self.factor(depth)
+            if product.terms and factor.terms:
                 raise self.fail("a product of two variables is not affine")
-            found = found * other.constant if found.terms else other * found.constant
-            if abs(found.constant) > LARGEST:
+            product = product * factor.constant if product.terms else factor * product.constant
+            if abs(product.constant) > LARGEST:
                 raise self.fail("a number is too large")
-        return found
+        return product
 
     def factor(self, depth: int) -> Index:
         word = self.take()
@@ -142,10 +142,10 @@ class _ExpressionParser:
                 raise self.fail("too many signs in a row")
             return self.factor(depth + 1) * -1
         if word == "(":
-            found = self.sum(depth + 1)
+            inner = self.sum(depth + 1)
             if self.take() != ")":
                 raise self.fail("a parenthesis is not closed")
-            return found
+            return inner
         if word.isdigit() and len(word) < 10:
             return Index(int(word))
         if word in self.variables:

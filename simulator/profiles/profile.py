@@ -112,8 +112,8 @@ def load_profile(name_or_path: str | Path) -> Profile:
         return _read(path)
     shipped = FOLDER / f"{name_or_path}.yaml"
     if not shipped.is_file():
-        known = ", ".join(sorted(p.stem for p in FOLDER.glob("*.yaml")))
-        raise ProfileError("unknown machine profile", value=str(name_or_path), instead=known)
+        names = ", ".join(sorted(p.stem for p in FOLDER.glob("*.yaml")))
+        raise ProfileError("unknown machine profile", value=str(name_or_path), instead=names)
     return _SHIPPED.of(shipped, lambda: _read(shipped))
 
 

@@ -118,18 +118,18 @@ class OperationTiming:
 def read(document: Document) -> dict[str, object]:
     """Return the arguments of `Profile` from a loaded file. Raises ProfileError."""
     data = _mapping(document.data, document.where())
-    known = {"name", "operations", *AT_LEAST, *OTHER}
+    names = {"name", "operations", *AT_LEAST, *OTHER}
     for key in data:
-        if key not in known:
-            raise _unknown(str(key), sorted(known), document.where_key((str(key),)))
-    missing = sorted(known - set(data))
+        if key not in names:
+            raise _unknown(str(key), sorted(names), document.where_key((str(key),)))
+    missing = sorted(names - set(data))
     if missing:
         raise ProfileError(
             "the profile lacks fields", where=document.where(), value=", ".join(missing)
         )
     values: dict[str, object] = {"name": str(data["name"])}
     sources: dict[str, str] = {}
-    for key in sorted(known - {"name", "operations"}):
+    for key in sorted(names - {"name", "operations"}):
         where = document.where((key,))
         entry = _mapping(data[key], where)
         if "value" not in entry:
@@ -192,10 +192,10 @@ def _integers(field: str, value: object, where: Where | None) -> tuple[int, ...]
     return tuple(_at_least(field, item, 0, where) for item in value)
 
 
-def _word(field: str, value: object, known: tuple[str, ...], where: Where | None) -> str:
-    if value not in known:
+def _word(field: str, value: object, words: tuple[str, ...], where: Where | None) -> str:
+    if value not in words:
         raise ProfileError(
-            f"{field} is an unknown word", where=where, value=value, instead=", ".join(known)
+            f"{field} is an unknown word", where=where, value=value, instead=", ".join(words)
         )
     return str(value)
 
@@ -205,19 +205,19 @@ def rational(field: str, value: object, where: Where | None) -> Fraction:
     try:
         if isinstance(value, bool) or not isinstance(value, int | float | str | Fraction):
             raise ValueError
-        found = Fraction(str(value))
+        number = Fraction(str(value))
     except (ValueError, ZeroDivisionError):
         raise ProfileError(f"{field} is not a number", where=where, value=value) from None
-    if found <= 0:
+    if number <= 0:
         raise ProfileError(f"{field} is not positive", where=where, value=value)
-    if not Fraction(1, LARGEST) <= found <= LARGEST:
+    if not Fraction(1, LARGEST) <= number <= LARGEST:
         raise ProfileError(
             f"{field} is too large or too small",
             where=where,
             value=value,
             instead=f"between {1 / LARGEST:g} and {LARGEST:g}",
         )
-    return found
+    return number
 
 
 def _integer(field: str, value: object, where: Where | None) -> int:
@@ -229,10 +229,10 @@ def _at_least(field: str, value: object, least: int, where: Where | None) -> int
         raise ProfileError(
             f"{field} is not a whole number from {least} on", where=where, value=value
         )
-    most = LIMITS.get(field, MOST)
-    if value > most:
+    greatest = LIMITS.get(field, MOST)
+    if value > greatest:
         raise ProfileError(
-            f"{field} is above {most}, the most that the engine holds", where=where, value=value
+            f"{field} is above {greatest}, the most that the engine holds", where=where, value=value
         )
     return value
 
@@ -241,7 +241,7 @@ def _operations(document: Document, sources: dict[str, str]) -> Mapping[str, Ope
     rows = document.data["operations"]  # type: ignore[index]
     if not isinstance(rows, list):
         raise ProfileError("operations is not a list", where=document.where(("operations",)))
-    found: dict[str, OperationTiming] = {}
+    timings: dict[str, OperationTiming] = {}
     for number, raw in enumerate(rows):
         where = document.where(("operations", number))
         row = _mapping(raw, where)
@@ -256,16 +256,16 @@ def _operations(document: Document, sources: dict[str, str]) -> Mapping[str, Ope
         for name in row.get("names", ()):
             if name not in OPERATIONS:
                 raise _unknown(str(name), list(OPERATIONS), where)
-            found[name] = timing
+            timings[name] = timing
             sources[f"operations.{name}"] = _source(row, where)
-    missing = [name for name in OPERATIONS if name not in found]
+    missing = [name for name in OPERATIONS if name not in timings]
     if missing:
         raise ProfileError(
             "operations without timing",
             where=document.where(("operations",)),
             value=", ".join(missing),
         )
-    return MappingProxyType(found)
+    return MappingProxyType(timings)
 
 
 def _cycles(value: object, where: Where | None) -> tuple[Fraction, Fraction, Fraction]:
@@ -307,11 +307,11 @@ def _source(entry: Mapping[str, Any], where: Where | None) -> str:
     raise ProfileError("a number needs `source:` or `assumed:` beside it", where=where)
 
 
-def _unknown(name: str, known: list[str], where: Where | None) -> ProfileError:
-    close = get_close_matches(name, known, n=1)
+def _unknown(name: str, names: list[str], where: Where | None) -> ProfileError:
+    close = get_close_matches(name, names, n=1)
     return ProfileError(
         "unknown profile field",
         where=where,
         value=name,
-        instead=close[0] if close else "one of " + ", ".join(known),
+        instead=close[0] if close else "one of " + ", ".join(names),
     )

@@ -109,11 +109,11 @@ class Program:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Program):
             return NotImplemented
-        mine, theirs = (
+        own_parts, other_parts = (
             (p.name, p.codes, p.colors, p.routes, p.edge_inputs, p.edge_outputs)
             for p in (self, other)
         )
-        return mine == theirs and np.array_equal(self.placement, other.placement)
+        return own_parts == other_parts and np.array_equal(self.placement, other.placement)
 
     def __hash__(self) -> int:
         return hash((self.name, self.placement.shape, len(self.routes)))

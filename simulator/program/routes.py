@@ -38,8 +38,8 @@ class Area:
 
     def holds(self, row: int, column: int) -> bool:
         """Return whether an element is in the area."""
-        inside = self.row <= row < self.row + self.height
-        return inside and self.column <= column < self.column + self.width
+        in_rows = self.row <= row < self.row + self.height
+        return in_rows and self.column <= column < self.column + self.width
 
     def __str__(self) -> str:
         rows, columns = self.row + self.height, self.column + self.width

@@ -44,28 +44,28 @@ def collect_result(final: FinalState, sram: at.Memory) -> RunResult:
 
 def queue_sums(final: FinalState, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return (H, W, 17): values per FIFO by queue slot, those of all router buffers together."""
-    found = np.zeros((final.program.placement.size, 17), dtype=np.int64)
+    sums = np.zeros((final.program.placement.size, 17), dtype=np.int64)
     network = final.network
     bound = network.queue >= 0
-    found[:, :16][bound] = values[network.queue[bound]]
-    for layout, others in zip(final.layouts, network.bound, strict=True):
-        for (slot, _), fifos in zip(layout.bindings, others.T, strict=True):
+    sums[:, :16][bound] = values[network.queue[bound]]
+    for layout, bound_fifos in zip(final.layouts, network.bound, strict=True):
+        for (slot, _), fifos in zip(layout.bindings, bound_fifos.T, strict=True):
             places = network.element[fifos]
             later = fifos[network.queue[places, slot] != fifos]
-            found[network.element[later], slot] += values[later]
+            sums[network.element[later], slot] += values[later]
     routers = np.flatnonzero(network.kind == ROUTER)
-    np.add.at(found[:, 16], network.element[routers], values[routers])
-    return found.reshape(*final.program.placement.shape, 17)
+    np.add.at(sums[:, 16], network.element[routers], values[routers])
+    return sums.reshape(*final.program.placement.shape, 17)
 
 
 def _edges(final: FinalState) -> dict[str, EdgeStream]:
-    found = {}
+    streams = {}
     ports = zip(final.program.edge_outputs, final.network.edge_outputs, strict=True)
     for port, fifos in ports:
         entries = final.fifo[fifos, at.F_RING][:, None] + 2 * np.arange(port.count)
         values = stream_values(final.store[entries + 1], port.dtype)
-        found[port.name] = EdgeStream(values, final.store[entries])
-    return found
+        streams[port.name] = EdgeStream(values, final.store[entries])
+    return streams
 
 
 def link_words(final: FinalState) -> npt.NDArray[np.int64]:
@@ -75,11 +75,11 @@ def link_words(final: FinalState) -> npt.NDArray[np.int64]:
         plain = leaving[final.network.fifo[leaving, at.F_WAY] < 0]
         links = final.network.element[plain] * 5 + port
         np.add.at(words, links, final.fifo[plain, at.F_POPS])
-    ways = np.flatnonzero(final.network.fifo[:, at.F_WAY] >= 0)
-    numbers = final.network.fifo[ways, at.F_WAY]
+    steered = np.flatnonzero(final.network.fifo[:, at.F_WAY] >= 0)
+    numbers = final.network.fifo[steered, at.F_WAY]
     ports = final.network.steered.ports[numbers]
     sent = final.parts.way.view(final.store)[numbers, at.W_SENT : at.W_SENT + 5]
-    links = final.network.element[ways][:, None] * 5 + ports
+    links = final.network.element[steered][:, None] * 5 + ports
     np.add.at(words, links[ports >= 0], sent[ports >= 0])
     return words.reshape(*final.program.placement.shape, 5)
 
@@ -87,12 +87,12 @@ def link_words(final: FinalState) -> npt.NDArray[np.int64]:
 def _element_cycles(final: FinalState, cycles: int) -> npt.NDArray[np.int64]:
     """Return (H, W, 4) cycles per state, the time up to the end included."""
     table = final.element
-    found = table[:, at.E_CYCLES : at.E_CYCLES + 4].copy()
+    cycles_by_state = table[:, at.E_CYCLES : at.E_CYCLES + 4].copy()
     rest = cycles - table[:, at.E_SINCE]
     rows = np.arange(table.shape[0])
-    found[rows, table[:, at.E_CYCLE_STATE]] += np.maximum(rest, 0)
-    found[:, 0] += np.minimum(rest, 0)
-    return found.reshape(*final.program.placement.shape, 4)
+    cycles_by_state[rows, table[:, at.E_CYCLE_STATE]] += np.maximum(rest, 0)
+    cycles_by_state[:, 0] += np.minimum(rest, 0)
+    return cycles_by_state.reshape(*final.program.placement.shape, 4)
 
 
 def _processed(final: FinalState, layout: CodeLayout, number: int) -> npt.NDArray[np.int64]:
@@ -189,10 +189,10 @@ def _timeline(final: FinalState) -> Timeline:
     # (row, thread, code) as one number; rows are addresses or, of tasks, above -1 - MAX_TASKS
     threads, codes = 1 + int(events[:, at.V_THREAD].max(initial=0)), len(final.layouts)
     kind = (events[:, at.V_ROW] * threads + events[:, at.V_THREAD]) * codes + code
-    known, number = np.unique(kind, return_inverse=True)
+    packed_kinds, number = np.unique(kind, return_inverse=True)
     kinds = []
-    for one in known.tolist():
-        rest, layout = one // codes, final.layouts[one % codes]
+    for packed in packed_kinds.tolist():
+        rest, layout = packed // codes, final.layouts[packed % codes]
         kinds.append(_kind(final, layout, rest // threads, rest % threads))
     row, column = np.divmod(element, final.program.width)
     start, end = events[:, at.V_START], events[:, at.V_END]

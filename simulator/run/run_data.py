@@ -105,8 +105,8 @@ def _fill_edges(
         store[entries + 1] = bits | at.IS_CONTROL if port.control else bits
         fifo[fifos, at.F_COUNT] = port.count
     if edges:
-        known = ", ".join(port.name for port in program.edge_inputs)
-        instead = f"one of {known}" if known else "no edges: the program has no edge inputs"
+        names = ", ".join(port.name for port in program.edge_inputs)
+        instead = f"one of {names}" if names else "no edges: the program has no edge inputs"
         raise MachineError("data for an unknown edge input", value=min(edges), instead=instead)
 
 

@@ -49,8 +49,8 @@ def heat_maps(result: RunResult) -> dict[str, str]:
     for i, port in enumerate(PORTS):
         if words[..., i].any():
             maps[f"words {port}"] = heat_map(words[..., i], f"words that leave by {port}")
-    held = result.trace.occupancy
-    return maps if held is None else maps | time_maps(held, result.cycles)
+    occupancy = result.trace.occupancy
+    return maps if occupancy is None else maps | time_maps(occupancy, result.cycles)
 
 
 def heat_map(values: npt.NDArray[Any], title: str) -> str:

@@ -48,13 +48,13 @@ class _TimeRows:
     """Rows there are that are not zero all the time."""
 
 
-def time_maps(held: IntervalOccupancy, cycles: int) -> dict[str, str]:
+def time_maps(occupancy: IntervalOccupancy, cycles: int) -> dict[str, str]:
     """Return the pictures `links over time` and `queues over time` of a run's cycles.
 
     Of links, the share of cycles in which they carried a word; of queues, their mean words.
     """
-    links = _rows(held.link_shares(), PORTS, held.interval, cycles)
-    queues = _rows(held.queue_words(), QUEUES, held.interval, cycles)
+    links = _rows(occupancy.link_shares(), PORTS, occupancy.interval, cycles)
+    queues = _rows(occupancy.queue_words(), QUEUES, occupancy.interval, cycles)
     return {
         "links over time": _picture(links, "links, share of cycles with a word"),
         "queues over time": _picture(queues, "queues, mean words"),

@@ -27,10 +27,10 @@ def perfetto(result: RunResult, clock_hz: float | None = None) -> dict[str, Any]
     """
     scale = 1.0 if clock_hz is None else 1e6 / clock_hz
     entries = result.trace.timeline
-    held = result.trace.occupancy
+    occupancy = result.trace.occupancy
     places = sorted({(entry.row, entry.column) for entry in entries})
-    if held is not None and not places:
-        places = list(np.ndindex(*held.link_words.shape[1:3]))
+    if occupancy is not None and not places:
+        places = list(np.ndindex(*occupancy.link_words.shape[1:3]))
     processes = {place: number for number, place in enumerate(places, start=1)}
     events = _names(entries, processes)
     for entry in entries:
@@ -47,17 +47,17 @@ def perfetto(result: RunResult, clock_hz: float | None = None) -> dict[str, Any]
                 "args": {"task": entry.task, "start_cycle": entry.start, "end_cycle": entry.end},
             }
         )
-    if held is not None:
+    if occupancy is not None:
         for place, pid in processes.items():
-            events += _counters(held, place, pid, scale)
+            events += _counters(occupancy, place, pid, scale)
     return {"traceEvents": events, "displayTimeUnit": "ns"}
 
 
 def _counters(
-    held: IntervalOccupancy, place: tuple[int, int], pid: int, scale: float
+    occupancy: IntervalOccupancy, place: tuple[int, int], pid: int, scale: float
 ) -> list[dict[str, Any]]:
     """Return the counters of an element's links and queues, an event per change."""
-    links, queues = held.link_shares()[:, *place], held.queue_words()[:, *place]
+    links, queues = occupancy.link_shares()[:, *place], occupancy.queue_words()[:, *place]
     tracks = [(f"link {port}", "share", links[:, i]) for i, port in enumerate(PORTS)]
     tracks += [(name, "words", queues[:, i]) for i, name in enumerate(QUEUES)]
     events = []
@@ -66,7 +66,7 @@ def _counters(
             continue
         changes = np.flatnonzero(np.diff(values, prepend=-1.0))
         for interval in changes.tolist():
-            when, value = interval * held.interval * scale, float(values[interval])
+            when, value = interval * occupancy.interval * scale, float(values[interval])
             shown = {"name": name, "ph": "C", "ts": when, "pid": pid, "args": {unit: value}}
             events.append(shown)
     return events

@@ -45,18 +45,18 @@ def parse_program(text: str, file: str = "<program>") -> Program:
     Raises ProgramError with file, line and column.
     """
     reader = Reader(text, file)
-    found = _header(reader)
+    declarations = _header(reader)
     while (line := reader.at(0)) is not None:
         word = line.choose(tuple(TOP_LEVEL), "declaration")
-        TOP_LEVEL[word](reader, line, found)
+        TOP_LEVEL[word](reader, line, declarations)
     program = Program(
-        found.name,
-        tuple(found.codes),
-        found.placement,
-        tuple(found.colors),
-        tuple(found.routes),
-        tuple(found.edge_inputs),
-        tuple(found.edge_outputs),
+        declarations.name,
+        tuple(declarations.codes),
+        declarations.placement,
+        tuple(declarations.colors),
+        tuple(declarations.routes),
+        tuple(declarations.edge_inputs),
+        tuple(declarations.edge_outputs),
     )
     try:
         check_program(program)
@@ -115,35 +115,35 @@ def _header(reader: Reader) -> _Declarations:
     return _Declarations(name, np.full((height, width), -1, dtype=np.int32))
 
 
-def _color(reader: Reader, line: Line, found: _Declarations) -> None:
+def _color(reader: Reader, line: Line, declarations: _Declarations) -> None:
     name = line.name("the color's name")
-    color = Color(name, line.integer() if line.more else found.free_color())
-    found.colors.append(reader.place(color, reader.here()))
-    found.used_colors.add(found.colors[-1].id)
+    color = Color(name, line.integer() if line.more else declarations.free_color())
+    declarations.colors.append(reader.place(color, reader.here()))
+    declarations.used_colors.add(declarations.colors[-1].id)
     _next(reader, line)
 
 
-def _code(reader: Reader, line: Line, found: _Declarations) -> None:
+def _code(reader: Reader, line: Line, declarations: _Declarations) -> None:
     name = line.name("the code's name")
     reader.declare(f"code {name}")
-    here = reader.here()
+    start = reader.here()
     _next(reader, line)
-    found.codes.append(reader.place(parse_code(reader, name), here))
+    declarations.codes.append(reader.place(parse_code(reader, name), start))
 
 
-def _place(reader: Reader, line: Line, found: _Declarations) -> None:
+def _place(reader: Reader, line: Line, declarations: _Declarations) -> None:
     column = line.column
     name = line.name("a code's name")
-    number = next((i for i, code in enumerate(found.codes) if code.name == name), None)
+    number = next((i for i, code in enumerate(declarations.codes) if code.name == name), None)
     if number is None:
-        known = ", ".join(code.name for code in found.codes) or "(none so far)"
-        raise line.fail("placement of an unknown code", column, value=name, instead=known)
+        names = ", ".join(code.name for code in declarations.codes) or "(none so far)"
+        raise line.fail("placement of an unknown code", column, value=name, instead=names)
     column = line.column
     area = parse_area(line)
-    rows, columns = found.placement.shape
+    rows, columns = declarations.placement.shape
     if area.row + area.height > rows or area.column + area.width > columns:
         raise line.fail("the area leaves the grid", column, value=str(area))
-    _fill(line, column, found.placement, area, number)
+    _fill(line, column, declarations.placement, area, number)
     _next(reader, line)
 
 
@@ -152,35 +152,35 @@ def _fill(
 ) -> None:
     """Write a code's number into an area; twice the same element is an error."""
     rows = slice(area.row, area.row + area.height)
-    part = placement[rows, area.column : area.column + area.width]
-    if (part >= 0).any():
+    cells = placement[rows, area.column : area.column + area.width]
+    if (cells >= 0).any():
         raise line.fail(
             "an element of the area has a code already",
             column,
             value=str(area),
             instead="areas that do not overlap",
         )
-    part[:] = number
+    cells[:] = number
 
 
-def _route(reader: Reader, line: Line, found: _Declarations) -> None:
+def _route(reader: Reader, line: Line, declarations: _Declarations) -> None:
     route = parse_route(line)
     reader.declare(f"route of color {route.color} in {route.area}:")
-    found.routes.append(reader.place(route, reader.here()))
+    declarations.routes.append(reader.place(route, reader.here()))
     _next(reader, line)
 
 
-def _edge_input(reader: Reader, line: Line, found: _Declarations) -> None:
+def _edge_input(reader: Reader, line: Line, declarations: _Declarations) -> None:
     port = parse_edge_input(line)
     reader.declare(f"edge port {port.name}")
-    found.edge_inputs.append(reader.place(port, reader.here()))
+    declarations.edge_inputs.append(reader.place(port, reader.here()))
     _next(reader, line)
 
 
-def _edge_output(reader: Reader, line: Line, found: _Declarations) -> None:
+def _edge_output(reader: Reader, line: Line, declarations: _Declarations) -> None:
     port = parse_edge_output(line)
     reader.declare(f"edge port {port.name}")
-    found.edge_outputs.append(reader.place(port, reader.here()))
+    declarations.edge_outputs.append(reader.place(port, reader.here()))
     _next(reader, line)
 
 

@@ -97,12 +97,12 @@ def _parse_filter(line: Line) -> CounterFilter | RangeFilter | None:
         return None
     limit = line.integer("the counter's limit")
     line.expect("most")
-    most = line.integer("the greatest count that passes")
+    greatest = line.integer("the greatest count that passes")
     given = {"count_data": False}
     while line.peek() in FILTER_PROPERTIES:
         word = line.choose(tuple(FILTER_PROPERTIES), "property of a filter")
         given[word] = FILTER_PROPERTIES[word](line)
-    return CounterFilter(limit, most, **given)
+    return CounterFilter(limit, greatest, **given)
 
 
 FILTER_PROPERTIES: Final[Properties] = {

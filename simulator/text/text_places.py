@@ -16,10 +16,10 @@ def remember(program: Program, place_of: Callable[[str, object], Where]) -> None
     _READ.of(program, "text", lambda: place_of)
 
 
-def place_in_text(program: Program, what: str, part: object = None) -> Where | None:
+def place_in_text(program: Program, message: str, part: object = None) -> Where | None:
     """Return the line of a part of a program, or the one that an error's text is about.
 
     None for a program that nobody read.
     """
     place_of = _READ.of(program, "text", lambda: None)
-    return None if place_of is None else place_of(what, part)
+    return None if place_of is None else place_of(message, part)

@@ -81,28 +81,28 @@ class Line:
         self._length = len(text)
 
     def _split(self, text: str) -> list[Token]:
-        found, at = [], 0
-        while at < len(text):
-            match = TOKEN.match(text, at)
+        tokens, position = [], 0
+        while position < len(text):
+            match = TOKEN.match(text, position)
             if match is None:
                 raise self.fail(
                     "this is no word of the program's text",
-                    at + 1,
-                    value=text[at : at + 12],
+                    position + 1,
+                    value=text[position : position + 12],
                     instead="a name with other characters stands in double quotes",
                 )
             if match.lastgroup not in ("space", "comment"):
-                found.append(Token(str(match.lastgroup), match.group(), at + 1))
-            at = match.end()
-        return found
+                tokens.append(Token(str(match.lastgroup), match.group(), position + 1))
+            position = match.end()
+        return tokens
 
     def fail(
-        self, what: str, column: int | None = None, *, value: object, instead: str | None = None
+        self, problem: str, column: int | None = None, *, value: object, instead: str | None = None
     ) -> ProgramError:
         """Return an error at a column, by default at the next word."""
-        at = self.column if column is None else column
-        where = Where(self.file, self.row, at)
-        return ProgramError(what, where=where, value=value, instead=instead)
+        shown_column = self.column if column is None else column
+        where = Where(self.file, self.row, shown_column)
+        return ProgramError(problem, where=where, value=value, instead=instead)
 
     @property
     def column(self) -> int:
@@ -116,74 +116,74 @@ class Line:
 
     def peek(self, ahead: int = 0) -> str:
         """Return a word that comes, empty behind the end."""
-        at = self._next + ahead
-        return self._tokens[at].text if at < len(self._tokens) else ""
+        position = self._next + ahead
+        return self._tokens[position].text if position < len(self._tokens) else ""
 
-    def take(self, kind: str, what: str) -> str:
+    def take(self, kind: str, meaning: str) -> str:
         """Return the next word, which must be of a kind."""
         if not self.more or self._tokens[self._next].kind != kind:
-            raise self.fail(f"here stands {what}", value=self.peek())
+            raise self.fail(f"here stands {meaning}", value=self.peek())
         self._next += 1
         return self._tokens[self._next - 1].text
 
     def has(self, text: str) -> bool:
         """Take the next word if it is this one."""
-        found = self.more and self.peek() == text
-        self._next += found
-        return found
+        is_next = self.more and self.peek() == text
+        self._next += is_next
+        return is_next
 
     def expect(self, text: str) -> None:
         """Take the next word, which must be this one."""
         if not self.has(text):
             raise self.fail(f"`{text}` is missing", value=self.peek(), instead=f"`{text}` here")
 
-    def choose(self, known: Sequence[str], what: str) -> str:
+    def choose(self, words: Sequence[str], meaning: str) -> str:
         """Take the next word, which must be one of those known."""
-        found = self.peek()
-        if found not in known:
-            close = get_close_matches(found, known, n=1)
+        word = self.peek()
+        if word not in words:
+            close = get_close_matches(word, words, n=1)
             raise self.fail(
-                f"unknown {what}",
-                value=found,
-                instead=close[0] if close else "one of " + ", ".join(known),
+                f"unknown {meaning}",
+                value=word,
+                instead=close[0] if close else "one of " + ", ".join(words),
             )
         self._next += 1
-        return found
+        return word
 
     def end(self) -> None:
         """Refuse words that are left."""
         if self.more:
             raise self.fail("the line goes on where it should end", value=self.peek())
 
-    def name(self, what: str = "a name") -> str:
+    def name(self, meaning: str = "a name") -> str:
         """Return a name, bare or in quotes."""
         if self.more and self._tokens[self._next].kind == "string":
             return self._string()
-        found = self.take("name", what)
-        if found[0] in "@%":
+        word = self.take("name", meaning)
+        if word[0] in "@%":
             self._next -= 1
-            raise self.fail(f"here stands {what}", value=found)
-        return found
+            raise self.fail(f"here stands {meaning}", value=word)
+        return word
 
     def _string(self) -> str:
         token = self._tokens[self._next]
         try:
-            found = json.loads(token.text)
+            name = json.loads(token.text)
         except json.JSONDecodeError:
             raise self.fail("the quoted name does not hold", value=token.text) from None
         self._next += 1
-        return str(found)
+        return str(name)
 
-    def marked(self, mark: str, what: str) -> str:
+    def marked(self, mark: str, meaning: str) -> str:
         """Return a name behind `@` or `%`."""
         if not self.peek().startswith(mark):
-            raise self.fail(f"here stands {what}", value=self.peek(), instead=f"{mark}name")
-        return self.take("name", what)[1:]
+            raise self.fail(f"here stands {meaning}", value=self.peek(), instead=f"{mark}name")
+        return self.take("name", meaning)[1:]
 
-    def integer(self, what: str = "a whole number") -> int:
+    def integer(self, meaning: str = "a whole number") -> int:
         """Return a whole number."""
         column = self.column
-        text = self.take("integer", what)
+        text = self.take("integer", meaning)
         if len(text) > MAX_DIGITS:
             raise self.fail("a number is too long", column, value=text)
         return int(text)
@@ -204,27 +204,29 @@ class Line:
     def integers(self) -> tuple[int, ...]:
         """Return `[1, 2, 3]`."""
         self.expect("[")
-        found = [self.integer()]
+        integers = [self.integer()]
         while self.has(","):
-            found.append(self.integer())
+            integers.append(self.integer())
         self.expect("]")
-        return tuple(found)
+        return tuple(integers)
 
     def settings(
-        self, known: Mapping[str, Callable[[Line], Any]], what: str, needed: Sequence[str] = ()
+        self, parsers: Mapping[str, Callable[[Line], Any]], meaning: str, needed: Sequence[str] = ()
     ) -> dict[str, Any]:
         """Return the properties that the line ends with, each at most once."""
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         while self.more:
             column = self.column
-            key = self.choose(tuple(known), what)
-            if key in found:
-                raise self.fail(f"{what} given twice", column, value=key)
-            found[key] = known[key](self)
+            key = self.choose(tuple(parsers), meaning)
+            if key in values:
+                raise self.fail(f"{meaning} given twice", column, value=key)
+            values[key] = parsers[key](self)
         for key in needed:
-            if key not in found:
-                raise self.fail(f"a {what} is missing", value="", instead=f"`{key}` with its value")
-        return found
+            if key not in values:
+                raise self.fail(
+                    f"a {meaning} is missing", value="", instead=f"`{key}` with its value"
+                )
+        return values
 
     def span(self) -> tuple[int, int]:
         """Return `first:last` as written."""
@@ -324,10 +326,10 @@ class Reader:
         self._parts[id(part)] = where
         return part
 
-    def place_of(self, what: str, part: object = None) -> Where:
+    def place_of(self, message: str, part: object = None) -> Where:
         """Return where a part stands, or the declaration that an error's text starts with."""
         exact = self._parts.get(id(part)) if part is not None else None
         if exact is not None:
             return exact
-        found = [name for name in self._declared if what.startswith(name)]
-        return self._declared[max(found, key=len)] if found else Where(self.file)
+        names = [name for name in self._declared if message.startswith(name)]
+        return self._declared[max(names, key=len)] if names else Where(self.file)

@@ -128,10 +128,10 @@ def compare(program: Program, profile: Profile, seed: int) -> Counter[str]:
             found["no family"] += 1
             continue
         for other in others(code, rng):
-            asked = sum(stage.asked for stage in stages(other))
+            asked = sum(stage.misses for stage in stages(other))
             mine = answer(by_family, other, target)
             assert mine == answer(by_itself, other, target)
-            known = sum(stage.asked for stage in stages(other)) == asked
+            known = sum(stage.misses for stage in stages(other)) == asked
             found[("error" if type(mine) is tuple else "filled") if known else "found"] += 1
     return found
 

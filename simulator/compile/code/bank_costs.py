@@ -67,11 +67,11 @@ def bank_cycles(
     met = max(cycles, timing.cycles[1] * profile.bank_conflict_factor)
     if met == cycles:
         return cycles, Fraction(0)
-    one, other = sources
-    step = group * (_step(one) - _step(other))
+    first, second = sources
+    step = group * (_step(first) - _step(second))
     if step % PERIOD or not all(map(_is_known, sources)):
         return cycles, met - cycles
-    return (met if (_first(one) - _first(other)) % PERIOD == 0 else cycles), Fraction(0)
+    return (met if (_first(first) - _first(second)) % PERIOD == 0 else cycles), Fraction(0)
 
 
 def _step(operand: ResolvedOperand) -> int:

@@ -87,9 +87,9 @@ UNTRACED: Final = (TypeError, AttributeError, ValueError, ZeroDivisionError)
 
 def _readers(kind: type[Any]) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """Return what reads the fields that tell families apart, and what reads the numbers."""
-    others = _others(kind, *NUMBERS[kind], *BODIES.get(kind, ()))
+    fixed_fields = _others(kind, *NUMBERS[kind], *BODIES.get(kind, ()))
     read = attrgetter(*NUMBERS[kind])
-    return others, read if len(NUMBERS[kind]) > 1 else lambda part: (read(part),)
+    return fixed_fields, read if len(NUMBERS[kind]) > 1 else lambda part: (read(part),)
 
 
 READERS: Final = {kind: _readers(kind) for kind in NUMBERS}
@@ -125,9 +125,9 @@ class _FamilySplitter:
         kind = type(part)
         if kind not in READERS:
             raise _NoFamily
-        others, counts = READERS[kind]
+        fixed_fields, counts = READERS[kind]
         self.shape.append(kind)
-        self.shape.append(others(part))
+        self.shape.append(fixed_fields(part))
         for number in counts(part):
             if type(number) is tuple:
                 self.shape.append(len(number))
@@ -184,14 +184,14 @@ class _FamilySplitter:
 
 def _split(code: ElementCode) -> tuple[Hashable, tuple[int, ...]] | None:
     """Return what tells a code's family apart, and its numbers; None if it has no family."""
-    found = _FamilySplitter()
+    splitter = _FamilySplitter()
     try:
-        found.code(code)
+        splitter.code(code)
     except (_NoFamily, *WRONG):
         return None
-    if any(type(number) is not int for number in (*found.numbers, *found.exact)):
+    if any(type(number) is not int for number in (*splitter.numbers, *splitter.exact)):
         return None
-    return tuple(found.shape), tuple(found.numbers)
+    return tuple(splitter.shape), tuple(splitter.numbers)
 
 
 class _Renumbering:
@@ -220,11 +220,13 @@ class _Renumbering:
     def _body(self, old: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
         return tuple(map(self._instruction, old))
 
-    def _instruction(self, one: Any) -> Any:
-        if isinstance(one, DsdOperation):
-            dest = self._operand(one.dest)
-            return replace(one, dest=dest, sources=tuple(map(self._operand, one.sources)))
-        return one if type(one) in WHOLE else self._declared(one)
+    def _instruction(self, instruction: Any) -> Any:
+        if isinstance(instruction, DsdOperation):
+            dest = self._operand(instruction.dest)
+            return replace(
+                instruction, dest=dest, sources=tuple(map(self._operand, instruction.sources))
+            )
+        return instruction if type(instruction) in WHOLE else self._declared(instruction)
 
     def _operand(self, old: Any) -> Any:
         if isinstance(old, Ref):
@@ -251,8 +253,8 @@ def constant_answer(answer: R) -> Callable[[FamilyConditions], AnswerFiller[R]]:
 class _Stage:
     """What is known about one question about a family."""
 
-    ways: list[tuple[FamilyConditions, AnswerFiller[Any]]] = field(default_factory=list)
-    asked: int = 0
+    answers: list[tuple[FamilyConditions, AnswerFiller[Any]]] = field(default_factory=list)
+    misses: int = 0
     """Members that went another way than all known ones."""
 
     def learn(
@@ -262,17 +264,17 @@ class _Stage:
         traced: Callable[[ElementCode], Callable[[FamilyConditions], AnswerFiller[Any]]],
     ) -> None:
         """Find the way of the 2nd, 4th, 8th ... of these, if traced numbers can go it."""
-        self.asked += 1
-        if self.asked < 2 or self.asked & (self.asked - 1):
+        self.misses += 1
+        if self.misses < 2 or self.misses & (self.misses - 1):
             return
         trace = NumberTrace(numbers)
         try:
-            found = traced(_Renumbering(trace.numbers).code(code))
+            make_filler = traced(_Renumbering(trace.numbers).code(code))
             guide = trace.guide()
-            self.ways.insert(0, (guide, found(guide)))
+            self.answers.insert(0, (guide, make_filler(guide)))
         except UNTRACED:
             return
-        del self.ways[MOST_WAYS:]
+        del self.answers[MOST_WAYS:]
 
 
 @dataclass(slots=True)
@@ -293,9 +295,9 @@ def canonical_code(code: ElementCode) -> ElementCode:
     if parts is None:
         return _CODES.first(code)
     family = _FAMILIES.of(parts[0], _Family)
-    found = family.members.of(parts[1], lambda: code)
-    _MEMBERS.of(found, "family", lambda: (family, parts[1]))
-    return found
+    first_member = family.members.of(parts[1], lambda: code)
+    _MEMBERS.of(first_member, "family", lambda: (family, parts[1]))
+    return first_member
 
 
 def _family_of(code: ElementCode) -> tuple[_Family, tuple[int, ...]] | None:
@@ -324,8 +326,8 @@ def family_answer(
     stage = family.stages.get(question)
     if stage is None:
         stage = family.stages[question] = _Stage()
-    for guide, fill in stage.ways:
-        slots = guide.follow(numbers)
+    for guide, fill in stage.answers:
+        slots = guide.slots_for(numbers)
         if slots is not None:
             return fill(code, slots)  # type: ignore[no-any-return]
     answer = plain()

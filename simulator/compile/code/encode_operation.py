@@ -54,14 +54,14 @@ def operation_row(
     resolved: ResolvedOperation,
     timed: ResolvedOperation,
     compiled_for: CompiledFor,
-    where: Callable[[], str],
+    place: Callable[[], str],
 ) -> Row:
     """Return an operation's row, to be completed; `timed` has what its registers hold.
 
     Raises ProgramError.
     """
     profile, number = compiled_for
-    make = partial(_operation_row, resolved, timed, profile, where)
+    make = partial(_operation_row, resolved, timed, profile, place)
     if timed is not resolved:
         return make()
     row: Row = _OPERATIONS.of((resolved, number), make)
@@ -72,28 +72,28 @@ def _operation_row(
     resolved: ResolvedOperation,
     timed: ResolvedOperation,
     profile: Profile,
-    where: Callable[[], str],
+    place: Callable[[], str],
 ) -> Row:
     row = [0] * at.O_WIDTH
     row[at.O_ARITHMETIC] = resolved.operation.arithmetic
     row[at.O_TYPE] = TYPES[_dtype(resolved)]
     row[at.O_EXTENT] = resolved.extent
     row[at.O_OPERANDS : at.O_SCALAR_ROW + 1] = [-1] * (at.O_SCALAR_ROW + 1 - at.O_OPERANDS)
-    row[at.O_SCALAR] = _immediate(resolved, where)
+    row[at.O_SCALAR] = _immediate(resolved, place)
     row[at.O_FABRIC] = int(resolved.is_fabric)
     row[at.O_LOAD] = load_cycles(resolved, profile)
     row[at.O_GROUP], rate = group_pace(timed, profile)
-    rate, more = bank_cycles(timed, profile, (row[at.O_GROUP], rate))
-    together = lcm(rate.denominator, more.denominator)
-    if max(Fraction(together), rate * together, more * together) > MOST:
+    rate, bank_rate = bank_cycles(timed, profile, (row[at.O_GROUP], rate))
+    together = lcm(rate.denominator, bank_rate.denominator)
+    if max(Fraction(together), rate * together, bank_rate * together) > MOST:
         raise ProgramError(
-            f"{where()}: {profile.name} gives it cycles per element that are too large, or too "
+            f"{place()}: {profile.name} gives it cycles per element that are too large, or too "
             "fine a fraction",
             value=str(rate),
             instead=f"numerators and denominators up to {MOST}",
         )
     row[at.O_DENOMINATOR] = together
-    row[at.O_CYCLES], row[at.O_BANKS] = int(rate * together), int(more * together)
+    row[at.O_CYCLES], row[at.O_BANKS] = int(rate * together), int(bank_rate * together)
     row[at.O_REDUCTION] = int(resolved.is_reduction)
     row[at.O_SIMD] = mode_of(timed)
     row[at.O_SPECIAL] = int(resolved.is_special)
@@ -109,11 +109,11 @@ def _operation_row(
 
 
 def _dtype(resolved: ResolvedOperation) -> str:
-    found = (o.buffer.dtype for o in resolved.operands if o.buffer is not None)
-    return next(found, resolved.operation.dtype)
+    dtypes = (o.buffer.dtype for o in resolved.operands if o.buffer is not None)
+    return next(dtypes, resolved.operation.dtype)
 
 
-def _immediate(resolved: ResolvedOperation, where: Callable[[], str]) -> int:
+def _immediate(resolved: ResolvedOperation, place: Callable[[], str]) -> int:
     """Return the bits of a scalar that is a number, else 0."""
     scalar = next((s for s in resolved.sources if s.letter == "v"), None)
     if scalar is None or scalar.is_memory or scalar.is_counter:
@@ -123,7 +123,7 @@ def _immediate(resolved: ResolvedOperation, where: Callable[[], str]) -> int:
     dtype = _dtype(resolved)
     if resolved.operation.mixed:
         dtype = resolved.operation.mixed[1 + resolved.sources.index(scalar)][0]
-    return bits_of(scalar.value, dtype, where())
+    return bits_of(scalar.value, dtype, place())
 
 
 def sends_control(resolved: ResolvedOperation) -> bool:

@@ -15,7 +15,7 @@ from tilewright.simulator.isa.operands import ResolvedOperation
 from tilewright.simulator.profiles.profile import Profile
 
 
-def bits_of(value: float | int, dtype: str, where: str) -> int:
+def bits_of(value: float | int, dtype: str, place: str) -> int:
     """Return the raw bits of a number as a dtype. Raises ProgramError if it does not fit."""
     try:
         if dtype in {"f32", "f16"}:
@@ -27,7 +27,7 @@ def bits_of(value: float | int, dtype: str, where: str) -> int:
             raise ValueError
         return int(value) & ((1 << bits) - 1)
     except (ValueError, OverflowError, FloatingPointError):
-        raise ProgramError(f"{where}: the number is not a {dtype}", value=value) from None
+        raise ProgramError(f"{place}: the number is not a {dtype}", value=value) from None
 
 
 def load_cycles(resolved: ResolvedOperation, profile: Profile) -> int:
@@ -38,9 +38,9 @@ def load_cycles(resolved: ResolvedOperation, profile: Profile) -> int:
     """
     descriptors: list[tuple[str, Index]] = []
     for o in resolved.operands:
-        one = o.dsd.name if o.dsd is not None else "", o.offset
-        if o.letter != "v" and o.register is None and one not in descriptors:
-            descriptors.append(one)
+        descriptor = o.dsd.name if o.dsd is not None else "", o.offset
+        if o.letter != "v" and o.register is None and descriptor not in descriptors:
+            descriptors.append(descriptor)
     moved = sum(1 for _, offset in descriptors if offset.terms)
     scalar = sum(1 for o in resolved.sources if o.letter == "v" and o.is_memory)
     if not descriptors:  # registers are loaded by instructions of their own

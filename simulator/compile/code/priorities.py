@@ -27,10 +27,10 @@ def priority_level(code: ElementCode, resolved: ResolvedOperation, asynchronous:
     if not asynchronous:
         return main_level(code)
     dsds = [operand.dsd for operand in resolved.operands]
-    own = [d.priority for d in dsds if isinstance(d, Fabin | Fabout | Fifo)]
+    of_descriptors = [d.priority for d in dsds if isinstance(d, Fabin | Fabout | Fifo)]
     queues = {queue.id: queue.priority for queue in code.input_queues}
     of_queue = [queues.get(d.queue, "") for d in dsds if isinstance(d, Fabin)]
-    given = next(filter(None, (resolved.source.priority, *own, *of_queue)), "low")
+    given = next(filter(None, (resolved.source.priority, *of_descriptors, *of_queue)), "low")
     return 2 * PRIORITIES.index(given) + 1
 
 
@@ -57,21 +57,21 @@ def _given(code: ElementCode) -> Iterator[tuple[str, str, bool]]:
     for queue in filter(lambda queue: queue.priority, code.input_queues):
         yield f"code {code.name}, queue {queue.id}", queue.priority, False
     for queue in filter(lambda queue: queue.priority, code.output_queues):
-        where = f"code {code.name}, queue {queue.id}"
-        raise ProgramError(f"{where}: an output queue has no priority", value=queue.priority)
+        place = f"code {code.name}, queue {queue.id}"
+        raise ProgramError(f"{place}: an output queue has no priority", value=queue.priority)
     for task, op in all_operations(code):
         if not op.priority:
             continue
-        where = f"code {code.name}, task {task.name}, @{op.operation}"
+        place = f"code {code.name}, task {task.name}, @{op.operation}"
         if not op.asynchronous:
             raise ProgramError(
-                f"{where}: a synchronous operation has the main thread's priority",
+                f"{place}: a synchronous operation has the main thread's priority",
                 value=op.priority,
             )
-        yield where, op.priority, False
+        yield place, op.priority, False
 
 
-def _unknown(where: str, given: str, known: tuple[str, ...]) -> ProgramError:
+def _unknown(place: str, given: str, names: tuple[str, ...]) -> ProgramError:
     return ProgramError(
-        f"{where}: unknown priority", value=given, instead="one of " + ", ".join(known)
+        f"{place}: unknown priority", value=given, instead="one of " + ", ".join(names)
     )

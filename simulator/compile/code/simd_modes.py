@@ -71,39 +71,39 @@ def check_simd(code: ElementCode, profile: Profile) -> None:
 
 
 def _check_dsd(code: ElementCode, dsd: Fabin | Fabout | Fifo, profile: Profile) -> None:
-    where = f"code {code.name}, DSD {dsd.name}"
+    place = f"code {code.name}, DSD {dsd.name}"
     if dsd.simd not in MODES:
-        raise ProgramError(f"{where}: unknown SIMD mode", value=dsd.simd, instead=", ".join(MODES))
+        raise ProgramError(f"{place}: unknown SIMD mode", value=dsd.simd, instead=", ".join(MODES))
     if isinstance(dsd, Fifo):
-        _check_fifo(code, dsd, profile, where)
+        _check_fifo(code, dsd, profile, place)
         return
     needed = _needed(dsd.simd)
     if dsd.extent % needed and dsd.extent != ENDLESS:
         raise ProgramError(
-            f"{where}: the extent counts values, {needed} of which go at once", value=dsd.extent
+            f"{place}: the extent counts values, {needed} of which go at once", value=dsd.extent
         )
     names = ("control", "control_transform", "wavelet_index_offset")
     used = [name for name in names if getattr(dsd, name, False)]
     if used:
-        raise ProgramError(f"{where}: a SIMD mode leaves no room for an index", value=used[0])
+        raise ProgramError(f"{place}: a SIMD mode leaves no room for an index", value=used[0])
 
 
-def _check_fifo(code: ElementCode, dsd: Fifo, profile: Profile, where: str) -> None:
+def _check_fifo(code: ElementCode, dsd: Fifo, profile: Profile, place: str) -> None:
     if not profile.fifo_simd:
-        raise ProgramError(f"{where}: FIFOs of {profile.name} have no SIMD mode", value=dsd.simd)
+        raise ProgramError(f"{place}: FIFOs of {profile.name} have no SIMD mode", value=dsd.simd)
     buffer = code.buffer(dsd.buffer)
     if buffer is None:
         return
     if DTYPES[buffer.dtype] != 1:
-        raise ProgramError(f"{where}: SIMD modes are for 16-bit values", value=buffer.dtype)
+        raise ProgramError(f"{place}: SIMD modes are for 16-bit values", value=buffer.dtype)
     if buffer.elements < _needed(dsd.simd):
         raise ProgramError(
-            f"{where}: a FIFO has room for the {_needed(dsd.simd)} values that go at once",
+            f"{place}: a FIFO has room for the {_needed(dsd.simd)} values that go at once",
             value=buffer.elements,
         )
 
 
-def _check_operation(resolved: ResolvedOperation, where: str) -> None:
+def _check_operation(resolved: ResolvedOperation, place: str) -> None:
     if mode_of(resolved) == at.SIMD_NONE:
         return
     operation = resolved.operation
@@ -111,7 +111,7 @@ def _check_operation(resolved: ResolvedOperation, where: str) -> None:
     types += [o.buffer.dtype for o in resolved.operands if o.buffer is not None]
     wide = [name for name in types if DTYPES[name] != 1]
     if wide or operation.arithmetic in (ADD_CARRY, DROP):
-        raise ProgramError(f"{where}: SIMD modes are for operations on 16-bit values", value=wide)
+        raise ProgramError(f"{place}: SIMD modes are for operations on 16-bit values", value=wide)
     group = group_of(resolved)
     for operand in resolved.operands:
         dsd = operand.dsd
@@ -119,7 +119,7 @@ def _check_operation(resolved: ResolvedOperation, where: str) -> None:
             continue  # known at run time only, where the engine looks
         if dsd.extent % group and dsd.extent != ENDLESS:
             raise ProgramError(
-                f"{where}: {group} values go at once, the length of {dsd.name} is no multiple",
+                f"{place}: {group} values go at once, the length of {dsd.name} is no multiple",
                 value=dsd.extent,
                 instead=f"a multiple of {group}",
             )

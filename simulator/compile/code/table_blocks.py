@@ -153,7 +153,7 @@ def join_blocks(
     rows = rows.reshape(len(blocks), len(TABLES))
     first = np.cumsum(rows, axis=0) - rows
     layouts = tuple(
-        replace(block.layout, first=dict(zip(TABLES, mine, strict=True)))
-        for block, mine in zip(blocks, first.tolist(), strict=True)
+        replace(block.layout, first=dict(zip(TABLES, first_rows, strict=True)))
+        for block, first_rows in zip(blocks, first.tolist(), strict=True)
     )
     return ProgramTables(tuple(blocks), rows, first, header), layouts

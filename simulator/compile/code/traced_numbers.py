@@ -24,7 +24,7 @@ Form = tuple[int, Terms]
 """A constant and the terms."""
 BELOW, ZERO = range(2)
 """Questions about a form: whether it is below 0, or 0."""
-STEPS: Final = (mul, floordiv, mod)
+OPERATIONS: Final = (mul, floordiv, mod)
 MOST: Final = 1 << 40
 MOST_FACTORS: Final = 1 << 20
 """Numbers, and sums of a form's factors, below these keep every sum inside 64 bits."""
@@ -41,21 +41,25 @@ class TracedNumber:
         self.form = form
         self.value = value
 
-    def _plus(self, other: object, factor: int, mine: int = 1) -> Any:
+    def _plus(self, other: object, factor: int, own_factor: int = 1) -> Any:
         """Return the sum of both with factors."""
         if isinstance(other, TracedNumber):
             constant, terms = other.form
-            value = mine * self.value + factor * other.value
+            value = own_factor * self.value + factor * other.value
         elif isinstance(other, int):
-            constant, terms, value = int(other), (), mine * self.value + factor * other
+            constant, terms, value = int(other), (), own_factor * self.value + factor * other
         else:
             return NotImplemented
-        found = {slot: mine * n for slot, n in self.form[1]}
+        factors = {slot: own_factor * n for slot, n in self.form[1]}
         for slot, n in terms:
-            found[slot] = found.get(slot, 0) + factor * n
-        left = tuple((slot, n) for slot, n in sorted(found.items()) if n)
-        made = mine * self.form[0] + factor * constant
-        return TracedNumber(self.trace, (made, left), value) if left else made
+            factors[slot] = factors.get(slot, 0) + factor * n
+        sum_terms = tuple((slot, n) for slot, n in sorted(factors.items()) if n)
+        sum_constant = own_factor * self.form[0] + factor * constant
+        return (
+            TracedNumber(self.trace, (sum_constant, sum_terms), value)
+            if sum_terms
+            else sum_constant
+        )
 
     def __add__(self, other: object) -> Any:
         return self._plus(other, 1)
@@ -158,7 +162,7 @@ class NumberTrace:
         key = kind, form_of(left), form_of(right)
         if key not in self._steps:
             slot = self._inputs + len(self._steps)
-            value = STEPS[kind](value_of(left), value_of(right))
+            value = OPERATIONS[kind](value_of(left), value_of(right))
             self._steps[key] = TracedNumber(self, (0, ((slot, 1),)), value)
         return self._steps[key]
 
@@ -197,14 +201,14 @@ def _opposite(form: Form) -> Form:
 
 def matrix_of(forms: Sequence[Form], width: int) -> Ints:
     """Return forms as the rows of a matrix; column 0 is the constant. Raises TypeError."""
-    found = np.zeros((len(forms), width), dtype=np.int64)
-    for row, (constant, terms) in zip(found, forms, strict=True):
+    matrix = np.zeros((len(forms), width), dtype=np.int64)
+    for row, (constant, terms) in zip(matrix, forms, strict=True):
         if abs(constant) >= MOST or sum(abs(n) for _, n in terms) >= MOST_FACTORS:
             raise TypeError("a form is too large")
         row[0] = constant
         for slot, factor in terms:
             row[1 + slot] = factor
-    return found
+    return matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,22 +222,22 @@ class FamilyConditions:
     """Rows whose sums are below 0."""
     not_zero: Ints
 
-    def follow(self, numbers: Sequence[int]) -> Ints | None:
+    def slots_for(self, numbers: Sequence[int]) -> Ints | None:
         """Return (1, numbers, steps), None if the numbers take another way or are too large."""
         slots = [1, *numbers]
         for kind, left, right in self.steps:
             ends = [c + sum([slots[1 + s] * n for s, n in terms]) for c, terms in (left, right)]
             if kind and ends[1] == 0:
                 return None
-            slots.append(STEPS[kind](*ends))
+            slots.append(OPERATIONS[kind](*ends))
         if max(slots) >= MOST or min(slots) <= -MOST:
             return None
-        found = np.array(slots, dtype=np.int64)
-        if len(self.below) and max((self.below @ found).tolist()) >= 0:
+        values = np.array(slots, dtype=np.int64)
+        if len(self.below) and max((self.below @ values).tolist()) >= 0:
             return None
-        if len(self.not_zero) and not all((self.not_zero @ found).tolist()):
+        if len(self.not_zero) and not all((self.not_zero @ values).tolist()):
             return None
-        return found
+        return values
 
 
 class Formulas:
@@ -247,7 +251,7 @@ class Formulas:
 
     def filled(self, slots: Ints, sizes: Sequence[int]) -> list[Ints]:
         """Return the integers for what `Guide.follow` gave, as arrays of these sizes."""
-        found = self._base.copy()
-        found[self._places] = self._matrix @ slots
+        filled = self._base.copy()
+        filled[self._places] = self._matrix @ slots
         ends = (0, *accumulate(sizes))
-        return [found[begin:end] for begin, end in pairwise(ends)]
+        return [filled[begin:end] for begin, end in pairwise(ends)]

@@ -47,12 +47,12 @@ def mark_shared(fifo: Rows, links: int) -> None:
         linked = fifo[:, at.F_SUCCESSORS] > rank
         np.add.at(users, fifo[linked, at.F_LINK + rank], 1)
     for rank in range(MOST):
-        mine = np.flatnonzero(fifo[:, at.F_SUCCESSORS] > rank)
-        sharing = users[fifo[mine, at.F_LINK + rank]] > 1
-        fifo[mine[sharing], at.F_SHARED] |= at.SHARES
+        fifos = np.flatnonzero(fifo[:, at.F_SUCCESSORS] > rank)
+        sharing = users[fifo[fifos, at.F_LINK + rank]] > 1
+        fifo[fifos[sharing], at.F_SHARED] |= at.SHARES
 
 
-def copy_ways(fifo: Rows, copies: Iterable[Feed], steered: SteeredTables) -> None:
+def connect_swap_copies(fifo: Rows, copies: Iterable[Feed], steered: SteeredTables) -> None:
     """Add the second buffers of wavelets that a swap gives to both colors of a pair.
 
     They share a link with the first ones, and the masks of routers that choose.
@@ -67,9 +67,11 @@ def copy_ways(fifo: Rows, copies: Iterable[Feed], steered: SteeredTables) -> Non
             )
         firsts = (fifo[sources[:, None], at.F_LINK + np.arange(MOST)] == used[:, None]).argmax(1)
         connect(fifo, (sources, targets, used))
-        ways = fifo[sources, at.F_WAY]
-        for way, first, rank in zip(ways.tolist(), firsts.tolist(), ranks.tolist(), strict=True):
-            if way >= 0:
-                masks = steered.way[way, at.W_MASKS : at.W_MASKS + 4]
+        selectors = fifo[sources, at.F_WAY]
+        for selector, first, rank in zip(
+            selectors.tolist(), firsts.tolist(), ranks.tolist(), strict=True
+        ):
+            if selector >= 0:
+                masks = steered.way[selector, at.W_MASKS : at.W_MASKS + 4]
                 masks |= (masks >> first & 1) << rank
-                steered.way[way, at.W_COPIES] |= (first + 1) << 4 * rank
+                steered.way[selector, at.W_COPIES] |= (first + 1) << 4 * rank

@@ -33,9 +33,9 @@ def place_network(store: at.Table, parts: StoreLayout, network: FifoNetwork) -> 
     parts.bid.view(store)[:] = -1
     parts.ring.view(store)[:, 0] = at.NEVER_USED
     fifo[:, at.F_WAY] = parts.way.address(fifo[:, at.F_WAY])
-    way = parts.way.view(store)
-    way[:] = network.steered.way
-    way[:, at.W_STATE] = parts.state.address(way[:, at.W_STATE])
+    selectors = parts.way.view(store)
+    selectors[:] = network.steered.way
+    selectors[:, at.W_STATE] = parts.state.address(selectors[:, at.W_STATE])
     state = parts.state.view(store)
     state[:] = network.steered.state
     waiting = slice(at.X_FIFOS, at.X_FIFOS + 5)

@@ -21,7 +21,7 @@ from tilewright.simulator.compile.fabric.connections import (
     Feed,
     SteeredTables,
     connect,
-    copy_ways,
+    connect_swap_copies,
     mark_shared,
 )
 from tilewright.simulator.compile.fabric.routers import ColorRouters, RouterMap
@@ -128,31 +128,31 @@ class _NetworkCompiler:
             self._color(color, outputs, inputs)
         self._check_queues_routed()
         fifo = self.table[: self.count]
-        held = int(fifo[:, at.F_CAP].sum())
-        if held > MOST_WORDS:
+        words = int(fifo[:, at.F_CAP].sum())
+        if words > MOST_WORDS:
             raise ProgramError(
                 f"program {self.program.name}: its queues, router buffers and edge ports hold more "
                 f"than {MOST_WORDS} words on {self.profile.name}",
-                value=held,
+                value=words,
                 instead="shorter queues, latencies or streams, or fewer elements",
             )
         steering = self.routers.steering
-        for fifos, ways in steering.steered:
-            fifo[fifos, at.F_WAY] = ways
+        for fifos, selectors in steering.steered:
+            fifo[fifos, at.F_WAY] = selectors
             fifo[fifos, at.F_SHARED] |= at.STEERED
         steered = SteeredTables(*steering.tables())
         mark_shared(fifo, self.links)
-        copy_ways(fifo, self.copies, steered)
+        connect_swap_copies(fifo, self.copies, steered)
         return FifoNetwork(
             fifo,
             self.queue,
             self.links,
-            held,
+            words,
             _joined(self.places).astype(np.int32),
             np.concatenate([np.zeros(0, dtype=np.int8), *self.kinds]),
             tuple(inputs),
             tuple(outputs),
-            tuple(_joined(mine).astype(np.int32) for mine in self.leaving),
+            tuple(_joined(fifos_of_port).astype(np.int32) for fifos_of_port in self.leaving),
             steered,
             self.bound,
             _joined(self.closed),
@@ -267,19 +267,19 @@ class _NetworkCompiler:
             ramps = np.full(self.elements, -1, dtype=np.int64)
             ramps[reached] = numbers
             for fifos, homes in routers.holders:
-                mine = ramps[homes] >= 0
-                ramp_links = homes[mine] * LINKS + RAMP
-                connect(self.table, (fifos[mine], ramps[homes][mine], ramp_links))
-                self.leaving[RAMP].append(fifos[mine])
+                delivers = ramps[homes] >= 0
+                ramp_links = homes[delivers] * LINKS + RAMP
+                connect(self.table, (fifos[delivers], ramps[homes][delivers], ramp_links))
+                self.leaving[RAMP].append(fifos[delivers])
 
-    def _bind(self, number: int, slot: int, color: str, made: tuple[Ids, Ids]) -> None:
+    def _bind(self, number: int, slot: int, color: str, placed: tuple[Ids, Ids]) -> None:
         """Note the FIFOs of a queue's color: those of the first one are there at the start."""
-        places, fifos = made
+        places, fifos = placed
         layout = self.layouts[number]
         if (slot, color) in layout.bindings:
             column = layout.bindings.index((slot, color))
-            mine = np.searchsorted(self.places_of[layout.code.name], places)
-            self.bound[number][mine, column] = fifos
+            rows = np.searchsorted(self.places_of[layout.code.name], places)
+            self.bound[number][rows, column] = fifos
         if color == first_color(layout.code, slot):
             self.queue[places, slot] = fifos
         elif slot < at.OUTPUT_SLOT:
@@ -297,28 +297,29 @@ class _NetworkCompiler:
         row = places // self.shape[1] + STEP[port][0]
         column = places % self.shape[1] + STEP[port][1]
         inside = (row >= 0) & (row < self.shape[0]) & (column >= 0) & (column < self.shape[1])
-        here, there = places[inside], (row * self.shape[1] + column)[inside]
+        senders, neighbours = places[inside], (row * self.shape[1] + column)[inside]
         takers = self.routers.takers(color, OPPOSITE[port])
-        deaf = takers[0][there] < 0
+        deaf = takers[0][neighbours] < 0
         if deaf.any():
+            sender, neighbour = senders[deaf][0], neighbours[deaf][0]
             raise ProgramError(
-                f"{self._route(name, here[deaf][0])} it leaves {self._at(here[deaf][0])} by "
-                f"{PORTS[port]}, but {self._at(there[deaf][0])} does not take it from "
-                f"{PORTS[OPPOSITE[port]]}{self._swapped(color, there[deaf][0], OPPOSITE[port])}"
+                f"{self._route(name, sender)} it leaves {self._at(sender)} by "
+                f"{PORTS[port]}, but {self._at(neighbour)} does not take it from "
+                f"{PORTS[OPPOSITE[port]]}{self._swapped(color, neighbour, OPPOSITE[port])}"
             )
-        self._feed(sources[inside], takers, there, here * LINKS + port)
-        outside = places[~inside]
+        self._feed(sources[inside], takers, neighbours, senders * LINKS + port)
+        leaving_grid = places[~inside]
         sinks = np.full(self.elements, -1, dtype=np.int64)
         for sink, fifos in zip(self.program.edge_outputs, outputs, strict=True):
             if sink.color == name and sink.side == PORTS[port]:
                 sinks[self._border(sink)] = fifos
-        lost = outside[sinks[outside] < 0]
+        lost = leaving_grid[sinks[leaving_grid] < 0]
         if lost.size:
             raise ProgramError(
                 f"{self._route(name, lost[0])} it leaves the grid by {PORTS[port]} at "
                 f"{self._at(lost[0])}, but there is no edge output"
             )
-        connect(self.table, (sources[~inside], sinks[outside], outside * LINKS + port))
+        connect(self.table, (sources[~inside], sinks[leaving_grid], leaving_grid * LINKS + port))
         self.leaving[port].append(sources)
 
     def _swapped(self, color: Color, element: int, port: int) -> str:
@@ -363,9 +364,11 @@ class _NetworkCompiler:
         """Let queues feed the buffers that take their wavelets at some elements."""
         first, second = takers[0][places], takers[1][places]
         connect(self.table, (sources, first, links))
-        both = second >= 0
-        if both.any():
-            self.copies.append((sources[both], second[both], links[both]))
+        on_both_colors = second >= 0
+        if on_both_colors.any():
+            self.copies.append(
+                (sources[on_both_colors], second[on_both_colors], links[on_both_colors])
+            )
 
     def _check_queues_routed(self) -> None:
         for layout in self.layouts:
@@ -387,12 +390,12 @@ class _NetworkCompiler:
     def _route(self, color: str, element: int) -> str:
         """Name the route of a color at an element."""
         row, column = divmod(int(element), self.shape[1])
-        held = (
+        areas = (
             route.area
             for route in self.program.routes
             if route.color == color and route.area.holds(row, column)
         )
-        return f"route of color {color} in {next(held)}:"
+        return f"route of color {color} in {next(areas)}:"
 
     def _at(self, element: int) -> str:
         return f"element ({int(element) // self.shape[1]}, {int(element) % self.shape[1]})"

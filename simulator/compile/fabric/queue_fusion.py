@@ -33,20 +33,20 @@ def follow_pointers(pointer: Ids, sums: Ids) -> Ids | None:
 def mergeable_into(network: FifoNetwork) -> Ids:
     """Return the FIFO that each FIFO can be merged into, or -1."""
     fifo, kind = network.fifo, network.kind
-    none = np.full(kind.size, -1, dtype=np.int64)
+    not_merged = np.full(kind.size, -1, dtype=np.int64)
     if kind.size == 0:
-        return none
+        return not_merged
     used = np.arange(5) < fifo[:, at.F_SUCCESSORS, None]
     targets = fifo[:, at.F_NEXT : at.F_NEXT + 5]
     feeders = np.bincount(targets[used], minlength=kind.size)
-    only = np.where(fifo[:, at.F_SUCCESSORS] == 1, targets[:, 0], 0)
+    successor = np.where(fifo[:, at.F_SUCCESSORS] == 1, targets[:, 0], 0)
     deep = fifo[:, at.F_CAP] >= fifo[:, at.F_LATENCY] + 1
     able = (fifo[:, at.F_SUCCESSORS] == 1) & (fifo[:, at.F_SHARED] == 0) & deep
-    able &= np.isin(kind, (OUTPUT, ROUTER)) & np.isin(kind[only], (ROUTER, INPUT))
-    able &= deep[only] & (feeders[only] == 1)
+    able &= np.isin(kind, (OUTPUT, ROUTER)) & np.isin(kind[successor], (ROUTER, INPUT))
+    able &= deep[successor] & (feeders[successor] == 1)
     paired = fifo[:, at.F_WAKE] == 2  # its ends move two words in a cycle
-    able &= ~paired & ~paired[only]
-    return np.where(able, only, none)
+    able &= ~paired & ~paired[successor]
+    return np.where(able, successor, not_merged)
 
 
 def fuse_queues(store: at.Table, parts: StoreLayout, network: FifoNetwork) -> tuple[at.Table, Ids]:
@@ -69,8 +69,8 @@ def fuse_queues(store: at.Table, parts: StoreLayout, network: FifoNetwork) -> tu
     first = np.cumsum(table[:, at.F_CAP]) - table[:, at.F_CAP]
     table[:, at.F_RING] = parts.ring.address(first)
     into = table[:, at.F_NEXT : at.F_NEXT + 5]
-    known = into >= parts.fifo.start
-    into[known] = _moved(into[known], parts, ends)
+    is_set = into >= parts.fifo.start
+    into[is_set] = _moved(into[is_set], parts, ends)
     queues = parts.element.view(merged)[:, at.E_QUEUES : at.E_QUEUES + 16]
     bound = queues >= 0
     queues[bound] = _moved(queues[bound], parts, ends)

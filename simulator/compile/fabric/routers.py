@@ -87,36 +87,38 @@ class RouterMap:
 
         The second one is that of a swap on one side only: there the wavelet comes on both colors.
         """
-        mine = self.of(color).takes(port, swapped=False)
+        own_takers = self.of(color).takes(port, swapped=False)
         partner = next((c for c in self.program.colors if c.id == color.id ^ 1), None)
         if partner is None or partner.id not in self._swapping:
-            return mine, np.full_like(mine, -1)
-        theirs = self.of(partner).takes(port, swapped=True)
-        return np.where(mine >= 0, mine, theirs), np.where(mine >= 0, theirs, -1)
+            return own_takers, np.full_like(own_takers, -1)
+        partner_takers = self.of(partner).takes(port, swapped=True)
+        return np.where(own_takers >= 0, own_takers, partner_takers), np.where(
+            own_takers >= 0, partner_takers, -1
+        )
 
     def _make(self, color: Color) -> ColorRouters:
         routes = [route for route in self.program.routes if route.color == color.name]
         rx, tx, swap = (np.zeros(self.program.placement.size, dtype=np.uint8) for _ in range(3))
         pieces = [piece for route in routes for piece in self._pieces(route)]
-        for configurations, inside in pieces:
-            if tx[inside].any():
-                place = divmod(int(inside[tx[inside] > 0][0]), self.program.width)
+        for configurations, elements in pieces:
+            if tx[elements].any():
+                place = divmod(int(elements[tx[elements] > 0][0]), self.program.width)
                 with ErrorSubject(configurations[0]):
                     raise ProgramError(
                         f"route of color {color.name} in {configurations[0].area}: element {place} "
                         "has two routes for it"
                     )
-            rx[inside], tx[inside] = all_directions(*configurations)
-            swap[inside] = SWAPPED[configurations[0].swap]
+            rx[elements], tx[elements] = all_directions(*configurations)
+            swap[elements] = SWAPPED[configurations[0].swap]
         places = np.flatnonzero(tx).astype(np.int64)
         base = np.full(tx.size, -1, dtype=np.int64)
         base[places] = self._add(places, color.id)
-        made = ColorRouters(rx, tx, swap, np.tile(base, (5, 1)), [(base[places], places)])
+        routers = ColorRouters(rx, tx, swap, np.tile(base, (5, 1)), [(base[places], places)])
         handlers = teardown_tasks(self._layouts, self.places_of, tx.size, routes)
-        for configurations, inside in pieces:
+        for configurations, elements in pieces:
             if self._is_steered(configurations):
-                self._steer(color.id, made, (configurations, inside, handlers[inside]))
-        return made
+                self._steer(color.id, routers, (configurations, elements, handlers[elements]))
+        return routers
 
     def _is_steered(self, configurations: Sequence[Route]) -> bool:
         route = configurations[0]
@@ -124,31 +126,31 @@ class RouterMap:
         return bool(chooses) or route.color in self._commanded
 
     def _steer(
-        self, color: int, made: ColorRouters, piece: tuple[Sequence[Route], Ids, Ids]
+        self, color: int, routers: ColorRouters, piece: tuple[Sequence[Route], Ids, Ids]
     ) -> None:
         """Add the further buffers of routers that choose, and their rows."""
         configurations, inside, handlers = piece
         groups = port_groups(*configurations)
-        fifos = [made.arrive[0, inside], *(self._add(inside, color) for _ in groups[1:])]
+        fifos = [routers.arrive[0, inside], *(self._add(inside, color) for _ in groups[1:])]
         for group, numbers in zip(groups, fifos, strict=True):
             ports = np.flatnonzero([group >> port & 1 for port in range(5)])
-            made.arrive[ports[:, None], inside] = numbers
-        made.holders.extend((numbers, inside) for numbers in fifos[1:])
+            routers.arrive[ports[:, None], inside] = numbers
+        routers.holders.extend((numbers, inside) for numbers in fifos[1:])
         self.steering.add(configurations, color, inside, fifos, handlers)
 
     def _pieces(self, route: Route) -> list[tuple[Sequence[Route], Ids]]:
         """Return (the route and what it can be changed to, its elements), by code where needed."""
-        inside = self._area(route)
+        elements = self._area(route)
         changes = [layout.changes.get(route.color, ()) for layout in self._layouts]
         if not any(changes):
-            return [((route,), inside)]
-        codes = self.program.placement.ravel()[inside]
+            return [((route,), elements)]
+        codes = self.program.placement.ravel()[elements]
         pieces: list[tuple[Sequence[Route], Ids]] = []
         for number, later in enumerate(changes):
             configurations = (route, *(change.route(route) for change in later))
-            mine = inside[codes == number]
-            if mine.size:
-                pieces.append((configurations, mine))
+            of_code = elements[codes == number]
+            if of_code.size:
+                pieces.append((configurations, of_code))
         return pieces
 
     def _area(self, route: Route) -> Ids:

@@ -32,14 +32,14 @@ SUCCESSOR_ORDER = (RAMP, 0, 1, 2, 3)
 
 def control_colors(program: Program) -> set[str]:
     """Return the colors on which control wavelets may come, or a code may advance its switch."""
-    found = {port.color for port in program.edge_inputs if port.control}
+    commanded = {port.color for port in program.edge_inputs if port.control}
     for code in program.codes:
         commands = {d.queue for d in code.dsds if isinstance(d, Fabout) and d.commands}
-        found |= {queue.color for queue in code.output_queues if queue.id in commands}
+        commanded |= {queue.color for queue in code.output_queues if queue.id in commands}
         for _, change in all_instructions(code) if commands else ():
             if isinstance(change, BindQueue) and change.output and change.queue in commands:
-                found.add(change.color)
-    return found | _partners(program, found)
+                commanded.add(change.color)
+    return commanded | _partners(program, commanded)
 
 
 def _partners(program: Program, commanded: set[str]) -> set[str]:
@@ -115,12 +115,12 @@ def teardown_tasks(
     routes: Sequence[Route],
 ) -> Ids:
     """Return the task of each element that a teardown of the routes' color activates, or -1."""
-    found = np.full(elements, -1, dtype=np.int64)
+    handlers = np.full(elements, -1, dtype=np.int64)
     for layout in layouts:
         for number, task in enumerate(layout.code.tasks):
             if routes and task.teardown == routes[0].color:
-                found[places[layout.code.name]] = number
-    return found
+                handlers[places[layout.code.name]] = number
+    return handlers
 
 
 @dataclass(slots=True)
@@ -225,8 +225,8 @@ class Steering:
 
     def tables(self) -> tuple[at.Table, at.Table, Ids, at.Table]:
         """Return the rows of ways and states, the port of each way's successors, the changes."""
-        way = [np.zeros((0, at.W_WIDTH), np.int64), *self.ways]
+        ways = [np.zeros((0, at.W_WIDTH), np.int64), *self.ways]
         state = [np.zeros((0, at.X_WIDTH), np.int64), *self.states]
         ports = [np.zeros((0, 5), np.int64), *self.ports]
         changes = np.array(self.changes, dtype=np.int64).reshape(len(self.changes), at.C_WIDTH)
-        return np.concatenate(way), np.concatenate(state), np.concatenate(ports), changes
+        return np.concatenate(ways), np.concatenate(state), np.concatenate(ports), changes

@@ -29,8 +29,8 @@ def network_of(program: Program, layouts: tuple[CodeLayout, ...], profile: Profi
     have one topology. What `compile_network` begins to look at belongs into `structure`.
     """
     key = structure(program, layouts)
-    for place, (known, asked, network) in enumerate(_KEPT):
-        if known == key and asked == profile:
+    for place, (kept_key, kept_profile, network) in enumerate(_KEPT):
+        if kept_key == key and kept_profile == profile:
             _KEPT.insert(0, _KEPT.pop(place))
             return _with_counts(network, program)
     network = compile_network(program, layouts, profile)
