@@ -22,7 +22,7 @@ from tilewright.mapper.templates.slot_sequence import slot_sequence
 def reach_open(problem: Problem, template: Template) -> tuple[Tile, ...] | None:
     """Return tiles for the slots of `template` that keep every rule; None if there are none."""
     rooms = deferred_reservation_count(problem, slot_sequence(problem, template), frozenset())
-    layout = label_fields(problem, (), owed=DeferredCounts(bits=rooms))
+    layout = label_fields(problem, (), deferred=DeferredCounts(bits=rooms))
     engine = LabelEngine(problem, layout)
     root = program_tree([TemplateCompiler(problem, layout).without_costs(template)])
     bound_remaining_cost(root, engine)

@@ -115,7 +115,7 @@ def test_lanes_below_a_network_are_chosen_in_the_program(
     (flat,) = flatten(design, work.scope(work.einsums[0]))
     space = Mapspace(work.einsums[0], flat, "default")
     owed = most_deferred(space.problem, label_fields(space.problem, ()), space.templates)
-    compiler = TemplateCompiler(space.problem, label_fields(space.problem, (), owed=owed))
+    compiler = TemplateCompiler(space.problem, label_fields(space.problem, (), deferred=owed))
     assert all(len(list(compiler.programs(template))) <= 1 for template in space.templates)
     inside = ExactSearch().find(space, Goal(objective), None)
     monkeypatch.setattr(

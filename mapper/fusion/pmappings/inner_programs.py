@@ -185,18 +185,18 @@ def _compile_program(
     costs: tuple[CostsBySlot, Mapping[int, tuple[CostTerm, ...]]],
 ) -> InnerProgram:
     (problem, fields), layout, (at, sent) = problem_fields, cut.template, costs
-    operations: list[ProgramStep] = [at.charge(len(slots))]
+    operations: list[ProgramStep] = [at.charge_step(len(slots))]
     numbers: list[int | None] = [None]
     start = _cut_slot(slots, layout) + 1
     for index in range(len(slots) - 1, start, -1):
         for operation in _operations(problem, fields, slots[start + 1 :], slots[index]):
             made = operation
             if isinstance(operation, SpatialStep):
-                made = at.deal(index, operation.fan)
+                made = at.spatial_step(index, operation.loops)
             operations.append(made)
             numbers.append(index)
         pins = required_tile_shape(problem, layout.template, slots[index])
-        after: list[ProgramStep] = [*at.settle(index), *at.charges(index, pins)]
+        after: list[ProgramStep] = at.steps_above(index, pins)
         operations += after
         numbers += [None] * len(after)
     upper = [
@@ -205,7 +205,7 @@ def _compile_program(
         if isinstance(s, SpatialLoops) and cut.spatial_loops
     ]
     for index, fan in reversed(upper):
-        operations.append(at.deal(index, fan))
+        operations.append(at.spatial_step(index, fan))
         numbers.append(None)
     program = TemplateProgram(layout.template, slots, tuple(operations), tuple(numbers))
     region = _region_slots(slots, layout)
@@ -215,7 +215,7 @@ def _compile_program(
         for i in region
     ]
     above = tuple(
-        _scale_charges(at.charge(i).terms, share) for i, share in zip(region, shares, strict=True)
+        _scale_charges(at.charge_step(i).terms, share) for i, share in zip(region, shares, strict=True)
     )
     hops = {stand: _scale_charges(adds, shares[stand]) for stand, adds in sent.items()}
     return InnerProgram(layout, program, above, cut.loop_gaps, cut.spatial_loops, hops)

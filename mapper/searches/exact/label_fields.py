@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
@@ -12,7 +12,8 @@ from tilewright.arch.components.components import Component, Compute, Memory, Ne
 from tilewright.arch.flattening.latency import LinearLatency
 from tilewright.mapper.templates.problem import Problem
 
-Gate = tuple[str, str, int]  # component, dimension; places along it, 0: each lane by itself
+Gate = tuple[str, str, int]  # component, dimension, places along it (0: each lane by itself)
+TimedAction = tuple[int, str]  # level of a component, action
 
 
 class DeferredCounts(NamedTuple):
@@ -28,7 +29,7 @@ NO_DEFERRED = DeferredCounts()
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """`watts` of all instances of a component; each gate multiplies by its usage.
+    """`watts` of all instances of a component; each gate multiplies them by its usage.
 
     `gates`: (gate, usage per lane, or per place).
     """
@@ -39,42 +40,35 @@ class Leak:
 
 @dataclass(frozen=True, slots=True)
 class LabelFields:
-    """Field numbers. Order: energy, room of finite memories, energy and room owed, lanes, gated
-    lanes, calls, calls owed.
+    """The numbers of a label's fields; the table above says what each holds.
 
-    `room`: memory -> bits in use. `lanes`: minus the number of busy computes. `gates`:
-    a dimension that gates leakage -> lanes used of it, or places that serve them. `calls`:
-    (level, action) -> calls of one instance, of the actions that a latency rule depends on, or of
-    all if it gives seconds without calls, which count where something is held only; where it is a
-    plain sum of calls, all actions of a level have one field, of `seconds` per call;
-    `links` and `ways`: of a network, (level, dimension) -> actions on its busiest link, and
-    level -> the longest way. `owed`, `owed_room`, `owed_calls`: energy, bits and calls that are
-    paid later (deferred_costs.py). `summed`: memories whose bits in use matter to the end.
+    `calls`: (level, action) -> field, of the actions that a latency rule depends on, or of all
+    actions if the rule gives seconds without calls (they count only where the component holds a
+    tensor). Where the rule is a plain sum of calls, all actions of a level share one field of
+    seconds, and `seconds` has the seconds per call. `links`: (level, dimension) -> field.
+    `longest_paths`: level -> field. `tracked`: memories whose used bits labels keep to the end.
+    `rates`: what one value adds to each field, kept by charge_sites.py from template to template.
     """
 
     used_bits: Mapping[str, int]
     lanes: int
     gates: Mapping[Gate, int]
-    calls: Mapping[tuple[int, str], int]
+    calls: Mapping[TimedAction, int]
     links: Mapping[tuple[int, str], int] = field(default_factory=dict)
     longest_paths: Mapping[int, int] = field(default_factory=dict)
     deferred_energy: range = range(0)
     deferred_bits: range = range(0)
     deferred_calls: range = range(0)
     tracked: frozenset[str] = frozenset()
-    seconds: Mapping[tuple[int, str], float] = field(default_factory=dict)
+    seconds: Mapping[TimedAction, float] = field(default_factory=dict)
     rates: dict[object, dict[int, float]] = field(default_factory=dict, compare=False, repr=False)
-    """What one value adds to each field, kept by charge_sites.py from template to template."""
 
     @property
     def width(self) -> int:
-        own = (
-            len(self.call_fields)
-            + len(self.links)
-            + len(self.longest_paths)
-            + len(self.deferred_calls)
-        )
-        return self.lanes + 1 + len(self.gates) + own
+        """The number of fields."""
+        networks = len(self.links) + len(self.longest_paths)
+        calls = len(self.call_fields) + len(self.deferred_calls)
+        return self.lanes + 1 + len(self.gates) + calls + networks
 
     @property
     def call_fields(self) -> tuple[int, ...]:
@@ -96,69 +90,88 @@ def label_fields(
     problem: Problem,
     leaks: Iterable[Leak],
     tracked: frozenset[str] = frozenset(),
-    owed: DeferredCounts = NO_DEFERRED,
+    deferred: DeferredCounts = NO_DEFERRED,
 ) -> LabelFields:
-    """Lay out the label of `problem`; `leaks`: what leaks, so that gated lanes matter.
+    """Lay out the label of `problem`.
 
-    `tracked`: memories whose room matters even if it is without limit. `owed`: how many fields
-    hold what is paid later.
+    `leaks`: their gates have fields. `tracked`: memories whose used bits have a field even if they
+    are infinite. `deferred`: how many fields hold costs that are paid later.
     """
     memories = [c for c in problem.components if isinstance(c, Memory)]
-    finite = [c.name for c in memories if c.size < inf or c.name in tracked]
-    room = {name: 1 + i for i, name in enumerate(finite)}
-    lanes = 1 + len(room) + owed.energy + owed.bits
+    counted = [c.name for c in memories if c.size < inf or c.name in tracked]
+    used_bits = {name: 1 + i for i, name in enumerate(counted)}
+    lanes = 1 + len(used_bits) + deferred.energy + deferred.bits
     gated = dict.fromkeys(gate for leak in leaks for gate, _ in leak.gates)
-    gates = {key: lanes + 1 + i for i, key in enumerate(gated)}
-    timed = [
-        (level, action.name)
-        for level, component in enumerate(problem.components)
-        if not isinstance(component, Compute | Network)
-        for action in component.actions
-        if affects_latency(component, action.name) or idle_seconds(component)
-    ]
-    first = lanes + 1 + len(gates)
-    seconds = {
-        (level, action): seconds
-        for level, action in timed
-        if (seconds := seconds_per_call(problem.components[level], action)) is not None
-    }
-    groups = dict.fromkeys(
-        (level, "") if (level, a) in seconds else (level, a) for level, a in timed
-    )
-    numbers = {group: first + i for i, group in enumerate(groups)}
-    calls = {key: numbers.get((key[0], ""), numbers.get(key, 0)) for key in timed}
-    links, ways = _of_networks(problem, first + len(groups))
-    last = first + len(groups) + len(links) + len(ways)
-    middle = lanes - owed.bits
-    later = (
-        range(middle - owed.energy, middle),
-        range(middle, lanes),
-        range(last, last + owed.calls),
-    )
+    gates = {gate: lanes + 1 + i for i, gate in enumerate(gated)}
+    first_call = lanes + 1 + len(gates)
+    calls, seconds = _call_fields(problem, first_call)
+    first_link = first_call + len(set(calls.values()))
+    links, longest_paths = _network_fields(problem, first_link)
+    first_deferred_call = first_link + len(links) + len(longest_paths)
+    first_bits = lanes - deferred.bits
     return LabelFields(
-        room, lanes, gates, calls, links, ways, *later, tracked=tracked, seconds=seconds
+        used_bits,
+        lanes,
+        gates,
+        calls,
+        links,
+        longest_paths,
+        range(first_bits - deferred.energy, first_bits),
+        range(first_bits, lanes),
+        range(first_deferred_call, first_deferred_call + deferred.calls),
+        tracked=tracked,
+        seconds=seconds,
     )
 
 
-def _of_networks(
+def _call_fields(
+    problem: Problem, first: int
+) -> tuple[Mapping[TimedAction, int], Mapping[TimedAction, float]]:
+    """Return the field of each timed action, from `first` on, and its seconds if they add up.
+
+    The actions of a level whose seconds add up share a field.
+    """
+    timed = list(_timed_actions(problem))
+    seconds: dict[TimedAction, float] = {}
+    for level, action in timed:
+        per_call = seconds_per_call(problem.components[level], action)
+        if per_call is not None:
+            seconds[level, action] = per_call
+    groups = [(level, "") if (level, a) in seconds else (level, a) for level, a in timed]
+    numbers = {group: first + i for i, group in enumerate(dict.fromkeys(groups))}
+    calls = {(level, a): numbers.get((level, ""), numbers.get((level, a), 0)) for level, a in timed}
+    return calls, seconds
+
+
+def _timed_actions(problem: Problem) -> Iterator[TimedAction]:
+    """Yield the actions whose calls a latency rule needs."""
+    for level, component in enumerate(problem.components):
+        if isinstance(component, Compute | Network):
+            continue
+        for action in component.actions:
+            if affects_latency(component, action.name) or idle_seconds(component):
+                yield level, action.name
+
+
+def _network_fields(
     problem: Problem, first: int
 ) -> tuple[Mapping[tuple[int, str], int], Mapping[int, int]]:
-    """Number the links and ways of all networks that take time, from `first` on."""
+    """Number the links and longest paths of all networks that take time, from `first` on."""
     networks = [
         level
         for level, component in enumerate(problem.components)
         if isinstance(component, Network) and component.latency is not None
     ]
-    dims = {level: _dims_below(problem, level) for level in networks}
-    links = [(level, name) for level in networks for name in dims[level]]
-    ways = first + len(links)
+    links = [(level, name) for level in networks for name in _dims_below(problem, level)]
+    first_path = first + len(links)
     return (
-        {key: first + i for i, key in enumerate(links)},
-        {level: ways + i for i, level in enumerate(networks)},
+        {link: first + i for i, link in enumerate(links)},
+        {level: first_path + i for i, level in enumerate(networks)},
     )
 
 
 def _dims_below(problem: Problem, level: int) -> list[str]:
+    """Return the names of the dimensions from a level on."""
     return list(dict.fromkeys(dim.name for c in problem.components[level:] for dim in c.spatial))
 
 

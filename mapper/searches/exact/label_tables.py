@@ -248,8 +248,8 @@ class LabelEngine:
 
     def _charge_arrays(self, operation: ChargeStep) -> ChargeArrays:
         numbers, plus = self._summed([operation.terms])
-        if operation.pinned:
-            plus[0, ~self.lattice.admitted(operation.pinned)] = inf
+        if operation.required:
+            plus[0, ~self.lattice.admitted(operation.required)] = inf
         return _charge(numbers, plus, (-1.0, inf, 0.0))
 
     def _summed(self, several: Sequence[Sequence[CostTerm]]) -> tuple[list[int], Floats]:
@@ -264,19 +264,19 @@ class LabelEngine:
         return numbers, plus
 
     def _occupy_arrays(self, operation: ReserveStep) -> ChargeArrays:
-        slot = operation.reserve
+        slot = operation.reservation
         size = self.problem.capacity_bits(slot)
         access = self.problem.einsum.access(slot.tensor)
         bits = self.lattice.occupancy(access, dict(slot.lanes)) * self.problem.value_bits(slot)
         fits = np.where(bits > size, inf, 0.0)
-        if not operation.shared:
+        if not operation.is_shared:
             return _charge([0], fits[np.newaxis], (-1.0, inf, 0.0))
         field = self.fields.used_bits[slot.component]
-        room = (float(field), float(size), float(operation.last))
+        room = (float(field), float(size), float(operation.is_last))
         return _charge([0, field], np.stack([fits, bits]), room)
 
     def _dealt(self, operation: SpatialStep) -> SpatialArrays:
-        fan = operation.fan
+        fan = operation.loops
         lanes = np.array([float(prod(choice)) for choice in fan.choices])
         times = field_factors(self.problem, self.fields, fan)
         plus = np.zeros(times.shape)

@@ -1,33 +1,51 @@
-"""Find where in the program the count of a tap is a function of the tile (or of one choice).
+"""Find the slot of a template at which each count of an edge is charged.
 
-Three ways, tried in this order: at the child's tile; just above the topmost dimension that reuses
-the tensor, when nothing below it but reused lanes iterates over its irrelevant variables; in the
-choices of one spatial dimension. Otherwise the lanes of some dimensions must be fixed beforehand,
-or the cost is deferred until they are known (deferred_costs.py).
+The program of a template adds costs while the tile grows from the Compute to the whole iteration
+space. A count of an edge (edge_traffic.py) can be charged where it is a function of the tile, or of
+one spatial choice. Three sites are tried in this order:
+
+1. the slot of the child holder, if no spatial loop between parent and child divides the count;
+2. the slot above the topmost dimension that reuses the tensor, if the tile there still shows the
+   count: nothing below it but reused lanes iterates over variables irrelevant to the tensor;
+3. the spatial choices of one dimension.
+
+Otherwise the lanes of some dimensions must be fixed before the program is compiled, or a label
+carries the count until these lanes are known (deferred_costs.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from tilewright.arch.components.components import SpatialDim
 from tilewright.mapper.model.view import Count
 from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.program.edge_traffic import EdgeCharge, values_per_move
-from tilewright.mapper.searches.program.out_of_order import LanesSeenBelow, lanes_seen_below
+from tilewright.mapper.searches.program.out_of_order import (
+    NO_LANES_SEEN_BELOW,
+    Factors,
+    LanesSeenBelow,
+    lanes_seen_below,
+)
 from tilewright.mapper.templates.lane_variants import working_places
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Fill, Slot, TemporalLoops
 from tilewright.mapper.templates.spatial_choices import Lanes, SpatialLoops
+from tilewright.mapper.workload.einsum import TensorAccess
+
+Rates = dict[int, float]  # field of the label -> what one value adds to it
+ChoiceAmounts = tuple[tuple[int, tuple[float, ...]], ...]  # field, amount per spatial choice
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class CostTerm:
     """Add `factor` x the `kind` count of `tensor` at the state's tile to `field`.
 
-    `lanes`: the tile is that many times larger (see network_hops.py).
+    `kind`: see LabelEngine.count. `lanes`: the tile is larger by these lanes (network_hops.py,
+    out_of_order.py).
     """
 
     field: int
@@ -39,165 +57,195 @@ class CostTerm:
 
 @dataclass(frozen=True, slots=True)
 class DeferredCharge:
-    """`adds` at the slot `child`, not yet multiplied by what the lanes of `fans` make of them.
+    """`terms` at the slot `child`, to be multiplied by factors of lanes above it.
 
-    `level`: of the component that pays. `fans`: (slot, factor per choice).
+    `level`: of the component that pays. `factors`: (slot of a dimension, factor per choice).
     """
 
     child: int
     level: int
     terms: tuple[CostTerm, ...]
-    factors: tuple[tuple[int, tuple[float, ...]], ...]
+    factors: Factors
 
 
 @dataclass(frozen=True, slots=True)
 class ChargeSite:
-    """Charge `adds` right above `slot` (the number of slots: at the Compute), or `per_choice`
-    (field, value per choice) and `fares` (what each choice adds for the tile below it) in the
-    dimension at `slot`, whose choices multiply fields by `times`; or `blocked` by these fan slots,
-    unless there is a `deferral`."""
+    """Where and how a cost is charged.
+
+    `terms` are charged right above `slot`; the number of slots stands for the Compute. In the
+    dimension at `slot`, `per_choice` adds amounts to fields, `charges` adds terms of the tile
+    below for each choice, and `factors` multiplies fields. A site with `blocking_slots` charges
+    nothing before the lanes of these dimensions are fixed, unless there is a `deferral`.
+    """
 
     slot: int = 0
     terms: tuple[CostTerm, ...] = ()
-    per_choice: tuple[tuple[int, tuple[float, ...]], ...] = ()
+    per_choice: ChoiceAmounts = ()
     blocking_slots: tuple[int, ...] = ()
     deferral: DeferredCharge | None = None
     charges: tuple[tuple[CostTerm, ...], ...] = ()
-    factors: tuple[tuple[int, tuple[float, ...]], ...] = ()
+    factors: ChoiceAmounts = ()
+
+
+class _ChildSite(NamedTuple):
+    """The slot of an edge's child, and the lanes above it that the child sees below itself."""
+
+    slot: int
+    seen_below: LanesSeenBelow
+
+
+class _Reuse(NamedTuple):
+    """Lanes that share each value of an edge: per choice by slot, and those without a choice."""
+
+    chosen: dict[int, tuple[int, ...]]
+    fixed: dict[int, int]
+
+    @property
+    def fixed_lanes(self) -> int:
+        """The product of the lanes without a choice."""
+        return prod(self.fixed.values())
+
+
+class _FillCopies(NamedTuple):
+    """How many copies of a first fill the lanes of the dimension at `slot` take, per choice."""
+
+    slot: int
+    level: int
+    counts: tuple[int, ...]
 
 
 class ChargeLocator:
-    """Routes taps of one template with one list of slots."""
+    """Finds the charge sites of one template with one list of slots."""
 
     def __init__(self, problem: Problem, fields: LabelFields, slots: Sequence[Slot]) -> None:
         self._problem = problem
         self._fields = fields
         self._slots = slots
         self._fills = [(i, slot) for i, slot in enumerate(slots) if isinstance(slot, Fill)]
-        self._early: dict[int, tuple[int, LanesSeenBelow]] = {}
-        self._places = working_places(
-            problem, [slot for slot in slots if isinstance(slot, SpatialLoops)]
-        )
-        self._fans = [
+        self._children: dict[int, _ChildSite] = {}
+        spatial_loops = [slot for slot in slots if isinstance(slot, SpatialLoops)]
+        self._places = working_places(problem, spatial_loops)
+        self._spatial = [
             (i, slot, problem.level(slot.component))
             for i, slot in enumerate(slots)
             if isinstance(slot, SpatialLoops) and any(prod(choice) > 1 for choice in slot.choices)
         ]
 
-    def site_of(self, tap: EdgeCharge) -> ChargeSite:
-        """Return where to charge `tap`."""
-        rates = self._rates(tap)
+    def site_of(self, charge: EdgeCharge) -> ChargeSite:
+        """Return where to charge `charge`; an empty site if it costs nothing."""
+        rates = self._rates(charge)
         if not rates:
             return ChargeSite()
-        return self._moved(tap, rates) if tap.kind == "moved" else self._first(tap, rates)
+        if charge.kind == "moved":
+            return self._moved_site(charge, rates)
+        return self._first_fill_site(charge, rates)
 
-    def _rates(self, tap: EdgeCharge) -> dict[int, float]:
-        """Return, per field, what one value of the tap adds (signed)."""
-        share = self._places.get(self._problem.components[tap.level].name, 1)
-        last = tap.edge.child is None
-        key = (tap.edge.tensor, tap.level, tap.action, tap.sign, share, last)
+    def _rates(self, charge: EdgeCharge) -> Rates:
+        """Return, per field, what one value of the charge adds (signed)."""
+        places = self._places.get(self._problem.components[charge.level].name, 1)
+        last = charge.edge.child is None
+        key = (charge.edge.tensor, charge.level, charge.action, charge.sign, places, last)
         if key not in self._fields.rates:
-            self._fields.rates[key] = self._rates_of(tap, share)
+            self._fields.rates[key] = self._computed_rates(charge, places)
         return self._fields.rates[key]
 
-    def _rates_of(self, tap: EdgeCharge, share: Count) -> dict[int, float]:
-        """Do so; `share`: places of a distributed memory that share the calls."""
-        component = self._problem.components[tap.level]
-        action = next((a for a in component.actions if a.name == tap.action), None)
+    def _computed_rates(self, charge: EdgeCharge, places: Count) -> Rates:
+        """Compute the rates; `places` of a distributed memory share the calls."""
+        component = self._problem.components[charge.level]
+        action = next((a for a in component.actions if a.name == charge.action), None)
         if action is None:
             return {}
-        values = action.values_per_action[tap.edge.tensor] * values_per_move(self._problem, tap)
-        calls = float(tap.sign * component.actions_scale / values)
+        per_action = action.values_per_action[charge.edge.tensor]
+        values = per_action * values_per_move(self._problem, charge)
+        calls = float(charge.sign * component.actions_scale / values)
         rates = {0: calls * action.energy}
-        if (field := self._fields.calls.get((tap.level, tap.action))) is not None:
-            rates[field] = (
-                self._fields.seconds.get((tap.level, tap.action), 1.0) * calls / float(share)
-            )
+        if (field := self._fields.calls.get((charge.level, charge.action))) is not None:
+            seconds = self._fields.seconds.get((charge.level, charge.action), 1.0)
+            rates[field] = seconds * calls / float(places)
         return {field: rate for field, rate in rates.items() if rate != 0.0}
 
-    def _child(self, tap: EdgeCharge) -> tuple[int, LanesSeenBelow]:
-        """Return the slot of the child, and the lanes above it there that it sees below itself."""
-        if tap.edge.child is None:
-            return len(self._slots), LanesSeenBelow()
-        if tap.edge.child not in self._early:
-            slot, level = self._fills[tap.edge.child][0], tap.edge.child_level
-            deeper = any(i < slot and level < own for i, _, own in self._fans)
-            early = (
-                lanes_seen_below(self._problem, self._slots, slot, level)
-                if deeper
-                else LanesSeenBelow()
-            )
-            self._early[tap.edge.child] = slot, early
-        return self._early[tap.edge.child]
+    def _child(self, charge: EdgeCharge) -> _ChildSite:
+        """Return the site of the child; the Compute stands behind the last slot."""
+        child, level = charge.edge.child, charge.edge.child_level
+        if child is None:
+            return _ChildSite(len(self._slots), NO_LANES_SEEN_BELOW)
+        if child not in self._children:
+            slot = self._fills[child][0]
+            seen_below = NO_LANES_SEEN_BELOW
+            if any(i < slot and level < own_level for i, _, own_level in self._spatial):
+                seen_below = lanes_seen_below(self._problem, self._slots, slot, level)
+            self._children[child] = _ChildSite(slot, seen_below)
+        return self._children[child]
 
-    def _dim(self, fan: SpatialLoops) -> SpatialDim:
-        component = self._problem.components[self._problem.level(fan.component)]
-        return next(dim for dim in component.spatial if dim.name == fan.name)
+    def _dim(self, loops: SpatialLoops) -> SpatialDim:
+        component = self._problem.components[self._problem.level(loops.component)]
+        return next(dim for dim in component.spatial if dim.name == loops.name)
 
-    def _lanes(self, fan: SpatialLoops, tensor: str, relevance: str) -> tuple[int, ...]:
+    def _lanes(self, loops: SpatialLoops, tensor: str, relevance: str) -> tuple[int, ...]:
         """Return, per choice, the lanes over variables of one relevance to `tensor`."""
         access = self._problem.einsum.access(tensor)
-        chosen = [i for i, v in enumerate(fan.variables) if access.relevance(v) == relevance]
-        return tuple(prod(choice[i] for i in chosen) for choice in fan.choices)
+        chosen = [i for i, v in enumerate(loops.variables) if access.relevance(v) == relevance]
+        return tuple(prod(choice[i] for i in chosen) for choice in loops.choices)
 
-    def _reuses(self, fan: SpatialLoops, tensor: str) -> bool:
-        return tensor in self._dim(fan).may_reuse
+    def _reuses(self, loops: SpatialLoops, tensor: str) -> bool:
+        return tensor in self._dim(loops).may_reuse
 
-    def _moved(self, tap: EdgeCharge, rates: dict[int, float]) -> ChargeSite:
-        tensor, (child, early) = tap.edge.tensor, self._child(tap)
-        reusing = [
-            (i, lanes)
-            for i, fan, level in self._fans
-            if tap.level < level <= tap.edge.child_level
-            and not tap.at_child
-            and self._reuses(fan, tensor)
-            and max(lanes := self._lanes(fan, tensor, "irrelevant")) > 1
-        ]
-        open_ = [(i, lanes) for i, lanes in reusing if len(lanes) > 1]
-        fixed = prod(lanes[0] for _, lanes in reusing if len(lanes) == 1)
-        if not (open_ or early.lanes or early.fans):
-            return ChargeSite(child, _adds(rates, tensor, "moved", 1 / fixed, ()))
-        later = self._later(tap, (child, early), rates, (open_, fixed))
-        if early.lanes or early.fans:
+    def _moved_site(self, charge: EdgeCharge, rates: Rates) -> ChargeSite:
+        """Return where the values moved are charged."""
+        tensor, child, reuse = charge.edge.tensor, self._child(charge), self._reuse(charge)
+        if child.seen_below:
+            later = self._deferred_move(charge, rates, reuse)
             if later.factors:
                 return ChargeSite(blocking_slots=tuple(i for i, _ in later.factors), deferral=later)
-            return ChargeSite(child, later.terms)
-        top = min(i for i, _ in open_)
-        carried = self._carried(tensor, top, child)
-        if carried is not None:
-            above = prod(lanes[0] for i, lanes in reusing if i < top)
-            return ChargeSite(top, _adds(rates, tensor, "moved", carried / above, ()))
-        if tap.edge.child is None and len(open_) == 1:
-            index, lanes = open_[0]
+            return ChargeSite(child.slot, later.terms)
+        if not reuse.chosen:
+            return ChargeSite(child.slot, _terms(rates, tensor, "moved", 1 / reuse.fixed_lanes, ()))
+        top = min(reuse.chosen)
+        iterations = self._unseen_iterations(tensor, top, child.slot)
+        if iterations is not None:
+            above = prod(lanes for i, lanes in reuse.fixed.items() if i < top)
+            return ChargeSite(top, _terms(rates, tensor, "moved", iterations / above, ()))
+        if charge.edge.child is None and len(reuse.chosen) == 1:
             least = self._problem.einsum.access(tensor).least  # what one operation counts for
-            whole = self._problem.einsum.operations * least / fixed
-            return ChargeSite(index, per_choice=_choices(rates, [whole / n for n in lanes]))
-        return ChargeSite(blocking_slots=tuple(i for i, _ in open_), deferral=later)
+            values = self._problem.einsum.operations * least / reuse.fixed_lanes
+            amounts = _per_choice(rates, [values / n for n in reuse.chosen[top]])
+            return ChargeSite(top, per_choice=amounts)
+        later = self._deferred_move(charge, rates, reuse)
+        return ChargeSite(blocking_slots=tuple(reuse.chosen), deferral=later)
 
-    def _later(
-        self,
-        tap: EdgeCharge,
-        at: tuple[int, LanesSeenBelow],
-        rates: dict[int, float],
-        reusing: tuple[Sequence[tuple[int, tuple[int, ...]]], int],
-    ) -> DeferredCharge:
-        """Return what is moved, counted `at` the child, and what the lanes above make of it."""
-        tensor, (child, early), (open_, fixed) = tap.edge.tensor, at, reusing
-        access = self._problem.einsum.access(tensor)
-        divided = dict[int, tuple[float, ...]](
-            early.visit_divisors(access, tuple(self._problem.einsum.bounds))
-        )
-        divided.update((i, tuple(map(float, lanes))) for i, lanes in open_)
-        shares = tuple((i, tuple(1 / n for n in lanes)) for i, lanes in sorted(divided.items()))
-        more = fixed * prod(lanes for _, lanes in early.lanes)
-        return DeferredCharge(
-            child, tap.level, _adds(rates, tensor, "moved", 1 / more, early.lanes), shares
-        )
+    def _reuse(self, charge: EdgeCharge) -> _Reuse:
+        """Return the lanes between the paying component and the child that share each value."""
+        reuse = _Reuse({}, {})
+        if charge.at_child:
+            return reuse
+        for slot, loops, level in self._spatial:
+            between = charge.level < level <= charge.edge.child_level
+            if not between or not self._reuses(loops, charge.edge.tensor):
+                continue
+            lanes = self._lanes(loops, charge.edge.tensor, "irrelevant")
+            if max(lanes) > 1 and len(lanes) > 1:
+                reuse.chosen[slot] = lanes
+            elif max(lanes) > 1:
+                reuse.fixed[slot] = lanes[0]
+        return reuse
 
-    def _carried(self, tensor: str, top: int, child: int) -> float | None:
+    def _deferred_move(self, charge: EdgeCharge, rates: Rates, reuse: _Reuse) -> DeferredCharge:
+        """Return the values moved as counted at the child, and the lanes above that divide them."""
+        tensor, child = charge.edge.tensor, self._child(charge)
+        access, lanes = self._problem.einsum.access(tensor), child.seen_below.lanes
+        divisors = dict[int, tuple[float, ...]](
+            child.seen_below.visit_divisors(access, tuple(self._problem.einsum.bounds))
+        )
+        divisors.update((i, tuple(map(float, each))) for i, each in reuse.chosen.items())
+        factors = tuple((i, tuple(1 / n for n in each)) for i, each in sorted(divisors.items()))
+        divisor = reuse.fixed_lanes * prod(number for _, number in lanes)
+        terms = _terms(rates, tensor, "moved", 1 / divisor, lanes)
+        return DeferredCharge(child.slot, charge.level, terms, factors)
+
+    def _unseen_iterations(self, tensor: str, top: int, child: int) -> float | None:
         """Return the factor by which the count above slot `top` exceeds that of its tile.
 
-        None if something between `top` and the child iterates in a way the tile does not show.
+        None if a slot between `top` and the child iterates in a way that the tile does not show.
         """
         access = self._problem.einsum.access(tensor)
         factor = 1.0
@@ -206,85 +254,92 @@ class ChargeLocator:
                 if not all(access.is_plain(v) for v in slot.variables):
                     return None
             elif isinstance(slot, SpatialLoops):
-                odd = [
-                    i
-                    for i, v in enumerate(slot.variables)
-                    if access.relevance(v) != "irrelevant" and not access.is_plain(v)
-                ]
-                if any(choice[i] > 1 for choice in slot.choices for i in odd):
+                lanes = self._unshared_lanes(slot, access)
+                if lanes is None:
                     return None
-                lanes = self._lanes(slot, tensor, "irrelevant")
-                if max(lanes) > 1 and not self._reuses(slot, tensor):
-                    if len(lanes) > 1:
-                        return None
-                    factor *= lanes[0]
+                factor *= lanes
         return factor
 
-    def _first(self, tap: EdgeCharge, rates: dict[int, float]) -> ChargeSite:
-        tensor, (child, early) = tap.edge.tensor, self._child(tap)
-        access = self._problem.einsum.access(tensor)
-        spread: list[tuple[int, int, tuple[int, ...]]] = []
-        for i, fan, level in self._fans:
-            if level > tap.edge.child_level:
-                continue
-            reused = not tap.at_child and level > tap.level and self._reuses(fan, tensor)
-            irrelevant = self._lanes(fan, tensor, "irrelevant")
-            partial = self._lanes(fan, tensor, "partial")
-            copies = tuple(
-                p * (1 if reused else n) for n, p in zip(irrelevant, partial, strict=True)
-            )
-            if max(copies) > 1:
-                spread.append((i, level, copies))
-        open_ = [entry for entry in spread if len(entry[2]) > 1]
-        fixed = prod(copies[0] for _, _, copies in spread if len(copies) == 1)
-        more = prod(lanes for v, lanes in early.lanes if access.relevance(v) == "relevant")
-        adds = _adds(rates, tensor, "first", fixed / more, early.lanes)
-        if not open_:
-            return ChargeSite(child, adds)
-        simple = all(access.is_plain(v) for v in access.rank_variables)
-        plain = len(open_) == 1 and simple and not (early.lanes or early.fans)
-        if plain and not self._scaled_before(tap, rates, open_[0][0]):
-            return self._first_in_choices(tap, rates, open_[0], fixed)
-        times = tuple((i, tuple(map(float, copies))) for i, _, copies in open_)
-        later = DeferredCharge(child, tap.level, adds, times)
-        return ChargeSite(blocking_slots=tuple(i for i, _, _ in open_), deferral=later)
+    def _unshared_lanes(self, loops: SpatialLoops, access: TensorAccess) -> int | None:
+        """Return the lanes over irrelevant variables that fetch a value each; None if unknown."""
+        overlapping = [
+            i
+            for i, v in enumerate(loops.variables)
+            if access.relevance(v) != "irrelevant" and not access.is_plain(v)
+        ]
+        if any(choice[i] > 1 for choice in loops.choices for i in overlapping):
+            return None
+        lanes = self._lanes(loops, access.tensor, "irrelevant")
+        if max(lanes) <= 1 or self._reuses(loops, access.tensor):
+            return 1
+        return lanes[0] if len(lanes) == 1 else None
 
-    def _scaled_before(self, tap: EdgeCharge, rates: dict[int, float], index: int) -> bool:
-        """Tell whether lanes under slot `index` have already been divided out of the calls."""
+    def _first_fill_site(self, charge: EdgeCharge, rates: Rates) -> ChargeSite:
+        """Return where the first fills of an output are charged."""
+        tensor, child = charge.edge.tensor, self._child(charge)
+        access, lanes = self._problem.einsum.access(tensor), child.seen_below.lanes
+        copies = list(self._fill_copies(charge))
+        chosen = [each for each in copies if len(each.counts) > 1]
+        fixed = prod(each.counts[0] for each in copies if len(each.counts) == 1)
+        divisor = prod(number for v, number in lanes if access.relevance(v) == "relevant")
+        terms = _terms(rates, tensor, "first", fixed / divisor, lanes)
+        if not chosen:
+            return ChargeSite(child.slot, terms)
+        plain = all(access.is_plain(v) for v in access.rank_variables)
+        single = len(chosen) == 1 and plain and not child.seen_below
+        if single and not self._divided_below(charge, rates, chosen[0].slot):
+            return self._first_fill_per_choice(charge, rates, chosen[0], fixed)
+        factors = tuple((each.slot, tuple(map(float, each.counts))) for each in chosen)
+        later = DeferredCharge(child.slot, charge.level, terms, factors)
+        return ChargeSite(blocking_slots=tuple(each.slot for each in chosen), deferral=later)
+
+    def _fill_copies(self, charge: EdgeCharge) -> Iterator[_FillCopies]:
+        """Yield the dimensions above the child whose lanes each have a first fill of their own."""
+        for slot, loops, level in self._spatial:
+            if level > charge.edge.child_level:
+                continue
+            below_payer = not charge.at_child and level > charge.level
+            reused = below_payer and self._reuses(loops, charge.edge.tensor)
+            irrelevant = self._lanes(loops, charge.edge.tensor, "irrelevant")
+            partial = self._lanes(loops, charge.edge.tensor, "partial")
+            pairs = zip(irrelevant, partial, strict=True)
+            counts = tuple(p * (1 if reused else n) for n, p in pairs)
+            if max(counts) > 1:
+                yield _FillCopies(slot, level, counts)
+
+    def _divided_below(self, charge: EdgeCharge, rates: Rates, slot: int) -> bool:
+        """Tell whether lanes under `slot` have already been divided out of the calls."""
         if set(rates) <= {0}:
             return False
-        return any(i > index and level <= tap.level for i, _, level in self._fans)
+        return any(i > slot and level <= charge.level for i, _, level in self._spatial)
 
-    def _first_in_choices(
-        self,
-        tap: EdgeCharge,
-        rates: dict[int, float],
-        entry: tuple[int, int, tuple[int, ...]],
-        fixed: float,
+    def _first_fill_per_choice(
+        self, charge: EdgeCharge, rates: Rates, copies: _FillCopies, fixed: float
     ) -> ChargeSite:
-        index, level, copies = entry
-        fan = self._slots[index]
-        assert isinstance(fan, SpatialLoops)
-        size = self._problem.einsum.access(tap.edge.tensor).tile_size(self._problem.einsum.bounds)
-        values = [size * fixed * n for n in copies]
+        """Charge the first fills in the choices of one dimension; `fixed`: copies in any case."""
+        loops = self._slots[copies.slot]
+        assert isinstance(loops, SpatialLoops)
+        einsum = self._problem.einsum
+        size = einsum.access(charge.edge.tensor).tile_size(einsum.bounds)
+        values = [size * fixed * n for n in copies.counts]
         per_lane = [
-            value / (prod(choice) if level <= tap.level else 1)
-            for value, choice in zip(values, fan.choices, strict=True)
+            value / (prod(choice) if copies.level <= charge.level else 1)
+            for value, choice in zip(values, loops.choices, strict=True)
         ]
-        energy = _choices({f: r for f, r in rates.items() if f == 0}, values)
-        calls = _choices({f: r for f, r in rates.items() if f != 0}, per_lane)
-        return ChargeSite(index, per_choice=energy + calls)
+        energy = _per_choice({f: r for f, r in rates.items() if f == 0}, values)
+        calls = _per_choice({f: r for f, r in rates.items() if f != 0}, per_lane)
+        return ChargeSite(copies.slot, per_choice=energy + calls)
 
 
-def _adds(
-    rates: dict[int, float], tensor: str, kind: str, factor: float, lanes: Lanes
+def _terms(
+    rates: Rates, tensor: str, kind: str, factor: float, lanes: Lanes
 ) -> tuple[CostTerm, ...]:
+    """Return one term per field that a count is charged to."""
     return tuple(
         CostTerm(field, tensor, kind, rate * factor, lanes) for field, rate in rates.items()
     )
 
 
-def _choices(
-    rates: dict[int, float], values: Sequence[float]
-) -> tuple[tuple[int, tuple[float, ...]], ...]:
+def _per_choice(rates: Rates, values: Sequence[float]) -> ChoiceAmounts:
+    """Return the amounts that so many values, one number per choice, add to each field."""
     return tuple((field, tuple(rate * v for v in values)) for field, rate in rates.items())

@@ -28,7 +28,7 @@ from tilewright.mapper.templates.placement import Template
 
 @dataclass(frozen=True, slots=True)
 class CompiledMapspace:
-    """The tree `root` of the programs of some templates, with its outlooks filled in."""
+    """The tree `root` of the programs of some templates, with its remaining costs filled in."""
 
     engine: LabelEngine
     metrics: LabelMetrics
@@ -41,44 +41,44 @@ def compile_mapspace(
     budget: Budget = UNLIMITED,
     tracked: frozenset[str] = frozenset(),
 ) -> CompiledMapspace:
-    """Compile all templates; `price` of a second in joule; labels keep the room of `tracked`.
+    """Compile all templates of a mapspace.
 
-    OutOfBudget.
+    `price`: joule that a second of latency costs. `tracked`: memories whose used bits labels keep
+    to the end. OutOfBudget; UnsupportedFeature.
     """
     templates = space.search_templates(budget.check)
     leaks = leaks_of(space.flat, space.conventions)
-    plain = label_fields(space.problem, leaks, tracked)
-    owed = most_deferred(space.problem, plain, budget.checking(templates))
-    layout = plain if owed == NO_DEFERRED else label_fields(space.problem, leaks, tracked, owed)
-    compiler = TemplateCompiler(space.problem, layout)
+    fields = label_fields(space.problem, leaks, tracked)
+    deferred = most_deferred(space.problem, fields, budget.checking(templates))
+    if deferred != NO_DEFERRED:
+        fields = label_fields(space.problem, leaks, tracked, deferred)
+    compiler = TemplateCompiler(space.problem, fields)
     programs = (
         with_tracked_usage(program, tracked)
         for template in templates
         for program in budget.checking(compiler.programs(template))
     )
-    metrics = LabelMetrics(
-        space.problem, layout, leaks, compulsory_latency(space, templates), price
-    )
-    return _grown(LabelEngine(space.problem, layout), metrics, programs, budget)
+    compulsory = compulsory_latency(space, templates)
+    metrics = LabelMetrics(space.problem, fields, leaks, compulsory, price)
+    return _with_tree(LabelEngine(space.problem, fields), metrics, programs, budget)
 
 
 def compile_template(
-    space: Mapspace, price: float, template: Template, most: int
+    space: Mapspace, price: float, template: Template, max_programs: int
 ) -> CompiledMapspace:
-    """Compile one template, at most so many programs of it."""
+    """Compile one template into at most `max_programs` programs; `price`: as above."""
     leaks = leaks_of(space.flat, space.conventions)
-    plain = label_fields(space.problem, leaks)
-    layout = label_fields(
-        space.problem, leaks, owed=most_deferred(space.problem, plain, [template])
-    )
-    programs = islice(TemplateCompiler(space.problem, layout).programs(template), most)
-    metrics = LabelMetrics(space.problem, layout, leaks, 0.0, price)
-    return _grown(LabelEngine(space.problem, layout), metrics, programs, UNLIMITED)
+    deferred = most_deferred(space.problem, label_fields(space.problem, leaks), [template])
+    fields = label_fields(space.problem, leaks, deferred=deferred)
+    programs = islice(TemplateCompiler(space.problem, fields).programs(template), max_programs)
+    metrics = LabelMetrics(space.problem, fields, leaks, 0.0, price)
+    return _with_tree(LabelEngine(space.problem, fields), metrics, programs, UNLIMITED)
 
 
-def _grown(
+def _with_tree(
     engine: LabelEngine, metrics: LabelMetrics, programs: Iterable[TemplateProgram], budget: Budget
 ) -> CompiledMapspace:
+    """Build the tree of the programs and fill in its remaining costs."""
     root = program_tree(programs)
     if root.children or root.programs:
         bound_remaining_cost(root, engine, budget)

@@ -1,12 +1,18 @@
 """Costs that are paid once the lanes of several dimensions are known.
 
-What crosses dimensions that reuse a tensor is its count at the child's tile, divided by the lanes
-over irrelevant variables of each of them; first fills of an output are multiplied by lanes instead.
-Where no tile of the program shows that (two dimensions reuse different tensors, each dealt below
-the other), a label carries the count along: it is charged to a field of its own at the child, every
-deal multiplies the field, and above the topmost of these dimensions it is paid: added to what it is
-owed to. All of it is linear with factors above 0, so a label that is at least as good in all fields
-stays so.
+The count of values that cross dimensions which reuse a tensor is its count at the child's tile,
+divided by the lanes over irrelevant variables of each of these dimensions. First fills of an output
+are multiplied by lanes instead. Sometimes no tile of the program shows that count: two dimensions
+reuse different tensors, and each stands below the other tensor's child. Then a label carries the
+count in a field of its own:
+
+1. the cost is added to the field at the child;
+2. each spatial choice on the way up multiplies the field;
+3. above the topmost of these dimensions the field is added to the field that it is owed to.
+
+All steps are linear with positive factors. So a label that is at least as good in all fields stays
+so, and dominance holds. Bits of reservations that grow with lanes still to be chosen are carried
+in the same way.
 """
 
 from __future__ import annotations
@@ -14,111 +20,136 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import NamedTuple
 
 from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.program.charge_sites import ChargeSite, CostTerm, DeferredCharge
-from tilewright.mapper.searches.program.out_of_order import OpenReservation, open_reservations
+from tilewright.mapper.searches.program.out_of_order import (
+    Factors,
+    OpenReservation,
+    open_reservations,
+)
 from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Reservation, Slot
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
-Values = tuple[float, ...]
-Scales = tuple[tuple[int, Values], ...]  # slot, factor per choice
+SlotTerm = tuple[int, CostTerm]  # slot, and what is added there
+
+
+class PaidLimit(NamedTuple):
+    """Bits that the target may hold when a field is paid; `is_last`: nothing above adds to it."""
+
+    capacity: float
+    is_last: bool
 
 
 @dataclass(frozen=True, slots=True)
 class DeferredCost:
-    """One field that carries costs: `adds` (at a slot), `scales` (at a dimension), and the field
-    `target` that gets them above the slot `top`.
+    """One field that carries costs, and the field `target` that gets them above the slot `top`.
 
-    `limit`: (bits that the target may hold then, whether nothing above adds to it), if it is room.
+    `terms` are added to the field at their slots, and `factors` multiply it in their dimensions.
+    `limit`: set if the target holds bits of a memory.
     """
 
     field: int
     target: int
-    terms: tuple[tuple[int, CostTerm], ...]
-    factors: Scales
+    terms: tuple[SlotTerm, ...]
+    factors: Factors
     top: int
-    limit: tuple[float, bool] | None = None
+    limit: PaidLimit | None = None
 
     @property
     def refunds(self) -> tuple[CostTerm, ...]:
-        """What is paid at least: the negative costs, as if at the greatest scales, to `target`."""
+        """The negative terms at the greatest factors: the least that `target` may get."""
         most = prod(max(values) for _, values in self.factors)
         return tuple(
-            replace(add, field=self.target, factor=add.factor * most)
-            for _, add in self.terms
-            if add.factor < 0
+            replace(term, field=self.target, factor=term.factor * most)
+            for _, term in self.terms
+            if term.factor < 0
         )
 
 
-def deferred_charges(routes: Iterable[ChargeSite]) -> list[DeferredCharge]:
-    """Return what these routes can pay later."""
-    return [route.deferral for route in routes if route.deferral is not None]
+def deferred_charges(sites: Iterable[ChargeSite]) -> list[DeferredCharge]:
+    """Return the charges of these sites that can be paid later."""
+    return [site.deferral for site in sites if site.deferral is not None]
 
 
 def deferred_costs(
     problem: Problem,
     fields: LabelFields,
     slots: Sequence[Slot],
-    deferrals: Sequence[DeferredCharge],
+    charges: Sequence[DeferredCharge],
 ) -> list[DeferredCost] | None:
-    """Return the fields that carry these costs; None if the label has too few of them."""
+    """Return the fields that carry these charges; None if the label has too few of them."""
     energy, calls = iter(fields.deferred_energy), iter(fields.deferred_calls)
-    found = []
-    for (target, top, scales), adds in sorted(_grouped(problem, slots, deferrals).items()):
-        field = next(calls if target else energy, None)
+    costs = []
+    for key, terms in sorted(_by_carrier(problem, slots, charges).items()):
+        field = next(calls if key.target else energy, None)
         if field is None:
             return None
-        moved = tuple((slot, replace(add, field=field)) for slot, add in adds)
-        found.append(DeferredCost(field, target, moved, scales, top))
-    return found
+        carried = tuple((slot, replace(term, field=field)) for slot, term in terms)
+        costs.append(DeferredCost(field, key.target, carried, key.factors, key.top))
+    return costs
 
 
 def deferred_field_counts(
-    problem: Problem, slots: Sequence[Slot], deferrals: Sequence[DeferredCharge]
+    problem: Problem, slots: Sequence[Slot], charges: Sequence[DeferredCharge]
 ) -> tuple[int, int]:
-    """Return how many fields `debts` needs: for energy, for calls."""
-    targets = [target for target, _, _ in _grouped(problem, slots, deferrals)]
+    """Return how many fields `deferred_costs` needs: for energy, for calls."""
+    targets = [key.target for key in _by_carrier(problem, slots, charges)]
     return targets.count(0), len(targets) - targets.count(0)
 
 
-def _grouped(
-    problem: Problem, slots: Sequence[Slot], deferrals: Sequence[DeferredCharge]
-) -> dict[tuple[int, int, Scales], list[tuple[int, CostTerm]]]:
-    """Group what one field can carry: owed to the same field, above the same slot, scaled alike."""
-    groups: dict[tuple[int, int, Scales], list[tuple[int, CostTerm]]] = {}
-    for one in deferrals:
-        for add in one.terms:
-            scales = _scales(problem, slots, one, calls=add.field != 0)
-            key = (add.field, min(i for i, _ in one.factors), scales)
-            groups.setdefault(key, []).append((one.child, add))
+class _Carrier(NamedTuple):
+    """What terms must have in common to share a field: the field owed, the top slot, factors."""
+
+    target: int
+    top: int
+    factors: Factors
+
+
+def _by_carrier(
+    problem: Problem, slots: Sequence[Slot], charges: Sequence[DeferredCharge]
+) -> dict[_Carrier, list[SlotTerm]]:
+    """Group the terms that one field can carry."""
+    groups: dict[_Carrier, list[SlotTerm]] = {}
+    for charge in charges:
+        top = min(slot for slot, _ in charge.factors)
+        for term in charge.terms:
+            factors = _carried_factors(problem, slots, charge, calls=term.field != 0)
+            key = _Carrier(term.field, top, factors)
+            groups.setdefault(key, []).append((charge.child, term))
     return groups
 
 
-def _scales(problem: Problem, slots: Sequence[Slot], one: DeferredCharge, calls: bool) -> Scales:
-    """Return per dimension between the child and the topmost reuse what each choice multiplies by.
+def _carried_factors(
+    problem: Problem, slots: Sequence[Slot], charge: DeferredCharge, *, calls: bool
+) -> Factors:
+    """Return the factor of each choice, per dimension between the child and the topmost reuse.
 
-    `calls`: of one instance, so that lanes at or above its level divide them too.
+    `calls`: the field counts calls of one instance, so lanes at or above its level divide them.
     """
-    factors = dict(one.factors)
-    found = []
-    for index in range(min(factors), one.child):
+    given = dict(charge.factors)
+    factors = []
+    for index in range(min(given), charge.child):
         slot = slots[index]
         if not isinstance(slot, SpatialLoops):
             continue
-        values = factors.get(index, (1.0,) * len(slot.choices))
-        if calls and one.level >= problem.level(slot.component):
+        values = given.get(index, (1.0,) * len(slot.choices))
+        if calls and charge.level >= problem.level(slot.component):
             values = tuple(x / prod(c) for x, c in zip(values, slot.choices, strict=True))
         if values != (1.0,) * len(values):
-            found.append((index, values))
-    return tuple(found)
+            factors.append((index, values))
+    return tuple(factors)
 
 
-Rooms = dict[
-    tuple[str, int, Scales], list[tuple[int, CostTerm]]
-]  # memory, top slot, scales -> adds
+class _BitsCarrier(NamedTuple):
+    """What reservations must have in common to share a field: the memory, top slot, factors."""
+
+    memory: str
+    top: int
+    factors: Factors
 
 
 def deferred_reservations(
@@ -128,34 +159,39 @@ def deferred_reservations(
 
     InternalError if the label has too few of them.
     """
-    rooms = open_reservations(problem, slots, fields.tracked)
-    grouped = _by_scales(rooms)
-    capacity = {room.slot.component: room.capacity for room in rooms}
-    last = {memory: min(top for name, top, _ in grouped if name == memory) for memory in capacity}
-    found = []
-    for number, ((memory, top, scales), adds) in enumerate(sorted(grouped.items())):
+    reservations = open_reservations(problem, slots, fields.tracked)
+    groups = _by_bits_carrier(reservations)
+    capacity = {each.slot.component: each.capacity for each in reservations}
+    topmost = {memory: min(k.top for k in groups if k.memory == memory) for memory in capacity}
+    costs = []
+    for number, ((memory, top, factors), terms) in enumerate(sorted(groups.items())):
         if number >= len(fields.deferred_bits):
             raise InternalError(f"labels have no field for the bits of {memory} above its lanes")
-        own = fields.deferred_bits[number]
+        field = fields.deferred_bits[number]
         above = any(isinstance(s, Reservation) and s.component == memory for s in slots[:top])
-        ends = memory not in fields.tracked and top == last[memory] and not above
-        moved = tuple((slot, replace(add, field=own)) for slot, add in adds)
-        limit = (capacity[memory], ends)
-        found.append(DeferredCost(own, fields.used_bits[memory], moved, scales, top, limit))
-    return found
+        is_last = memory not in fields.tracked and top == topmost[memory] and not above
+        carried = tuple((slot, replace(term, field=field)) for slot, term in terms)
+        limit = PaidLimit(capacity[memory], is_last)
+        target = fields.used_bits[memory]
+        costs.append(DeferredCost(field, target, carried, factors, top, limit))
+    return costs
 
 
 def deferred_reservation_count(
-    problem: Problem, slots: Sequence[Slot], summed: frozenset[str]
+    problem: Problem, slots: Sequence[Slot], tracked: frozenset[str]
 ) -> int:
-    """Return how many fields `room_debts` needs."""
-    return len(_by_scales(open_reservations(problem, slots, summed)))
+    """Return how many fields `deferred_reservations` needs."""
+    return len(_by_bits_carrier(open_reservations(problem, slots, tracked)))
 
 
-def _by_scales(rooms: Sequence[OpenReservation]) -> Rooms:
-    groups: Rooms = {}
-    for room in rooms:
-        key = (room.slot.component, min(i for i, _ in room.factors), room.factors)
-        add = CostTerm(0, room.slot.tensor, "tile", room.bits, room.lanes)
-        groups.setdefault(key, []).append((room.index, add))
+def _by_bits_carrier(
+    reservations: Sequence[OpenReservation],
+) -> dict[_BitsCarrier, list[SlotTerm]]:
+    """Group the bits that one field can carry."""
+    groups: dict[_BitsCarrier, list[SlotTerm]] = {}
+    for each in reservations:
+        top = min(slot for slot, _ in each.factors)
+        key = _BitsCarrier(each.slot.component, top, each.factors)
+        term = CostTerm(0, each.slot.tensor, "tile", each.bits, each.lanes)
+        groups.setdefault(key, []).append((each.index, term))
     return groups

@@ -1,4 +1,8 @@
-"""Holders that stand below lanes of a deeper level."""
+"""Check that no holder stands below spatial loops of a deeper level.
+
+A holder sees exactly the lanes of its own level and of outer levels above it. Where the
+conventions do not let loops sink (out_of_order.py), the dynamic program models no other order.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,10 @@ from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
 def check_order(problem: Problem, slots: Sequence[Slot]) -> None:
-    """Every holder must see exactly the lanes of its own and the outer levels above it."""
-    found = below_deeper_lanes(problem, slots)
-    if found is not None:
-        slot, level = found
+    """Raise UnsupportedFeature if a holder stands below lanes of a deeper level."""
+    misplaced = below_deeper_lanes(problem, slots)
+    if misplaced is not None:
+        slot, level = misplaced
         raise UnsupportedFeature(
             f"{slot.tensor} in {slot.component} stands below lanes of"
             f" {problem.components[level].name}, a lower level",

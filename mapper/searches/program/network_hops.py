@@ -1,9 +1,10 @@
-"""Where in the program the hops of networks are charged.
+"""Find the slots of a template at which the hops of networks are charged.
 
-With the lanes of every dimension below a network fixed, what a spatial loop sends on it is a
-function of the tile right below the loop (mapper/model/network.py and messages.py): the tile's
-values, times a number that depends on the lanes alone, times the iterations above. Dimensions with
-several choices are enumerated outside the program, as charge_sites.py does for other counts.
+With the lanes of every dimension below a network fixed, the values that a spatial loop sends on it
+are a function of the tile right below the loop (mapper/model/network.py and messages.py): the
+values of the tile, times a number that depends on the lanes alone, times the iterations above the
+loop. Dimensions with several choices are enumerated outside the program, as charge_sites.py does
+for other counts; open_network_hops.py charges them as each choice is made, where that is exact.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import prod
+from typing import NamedTuple
 
 from tilewright.arch.components.components import Component, Network, SpatialDim
 from tilewright.mapper.model.network import unicast_on_mesh
@@ -27,22 +29,27 @@ from tilewright.mapper.templates.spatial_choices import Lanes, SpatialLoops
 
 @dataclass(frozen=True, slots=True)
 class NetworkLeg:
-    """The way of a tensor over a network; `fans`: slots of the dimensions that it fans out on.
+    """The path of a tensor over a network, between two of its holders (or the Compute).
 
-    `source`: level of the upper end; `top`: slot below which it stands.
+    `level`: of the network. `spatial_slots`: slots of the dimensions that the tensor fans out on.
+    `source`: level of the upper end. `top`: slot below which the leg starts; -1: the first slot.
     """
 
     tensor: str
     level: int
-    fans: tuple[int, ...]
+    spatial_slots: tuple[int, ...]
     source: int
     top: int
 
 
 @dataclass(frozen=True, slots=True)
 class HopLoop:
-    """One spatial loop of a leg. `after`: lanes of its slot's loops below it; `stride`: instances
-    below it on its dimension; `served`: instances of one place of a distributed source, or None."""
+    """One spatial loop of a leg.
+
+    `stride`: instances on its dimension below one lane. `served`: instances that one place of a
+    distributed source serves; None: the source has one place. `shared`: all lanes take the same
+    values. `after`: lanes of the loops of the same slot below this loop.
+    """
 
     slot: int
     dim: str
@@ -58,119 +65,156 @@ class HopLoop:
         return 1 / (self.lanes * prod(n for _, n in self.after))
 
 
+class HopCounts(NamedTuple):
+    """The counts of one round of a loop.
+
+    `links`: that each value of its tile takes; `path`: links of the longest path; `busiest`:
+    values on the busiest link.
+    """
+
+    links: float
+    path: int
+    busiest: float
+
+
+class HopPrice(NamedTuple):
+    """`actions` per value and link, and `joules` of each action."""
+
+    actions: float
+    joules: float
+
+
 def network_charge_sites(
     problem: Problem, fields: LabelFields, template: Template, slots: Sequence[Slot]
 ) -> Iterator[ChargeSite]:
     """Yield where to charge the hops of all networks; blocked while lanes are not fixed."""
-    ways: dict[int, int] = {}
+    exact = problem.conventions.links_carry_all_rounds
+    paths: dict[int, int] = {}
     for leg in network_legs(problem, template, slots):
-        open_ = [i for i in leg.fans if len(_choices(slots[i])) > 1]
-        if open_:
-            yield ChargeSite(blocking_slots=tuple(open_))
+        blocking = [i for i in leg.spatial_slots if len(spatial_loops_at(slots, i).choices) > 1]
+        if blocking:
+            yield ChargeSite(blocking_slots=tuple(blocking))
             continue
-        loops = _loops(problem, leg, slots)
+        loops = _fixed_hop_loops(problem, leg, slots)
         network = network_at(problem, leg.level)
-        way = sum(
-            hop_counts(network, loop, problem.conventions.links_carry_all_rounds)[1]
-            for loop in loops
-        )
-        ways[leg.level] = max(ways.get(leg.level, 0), way)
-        yield from _charges(problem, fields, leg, loops)
-    for level, way in ways.items():
-        if way and level in fields.longest_paths:
-            add = CostTerm(
-                fields.longest_paths[level], problem.einsum.tensors[0], "once", float(way)
-            )
-            yield ChargeSite(len(slots), (add,))
+        path = sum(hop_counts(network, loop, exact).path for loop in loops)
+        paths[leg.level] = max(paths.get(leg.level, 0), path)
+        yield from _leg_charges(problem, fields, leg, loops)
+    for level, path in paths.items():
+        if path and level in fields.longest_paths:
+            field, tensor = fields.longest_paths[level], problem.einsum.tensors[0]
+            yield ChargeSite(len(slots), (CostTerm(field, tensor, "once", float(path)),))
 
 
-def _choices(slot: Slot) -> tuple[tuple[int, ...], ...]:
-    assert isinstance(slot, SpatialLoops)
-    return slot.choices
+def spatial_loops_at(slots: Sequence[Slot], slot: int) -> SpatialLoops:
+    """Return the spatial loops at a slot."""
+    loops = slots[slot]
+    assert isinstance(loops, SpatialLoops)
+    return loops
 
 
 def network_legs(
     problem: Problem, template: Template, slots: Sequence[Slot]
 ) -> Iterator[NetworkLeg]:
-    """Enumerate the ways between ends of a tensor that cross a network: the first one counts."""
+    """Enumerate the paths of all tensors that cross a network; the first network crossed counts."""
     networks = [i for i, c in enumerate(problem.components) if isinstance(c, Network)]
-    fans = [
-        (i, problem.level(slot.component))
+    spatial_levels = {
+        i: problem.level(slot.component)
         for i, slot in enumerate(slots)
         if isinstance(slot, SpatialLoops) and any(prod(choice) > 1 for choice in slot.choices)
-    ]
+    }
     tops = {
         (slot.tensor, problem.level(slot.component)): i
         for i, slot in enumerate(slots)
         if isinstance(slot, Fill | TollCrossing)
     }
+    for tensor, upper, lower in _hops_between_holders(problem, template):
+        crossed = next((level for level in networks if upper < level < lower), None)
+        if crossed is not None:
+            below = [i for i, level in spatial_levels.items() if crossed <= level <= lower]
+            top = tops.get((tensor, upper), -1)
+            yield NetworkLeg(tensor, crossed, tuple(below), upper, top)
+
+
+def _hops_between_holders(problem: Problem, template: Template) -> Iterator[tuple[str, int, int]]:
+    """Yield each tensor with the levels of two neighbours among its holders and the Compute."""
     for tensor in problem.einsum.tensors:
-        held = (h for h in (*template.holders, *template.tolls) if h.tensor == tensor)
-        ends = sorted(problem.level(h.component) for h in held)
-        for upper, lower in pairwise((*ends, len(problem.components) - 1)):
-            crossed = [level for level in networks if upper < level < lower]
-            if crossed:
-                below = [i for i, level in fans if crossed[0] <= level <= lower]
-                top = tops.get((tensor, upper), -1)
-                yield NetworkLeg(tensor, crossed[0], tuple(below), upper, top)
+        holders = (h for h in (*template.holders, *template.tolls) if h.tensor == tensor)
+        levels = sorted(problem.level(h.component) for h in holders)
+        for upper, lower in pairwise((*levels, len(problem.components) - 1)):
+            yield tensor, upper, lower
 
 
-def _loops(problem: Problem, leg: NetworkLeg, slots: Sequence[Slot]) -> list[HopLoop]:
+def _fixed_hop_loops(problem: Problem, leg: NetworkLeg, slots: Sequence[Slot]) -> list[HopLoop]:
     """Return the spatial loops of a leg with fixed lanes, outermost first."""
-    found: list[HopLoop] = []
-    for slot in leg.fans:
-        fan = slots[slot]
-        assert isinstance(fan, SpatialLoops)
-        found += hop_loops(problem, leg, (slot, fan), fan.choices[0])
-    return found
+    loops: list[HopLoop] = []
+    for slot in leg.spatial_slots:
+        spatial_loops = spatial_loops_at(slots, slot)
+        loops += hop_loops(
+            problem, leg, SlottedLoops(slot, spatial_loops), spatial_loops.choices[0]
+        )
+    return loops
+
+
+class SlottedLoops(NamedTuple):
+    """Spatial loops and the slot where they stand."""
+
+    slot: int
+    loops: SpatialLoops
 
 
 def hop_loops(
-    problem: Problem, leg: NetworkLeg, at: tuple[int, SpatialLoops], choice: Sequence[int]
+    problem: Problem, leg: NetworkLeg, dimension: SlottedLoops, choice: Sequence[int]
 ) -> list[HopLoop]:
-    """Return the spatial loops of one dimension of a leg, outermost first; `at`: its slot."""
-    slot, fan = at
+    """Return the spatial loops of one dimension of a leg for one choice, outermost first."""
+    slot, spatial_loops = dimension
     access = problem.einsum.access(leg.tensor)
-    lanes = dict(zip(fan.variables, choice, strict=True))
-    component = problem.components[problem.level(fan.component)]
-    dim = next(dim for dim in component.spatial if dim.name == fan.name)
-    served = _served(problem.components[leg.source], dim)
-    found: list[HopLoop] = []
+    lanes = dict(zip(spatial_loops.variables, choice, strict=True))
+    component = problem.components[problem.level(spatial_loops.component)]
+    dim = next(dim for dim in component.spatial if dim.name == spatial_loops.name)
+    served = _instances_per_place(problem.components[leg.source], dim)
+    loops: list[HopLoop] = []
     after: Lanes = ()
     stride = 1
-    for variable in reversed([v for v in fan.variables if lanes[v] > 1]):
+    for variable in reversed([v for v in spatial_loops.variables if lanes[v] > 1]):
         shared = access.relevance(variable) == "irrelevant"
         if problem.conventions.links_carry_all_rounds:
             shared = shared and leg.tensor in dim.may_reuse
-        found.append(HopLoop(slot, fan.name, lanes[variable], stride, served, shared, after))
-        after = ((variable, lanes[variable]), *after)
-        stride *= lanes[variable]
-    return found[::-1]
+        number = lanes[variable]
+        loops.append(HopLoop(slot, spatial_loops.name, number, stride, served, shared, after))
+        after = ((variable, number), *after)
+        stride *= number
+    return loops[::-1]
 
 
-def _served(source: Component, dim: SpatialDim) -> int | None:
+def _instances_per_place(source: Component, dim: SpatialDim) -> int | None:
     """Return how many instances of a dimension one place of a distributed source serves."""
-    along = [own.fanout for own in source.physical_spatial if own.name == dim.name]
-    return next((dim.fanout // places for places in along if places > 1), None)
+    places_along = [each.fanout for each in source.physical_spatial if each.name == dim.name]
+    return next((dim.fanout // places for places in places_along if places > 1), None)
 
 
-def hop_counts(network: Network, loop: HopLoop, exact: bool) -> tuple[float, int, float]:
-    """Return what one round of a loop costs: links that each value of its tile takes, links of the
-    longest way, and values on the busiest link. `exact`: as in model/messages.py."""
+def hop_counts(network: Network, loop: HopLoop, exact: bool) -> HopCounts:
+    """Return the counts of one round of a loop; `exact`: as in model/messages.py."""
     if network.topology == "all_to_all":
-        return loop.lanes - 1, 1, 1 if loop.shared else loop.lanes - 1
-    way = (loop.lanes - 1 if exact else loop.lanes) * loop.stride
+        return HopCounts(loop.lanes - 1, 1, 1 if loop.shared else loop.lanes - 1)
+    path = (loop.lanes - 1 if exact else loop.lanes) * loop.stride
     if loop.shared:
-        return (loop.lanes - 1) * loop.stride, way, 1
+        return HopCounts((loop.lanes - 1) * loop.stride, path, 1)
     if loop.served is None:
-        return loop.lanes * (loop.lanes - 1) / 2 * loop.stride, way, loop.lanes - 1
+        return HopCounts(loop.lanes * (loop.lanes - 1) / 2 * loop.stride, path, loop.lanes - 1)
     if not exact:
-        hops, farthest, link = unicast_on_mesh(loop.lanes, loop.stride, loop.served)
-        return float(hops), int(farthest), float(link)
-    at = [number * loop.stride for number in range(loop.lanes)]
-    away = [place % loop.served if loop.stride < loop.served else 0 for place in at]
-    links = Counter(place // loop.served for place, links in zip(at, away, strict=True) if links)
-    return sum(away), max(away), max(links.values(), default=0)
+        links, farthest, busiest = unicast_on_mesh(loop.lanes, loop.stride, loop.served)
+        return HopCounts(float(links), int(farthest), float(busiest))
+    return _hops_from_places(loop, loop.served)
+
+
+def _hops_from_places(loop: HopLoop, served: int) -> HopCounts:
+    """Return the counts if each lane takes its own values from the place that serves it."""
+    positions = [number * loop.stride for number in range(loop.lanes)]
+    distances = [at % served if loop.stride < served else 0 for at in positions]
+    pairs = zip(positions, distances, strict=True)
+    senders = Counter(at // served for at, distance in pairs if distance)
+    return HopCounts(sum(distances), max(distances), max(senders.values(), default=0))
 
 
 def network_at(problem: Problem, level: int) -> Network:
@@ -180,37 +224,37 @@ def network_at(problem: Problem, level: int) -> Network:
     return network
 
 
-def hop_charge(problem: Problem, leg: NetworkLeg) -> tuple[float, float] | None:
-    """Return the actions per value and link of a leg, and joules of each; None: it has no hops."""
+def hop_charge(problem: Problem, leg: NetworkLeg) -> HopPrice | None:
+    """Return the price of a hop of a leg; None if the network has no action `hop`."""
     network = network_at(problem, leg.level)
     action = next((a for a in network.actions if a.name == "hop"), None)
     if action is None:
         return None
     per_value = Fraction(network.actions_scale) / Fraction(action.values_per_action[leg.tensor])
-    return float(per_value), action.energy
+    return HopPrice(float(per_value), action.energy)
 
 
-def _charges(
+def _leg_charges(
     problem: Problem, fields: LabelFields, leg: NetworkLeg, loops: Sequence[HopLoop]
 ) -> Iterator[ChargeSite]:
-    network, charge = network_at(problem, leg.level), hop_charge(problem, leg)
-    if charge is None:
+    """Yield where each loop of a leg charges its hops and the traffic of its busiest link."""
+    network, price = network_at(problem, leg.level), hop_charge(problem, leg)
+    if price is None:
         return
-    scale, joule = charge
-    outer = 1
+    exact = problem.conventions.links_carry_all_rounds
+    outer_lanes = 1
     for number, loop in enumerate(loops):
-        links, _, busiest = hop_counts(network, loop, problem.conventions.links_carry_all_rounds)
-        hops, link = links * scale * loop.iterations_share, busiest * scale
-        adds = [CostTerm(0, leg.tensor, "moved", hops * joule, loop.after)]
+        counts = hop_counts(network, loop, exact)
+        hops = counts.links * price.actions * loop.iterations_share
+        traffic = counts.busiest * price.actions
+        terms = [CostTerm(0, leg.tensor, "moved", hops * price.joules, loop.after)]
         field = fields.links.get((leg.level, loop.dim))
-        if field is not None and problem.conventions.links_carry_all_rounds:
-            adds.append(
-                CostTerm(
-                    field, leg.tensor, "moved", link * loop.iterations_share / outer, loop.after
-                )
-            )
-        elif field is not None and all(other.dim == loops[0].dim for other in loops[:number]):
-            once = link / float(network.actions_scale) if loop.dim == loops[0].dim else 0.0
-            adds.append(CostTerm(field, leg.tensor, "tile", once, loop.after))
-        outer *= loop.lanes
-        yield ChargeSite(max(loop.slot, leg.top) + 1, tuple(adds))
+        if field is not None and exact:
+            factor = traffic * loop.iterations_share / outer_lanes
+            terms.append(CostTerm(field, leg.tensor, "moved", factor, loop.after))
+        elif field is not None and all(outer.dim == loops[0].dim for outer in loops[:number]):
+            per_round = traffic / float(network.actions_scale)
+            factor = per_round if loop.dim == loops[0].dim else 0.0
+            terms.append(CostTerm(field, leg.tensor, "tile", factor, loop.after))
+        outer_lanes *= loop.lanes
+        yield ChargeSite(max(loop.slot, leg.top) + 1, tuple(terms))

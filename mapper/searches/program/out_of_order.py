@@ -1,13 +1,19 @@
-"""Lanes that stand above a holder of an outer memory, which sees them below itself.
+"""Lanes written above a holder of an outer memory, which the holder sees below itself.
 
-Its tile is larger by the lanes over variables of its tensor, and it is visited less often by those
-over others. Where a template leaves a dimension several choices, both are factors of the choice
-(templates/lane_variants.py groups them so), and a label carries them until the lanes are known.
+A holder of a memory at level 1 may stand below spatial loops of level 2 in a template. Each
+instance of the memory then feeds all these lanes: the tile of the holder is larger by the lanes
+over variables of its tensor, and it is visited less often by the lanes over other variables. Where
+a template leaves a dimension several choices, both numbers are factors of the choice
+(templates/lane_variants.py groups the choices so), and a label carries the cost until the lanes
+are known (deferred_costs.py).
+
+Example: 4 lanes over n and 2 over k above a holder of A[m, k]. Its tile is 2 times larger, and it
+is visited 4 times less often.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -21,59 +27,78 @@ Factors = tuple[tuple[int, tuple[float, ...]], ...]  # slot of a dimension, fact
 
 @dataclass(frozen=True, slots=True)
 class LanesSeenBelow:
-    """`lanes`: over variables of which no choice is left; `fans`: all their dimensions, by slot."""
+    """Spatial loops above a holder that the holder sees below itself.
+
+    `lanes`: over the variables for which no choice is left. `spatial_loops`: all the dimensions,
+    by slot.
+    """
 
     lanes: Lanes = ()
-    fans: tuple[tuple[int, SpatialLoops], ...] = ()
+    spatial_loops: tuple[tuple[int, SpatialLoops], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.lanes or self.spatial_loops)
 
     def factors_over(self, variables: frozenset[str]) -> Factors:
-        """Return, per dimension and choice, the lanes over some variables beside `lanes`."""
+        """Return, per dimension and choice, the lanes over `variables` that are not in `lanes`."""
         fixed = {v for v, _ in self.lanes}
-        found = []
-        for index, fan in self.fans:
-            columns = [i for i, v in enumerate(fan.variables) if v in variables - fixed]
-            factors = tuple(float(prod(choice[i] for i in columns)) for choice in fan.choices)
-            if max(factors) > 1:
-                found.append((index, factors))
-        return tuple(found)
+        factors = []
+        for slot, loops in self.spatial_loops:
+            columns = [i for i, v in enumerate(loops.variables) if v in variables - fixed]
+            per_choice = tuple(float(prod(choice[i] for i in columns)) for choice in loops.choices)
+            if max(per_choice) > 1:
+                factors.append((slot, per_choice))
+        return tuple(factors)
 
     def size_factors(self, access: TensorAccess) -> Factors:
-        """Return by what the tile of a tensor is larger."""
+        """Return the factors by which the tile of a tensor is larger."""
         return self.factors_over(access.rank_variables)
 
     def visit_divisors(self, access: TensorAccess, bounds: Sequence[str]) -> Factors:
-        """Return by what its visits are fewer, beyond what the larger tile makes up for."""
+        """Return the factors by which its visits are fewer than the larger tile accounts for."""
         return self.factors_over(frozenset(bounds) - access.rank_variables)
 
 
+NO_LANES_SEEN_BELOW = LanesSeenBelow()
+
+
 def lanes_seen_below(
-    problem: Problem, slots: Sequence[Slot], index: int, level: int
+    problem: Problem, slots: Sequence[Slot], slot: int, level: int
 ) -> LanesSeenBelow:
-    """Return the lanes above slot `index` that a holder there, of a memory at `level`, sees below
-    itself."""
-    fans = [
-        (i, slot)
-        for i, slot in enumerate(slots[:index])
-        if isinstance(slot, SpatialLoops)
-        and problem.level(slot.component) > level
-        and any(prod(choice) > 1 for choice in slot.choices)
+    """Return the lanes above `slot` that a holder there, of a memory at `level`, sees below it."""
+    spatial_loops = [
+        (i, loops)
+        for i, loops in enumerate(slots[:slot])
+        if isinstance(loops, SpatialLoops)
+        and problem.level(loops.component) > level
+        and any(prod(choice) > 1 for choice in loops.choices)
     ]
-    shares: dict[str, list[set[int]]] = {}
-    for _, fan in fans:
-        for column, variable in enumerate(fan.variables):
-            shares.setdefault(variable, []).append({choice[column] for choice in fan.choices})
-    known = {
-        v: prod(next(iter(one)) for one in each)
-        for v, each in shares.items()
-        if all(len(one) == 1 for one in each)
+    fixed = _fixed_lanes([loops for _, loops in spatial_loops])
+    lanes = tuple(sorted((v, number) for v, number in fixed.items() if number > 1))
+    return LanesSeenBelow(lanes, tuple(spatial_loops))
+
+
+def _fixed_lanes(spatial_loops: Sequence[SpatialLoops]) -> Mapping[str, int]:
+    """Return the lanes over each variable that has the same lanes in all choices."""
+    numbers: dict[str, list[set[int]]] = {}
+    for loops in spatial_loops:
+        for column, variable in enumerate(loops.variables):
+            column_lanes = {choice[column] for choice in loops.choices}
+            numbers.setdefault(variable, []).append(column_lanes)
+    return {
+        v: prod(next(iter(lanes)) for lanes in by_dimension)
+        for v, by_dimension in numbers.items()
+        if all(len(lanes) == 1 for lanes in by_dimension)
     }
-    lanes = tuple(sorted((v, share) for v, share in known.items() if share > 1))
-    return LanesSeenBelow(lanes, tuple(fans))
 
 
 @dataclass(frozen=True, slots=True)
 class OpenReservation:
-    """What slot `index` reserves, `bits` per value, is larger by `factors`; `capacity` of all."""
+    """A reservation whose size depends on lanes that are still to be chosen.
+
+    `bits`: per value of the tile at slot `index`, which is larger by the fixed `lanes` and by
+    `factors` of the choices. `capacity`: bits of the memory.
+    """
 
     index: int
     slot: Reservation
@@ -84,27 +109,28 @@ class OpenReservation:
 
 
 def open_reservations(
-    problem: Problem, slots: Sequence[Slot], summed: frozenset[str]
+    problem: Problem, slots: Sequence[Slot], tracked: frozenset[str]
 ) -> list[OpenReservation]:
     """Return the reservations whose bits depend on lanes that are not chosen yet.
 
-    Only in memories that can overflow, or that are `summed` in any case.
+    Only in memories that can overflow, or whose usage is `tracked` in any case.
     """
-    found = []
+    reservations = []
     for index, slot in enumerate(slots):
         if not isinstance(slot, Reservation) or not slot.open_dims:
             continue
-        early = lanes_seen_below(problem, slots, index, problem.level(slot.component))
-        factors = early.size_factors(problem.einsum.access(slot.tensor))
-        if factors and (slot.component in summed or _tight(problem, slots, slot)):
-            bits, room = (
-                problem.value_bits(replace(slot, lanes=(), open_dims=())),
-                problem.capacity_bits(slot),
+        seen_below = lanes_seen_below(problem, slots, index, problem.level(slot.component))
+        factors = seen_below.size_factors(problem.einsum.access(slot.tensor))
+        if factors and (slot.component in tracked or _can_overflow(problem, slots, slot)):
+            bits = problem.value_bits(replace(slot, lanes=(), open_dims=()))
+            capacity = problem.capacity_bits(slot)
+            reservations.append(
+                OpenReservation(index, slot, seen_below.lanes, bits, factors, capacity)
             )
-            found.append(OpenReservation(index, slot, early.lanes, bits, factors, room))
-    return found
+    return reservations
 
 
-def _tight(problem: Problem, slots: Sequence[Slot], slot: Reservation) -> bool:
+def _can_overflow(problem: Problem, slots: Sequence[Slot], slot: Reservation) -> bool:
+    """Tell whether the reservations in the same memory may exceed its capacity together."""
     same = [s for s in slots if isinstance(s, Reservation) and s.component == slot.component]
     return problem.can_overflow(tuple(same))

@@ -1,4 +1,13 @@
-"""Compile a template into the operations of the dynamic program, innermost first."""
+"""Compile a template into the steps of the dynamic program over tile shapes, innermost first.
+
+The dynamic program grows the tile from the Compute to the whole iteration space (lattice.md §1.2).
+A template is a list of slots, outermost first: holders, loops, spatial loops, reservations. Its
+program is the list of steps in the opposite order: a step grows the tile (LoopStep, SingleLoopStep,
+SpatialStep), charges costs (ChargeStep, PaymentStep) or reserves room for a tile (ReserveStep).
+
+Example: A held in a buffer between loops over m and the Compute gives [charge at the Compute,
+loops over m, reserve A's tile, charge A's traffic between memory and buffer, loops over m].
+"""
 
 from __future__ import annotations
 
@@ -6,10 +15,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from math import prod
+from typing import NamedTuple
 
 from tilewright.arch.components.components import Comparison
 from tilewright.mapper.searches.exact.label_fields import NO_DEFERRED, DeferredCounts, LabelFields
-from tilewright.mapper.searches.program.charge_sites import ChargeLocator, ChargeSite, CostTerm
+from tilewright.mapper.searches.program.charge_sites import (
+    ChargeLocator,
+    ChargeSite,
+    ChoiceAmounts,
+    CostTerm,
+)
 from tilewright.mapper.searches.program.deferred_costs import (
     DeferredCost,
     deferred_charges,
@@ -30,12 +45,12 @@ from tilewright.mapper.templates.slot_sequence import slot_sequence
 from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
-MAX_VARIANTS = 20_000
+MAX_VARIANTS = 20_000  # spatial choices of one template that are compiled one by one
 
 
 @dataclass(frozen=True, slots=True)
 class LoopStep:
-    """Temporal loops over `variables`."""
+    """Temporal loops over any of `variables`."""
 
     variables: tuple[str, ...]
 
@@ -49,45 +64,59 @@ class SingleLoopStep:
 
 @dataclass(frozen=True, slots=True)
 class SpatialStep:
-    """One choice of `fan`; choice i adds `plus[n][1][i]` to field `plus[n][0]`, and multiplies
-    field `times[n][0]` by `times[n][1][i]`; before that `fares[i]` are charged for the tile below,
-    unless there are none at all."""
+    """One choice of the spatial `loops` of a dimension.
 
-    fan: SpatialLoops
-    added: tuple[tuple[int, tuple[float, ...]], ...]
-    factors: tuple[tuple[int, tuple[float, ...]], ...] = ()
+    Choice i first charges `charges[i]` for the tile below, unless `charges` is empty. Then it
+    multiplies field `factors[n][0]` by `factors[n][1][i]`, and adds `added[n][1][i]` to field
+    `added[n][0]`.
+    """
+
+    loops: SpatialLoops
+    added: ChoiceAmounts
+    factors: ChoiceAmounts = ()
     charges: tuple[tuple[CostTerm, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ChargeStep:
-    """Costs that depend on the tile alone; `pinned`: a tile_shape that must hold here."""
+    """Costs that depend on the tile alone; `required`: a tile_shape that must hold here."""
 
     terms: tuple[CostTerm, ...]
-    pinned: tuple[Comparison, ...] = ()
+    required: tuple[Comparison, ...] = ()
+
+
+class FieldLimit(NamedTuple):
+    """Bits that a field may hold; `is_last`: nothing above adds to it, so it is emptied."""
+
+    field: int
+    capacity: float
+    is_last: bool
 
 
 @dataclass(frozen=True, slots=True)
 class PaymentStep:
-    """Pay what is owed: add the first field of each pair to the second, and empty it.
+    """Pay deferred costs: add the first field of each pair to the second, and empty the first.
 
-    `refunds`: amounts below 0 that it may hold, by the field that gets them. `rooms`: (field, bits
-    that it may hold then, whether it is emptied).
+    `refunds`: negative amounts that the first fields may hold, by the field that gets them.
+    `limits`: of the second fields that hold bits.
     """
 
     moves: tuple[tuple[int, int], ...]
     refunds: tuple[CostTerm, ...] = ()
-    limits: tuple[tuple[int, float, bool], ...] = ()
+    limits: tuple[FieldLimit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ReserveStep:
-    """Room for a tile. `shared`: others reserve in the same memory too, so the bits are summed in
-    a field; `last`: none above does."""
+    """Reserve room for a tile.
 
-    reserve: Reservation
-    shared: bool
-    last: bool
+    `is_shared`: the template has other reservations in the same memory, so the bits are summed in
+    a field of the label. `is_last`: no reservation in that memory stands above.
+    """
+
+    reservation: Reservation
+    is_shared: bool
+    is_last: bool
 
 
 ProgramStep = LoopStep | SingleLoopStep | SpatialStep | ChargeStep | PaymentStep | ReserveStep
@@ -95,14 +124,24 @@ ProgramStep = LoopStep | SingleLoopStep | SpatialStep | ChargeStep | PaymentStep
 
 @dataclass(frozen=True, slots=True)
 class TemplateProgram:
-    """Operations of one template, innermost first; `slots[i]`: the slot operation i stands for;
-    `owing`: slots of reservations whose bits are owed until lanes above them are known."""
+    """The steps of one template, innermost first.
+
+    `slots[i]`: index of the slot that step i stands for; None for costs. `deferred_slots`: slots
+    of reservations whose bits are paid when the lanes above them are known.
+    """
 
     template: Template
     slot_sequence: tuple[Slot, ...]
     steps: tuple[ProgramStep, ...]
     slots: tuple[int | None, ...]
     deferred_slots: frozenset[int] = frozenset()
+
+
+class _OpenCosts(NamedTuple):
+    """Edge charges without a site yet, and the sites that hold whatever lanes are chosen."""
+
+    charges: tuple[EdgeCharge, ...]
+    settled: tuple[ChargeSite, ...] = ()
 
 
 class TemplateCompiler:
@@ -113,80 +152,78 @@ class TemplateCompiler:
         self._fields = fields
 
     def programs(self, template: Template) -> Iterator[TemplateProgram]:
-        """Compile `template`; several programs when lanes must be enumerated outside the program.
+        """Compile `template`: into several programs if some lanes must be fixed beforehand.
 
-        Raises UnsupportedFeature when the template lies beyond what the dynamic program can do.
+        UnsupportedFeature if the dynamic program does not model the template.
         """
         slots = slot_sequence(self._problem, template)
-        fans = [slot for slot in slots if isinstance(slot, SpatialLoops)]
-        if any(not fan.choices for fan in fans):
+        if not all(slot.choices for slot in slots if isinstance(slot, SpatialLoops)):
             return
         if not self._problem.conventions.loops_sink:
             check_order(self._problem, slots)
-        rest = tuple(edge_charges(self._problem, template))
-        yield from self._fix_lanes(
-            ProgramBuilder(self._problem, template, slots), slots, (rest, ())
-        )
+        costs = _OpenCosts(tuple(edge_charges(self._problem, template)))
+        yield from self._fix_lanes(ProgramDraft(self._problem, template, slots), slots, costs)
 
     def without_costs(self, template: Template) -> TemplateProgram:
-        """Compile what decides whether `template` has a mapping: loops, lanes and room."""
+        """Compile the steps that decide if `template` has a mapping: loops, lanes, reservations."""
         slots = slot_sequence(self._problem, template)
-        rooms = deferred_reservations(self._problem, self._fields, slots)
-        return ProgramBuilder(self._problem, template, slots).program(slots, [], rooms)
+        bits = deferred_reservations(self._problem, self._fields, slots)
+        return ProgramDraft(self._problem, template, slots).program(slots, [], bits)
 
     def deferred_counts(self, template: Template) -> DeferredCounts:
-        """Return how many fields `template` can defer, or must (deferred_costs.py)."""
+        """Return how many fields for deferred costs `template` can use (deferred_costs.py)."""
         slots = slot_sequence(self._problem, template)
-        fans = [slot for slot in slots if isinstance(slot, SpatialLoops)]
-        early = any(isinstance(slot, Reservation) and slot.open_dims for slot in slots)
-        few = sum(len(fan.choices) > 1 for fan in fans) < 2 and not early
-        if few or any(not fan.choices for fan in fans):
+        choices = [len(slot.choices) for slot in slots if isinstance(slot, SpatialLoops)]
+        grows = any(isinstance(slot, Reservation) and slot.open_dims for slot in slots)
+        has_choice = sum(number > 1 for number in choices) >= 2 or grows
+        if not has_choice or not all(choices):
             return NO_DEFERRED
-        router = ChargeLocator(self._problem, self._fields, slots)
-        costs = deferred_field_counts(
-            self._problem,
-            slots,
-            deferred_charges(map(router.site_of, edge_charges(self._problem, template))),
-        )
-        return DeferredCounts(
-            *costs, deferred_reservation_count(self._problem, slots, self._fields.tracked)
-        )
+        locator = ChargeLocator(self._problem, self._fields, slots)
+        sites = map(locator.site_of, edge_charges(self._problem, template))
+        costs = deferred_field_counts(self._problem, slots, deferred_charges(sites))
+        bits = deferred_reservation_count(self._problem, slots, self._fields.tracked)
+        return DeferredCounts(*costs, bits)
 
     def _fix_lanes(
-        self,
-        draft: ProgramBuilder,
-        slots: tuple[Slot, ...],
-        costs: tuple[tuple[EdgeCharge, ...], tuple[ChargeSite, ...]],
+        self, draft: ProgramDraft, slots: tuple[Slot, ...], costs: _OpenCosts
     ) -> Iterator[TemplateProgram]:
-        """Enumerate the dimensions whose lanes some cost needs to know, then compile.
-
-        `costs`: taps still to be routed, and the routes that hold whatever the lanes.
-        """
-        rest, settled = costs
-        router = ChargeLocator(self._problem, self._fields, slots)
-        routed = [(tap, router.site_of(tap)) for tap in rest]
-        routes = [route for _, route in routed]
-        if self._problem.has_networks:
-            asked = (self._problem, self._fields, draft.template, slots)
-            routes += open_network_charge_sites(*asked) or network_charge_sites(*asked)
-        later = deferred_costs(self._problem, self._fields, slots, deferred_charges(routes))
-        blocking = [r for r in routes if later is None or r.deferral is None]
-        blocked = sorted({i for route in blocking for i in route.blocking_slots})
-        if not blocked:
-            rooms = deferred_reservations(self._problem, self._fields, slots)
-            yield draft.program(slots, [*settled, *routes], [*(later or []), *rooms])
+        """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
+        locator = ChargeLocator(self._problem, self._fields, slots)
+        located = [(charge, locator.site_of(charge)) for charge in costs.charges]
+        sites = [site for _, site in located]
+        sites += self._network_sites(draft.template, slots)
+        deferred = deferred_costs(self._problem, self._fields, slots, deferred_charges(sites))
+        blocking = _blocking_slots(sites, may_defer=deferred is not None)
+        if not blocking:
+            bits = deferred_reservations(self._problem, self._fields, slots)
+            yield draft.program(slots, [*costs.settled, *sites], [*(deferred or []), *bits])
             return
-        open_ = tuple(tap for tap, route in routed if route.blocking_slots or route.per_choice)
-        fixed = (route for _, route in routed if not (route.blocking_slots or route.per_choice))
-        costs = (open_, (*settled, *fixed))
-        for chosen in with_fixed_lanes(slots, blocked):
-            yield from self._fix_lanes(draft, chosen, costs)
+        is_open = [bool(site.blocking_slots or site.per_choice) for _, site in located]
+        pairs = list(zip(located, is_open, strict=True))
+        open_charges = tuple(charge for (charge, _), opens in pairs if opens)
+        settled = (site for (_, site), opens in pairs if not opens)
+        remaining = _OpenCosts(open_charges, (*costs.settled, *settled))
+        for fixed_slots in with_fixed_lanes(slots, blocking):
+            yield from self._fix_lanes(draft, fixed_slots, remaining)
+
+    def _network_sites(self, template: Template, slots: Sequence[Slot]) -> Sequence[ChargeSite]:
+        """Return where the hops on networks are charged."""
+        if not self._problem.has_networks:
+            return ()
+        subject = (self._problem, self._fields, template, slots)
+        return open_network_charge_sites(*subject) or list(network_charge_sites(*subject))
+
+
+def _blocking_slots(sites: Iterable[ChargeSite], *, may_defer: bool) -> list[int]:
+    """Return the slots whose lanes must be fixed first; costs may be deferred if `may_defer`."""
+    blocking = [site for site in sites if not may_defer or site.deferral is None]
+    return sorted({slot for site in blocking for slot in site.blocking_slots})
 
 
 def most_deferred(
     problem: Problem, fields: LabelFields, templates: Iterable[Template]
 ) -> DeferredCounts:
-    """Return how many fields any of the templates can defer, or must."""
+    """Return how many fields for deferred costs any of the templates can use."""
     if not any(component.spatial for component in problem.components):
         return NO_DEFERRED
     compiler = TemplateCompiler(problem, fields)
@@ -196,145 +233,164 @@ def most_deferred(
     return most
 
 
-def with_fixed_lanes(slots: tuple[Slot, ...], blocked: Sequence[int]) -> Iterator[tuple[Slot, ...]]:
-    """Yield the slots with each choice of the dimensions at `blocked`; UnsupportedFeature if they
-    are too many."""
-    fans = [fan for i in blocked if isinstance(fan := slots[i], SpatialLoops)]
-    variants = prod(len(fan.choices) for fan in fans)
+def with_fixed_lanes(
+    slots: tuple[Slot, ...], blocking: Sequence[int]
+) -> Iterator[tuple[Slot, ...]]:
+    """Yield the slots with each choice of the dimensions at `blocking`, most lanes first.
+
+    UnsupportedFeature if the choices are too many.
+    """
+    dims = [loops for i in blocking if isinstance(loops := slots[i], SpatialLoops)]
+    variants = prod(len(dim.choices) for dim in dims)
     if variants > MAX_VARIANTS:
         raise UnsupportedFeature(
             f"the dynamic program would enumerate {variants} spatial choices of"
-            f" {', '.join(f'{fan.component}.{fan.name}' for fan in fans)}",
+            f" {', '.join(f'{dim.component}.{dim.name}' for dim in dims)}",
             instead="narrow loop_bounds, reuse or min_usage there, or use the random search",
         )
-    for chosen in product(*(sorted(fan.choices, key=prod, reverse=True) for fan in fans)):
-        single = dict(zip(blocked, chosen, strict=True))
+    for chosen in product(*(sorted(dim.choices, key=prod, reverse=True) for dim in dims)):
+        choice_at = dict(zip(blocking, chosen, strict=True))
         yield tuple(
-            replace(slot, choices=(single[i],))
-            if isinstance(slot, SpatialLoops) and i in single
+            replace(slot, choices=(choice_at[i],))
+            if isinstance(slot, SpatialLoops) and i in choice_at
             else slot
             for i, slot in enumerate(slots)
         )
 
 
-class ProgramBuilder:
-    """What all programs of one template have in common: its operations without costs and lanes."""
+class ProgramDraft:
+    """The steps that all programs of one template share: those without costs and lanes."""
 
     def __init__(self, problem: Problem, template: Template, slots: tuple[Slot, ...]) -> None:
         self.template = template
         self._problem = problem
-        self._operations = [_operation(slot) for slot in slots]
-        self._pins = [required_tile_shape(problem, template, slot) for slot in slots]
+        self._loop_steps = [_loop_step(slot) for slot in slots]
+        self._required = [required_tile_shape(problem, template, slot) for slot in slots]
 
     def program(
-        self, slots: tuple[Slot, ...], routes: Sequence[ChargeSite], later: Sequence[DeferredCost]
+        self, slots: tuple[Slot, ...], sites: Sequence[ChargeSite], deferred: Sequence[DeferredCost]
     ) -> TemplateProgram:
-        """Put in the lanes that `slots` leave, and the costs where `routes` charge them."""
-        at = CostsBySlot(routes, later)
-        rooms = [debt for debt in later if debt.limit is not None]
-        owing = frozenset(index for debt in rooms for index, _ in debt.terms)
-        if any(isinstance(slot, Reservation) and slot.open_dims for slot in slots):
-            slots = tuple(self._reserving(slots, index) for index in range(len(slots)))
-        reserves = _by_component(slots)
-        operations: list[ProgramStep] = [at.charge(len(slots))]
+        """Put in the lanes that `slots` leave, and the costs where `sites` charge them."""
+        costs = CostsBySlot(sites, deferred)
+        bits = [cost for cost in deferred if cost.limit is not None]
+        deferred_slots = frozenset(slot for cost in bits for slot, _ in cost.terms)
+        slots = self._with_certain_lanes(slots)
+        reservations = _reservations_by_memory(slots)
+        steps: list[ProgramStep] = [costs.charge_step(len(slots))]
         numbers: list[int | None] = [None]
         for index in range(len(slots) - 1, -1, -1):
-            slot, own = slots[index], self._operations[index]
+            slot, step = slots[index], self._loop_steps[index]
             if isinstance(slot, SpatialLoops) and any(prod(choice) > 1 for choice in slot.choices):
-                own = at.deal(index, slot)
-            elif isinstance(slot, Reservation) and index not in owing:
-                own = _occupy(self._problem, reserves[slot.component], index, rooms)
-            if own is not None:
-                operations.append(own)
+                step = costs.spatial_step(index, slot)
+            elif isinstance(slot, Reservation) and index not in deferred_slots:
+                step = _reserve_step(self._problem, reservations[slot.component], index, bits)
+            if step is not None:
+                steps.append(step)
                 numbers.append(index)
-            after: list[ProgramStep] = [*at.settle(index), *at.charges(index, self._pins[index])]
-            operations += after
-            numbers += [None] * len(after)
-        return TemplateProgram(self.template, slots, tuple(operations), tuple(numbers), owing)
+            above = costs.steps_above(index, self._required[index])
+            steps += above
+            numbers += [None] * len(above)
+        return TemplateProgram(self.template, slots, tuple(steps), tuple(numbers), deferred_slots)
 
-    def _reserving(self, slots: tuple[Slot, ...], index: int) -> Slot:
-        """Return a slot; of a reservation, with the lanes that it has in any case."""
+    def _with_certain_lanes(self, slots: tuple[Slot, ...]) -> tuple[Slot, ...]:
+        """Return the slots; reservations get the lanes that they see below them in any case."""
+        if not any(isinstance(slot, Reservation) and slot.open_dims for slot in slots):
+            return slots
+        return tuple(self._certain_slot(slots, index) for index in range(len(slots)))
+
+    def _certain_slot(self, slots: tuple[Slot, ...], index: int) -> Slot:
         slot = slots[index]
         if not isinstance(slot, Reservation) or not slot.open_dims:
             return slot
-        early = lanes_seen_below(self._problem, slots, index, self._problem.level(slot.component))
-        return replace(slot, lanes=early.lanes, open_dims=())
+        level = self._problem.level(slot.component)
+        lanes = lanes_seen_below(self._problem, slots, index, level).lanes
+        return replace(slot, lanes=lanes, open_dims=())
 
 
 class CostsBySlot:
-    """Costs by the slot where they are charged, as operations."""
+    """The costs of one program by the slot where they are charged."""
 
-    def __init__(self, routes: Sequence[ChargeSite], later: Sequence[DeferredCost]) -> None:
-        self._adds: dict[int, list[CostTerm]] = {}
-        self._plus: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
-        self._times: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
+    def __init__(self, sites: Sequence[ChargeSite], deferred: Sequence[DeferredCost]) -> None:
+        self._terms: dict[int, list[CostTerm]] = {}
+        self._added: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
+        self._factors: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
         self._paid: dict[int, list[DeferredCost]] = {}
-        self._fares: dict[int, list[tuple[tuple[CostTerm, ...], ...]]] = {}
-        for route in routes:
-            self._adds.setdefault(route.slot, []).extend(route.terms)
-            self._times.setdefault(route.slot, []).extend(route.factors)
-            if route.charges:
-                self._fares.setdefault(route.slot, []).append(route.charges)
-            self._plus.setdefault(route.slot, []).extend(route.per_choice)
-        for debt in later:
-            for index, add in debt.terms:
-                self._adds.setdefault(index, []).append(add)
-            for index, values in debt.factors:
-                self._times.setdefault(index, []).append((debt.field, values))
-            self._paid.setdefault(debt.top, []).append(debt)
+        self._charges: dict[int, list[tuple[tuple[CostTerm, ...], ...]]] = {}
+        for site in sites:
+            self._terms.setdefault(site.slot, []).extend(site.terms)
+            self._factors.setdefault(site.slot, []).extend(site.factors)
+            if site.charges:
+                self._charges.setdefault(site.slot, []).append(site.charges)
+            self._added.setdefault(site.slot, []).extend(site.per_choice)
+        for cost in deferred:
+            for slot, term in cost.terms:
+                self._terms.setdefault(slot, []).append(term)
+            for slot, values in cost.factors:
+                self._factors.setdefault(slot, []).append((cost.field, values))
+            self._paid.setdefault(cost.top, []).append(cost)
 
-    def charge(self, index: int, pinned: tuple[Comparison, ...] = ()) -> ChargeStep:
-        """Return what is paid above slot `index`, for the tile there."""
-        adds = sorted(add for add in self._adds.get(index, []) if add.factor != 0.0)
-        return ChargeStep(tuple(adds), pinned)
+    def charge_step(self, slot: int, required: tuple[Comparison, ...] = ()) -> ChargeStep:
+        """Return the costs charged above `slot`, for the tile there."""
+        terms = sorted(term for term in self._terms.get(slot, []) if term.factor != 0.0)
+        return ChargeStep(tuple(terms), required)
 
-    def charges(self, index: int, pinned: tuple[Comparison, ...]) -> list[ChargeStep]:
-        """Return the same unless there is nothing to pay or to check."""
-        if index not in self._adds and not pinned:
+    def spatial_step(self, slot: int, loops: SpatialLoops) -> SpatialStep:
+        """Return the step of the dimension at `slot`."""
+        added, factors = self._added.get(slot, []), self._factors.get(slot, [])
+        per_site = self._charges.get(slot, [])
+        charges = tuple(tuple(sorted(chain(*terms))) for terms in zip(*per_site, strict=True))
+        return SpatialStep(loops, tuple(sorted(added)), tuple(sorted(factors)), charges)
+
+    def steps_above(self, slot: int, required: tuple[Comparison, ...]) -> list[ProgramStep]:
+        """Return the steps right above `slot`: payments, then charges and a required tile_shape."""
+        return [*self._payment_steps(slot), *self._charge_steps(slot, required)]
+
+    def _charge_steps(self, slot: int, required: tuple[Comparison, ...]) -> list[ChargeStep]:
+        if slot not in self._terms and not required:
             return []
-        charge = self.charge(index, pinned)
-        return [charge] if charge.terms or pinned else []
+        step = self.charge_step(slot, required)
+        return [step] if step.terms or required else []
 
-    def deal(self, index: int, fan: SpatialLoops) -> SpatialStep:
-        """Return the operation of the dimension at slot `index`."""
-        plus, times = self._plus.get(index, []), self._times.get(index, [])
-        found = self._fares.get(index, [])
-        fares = tuple(tuple(sorted(chain(*each))) for each in zip(*found, strict=True))
-        return SpatialStep(fan, tuple(sorted(plus)), tuple(sorted(times)), fares)
-
-    def settle(self, index: int) -> list[PaymentStep]:
-        """Return the operation that pays what is owed above slot `index`, if anything is."""
-        paid = self._paid.get(index)
+    def _payment_steps(self, slot: int) -> list[PaymentStep]:
+        paid = self._paid.get(slot)
         if paid is None:
             return []
-        refunds = [add for debt in paid for add in debt.refunds]
-        moves = tuple((debt.field, debt.target) for debt in paid)
-        rooms = tuple((debt.target, *debt.limit) for debt in paid if debt.limit is not None)
-        return [PaymentStep(moves, tuple(refunds), rooms)]
+        moves = tuple((cost.field, cost.target) for cost in paid)
+        refunds = tuple(term for cost in paid for term in cost.refunds)
+        limits = tuple(
+            FieldLimit(cost.target, *cost.limit) for cost in paid if cost.limit is not None
+        )
+        return [PaymentStep(moves, refunds, limits)]
 
 
-def _operation(slot: Slot) -> ProgramStep | None:
-    """Return the operation of a slot of loops."""
+def _loop_step(slot: Slot) -> ProgramStep | None:
+    """Return the step of a slot of temporal loops; None for other slots."""
     if isinstance(slot, TemporalLoops):
         return SingleLoopStep(slot.variables) if slot.single else LoopStep(slot.variables)
     return None
 
 
-def _by_component(slots: Sequence[Slot]) -> dict[str, dict[int, Reservation]]:
+def _reservations_by_memory(slots: Sequence[Slot]) -> dict[str, dict[int, Reservation]]:
     """Return the reservations in each memory by their slots."""
-    found: dict[str, dict[int, Reservation]] = {}
+    reservations: dict[str, dict[int, Reservation]] = {}
     for index, slot in enumerate(slots):
         if isinstance(slot, Reservation):
-            found.setdefault(slot.component, {})[index] = slot
-    return found
+            reservations.setdefault(slot.component, {})[index] = slot
+    return reservations
 
 
-def _occupy(
-    problem: Problem, reserves: Mapping[int, Reservation], index: int, rooms: Sequence[DeferredCost]
+def _reserve_step(
+    problem: Problem,
+    reservations: Mapping[int, Reservation],
+    index: int,
+    bits: Sequence[DeferredCost],
 ) -> ReserveStep | None:
-    """Return the operation of the reservation at slot `index`, one of `reserves`, those of its
-    memory; `rooms`: bits paid later."""
-    if not problem.can_overflow(tuple(reserves.values())):
+    """Return the step of the reservation at slot `index`; None if its memory cannot overflow.
+
+    `reservations`: all in its memory, by slot. `bits`: reservations that are paid later.
+    """
+    if not problem.can_overflow(tuple(reservations.values())):
         return None
-    later = any(debt.top < index and debt.terms[0][0] in reserves for debt in rooms)
-    return ReserveStep(reserves[index], len(reserves) > 1, index == min(reserves) and not later)
+    paid_above = any(cost.top < index and cost.terms[0][0] in reservations for cost in bits)
+    is_last = index == min(reservations) and not paid_above
+    return ReserveStep(reservations[index], len(reservations) > 1, is_last)

@@ -1,4 +1,7 @@
-"""Programs of all templates in one tree, shared from the Compute up (lattice.md §3.4)."""
+"""The programs of all templates in one tree, shared from the Compute up (lattice.md §1.2).
+
+Programs with the same first steps share these steps and their labels.
+"""
 
 from __future__ import annotations
 
@@ -16,46 +19,52 @@ from tilewright.mapper.searches.program.program import ProgramStep, TemplateProg
 
 @dataclass(slots=True)
 class ProgramNode:
-    """The state of the search after `operation`; the root has none."""
+    """The state of the search after `step`; the root has none.
+
+    `programs`: those that end here. `before` and `after`: lower bounds of the remaining cost below
+    and above the step, over all programs that continue here. `size`: nodes from here on.
+    """
 
     step: ProgramStep | None
     children: dict[ProgramStep, ProgramNode] = field(default_factory=dict)
     programs: list[TemplateProgram] = field(default_factory=list)
-    before: RemainingCost | None = None  # outlook below the operation
-    after: RemainingCost | None = None  # outlook above it, over everything that continues here
-    size: int = 1  # nodes from here on
+    before: RemainingCost | None = None
+    after: RemainingCost | None = None
+    size: int = 1
 
 
 def program_tree(programs: Iterable[TemplateProgram]) -> ProgramNode:
-    """Build the tree of all programs."""
+    """Build the tree of all programs; its remaining costs are not known yet."""
     root = ProgramNode(None)
     for program in programs:
-        way = [root]
-        for operation in program.steps:
-            child = way[-1].children.get(operation)
+        path = [root]
+        for step in program.steps:
+            child = path[-1].children.get(step)
             if child is None:
-                child = way[-1].children[operation] = ProgramNode(operation)
-                for node in way:
+                child = path[-1].children[step] = ProgramNode(step)
+                for node in path:
                     node.size += 1
-            way.append(child)
-        way[-1].programs.append(program)
+            path.append(child)
+        path[-1].programs.append(program)
     return root
 
 
 def bound_remaining_cost(
     node: ProgramNode, engine: LabelEngine, budget: Budget = UNLIMITED
 ) -> RemainingCost:
-    """Fill in the outlooks of a tree, from its leaves to the root; return the root's. OutOfBudget.
+    """Fill in the remaining costs of a tree, from its leaves to the root; return the root's.
 
-    Room is checked for each tile alone and latency left out, so that the energy still to pay is a
-    lower bound (lattice.md §6.1).
+    Capacity is checked for each tile alone, so that the remaining cost is a lower bound
+    (lattice.md §6.1). OutOfBudget.
     """
     budget.check()
-    views = [bound_remaining_cost(child, engine, budget) for child in node.children.values()]
+    continuations = [
+        bound_remaining_cost(child, engine, budget) for child in node.children.values()
+    ]
     if node.programs:
-        views.append(engine.remaining_at_top())
-    node.after = least_remaining(views)
-    node.before = (
-        node.after if node.step is None else engine.remaining_before(node.step, node.after)
-    )
+        continuations.append(engine.remaining_at_top())
+    node.after = least_remaining(continuations)
+    node.before = node.after
+    if node.step is not None:
+        node.before = engine.remaining_before(node.step, node.after)
     return node.before

@@ -1,4 +1,4 @@
-"""Keep in a label how much of some memories is used, from the first reservation to the end."""
+"""Keep the bits used of some memories in the label, from the first reservation to the end."""
 
 from __future__ import annotations
 
@@ -11,38 +11,44 @@ from tilewright.mapper.templates.slots import Reservation
 def with_tracked_usage(program: TemplateProgram, memories: frozenset[str]) -> TemplateProgram:
     """Return `program` with every reservation in `memories` summed and none forgotten.
 
-    Where in the program a reservation is made is free as long as no loop lies between: it does not
+    A reservation may stand anywhere in the program as long as no loop lies between: it does not
     change the tile.
     """
     if not memories:
         return program
-    operations: list[ProgramStep] = []
+    steps: list[ProgramStep] = []
     numbers: list[int | None] = []
-    waiting = _reserves(program, memories)
-    for made, number in zip(program.steps, program.slots, strict=True):
-        while number is not None and waiting and waiting[0][0] > number:
-            index, slot = waiting.pop(0)
-            operations.append(ReserveStep(slot, True, False))
-            numbers.append(index)
-        operation = made
-        if isinstance(made, ReserveStep) and made.reserve.component in memories:
-            waiting.pop(0)
-            operation = replace(made, shared=True, last=False)
-        operations.append(operation)
+    pending = _reservations(program, memories)
+    for step, number in zip(program.steps, program.slots, strict=True):
+        while number is not None and pending and pending[0][0] > number:
+            slot, reservation = pending.pop(0)
+            steps.append(_tracked(reservation))
+            numbers.append(slot)
+        tracked_step = step
+        if isinstance(step, ReserveStep) and step.reservation.component in memories:
+            pending.pop(0)
+            tracked_step = replace(step, is_shared=True, is_last=False)
+        steps.append(tracked_step)
         numbers.append(number)
-    for index, slot in waiting:
-        operations.append(ReserveStep(slot, True, False))
-        numbers.append(index)
-    return replace(program, steps=tuple(operations), slots=tuple(numbers))
+    for slot, reservation in pending:
+        steps.append(_tracked(reservation))
+        numbers.append(slot)
+    return replace(program, steps=tuple(steps), slots=tuple(numbers))
 
 
-def _reserves(program: TemplateProgram, memories: frozenset[str]) -> list[tuple[int, Reservation]]:
+def _tracked(reservation: Reservation) -> ReserveStep:
+    return ReserveStep(reservation, is_shared=True, is_last=False)
+
+
+def _reservations(
+    program: TemplateProgram, memories: frozenset[str]
+) -> list[tuple[int, Reservation]]:
     """Return the reservations in `memories` with their slots, innermost first."""
-    found = [
+    reservations = [
         (index, slot)
         for index, slot in enumerate(program.slot_sequence)
         if isinstance(slot, Reservation)
         and slot.component in memories
         and index not in program.deferred_slots
     ]
-    return found[::-1]
+    return reservations[::-1]

@@ -73,13 +73,13 @@ def crossings_of(
     every = list(network_legs(problem, template, slots))
     for leg in every:
         most = longest.setdefault(leg.level, leg)
-        if len(leg.fans) > len(most.fans):
+        if len(leg.spatial_slots) > len(most.spatial_slots):
             longest[leg.level] = leg
     for leg in every:
         far = fields.longest_paths.get(leg.level) if longest[leg.level] is leg else None
         if far is not None and _far_takes_time(problem.components[leg.level]):
-            _refuse_twice(problem, [slots[i] for i in leg.fans])
-        for slot in leg.fans:
+            _refuse_twice(problem, [slots[i] for i in leg.spatial_slots])
+        for slot in leg.spatial_slots:
             found.setdefault(slot, []).append(_crossing(problem, fields, leg, (slots[slot], far)))
     return {slot: tuple(ways) for slot, ways in found.items()}
 
