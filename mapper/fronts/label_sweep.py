@@ -13,7 +13,7 @@ import numpy as np
 from tilewright.mapper.searches.budget import GROWTH, Budget, OutOfBudget
 from tilewright.mapper.searches.exact.dynamic_program import MAX_LABELS, tiles_of_label
 from tilewright.mapper.searches.exact.kernels import ENERGY, FRONT, LATENCY, Floats
-from tilewright.mapper.searches.exact.label_tables import LabelTable
+from tilewright.mapper.searches.exact.label_tables import LabelTable, StepBounds
 from tilewright.mapper.searches.objective.targets import SweepTarget, TracedMapping
 from tilewright.mapper.searches.program.compiled_mapspace import CompiledMapspace
 from tilewright.mapper.searches.program.program_tree import ProgramNode
@@ -79,12 +79,12 @@ class LabelSweep:
     def _step(
         self, child: ProgramNode, target: SweepTarget, table: LabelTable, nd: int
     ) -> LabelTable:
-        self._budget.check(more=GROWTH * table.label.nbytes)
+        self._budget.check(more_bytes=GROWTH * table.label.nbytes)
         assert child.step is not None
         assert child.before is not None
         assert child.after is not None
-        views = (child.before, child.after, self._bound(target.corners()))
-        result = self._engine.apply(child.step, table, nd, views)
+        bounds = StepBounds(child.before, child.after, self._bound(target.corners()))
+        result = self._engine.apply(child.step, table, nd, bounds)
         self.labels += result.label.shape[0]
         if result.label.shape[0] > MAX_LABELS:
             raise OutOfBudget

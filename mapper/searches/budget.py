@@ -1,4 +1,4 @@
-"""What a search may use up."""
+"""Limits of a search: seconds, bytes of memory, labels."""
 
 from __future__ import annotations
 
@@ -27,8 +27,11 @@ class OutOfBudget(Exception):  # noqa: N818 - control flow of the searches
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """`deadline` on the monotonic clock; `labels` that may be kept at a time; `memory`: bytes of
-    the whole process."""
+    """Limits of a search.
+
+    `deadline`: seconds on the monotonic clock. `labels`: kept at a time. `memory`: bytes of the
+    whole process.
+    """
 
     deadline: float = inf
     labels: int = MAX_LABELS
@@ -36,7 +39,7 @@ class Budget:
 
     @property
     def is_limited(self) -> bool:
-        """Tell whether anything but the labels is limited."""
+        """Tell whether the seconds or the memory are limited."""
         return self.deadline < inf or self.memory < inf
 
     @property
@@ -50,10 +53,12 @@ class Budget:
             self.check()
             yield item
 
-    def check(self, labels: int = 0, more: float = 0.0) -> None:
-        """Raise OutOfBudget if the time, the labels or the memory are beyond the budget, or would
-        be with `more` bytes."""
-        if labels > self.labels or self.is_late or self._exceeds(more):
+    def check(self, labels: int = 0, more_bytes: float = 0.0) -> None:
+        """Raise OutOfBudget if the time, the labels or the memory exceed the budget.
+
+        `more_bytes`: about to be used besides what the process has.
+        """
+        if labels > self.labels or self.is_late or self._exceeds(more_bytes):
             raise OutOfBudget
 
     @property
@@ -66,42 +71,42 @@ class Budget:
         """Tell whether the time is over."""
         return self.deadline < inf and time.monotonic() > self.deadline
 
-    def _exceeds(self, more: float) -> bool:
-        """Tell whether `more` bytes are beyond the memory."""
-        return self.memory < inf and resident_bytes() + more > self.memory
+    def _exceeds(self, more_bytes: float) -> bool:
+        """Tell whether so many bytes more exceed the memory."""
+        return self.memory < inf and resident_bytes() + more_bytes > self.memory
 
 
 UNLIMITED = Budget()
 
 
 def budget_from(seconds: float | None, memory: float = inf) -> Budget:
-    """Return a budget that runs from now on; None: without end."""
+    """Return a budget of so many seconds from now on (None: unlimited) and bytes."""
     return Budget(inf if seconds is None else time.monotonic() + seconds, memory=memory)
 
 
 def resident_bytes() -> int:
-    """Return the bytes of main memory of this process: now, or else the most so far."""
+    """Return the bytes of main memory of this process: now, or the most so far if not on Linux."""
     try:
         pages = int(_PAGES.read_text(encoding="ascii").split()[1])
     except (OSError, ValueError, IndexError):  # not Linux
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most if sys.platform == "darwin" else most * 1024
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
     return pages * resource.getpagesize()
 
 
 @contextmanager
-def advising_on_memory(doing: str) -> Iterator[None]:
-    """Let a lack of memory end in MemoryUsedUp, which says what to write instead."""
+def advising_on_memory(activity: str) -> Iterator[None]:
+    """Turn a lack of memory during `activity` into MemoryUsedUp, with a limit to write instead."""
     used = 0
     try:
         yield
     except MemoryError:
         used = resident_bytes()
-    if used:  # out here what was in use is free again
-        less = f"{0.75 * used:.2g}"
+    if used:  # outside the except clause, so that the search's memory is free again
+        limit = f"{0.75 * used:.2g}"
         raise MemoryUsedUp(
-            f"{doing} needs more memory than the system gives to this process",
+            f"{activity} needs more memory than the system gives to this process",
             value=f"{used:,} bytes in use",
-            instead=f"max_memory={less} (--max-memory {less}): the search then ends before, with"
+            instead=f"max_memory={limit} (--max-memory {limit}): the search then ends before, with"
             " the best mapping so far and a bound",
         )

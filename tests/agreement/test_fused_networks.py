@@ -65,7 +65,7 @@ def test_fused_optimum_with_two_dimensions_behind_networks_of_many(block: int) -
 def test_what_lanes_above_send_counts_beside_lanes_still_to_be_chosen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(parts, "at_fixed_lanes", lambda *_: [])
+    monkeypatch.setattr(parts, "charge_sites_at_fixed_lanes", lambda *_: [])
     with pytest.raises(InternalError, match="the fused search computed energy"):
         check(1, 8_000, random_meshed_case)
 

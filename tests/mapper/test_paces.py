@@ -12,6 +12,7 @@ from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.exact import kernels
 from tilewright.mapper.searches.exact.latency_bound import (
     UNTIMED,
+    FieldAmount,
     RemainingLatency,
     least_latencies,
     remaining_at_arrival,
@@ -30,7 +31,9 @@ def charged(rng: random.Random, ways: Way, slow: RemainingLatency) -> tuple[Way,
     before = {
         s: [] if s == barred else [(f, a + f * float(plus[1, s])) for f, a in ways[s]] for s in ways
     }
-    return before, slow.before_charge(np.array([0, FIELD]), plus)
+    return before, slow.before_charge(
+        kernels.ChargeArrays(np.array([0, FIELD]), plus, np.array([-1.0, inf, 0.0]))
+    )
 
 
 def looped(rng: random.Random, ways: Way, slow: RemainingLatency) -> tuple[Way, RemainingLatency]:
@@ -58,7 +61,7 @@ def dealt(rng: random.Random, ways: Way, slow: RemainingLatency) -> tuple[Way, R
             if (below := int(reach[number, state])) >= 0:
                 paid = float(fares[2 * number + 1, 1 + below]) * factor + more
                 before[below] += [(f * factor, a + f * paid) for f, a in ways[state]]
-    return before, slow.before_spatial(reach, linear, fares)
+    return before, slow.before_choices(kernels.ChoiceArrays(reach, linear, fares, np.ones(3)))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -67,7 +70,9 @@ def test_no_way_up_takes_less(seed: int) -> None:
     rng = random.Random(seed)
     arrived = np.arange(SIZE) >= SIZE // 2
     ways: Way = {s: [(1.0, 2.0)] if arrived[s] else [] for s in range(SIZE)}
-    slow = remaining_at_arrival(np.array([[FIELD, 1.0, 0.0]]), arrived, [(FIELD, 2.0), (0, 9.0)])
+    slow = remaining_at_arrival(
+        np.array([[FIELD, 1.0, 0.0]]), arrived, [FieldAmount(FIELD, 2.0), FieldAmount(0, 9.0)]
+    )
     for _ in range(5):
         ways, slow = rng.choice((charged, looped, dealt))(rng, ways, slow)
     _, divided, whole, _ = slow.terms[0].tolist()
@@ -91,14 +96,14 @@ def test_without_lanes_and_refunds_the_bound_is_met() -> None:
 
 def test_refunds_and_several_trees_lower_it() -> None:
     one = remaining_at_arrival(
-        np.array([[FIELD, 2.0, 5.0]]), np.ones(SIZE, np.bool_), [(FIELD, 4.0)]
+        np.array([[FIELD, 2.0, 5.0]]), np.ones(SIZE, np.bool_), [FieldAmount(FIELD, 4.0)]
     )
     assert one.least_latency() == 5.0 + 2.0 * 4.0
-    owing = one.before_refunds([(0, -9.0), (FIELD, -1.0)])
+    owing = one.before_refunds([FieldAmount(0, -9.0), FieldAmount(FIELD, -1.0)])
     assert owing.least_latency() == 5.0 + 2.0 * 3.0
     assert least_latencies([one, owing]).least_latency() == owing.least_latency()
     assert UNTIMED.least_latency() == 0.0
-    assert UNTIMED.before_refunds([(FIELD, -1.0)]) is UNTIMED
+    assert UNTIMED.before_refunds([FieldAmount(FIELD, -1.0)]) is UNTIMED
 
 
 @pytest.mark.parametrize(
@@ -111,7 +116,9 @@ def test_kernels_drop_what_is_too_slow(calls: float, limit: float, kept: int) ->
     bound = np.array([kernels.LATENCY, limit, 0.0, 0.0, 0.0, -inf, 2.0, inf])
     rows = np.array([[3.0, 1.0, 2.0, 1.0]])
     below = 4.0 if calls < 0 else 3.0
-    view = (np.zeros(1), np.ones(1), bound, np.array([[below]]), rows)
-    nothing = (np.zeros(0, np.int64), np.zeros((0, 1)), np.array([-1.0, inf, 0.0]))
+    view = kernels.PruningArrays(np.zeros(1), np.ones(1), bound, np.array([[below]]), rows)
+    nothing = kernels.ChargeArrays(
+        np.zeros(0, np.int64), np.zeros((0, 1)), np.array([-1.0, inf, 0.0])
+    )
     _, out, _ = kernels.charge(table, 3, nothing, view)
     assert len(out) == kept

@@ -59,7 +59,7 @@ def leading(twin: Twin, nd: int) -> list[list[Label]]:
 
 
 def open_view(bound: kernels.Floats = FREE) -> kernels.PruningArrays:
-    return np.zeros(LATTICE.size), np.ones(LATTICE.size), bound, *NO_TIME
+    return kernels.PruningArrays(np.zeros(LATTICE.size), np.ones(LATTICE.size), bound, *NO_TIME)
 
 
 @pytest.mark.parametrize("nd", [1, 2, 3])
@@ -68,7 +68,7 @@ def test_closure(nd: int, seed: int) -> None:
     twin = random_twin(random.Random(seed), nd)
     start, label = packed(twin)
     for axis in LATTICE.axes:
-        line = (axis.stride, axis.radix)
+        line = kernels.AxisRange(axis.stride, axis.radix)
         begin, out, origin = kernels.closure((start, label), nd, line, open_view())
         slow: Twin = []
         for state in range(LATTICE.size):
@@ -99,7 +99,10 @@ def test_deal(nd: int, seed: int) -> None:
         fare[c, :, field] = [rng.randrange(4) for _ in range(LATTICE.size)]
         fares[row] = [field, *fare[c, :, field]]
     begin, out, origin = kernels.distribute(
-        (start, label), nd, (reach, np.hstack([times, plus]), fares), open_view()
+        (start, label),
+        nd,
+        kernels.ChoiceArrays(reach, np.hstack([times, plus]), fares, np.ones(len(choices))),
+        open_view(),
     )
     slow: Twin = []
     for state in range(LATTICE.size):
@@ -126,7 +129,10 @@ def test_charge(nd: int, last: float, seed: int) -> None:
     plus = np.array([[float(rng.randrange(5)) for _ in range(LATTICE.size)] for _ in range(2)])
     fields = np.array([0, 1], np.int64)
     begin, out, _ = kernels.charge(
-        (start, label), nd, (fields, plus, np.array([1.0, 8.0, last])), open_view()
+        (start, label),
+        nd,
+        kernels.ChargeArrays(fields, plus, np.array([1.0, 8.0, last])),
+        open_view(),
     )
     slow: Twin = []
     for state, labels in enumerate(twin):
@@ -163,8 +169,10 @@ def test_limit_drops_what_cannot_meet_it(
     start, label = np.array([0, 4], np.int64), np.array([[e, 0, -1.0, 0] for e in (1.0, 2, 3, 4)])
     label[:, 1] = [4, 3, 2, 1]
     bound = np.array([kind, limit, 0.0, 0.0, 5.0, 0.0, 2.0, most])
-    nothing = (np.zeros(0, np.int64), np.zeros((0, 1)), np.array([-1.0, inf, 0.0]))
-    view = (np.array([5.0]), np.array([1.0]), bound, *NO_TIME)
+    nothing = kernels.ChargeArrays(
+        np.zeros(0, np.int64), np.zeros((0, 1)), np.array([-1.0, inf, 0.0])
+    )
+    view = kernels.PruningArrays(np.array([5.0]), np.array([1.0]), bound, *NO_TIME)
     _, out, _ = kernels.charge((start, label), 2, nothing, view)
     assert out[:, 0].tolist() == kept
 
@@ -185,7 +193,10 @@ def test_least_above_and_deal_above_undo() -> None:
     reach = np.stack([LATTICE.reach(("m", "k"), choice) for choice in choices])
     energy = rng.integers(0, 9, (2, LATTICE.size)).astype(float)
     rest, gain = kernels.undo_distribute(
-        value, np.ones(LATTICE.size), reach, energy, np.array([1.0, 6.0])
+        value,
+        np.ones(LATTICE.size),
+        kernels.ChoiceArrays(reach, np.ones((2, 8)), np.zeros((0, 1)), np.array([1.0, 6.0])),
+        energy,
     )
     for state in range(LATTICE.size):
         ways = [(value[s] + energy[c, state], 6.0**c) for c in range(2)
@@ -198,8 +209,8 @@ def test_a_table_that_outgrows_its_room_is_made_in_more() -> None:
     """One label, room for 18, reaches all 41 states of a line, and by `deal` some."""
     line = Lattice({"m": 2**40})
     table = (np.array([0] + [1] * 41, np.int64), np.array([[3.0, 0.0, -1.0, 7.0]]))
-    view = (np.zeros(41), np.ones(41), FREE, *NO_TIME)
-    begin, out, origin = kernels.closure(table, 1, (1, 41), view)
+    view = kernels.PruningArrays(np.zeros(41), np.ones(41), FREE, *NO_TIME)
+    begin, out, origin = kernels.closure(table, 1, kernels.AxisRange(1, 41), view)
     assert begin.tolist() == list(range(42))
     assert np.array_equal(out, np.repeat(table[1], 41, axis=0))
     assert not origin.any()
@@ -207,6 +218,8 @@ def test_a_table_that_outgrows_its_room_is_made_in_more() -> None:
     reach = np.stack([line.reach(("m",), (choice,)) for choice in choices])
     plus = np.arange(164.0).reshape(41, 4)
     linear = np.hstack([np.ones((41, 4)), plus])
-    begin, out, origin = kernels.distribute(table, 1, (reach, linear, np.zeros((0, 1))), view)
+    begin, out, origin = kernels.distribute(
+        table, 1, kernels.ChoiceArrays(reach, linear, np.zeros((0, 1)), np.ones(41)), view
+    )
     assert np.array_equal(out, table[1] + plus)
     assert origin.tolist() == [[0, choice] for choice in range(41)]

@@ -159,7 +159,7 @@ class LabelPass:
             labels = front.get(edges.source)
             if labels is None:
                 continue
-            self._budget.check(more=BYTES)
+            self._budget.check(more_bytes=BYTES)
             join = _EdgeJoin(self._graph, number, edges, self._room)
             for some in join.pairs(labels, rest[edges.target], hopeless):
                 made = join.joined_labels(labels, some)

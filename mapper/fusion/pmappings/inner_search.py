@@ -23,9 +23,10 @@ from tilewright.mapper.searches.exact.label_tables import (
     LabelEngine,
     LabelTable,
     RemainingCost,
+    StepBounds,
     least_remaining,
 )
-from tilewright.mapper.searches.exact.latency_bound import remaining_at_arrival
+from tilewright.mapper.searches.exact.latency_bound import FieldAmount, remaining_at_arrival
 from tilewright.mapper.searches.program.charge_sites import CostTerm
 from tilewright.mapper.searches.program.program_tree import ProgramNode, program_tree
 
@@ -178,7 +179,7 @@ class InnerSearch:
         priced = zip(part.template.region, part.holder_charges, strict=True)
         adds = [add for holder, some in priced if not holder.backing for add in some]
         adds += [add for some in part.network_charges.values() for add in some]
-        dues = [(add.field, self._least_charge(add)) for add in adds]
+        dues = [FieldAmount(add.field, self._least_charge(add)) for add in adds]
         rest = sum(due for field, due in dues if field == 0)
         slow = remaining_at_arrival(self._paces, arrived, dues)
         return RemainingCost(np.where(arrived, rest, inf), np.where(arrived, 1.0, 0.0), slow)
@@ -212,9 +213,9 @@ class InnerSearch:
             assert child.step is not None
             assert child.before is not None
             assert child.after is not None
-            views = (child.before, child.after, self._bound)
-            self._budget.check(more=GROWTH * table.label.nbytes)
-            following = self._engine.apply(child.step, table, self._n_deciding, views)
+            bounds = StepBounds(child.before, child.after, self._bound)
+            self._budget.check(more_bytes=GROWTH * table.label.nbytes)
+            following = self._engine.apply(child.step, table, self._n_deciding, bounds)
             self.labels += following.label.shape[0]
             self._live_labels += following.label.shape[0]
             self._budget.check(self._live_labels)

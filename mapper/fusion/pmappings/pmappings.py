@@ -243,7 +243,7 @@ class PmappingMaker:
         """Price the region for one placement of its fused loops; `labelled`: labels, states."""
         ground, source = placed
         every, part = self._solved[source.number].labels, ground.inner_program
-        self._budget.check(more=GROWTH * every.nbytes)
+        self._budget.check(more_bytes=GROWTH * every.nbytes)
         chosen, states = labelled
         labels = every[chosen]
         memories = {name: number for number, name in enumerate(self._rules.memories)}

@@ -1,6 +1,7 @@
-"""Some mapping, fast: a beam through a few templates, one after the other.
+"""Beam search: find some mapping fast, one template after the other.
 
-A search with a budget starts here, so that it has an answer whenever it is ended.
+A beam keeps the one label of least energy at each tile shape. A search with a budget starts with
+it, so that it has an answer whenever it is ended.
 """
 
 from __future__ import annotations
@@ -17,73 +18,78 @@ from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.program.compiled_mapspace import compile_template
 from tilewright.mapper.templates.placement import LaneRestriction, Placement, Template
 
-FEW = 3  # templates that are looked at together
-COMPARED = 6  # mappings that are compared
-PROGRAMS = 20  # of one template: lanes that must be enumerated can make thousands
-PATIENCE = 0.2  # seconds for an answer that comes late
+TEMPLATE_BATCH = 3  # templates that are looked at together
+MAX_COMPARED = 6  # mappings that are compared
+MAX_PROGRAMS = 20  # of one template: lanes that must be enumerated can make thousands
+PATIENCE = 0.2  # seconds that a search may run over its budget for its first mapping
 
 
 class BeamSearch:
-    """Looks for a mapping of one mapspace; each call goes on where the last one ended."""
+    """Searches some mapping of one mapspace; each call continues where the last one ended."""
 
     def __init__(self, space: Mapspace, goal: Goal) -> None:
         self._space = space
         self._goal = goal
-        self._templates = _likely(space)
+        self._templates = _promising_templates(space)
 
     def find(self, seconds: float) -> BestLabel | None:
         """Return the best of the first mappings; at least one template is looked at."""
         deadline = time.monotonic() + seconds
         best: BestLabel | None = None
-        count = 0
+        compared = 0
         for template in self._templates:
-            found = self._first_of(template)
-            if found is not None:
-                count += 1
-                if best is None or (found.value, found.second) < (best.value, best.second):
-                    best = found
-            if count >= COMPARED or time.monotonic() > deadline:
+            label = self._first_of(template)
+            if label is not None:
+                compared += 1
+                if best is None or (label.value, label.second) < (best.value, best.second):
+                    best = label
+            if compared >= MAX_COMPARED or time.monotonic() > deadline:
                 break
         return best
 
     def find_any(self, seconds: float) -> BestLabel | None:
-        """Return any mapping, if one turns up in so many seconds."""
+        """Return the first mapping found in so many seconds, if any."""
         deadline = time.monotonic() + seconds
         for template in self._templates:
-            found = self._first_of(template)
-            if found is not None or time.monotonic() > deadline:
-                return found
+            label = self._first_of(template)
+            if label is not None or time.monotonic() > deadline:
+                return label
         return None
 
     def _first_of(self, template: Template) -> BestLabel | None:
-        ready = compile_template(self._space, self._goal.price, template, PROGRAMS)
-        return DynamicSearch(ready).first(self._goal.objective)
+        compiled = compile_template(self._space, self._goal.price, template, MAX_PROGRAMS)
+        return DynamicSearch(compiled).first(self._goal.objective)
 
 
-def _likely(space: Mapspace) -> Iterator[Template]:
-    """Yield templates: first some that hold much, with any lanes and with the most of them, then
-    the few that need the least room."""
-    for template in islice(space.each_template(), FEW):
+def _promising_templates(space: Mapspace) -> Iterator[Template]:
+    """Yield templates, the promising first.
+
+    First some that hold many tensors, with any lanes and with the most lanes; then the few that
+    need the least capacity.
+    """
+    for template in islice(space.each_template(), TEMPLATE_BATCH):
         yield template
-        yield from _busiest(space, template)
-    for placement in sorted(space.placements, key=_holders):
-        yield from islice(space.each_template([placement]), FEW)
-    yield from islice(space.each_template(), FEW, None)
+        yield from _with_most_lanes(space, template)
+    for placement in sorted(space.placements, key=_holder_count):
+        yield from islice(space.each_template([placement]), TEMPLATE_BATCH)
+    yield from islice(space.each_template(), TEMPLATE_BATCH, None)
 
 
-def _busiest(space: Mapspace, template: Template) -> Iterator[Template]:
-    """Yield the same with the most lanes of each dimension: leakage makes idle lanes expensive,
-    which a beam by energy sees too late."""
-    fans = space.problem.spatial_loops(template)
-    if template.lane_restrictions or not any(len(fan.choices) > 1 for fan in fans):
+def _with_most_lanes(space: Mapspace, template: Template) -> Iterator[Template]:
+    """Yield the same template with the most lanes of each dimension.
+
+    Leakage makes idle lanes expensive, which a beam by dynamic energy does not see.
+    """
+    dims = space.problem.spatial_loops(template)
+    if template.lane_restrictions or not any(len(dim.choices) > 1 for dim in dims):
         return
-    most = [max(map(prod, fan.choices), default=0) for fan in fans]
-    kept = (
-        LaneRestriction(fan.component, fan.name, tuple(c for c in fan.choices if prod(c) == lanes))
-        for fan, lanes in zip(fans, most, strict=True)
+    most_lanes = [max(map(prod, dim.choices), default=0) for dim in dims]
+    restrictions = (
+        LaneRestriction(dim.component, dim.name, tuple(c for c in dim.choices if prod(c) == lanes))
+        for dim, lanes in zip(dims, most_lanes, strict=True)
     )
-    yield replace(template, lane_restrictions=tuple(kept))
+    yield replace(template, lane_restrictions=tuple(restrictions))
 
 
-def _holders(placement: Placement) -> int:
+def _holder_count(placement: Placement) -> int:
     return sum(len(tensors) for _, tensors in placement.kept)

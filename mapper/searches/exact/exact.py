@@ -22,7 +22,7 @@ FIRST_SHARE = 0.5  # of the budget: the most that a first mapping may take
 
 @dataclass(frozen=True, slots=True)
 class ExactSearch:
-    """Optimal by dynamic programming over tile-shape lattices (docs/theory/lattice.md).
+    """Optimal by dynamic programming over lattices of tile shapes (theory/lattice.md).
 
     `memory`: bytes of the process; the search ends before it needs more.
     """
@@ -32,73 +32,75 @@ class ExactSearch:
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
         """Return the optimum with its proof, or the best found with a bound when time runs out.
 
-        UnsupportedFeature for what the program does not model (copies, …).
+        `budget`: seconds. UnsupportedFeature for features that the program does not model
+        (copies, …).
         """
         if space.uneven:
             from tilewright.mapper.searches.uneven.uneven_search import UnevenSearch
 
             return UnevenSearch(self.find, self.memory).find(space, goal, budget)
         refuse_unsupported(space.problem, networks=True, arrays=True)
-        limits, hasty = budget_from(budget, self.memory), BeamSearch(space, goal)
-        found = hasty.find(FIRST_SHARE * (budget or 0.0)) if limits.is_limited else None
-        result = _searched(space, goal, limits, found)
-        if result.best is None and not result.proven:  # an answer, late, is better than none
-            late = _candidate(space, hasty.find_any(inf if budget is None else PATIENCE))
-            result = replace(result, best=late)
+        limits, beam = budget_from(budget, self.memory), BeamSearch(space, goal)
+        first = beam.find(FIRST_SHARE * (budget or 0.0)) if limits.is_limited else None
+        result = _dynamic_result(space, goal, limits, first)
+        if result.best is None and not result.proven:  # a late answer is better than none
+            fallback = beam.find_any(inf if budget is None else PATIENCE)
+            result = replace(result, best=_mapping_of(space, fallback))
         return result
 
     def bound(self, space: Mapspace, goal: Goal, limits: Budget = UNLIMITED) -> float:
-        """Return the bound that `find` starts from, without a search; UnsupportedFeature as there.
+        """Return the bound that `find` starts from, without a search; inf if there is no mapping.
 
-        inf if there is no mapping. OutOfBudget.
+        UnsupportedFeature as in `find`; OutOfBudget.
         """
         refuse_unsupported(space.problem, networks=True, arrays=True)
-        lower = DynamicSearch(compile_mapspace(space, goal.price, limits)).bound(goal.objective)
-        return _of_all(space, goal, lower)
+        compiled = compile_mapspace(space, goal.price, limits)
+        return _of_all_instances(space, goal, DynamicSearch(compiled).bound(goal.objective))
 
 
-def _searched(
-    space: Mapspace, goal: Goal, limits: Budget, found: BestLabel | None
+def _dynamic_result(
+    space: Mapspace, goal: Goal, limits: Budget, first: BestLabel | None
 ) -> MapspaceResult:
-    """Run the dynamic program over all templates; `found`: a mapping to start from."""
+    """Run the dynamic program over all templates; `first`: a mapping to start from."""
     began = time.monotonic()
     try:
-        ready = compile_mapspace(space, goal.price, limits)
+        compiled = compile_mapspace(space, goal.price, limits)
     except OutOfBudget:
-        return _cut_short(space, goal, found)
-    outcome = DynamicSearch(ready, limits, found).solve(goal.objective)
+        return _result_without_program(space, goal, first)
+    outcome = DynamicSearch(compiled, limits, first).solve(goal.objective)
     statistics = SearchStatistics(
         templates=len(space.search_templates(limits.check)),
-        states=ready.engine.lattice.size,
+        states=compiled.engine.lattice.size,
         labels=outcome.labels,
         solved=1,
         seconds=time.monotonic() - began,
     )
-    bound = _of_all(space, goal, outcome.lower_bound)
-    best = _candidate(space, outcome.best)
-    if outcome.exhausted:  # what all mappings have in common may say more
-        known = inf if best is None else best.value(goal)
-        bound = min(max(bound, least_value(space, goal)), known)
+    bound = _of_all_instances(space, goal, outcome.lower_bound)
+    best = _mapping_of(space, outcome.best)
+    if outcome.exhausted:  # the bound of all placements may be higher
+        value = inf if best is None else best.value(goal)
+        bound = min(max(bound, least_value(space, goal)), value)
     return MapspaceResult(best, bound, not outcome.exhausted, statistics)
 
 
-def _cut_short(space: Mapspace, goal: Goal, found: BestLabel | None) -> MapspaceResult:
-    """Return what is known when not all templates could be looked at."""
-    best, bound = _candidate(space, found), least_value(space, goal)
+def _result_without_program(space: Mapspace, goal: Goal, first: BestLabel | None) -> MapspaceResult:
+    """Return the first mapping and the bound of all placements: not all templates are compiled."""
+    best, bound = _mapping_of(space, first), least_value(space, goal)
     if best is not None:
         bound = min(bound, best.value(goal))
     return MapspaceResult(best, bound, False, SearchStatistics(solved=1))
 
 
-def _candidate(space: Mapspace, found: BestLabel | None) -> EinsumMapping | None:
-    if found is None:
+def _mapping_of(space: Mapspace, label: BestLabel | None) -> EinsumMapping | None:
+    """Return the mapping of a label with the costs of all instances of the Einsum."""
+    if label is None:
         return None
-    times = space.einsum.n_instances
-    mapping = assemble(space.problem, found.program.slot_sequence, found.tiles)
-    return EinsumMapping(mapping, found.energy * times, found.latency * times)
+    instances = space.einsum.n_instances
+    mapping = assemble(space.problem, label.program.slot_sequence, label.tiles)
+    return EinsumMapping(mapping, label.energy * instances, label.latency * instances)
 
 
-def _of_all(space: Mapspace, goal: Goal, bound: float) -> float:
+def _of_all_instances(space: Mapspace, goal: Goal, bound: float) -> float:
     """Return the bound for all instances of the Einsum from that for one."""
-    times = space.einsum.n_instances
-    return bound * (times * times if goal.objective == "edp" else times)
+    instances = space.einsum.n_instances
+    return bound * (instances * instances if goal.objective == "edp" else instances)

@@ -1,4 +1,4 @@
-"""Some mapping of a mapspace that a budget ended without any: late is better than never."""
+"""A fallback mapping for a search that a budget ended before its first mapping."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tilewright.mapper.templates.slot_sequence import slot_sequence
 
 
 def with_fallback_mapping(result: MapspaceResult, space: Mapspace, goal: Goal) -> MapspaceResult:
-    """Return a result that has a mapping, if one turns up in a moment, and a bound below it."""
+    """Return a result with a mapping, if one is found in PATIENCE seconds, and a bound below it."""
     if result.best is not None or result.proven:
         return result
-    best = _any_of(space)
+    best = _any_mapping(space)
     if best is None:
         return result
     value = best.value(goal)
@@ -29,13 +29,13 @@ def with_fallback_mapping(result: MapspaceResult, space: Mapspace, goal: Goal) -
     return replace(result, best=best, lower_bound=min(result.lower_bound, value), proven=proven)
 
 
-def _any_of(space: Mapspace) -> EinsumMapping | None:
+def _any_mapping(space: Mapspace) -> EinsumMapping | None:
     patience = budget_from(PATIENCE)
     try:
-        found = Existence(lambda _: patience.check()).find(space)
+        example = Existence(lambda _: patience.check()).find(space)
     except (OutOfBudget, UnsupportedFeature):
         return None
-    if found is None:
+    if example is None:
         return None
-    slots = slot_sequence(found.problem, found.template)
-    return costed_or_none(Verifier(space), assemble(found.problem, slots, found.tiles))
+    slots = slot_sequence(example.problem, example.template)
+    return costed_or_none(Verifier(space), assemble(example.problem, slots, example.tiles))

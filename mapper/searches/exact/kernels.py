@@ -1,26 +1,34 @@
 """The compiled steps of the dynamic program over labels.
 
-A table is a pair (start, label): the labels of state s are label[start[s]:start[s+1]], sorted
-lexicographically by their first `nd` fields, none of them dominated by another in those fields.
-Field 0 is the dynamic energy; field `Bound.lanes` minus the number of busy computes. Each step
-returns the new table with, per label, the index of the label it came from.
+A table is a pair (start, label): the labels of state s are label[start[s]:start[s+1]], shape
+(labels, fields), sorted lexicographically by their first `nd` fields, none of them dominated by
+another in those fields. Field 0 is the dynamic energy (label_fields.py lists all). Each step
+returns the new table with the origin of each label, shape (labels, 2): the index of the label that
+it came from, and the number of the spatial choice.
 
-`bound` = (kind, limit, leak, latency at no step, latency of all steps on one lane, latency floor,
-lane field, most energy): a label is dropped when the objective cannot come out at or below the
-limit, or the energy at or below the most that is of interest, given the least energy `rest[s]`
-still to be paid and the most lanes `gain[s]` still to be multiplied. What takes time besides the
-computes has a row of `paces` = (field, seconds of one unit of it now when it is divided most from
-here on, and when least, constant) and of `seconds[s]` still to be added to that (latency_bound.py).
+`limits` of PruningArrays, shape (8,), or longer for FRONT:
 
-Kind FRONT has no limit but corners; behind the eight numbers stand their count, the count of room
-fields, these fields, and per corner (energy, latency, room …), by energy: a label is dropped when
-it cannot come out below one of its corner's numbers, for some corner.
+| index | meaning |
+|---|---|
+| 0 | kind: ENERGY, LATENCY, EDP or FRONT |
+| 1 | limit of the objective (J, s or J s); labels that cannot come out at or below it go |
+| 2 | watts: price and least leakage, joule per second |
+| 3 | seconds of the Compute without any step |
+| 4 | seconds of all steps on one lane |
+| 5 | lower bound of the latency (s) |
+| 6 | field of the lanes |
+| 7 | most energy of interest (J) |
+
+For kind FRONT the limit is a set of corner points instead. Behind the eight numbers stand their
+count, the count of fields of used bits, these fields, and per corner (energy, latency, bits ...),
+in the order of energy. A label goes if for some corner none of its numbers can come out below the
+corner's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,14 +40,75 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 LabelArrays = tuple[Ints, Floats]  # start, label
 OriginLabels = tuple[Ints, Floats, Ints]  # start, label, and the origin of each label
-PruningArrays = tuple[Floats, Floats, Floats, Floats, Floats]  # rest, gain, bound, seconds, paces
-Choices = tuple[Ints, Floats, Floats]  # reach, linear, fares
 ENERGY, LATENCY, EDP, FRONT = 0.0, 1.0, 2.0, 3.0
+
+
+class PruningArrays(NamedTuple):
+    """Lower bounds of the remaining cost per state, and the limits that labels must meet.
+
+    `energy`, shape (states,): least joule still to be paid (inf: the tile cannot grow to the whole
+    iteration space). `lanes`, shape (states,): most lanes still to be multiplied. `limits`: see
+    above. `seconds`, shape (components, states): least seconds still to be added to a component.
+    `terms`, shape (components, 4): field, seconds of one unit of it when the most lanes to come
+    divide it, and when none do, seconds in any case (latency_bound.py).
+    """
+
+    energy: Floats
+    lanes: Floats
+    limits: Floats
+    seconds: Floats
+    terms: Floats
+
+
+class AxisRange(NamedTuple):
+    """An axis of the lattice: states that differ by one step, and the number of its values."""
+
+    stride: int
+    radix: int
+
+
+class ChoiceArrays(NamedTuple):
+    """The choices of one spatial dimension.
+
+    `below`, shape (choices, states): index of the state that a choice leads to from each state, or
+    -1. `linear`, shape (choices, 2 x fields): what a choice multiplies each field by, then what it
+    adds. `charges`, shape (choices x rows, 1 + states): before that a choice charges its rows:
+    field, amount at each state below. `lanes`, shape (choices,).
+    """
+
+    below: Ints
+    linear: Floats
+    charges: Floats
+    lanes: Floats
+
+    def energy(self, width: int) -> Floats:
+        """Return the joules of each choice by the state below, shape (choices, states).
+
+        `width`: fields of a label.
+        """
+        choices, states = self.below.shape
+        added = np.repeat(self.linear[:, width : width + 1], states, axis=1)
+        rows = len(self.charges) // choices  # of each choice, the row of the energy first
+        return added + self.charges[::rows, 1:] if rows else added
+
+
+class ChargeArrays(NamedTuple):
+    """Costs that depend on the tile.
+
+    `amounts`, shape (fields, states), are added to `fields`. `capacity` = (field, bits, reset):
+    labels whose field exceeds the bits are dropped; with reset the field then returns to 0,
+    because nothing above adds to it. Field -1: no capacity.
+    """
+
+    fields: Ints
+    amounts: Floats
+    capacity: Floats
+
 
 _HOME: Final = "tilewright.mapper.searches.exact.label_kernels"
 _I1, _I2, _F1, _F2 = "int64[::1]", "int64[:, ::1]", "float64[::1]", "float64[:, ::1]"
 _TABLE: Final = f"{_I1}, {_F2}"
-_VIEW: Final = f"PruningArrays, {_I1}, {_F2}, {_I2}"  # and the results
+_PRUNING: Final = f"PruningArrays, {_I1}, {_F2}, {_I2}"  # and the results
 _RECORDS: Final = {"PruningArrays": f"{_F1}, {_F1}, {_F1}, {_F2}, {_F2}"}
 
 
@@ -47,99 +116,91 @@ def _kernel(name: str, *arguments: str) -> Kernel:
     return Kernel(_HOME, name, f"void({', '.join(arguments)})", records=_RECORDS)
 
 
-_closure = _kernel("closure", _I1, _TABLE, "int64, int64", _VIEW)
-_deal = _kernel("distribute", _I1, _TABLE, _I2, _F2, _F2, _VIEW)
-_charge = _kernel("charge", _I1, _TABLE, _I1, _F2, _F1, _VIEW)
+_closure = _kernel("closure", _I1, _TABLE, "int64, int64", _PRUNING)
+_distribute = _kernel("distribute", _I1, _TABLE, _I2, _F2, _F2, _PRUNING)
+_charge = _kernel("charge", _I1, _TABLE, _I1, _F2, _F1, _PRUNING)
 _union = _kernel("union", _I1, _TABLE, _I2, _TABLE, _I2, _I1, _F2, _I2)
-_first = _kernel("first_of_groups", _I1, _F2, "float64", _I1, "bool[::1]")
-_deal_above = _kernel("undo_distribute", _F1, _F1, _I2, _F2, _F1, _F1, _F1)
+_first_of_groups = _kernel("first_of_groups", _I1, _F2, "float64", _I1, "bool[::1]")
+_undo_distribute = _kernel("undo_distribute", _F1, _F1, _I2, _F2, _F1, _F1, _F1)
 least_above = _kernel("least_above", _F1, "int64, int64, float64")
 """least_above(value, stride, radix, sign): in place, per state the least (sign 1) or greatest (-1)
 value of itself and the states further along an axis."""
 
 
-def closure(
-    table: LabelArrays, nd: int, axis: tuple[int, int], view: PruningArrays
-) -> OriginLabels:
+def closure(table: LabelArrays, nd: int, axis: AxisRange, pruning: PruningArrays) -> OriginLabels:
     """Pass labels on to the states further along one axis: F(t) = Pareto(F(t), F(t - unit)).
 
-    `axis` = (stride, radix). `rest` and `gain` must hold before the whole operation: a label
-    dropped here goes no further.
+    `pruning` must hold before the whole step: a label dropped here goes no further.
     """
 
     def step(job: Ints, *results: Any) -> None:
-        _closure(job, *table, *axis, view, *results)
+        _closure(job, *table, *axis, pruning, *results)
 
-    return _made(step, table, nd, 2 * len(table[1]) + 16)
+    return _run(step, table, nd, 2 * len(table[1]) + 16)
 
 
-def distribute(table: LabelArrays, nd: int, choices: Choices, view: PruningArrays) -> OriginLabels:
-    """Apply the choices of one spatial dimension: F(t) = Pareto over c of F(t / lanes_c) * + .
-
-    `choices` = (reach, linear, fares). reach[c, s]: index of the state that choice c leads to from
-    s, or -1, shape (choices, states); linear[c]: what it multiplies each field by, then what it
-    adds. Before that it charges its rows of `fares`, as many for each choice: field, amount at
-    each state below.
-    """
+def distribute(
+    table: LabelArrays, nd: int, choices: ChoiceArrays, pruning: PruningArrays
+) -> OriginLabels:
+    """Apply the choices of one spatial dimension: F(t) = Pareto over c of F(t / lanes_c) * + ."""
 
     def step(job: Ints, *results: Any) -> None:
-        _deal(job, *table, *choices, view, *results)
+        _distribute(job, *table, choices.below, choices.linear, choices.charges, pruning, *results)
 
-    return _made(step, table, nd, 2 * len(table[1]) + 16)
+    return _run(step, table, nd, 2 * len(table[1]) + 16)
 
 
 def charge(
-    table: LabelArrays, nd: int, costs: tuple[Ints, Floats, Floats], view: PruningArrays
+    table: LabelArrays, nd: int, costs: ChargeArrays, pruning: PruningArrays
 ) -> OriginLabels:
-    """Add plus[i, s] to field fields[i] of every label at s; `costs` = (fields, plus, room).
-
-    `room` = (field, capacity, reset): labels whose field exceeds the capacity are dropped; with
-    reset the field then returns to 0, because nothing above adds to it.
-    """
+    """Add amounts[i, s] to field fields[i] of every label at s; drop labels beyond the capacity."""
 
     def step(job: Ints, *results: Any) -> None:
-        _charge(job, *table, *costs, view, *results)
+        _charge(job, *table, *costs, pruning, *results)
 
-    return _made(step, table, nd, len(table[1]) + 2)
+    return _run(step, table, nd, len(table[1]) + 2)
 
 
-def union(one: OriginLabels, other: OriginLabels, nd: int) -> OriginLabels:
+def union(left: OriginLabels, right: OriginLabels, nd: int) -> OriginLabels:
     """Merge two tables whose labels descend from the same table, as their origins say."""
 
     def step(job: Ints, *results: Any) -> None:
-        _union(job, *one, *other, *results)
+        _union(job, *left, *right, *results)
 
-    return _made(step, one[:2], nd, len(one[1]) + len(other[1]) + 2)
+    return _run(step, left[:2], nd, len(left[1]) + len(right[1]) + 2)
 
 
 def undo_distribute(
-    rest: Floats, gain: Floats, reach: Ints, energy: Floats, lanes: Floats
+    energy: Floats, lanes: Floats, choices: ChoiceArrays, choice_energy: Floats
 ) -> tuple[Floats, Floats]:
-    """Undo `deal` for the bounds: least energy and most lanes above, per state below.
+    """Return the least energy and most lanes still to come below a dimension, from those above it.
 
-    `energy` of each choice by the state below, shape (choices, states).
+    All of shape (states,); `choice_energy`: joules of each choice by the state below, shape
+    (choices, states).
     """
-    new_rest, new_gain = np.full(rest.shape, np.inf), np.zeros(rest.shape)
-    _deal_above(rest, gain, reach, energy, lanes, new_rest, new_gain)
-    return new_rest, new_gain
+    energy_below, lanes_below = np.full(energy.shape, np.inf), np.zeros(energy.shape)
+    _undo_distribute(
+        energy, lanes, choices.below, choice_energy, choices.lanes, energy_below, lanes_below
+    )
+    return energy_below, lanes_below
 
 
 def first_of_groups(groups: Ints, values: Floats, noise: float = 0.0) -> Bools:
     """Return which rows no earlier row of their group dominates; rows sorted by group and values.
 
-    `groups`: shape (rows,); `values`: shape (rows, metrics). A row also goes when it is better by
+    `groups`: shape (rows,); `values`: shape (rows, metrics). A row also goes if it is better by
     less than `noise`, relative.
     """
-    kept = np.empty(groups.shape, np.bool_)
-    _first(groups, values, 1.0 + noise, np.empty(groups.shape, np.int64), kept)
-    return kept
+    is_first = np.empty(groups.shape, np.bool_)
+    _first_of_groups(groups, values, 1.0 + noise, np.empty(groups.shape, np.int64), is_first)
+    return is_first
 
 
-def _made(step: Callable[..., None], table: LabelArrays, nd: int, rows: int) -> OriginLabels:
-    """Let a kernel do all states; when it runs out of room for labels, it goes on in more."""
+def _run(step: Callable[..., None], table: LabelArrays, nd: int, capacity: int) -> OriginLabels:
+    """Run a kernel over all states; give it twice the rows whenever it runs out of them."""
     start, label = table
     job, begin = np.array([nd, 0, 0], np.int64), np.empty_like(start)
-    out, origin = np.empty((rows, label.shape[1])), np.empty((rows, 2), np.int64)
+    out, origin = np.empty((capacity, label.shape[1])), np.empty((capacity, 2), np.int64)
     while True:
         step(job, begin, out, origin)
         _, states, count = job.tolist()
@@ -149,6 +210,7 @@ def _made(step: Callable[..., None], table: LabelArrays, nd: int, rows: int) -> 
 
 
 def _doubled(rows: Any, count: int) -> Any:
-    bigger = np.empty((2 * rows.shape[0], rows.shape[1]), rows.dtype)
-    bigger[:count] = rows[:count]
-    return bigger
+    """Return room for twice as many rows, with the first `count` of them."""
+    doubled = np.empty((2 * rows.shape[0], rows.shape[1]), rows.dtype)
+    doubled[:count] = rows[:count]
+    return doubled

@@ -1,32 +1,22 @@
-"""The steps of the dynamic program over labels, for numba; kernels.py calls them and says more.
+"""The steps of the dynamic program over labels, for numba; kernels.py documents and calls them.
 
-They make no arrays: their callers give them room for the results, so that their machine code needs
-nothing of numba. `job` = (leading fields `nd`, states done, labels made). `out` and `origin` have
-room for two rows more than there are labels; a kernel that runs out of room writes into `job` how
-far it came, and goes on from there when it is called again with more.
+The kernels allocate no arrays: callers pass arrays for the results, so that the machine code runs
+without numba. `job` = (leading fields `nd`, states done, labels made). `out` and `origin` must have
+two rows more than there are labels. A kernel that runs out of rows writes its progress into `job`,
+and continues there when it is called again with longer arrays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba import njit
 
-from tilewright.mapper.searches.exact.kernels import Bools, Floats, Ints
+from tilewright.mapper.searches.exact.kernels import Bools, Floats, Ints, PruningArrays
 
 F = TypeVar("F", bound=Callable[..., object])
-
-
-class PruningArrays(NamedTuple):
-    """What is ahead of labels, and which of them are hopeless: see kernels.py."""
-
-    rest: Floats
-    gain: Floats
-    bound: Floats
-    seconds: Floats
-    paces: Floats
 
 
 def compiled(function: F) -> F:
@@ -37,74 +27,77 @@ def compiled(function: F) -> F:
 
 
 @compiled
-def _behind(label: Floats, row: int, energy: float, latency: float, bound: Floats) -> Any:
-    """Tell whether a label is at or above some corner in everything."""
-    rooms = int(bound[9])
-    place = 10 + rooms
-    for _ in range(int(bound[8])):
-        if bound[place] > energy:
+def _is_covered(label: Floats, row: int, energy: float, latency: float, limits: Floats) -> Any:
+    """Tell whether a label is at or above some corner point in all metrics."""
+    n_bits = int(limits[9])
+    corner = 10 + n_bits
+    for _ in range(int(limits[8])):
+        if limits[corner] > energy:  # corners are sorted by energy
             return False
-        if bound[place + 1] <= latency:
-            worse = True
-            for i in range(rooms):
-                if bound[place + 2 + i] > label[row, int(bound[10 + i])]:
-                    worse = False
+        if limits[corner + 1] <= latency:
+            above = True
+            for i in range(n_bits):
+                if limits[corner + 2 + i] > label[row, int(limits[10 + i])]:
+                    above = False
                     break
-            if worse:
+            if above:
                 return True
-        place += 2 + rooms
+        corner += 2 + n_bits
     return False
 
 
 @compiled
-def _hopeless(label: Floats, row: int, state: int, view: PruningArrays) -> Any:
-    rest, gain, bound, seconds, paces = view
-    energy = label[row, 0] + rest[state]
+def _is_pruned(label: Floats, row: int, state: int, pruning: PruningArrays) -> Any:
+    """Tell whether no mapping with this label can meet the limits."""
+    remaining_energy, remaining_lanes, limits, seconds, terms = pruning
+    energy = label[row, 0] + remaining_energy[state]
     if not energy < np.inf:
         return True
-    if bound[0] == 0.0 and bound[2] == 0.0:
-        return energy > bound[1]
-    lanes = -label[row, int(bound[6])] * gain[state]
+    if limits[0] == 0.0 and limits[2] == 0.0:
+        return energy > limits[1]
+    lanes = -label[row, int(limits[6])] * remaining_lanes[state]
     if lanes <= 0.0:
         return True
-    latency = max(bound[3] + bound[4] / lanes, bound[5])
-    for i in range(paces.shape[0]):
-        calls = label[row, int(paces[i, 0])]
-        own = calls * (paces[i, 1] if calls > 0.0 else paces[i, 2])
-        latency = max(latency, paces[i, 3] + own + seconds[i, state])
-    energy += bound[2] * latency
-    if energy > bound[7]:
+    latency = max(limits[3] + limits[4] / lanes, limits[5])
+    for i in range(terms.shape[0]):
+        calls = label[row, int(terms[i, 0])]
+        spent = calls * (terms[i, 1] if calls > 0.0 else terms[i, 2])
+        latency = max(latency, terms[i, 3] + spent + seconds[i, state])
+    energy += limits[2] * latency
+    if energy > limits[7]:
         return True
-    if bound[0] == 0.0:
-        return energy > bound[1]
-    if bound[0] == 1.0:
-        return latency > bound[1]
-    if bound[0] == 3.0:
-        return _behind(label, row, energy, latency, bound)
-    return energy * latency > bound[1]
+    if limits[0] == 0.0:
+        return energy > limits[1]
+    if limits[0] == 1.0:
+        return latency > limits[1]
+    if limits[0] == 3.0:
+        return _is_covered(label, row, energy, latency, limits)
+    return energy * latency > limits[1]
 
 
 @compiled
-def _dominates(label: Floats, row: int, other: Floats, its: int, nd: int) -> Any:
+def _dominates(label: Floats, row: int, other: Floats, other_row: int, nd: int) -> Any:
+    """Tell whether a label is at most another in all of its first `nd` fields."""
     for field in range(nd):  # noqa: SIM110 - numba compiles the loop, not all()
-        if label[row, field] > other[its, field]:
+        if label[row, field] > other[other_row, field]:
             return False
     return True
 
 
 @compiled
-def _before(label: Floats, row: int, other: Floats, its: int, nd: int) -> Any:
+def _before(label: Floats, row: int, other: Floats, other_row: int, nd: int) -> Any:
+    """Tell whether a label comes before another in lexicographic order, or equals it."""
     for field in range(nd):
-        if label[row, field] != other[its, field]:
-            return label[row, field] < other[its, field]
+        if label[row, field] != other[other_row, field]:
+            return label[row, field] < other[other_row, field]
     return True
 
 
 @compiled
-def _copy(source: Floats, row: int, target: Floats, its: int) -> None:
+def _copy(source: Floats, row: int, target: Floats, target_row: int) -> None:
     """Copy a row; numba compiles this loop much faster than a slice."""
     for field in range(source.shape[1]):
-        target[its, field] = source[row, field]
+        target[target_row, field] = source[row, field]
 
 
 @compiled
@@ -122,7 +115,7 @@ def _insert(label: Floats, origin: Ints, first: int, count: int, nd: int) -> Any
     _copy(label, count, label, scratch)
     source, choice = origin[count, 0], origin[count, 1]
     kept = place
-    for index in range(place, count):  # squeeze out what the candidate dominates
+    for index in range(place, count):  # remove the labels that the candidate dominates
         if not _dominates(label, scratch, label, index, nd):
             if kept != index:
                 _copy(label, index, label, kept)
@@ -139,59 +132,59 @@ def _insert(label: Floats, origin: Ints, first: int, count: int, nd: int) -> Any
 @compiled
 def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     job: Ints, start: Ints, label: Floats, stride: int, radix: int,
-    view: PruningArrays, begin: Ints, out: Floats, origin: Ints,
+    pruning: PruningArrays, begin: Ints, out: Floats, origin: Ints,
 ) -> None:  # fmt: skip
     """Pass labels on to the states further along one axis: F(t) = Pareto(F(t), F(t - unit))."""
     nd, done, count = job
     span = stride * radix
-    place = done % span  # counted along: a division per state would take most of the time
+    place = done % span  # counted along: a modulo per state would take most of the time
     for state in range(done, start.shape[0] - 1):
         begin[state] = count
-        one, one_end = start[state], start[state + 1]
-        two = two_end = start[0]
+        here, end_here = start[state], start[state + 1]
+        before = end_before = start[0]
         if place >= stride:
-            two, two_end = begin[state - stride], begin[state - stride + 1]
+            before, end_before = begin[state - stride], begin[state - stride + 1]
         place = place + 1 if place + 1 < span else 0
-        while one < one_end or two < two_end:
+        while here < end_here or before < end_before:
             if count + 2 > out.shape[0]:
                 job[1], job[2] = state, begin[state]
                 return
-            if two >= two_end or (one < one_end and _before(label, one, out, two, nd)):
-                _copy(label, one, out, count)
-                origin[count, 0] = one
-                one += 1
+            if before >= end_before or (here < end_here and _before(label, here, out, before, nd)):
+                _copy(label, here, out, count)
+                origin[count, 0] = here
+                here += 1
             else:
-                _copy(out, two, out, count)
-                origin[count, 0] = origin[two, 0]
-                two += 1
+                _copy(out, before, out, count)
+                origin[count, 0] = origin[before, 0]
+                before += 1
             origin[count, 1] = 0
-            if _hopeless(out, count, state, view):
+            if _is_pruned(out, count, state, pruning):
                 continue
             dominated = False
-            for kept in range(begin[state], count):
-                if _dominates(out, kept, out, count, nd):
+            for earlier in range(begin[state], count):
+                if _dominates(out, earlier, out, count, nd):
                     dominated = True
                     break
             if not dominated:
                 count += 1
-    _end(job, begin, count)
+    _finish(job, begin, count)
 
 
 @compiled
 def distribute(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
-    job: Ints, start: Ints, label: Floats, reach: Ints, linear: Floats, fares: Floats,
-    view: PruningArrays, begin: Ints, out: Floats, origin: Ints,
+    job: Ints, start: Ints, label: Floats, below: Ints, linear: Floats, charges: Floats,
+    pruning: PruningArrays, begin: Ints, out: Floats, origin: Ints,
 ) -> None:  # fmt: skip
     """Apply the choices of one spatial dimension: F(t) = Pareto over c of F(t / lanes_c) * + ."""
     nd, _, count = job
-    width, charged = label.shape[1], fares.shape[0] // reach.shape[0]
+    width, n_charges = label.shape[1], charges.shape[0] // below.shape[0]
     for state in range(job[1], start.shape[0] - 1):
         begin[state] = first = count
-        for choice in range(reach.shape[0]):
-            below = reach[choice, state]
-            if below < 0:
+        for choice in range(below.shape[0]):
+            source = below[choice, state]
+            if source < 0:
                 continue
-            for index in range(start[below], start[below + 1]):
+            for index in range(start[source], start[source + 1]):
                 if count + 2 > out.shape[0]:
                     job[1], job[2] = state, first
                     return
@@ -199,42 +192,42 @@ def distribute(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
                     out[count, field] = (
                         label[index, field] * linear[choice, field] + linear[choice, width + field]
                     )
-                for row in range(choice * charged, (choice + 1) * charged):
-                    field = int(fares[row, 0])
-                    out[count, field] += fares[row, 1 + below] * linear[choice, field]
-                if _hopeless(out, count, state, view):
+                for row in range(choice * n_charges, (choice + 1) * n_charges):
+                    field = int(charges[row, 0])
+                    out[count, field] += charges[row, 1 + source] * linear[choice, field]
+                if _is_pruned(out, count, state, pruning):
                     continue
                 origin[count, 0] = index
                 origin[count, 1] = choice
                 count = _insert(out, origin, first, count, nd)
-    _end(job, begin, count)
+    _finish(job, begin, count)
 
 
 @compiled
 def charge(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
-    job: Ints, start: Ints, label: Floats, fields: Ints, plus: Floats, room: Floats,
-    view: PruningArrays, begin: Ints, out: Floats, origin: Ints,
+    job: Ints, start: Ints, label: Floats, fields: Ints, amounts: Floats, capacity: Floats,
+    pruning: PruningArrays, begin: Ints, out: Floats, origin: Ints,
 ) -> None:  # fmt: skip
-    """Add plus[i, s] to field fields[i] of every label at s, and drop what has no room."""
+    """Add amounts[i, s] to field fields[i] of every label at s; drop labels beyond the capacity."""
     nd, _, count = job
-    full = int(room[0])
+    bits = int(capacity[0])
     for state in range(start.shape[0] - 1):
         begin[state] = first = count
         for index in range(start[state], start[state + 1]):
             _copy(label, index, out, count)
             for i in range(fields.shape[0]):
-                out[count, fields[i]] += plus[i, state]
-            if full >= 0:
-                if out[count, full] > room[1]:
+                out[count, fields[i]] += amounts[i, state]
+            if bits >= 0:
+                if out[count, bits] > capacity[1]:
                     continue
-                if room[2] > 0.0:
-                    out[count, full] = 0.0
-            if _hopeless(out, count, state, view):
+                if capacity[2] > 0.0:
+                    out[count, bits] = 0.0
+            if _is_pruned(out, count, state, pruning):
                 continue
             origin[count, 0] = index
             origin[count, 1] = 0
             count = _insert(out, origin, first, count, nd)
-    _end(job, begin, count)
+    _finish(job, begin, count)
 
 
 @compiled
@@ -255,12 +248,12 @@ def union(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
             _copy(other, index, out, count)
             origin[count, 0], origin[count, 1] = other_source[index, 0], other_source[index, 1]
             count = _insert(out, origin, first, count, nd)
-    _end(job, begin, count)
+    _finish(job, begin, count)
 
 
 @compiled
-def _end(job: Ints, begin: Ints, count: int) -> None:
-    """Note that all states are done."""
+def _finish(job: Ints, begin: Ints, count: int) -> None:
+    """Write into `job` that all states are done."""
     states = begin.shape[0] - 1
     begin[states] = count
     job[1], job[2] = states, count
@@ -278,35 +271,38 @@ def least_above(value: Floats, stride: int, radix: int, sign: float) -> None:
 
 @compiled
 def undo_distribute(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
-    rest: Floats, gain: Floats, reach: Ints, energy: Floats, lanes: Floats,
-    new_rest: Floats, new_gain: Floats,
+    energy: Floats, lanes: Floats, below: Ints, choice_energy: Floats, choice_lanes: Floats,
+    energy_below: Floats, lanes_below: Floats,
 ) -> None:  # fmt: skip
-    """Undo `deal` for the bounds: least energy and most lanes above, per state below."""
-    for choice in range(reach.shape[0]):
-        for state in range(rest.shape[0]):
-            below = reach[choice, state]
-            if below >= 0:
-                new_rest[below] = min(new_rest[below], rest[state] + energy[choice, below])
-                new_gain[below] = max(new_gain[below], gain[state] * lanes[choice])
+    """Take the least energy and the most lanes of all choices, per state below them."""
+    for choice in range(below.shape[0]):
+        for state in range(energy.shape[0]):
+            source = below[choice, state]
+            if source >= 0:
+                remaining = energy[state] + choice_energy[choice, source]
+                energy_below[source] = min(energy_below[source], remaining)
+                lanes_below[source] = max(lanes_below[source], lanes[state] * choice_lanes[choice])
 
 
 @compiled
-def first_of_groups(groups: Ints, values: Floats, slack: float, front: Ints, kept: Bools) -> None:
-    """Mark in `kept` the rows that no earlier row of their group dominates; `front` is scratch."""
+def first_of_groups(
+    groups: Ints, values: Floats, slack: float, front: Ints, is_first: Bools
+) -> None:
+    """Mark the rows that no earlier row of their group dominates; `front` is scratch."""
     size = 0
     for row in range(values.shape[0]):
         if row > 0 and groups[row] != groups[row - 1]:
             size = 0
-        kept[row] = True
+        is_first[row] = True
         for place in range(size):
-            smaller = True
+            dominated = True
             for column in range(values.shape[1]):
                 if values[front[place], column] > values[row, column] * slack:
-                    smaller = False
+                    dominated = False
                     break
-            if smaller:
-                kept[row] = False
+            if dominated:
+                is_first[row] = False
                 break
-        if kept[row]:
+        if is_first[row]:
             front[size] = row
             size += 1

@@ -1,20 +1,34 @@
-"""Apply the operations of a program to tables of labels, and undo them for the bounds."""
+"""Apply the steps of a program to tables of labels, and bound the remaining cost below them.
+
+Upwards, a step turns the labels below it into those above it, by the kernels. Downwards, the same
+step turns the remaining cost above it into that below it: the least energy, the most lanes and the
+least seconds that any mapping still adds to a label, state by state (lattice.md §6.1). Labels that
+cannot meet the limits with the least remaining cost are pruned.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf, prod
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.mapper.mapspace.lattice import Lattice, LatticeAxis
+from tilewright.mapper.mapspace.lattice import LatticeAxis, Lattice
 from tilewright.mapper.searches.exact import kernels
-from tilewright.mapper.searches.exact.kernels import Floats, Ints
+from tilewright.mapper.searches.exact.kernels import (
+    AxisRange,
+    ChargeArrays,
+    ChoiceArrays,
+    Floats,
+    Ints,
+    PruningArrays,
+)
 from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.exact.latency_bound import (
     UNTIMED,
+    FieldAmount,
     RemainingLatency,
     least_latencies,
 )
@@ -28,13 +42,20 @@ from tilewright.mapper.searches.program.program import (
     SingleLoopStep,
     SpatialStep,
 )
+from tilewright.mapper.templates.lane_variants import Lanes
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
+
+_NO_CAPACITY = (-1.0, inf, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class LabelTable:
-    """Labels per state (see kernels.py); `origin[i]` = (label of the table before, choice)."""
+    """The labels of each state (see kernels.py).
+
+    `start`, shape (states + 1,); `label`, shape (labels, fields); `origin`, shape (labels, 2):
+    label of the table before, number of the spatial choice.
+    """
 
     start: Ints
     label: Floats
@@ -43,59 +64,61 @@ class LabelTable:
 
 @dataclass(frozen=True, slots=True)
 class RemainingCost:
-    """What is above, per state: least energy to come (inf: no way up) and most lanes; `slow`: how
-    much time is still to come, if it counts."""
+    """Lower bounds of what any mapping still adds to a label, per state.
+
+    `energy`, shape (states,): least joule; inf: the tile cannot grow to the whole iteration space.
+    `lanes`, shape (states,): most lanes. `latency`: least seconds, if they count.
+    """
 
     energy: Floats
     lanes: Floats
     latency: RemainingLatency = UNTIMED
 
-    def pruning_arrays(self, bound: Floats) -> kernels.PruningArrays:
-        """Return what the kernels prune with."""
-        return self.energy, self.lanes, bound, self.latency.seconds, self.latency.terms
+    def pruning_arrays(self, limits: Floats) -> PruningArrays:
+        """Return the arrays that the kernels prune with; `limits`: see kernels.py."""
+        latency = self.latency
+        return PruningArrays(self.energy, self.lanes, limits, latency.seconds, latency.terms)
 
 
-@dataclass(frozen=True, slots=True)
-class ChargeArrays:
-    """Costs as arrays: see kernels.charge. `bars`: they rule out states."""
+class StepBounds(NamedTuple):
+    """The remaining cost below and above a step, and the limits that labels must meet."""
 
-    fields: Ints
+    before: RemainingCost
+    after: RemainingCost
+    limits: Floats
+
+
+class _Charge(NamedTuple):
+    """Costs as arrays; `excludes_states`: some state costs inf."""
+
+    arrays: ChargeArrays
+    excludes_states: bool
+
+
+class _FieldAmounts(NamedTuple):
+    """The fields that costs are charged to, energy first, and the amounts per state.
+
+    `amounts`, shape (lists of terms x fields, states).
+    """
+
+    fields: list[int]
     amounts: Floats
-    capacity: Floats
-    excludes_states: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SpatialArrays:
-    """A dimension as arrays: see kernels.deal. `lanes`: of each choice."""
-
-    below: Ints
-    linear: Floats
-    charges: Floats
-    lanes: Floats
-
-    def energy(self, width: int) -> Floats:
-        """Return the joules of each choice by the state below; labels have `width` fields."""
-        choices, states = self.below.shape
-        added = np.repeat(self.linear[:, width : width + 1], states, axis=1)
-        rows = len(self.charges) // choices  # of each choice, that of the energy first
-        return added + self.charges[::rows, 1:] if rows else added
 
 
 class LabelEngine:
-    """Operations on the lattice of one problem; the arrays of each operation are made once."""
+    """Applies steps on the lattice of one problem; the arrays of each step are made once."""
 
     def __init__(self, problem: Problem, fields: LabelFields) -> None:
         self.problem = problem
         self.fields = fields
         self.lattice = Lattice(problem.einsum.bounds)
-        self._arrays: dict[ProgramStep, ChargeArrays] = {}
-        self._dealings: dict[SpatialStep, SpatialArrays] = {}
-        self._counts: dict[tuple[str, str, tuple[tuple[str, int], ...]], Floats] = {}
+        self._charges: dict[ProgramStep, _Charge] = {}
+        self._choices: dict[SpatialStep, ChoiceArrays] = {}
+        self._counts: dict[tuple[str, str, Lanes], Floats] = {}
         self._axes: dict[tuple[str, ...], list[LatticeAxis]] = {}
 
     def initial(self) -> LabelTable:
-        """Return the table of one label at the unit tile: nothing paid yet."""
+        """Return the table of one label at the unit tile: only the Compute's energy is paid."""
         start = np.ones(self.lattice.size + 1, np.int64)
         start[0] = 0
         label = np.zeros((1, self.fields.width))
@@ -106,137 +129,117 @@ class LabelEngine:
         return LabelTable(start, label, np.zeros((1, 2), np.int64))
 
     def remaining_at_top(self) -> RemainingCost:
-        """Return the outlook at the top: only the whole iteration space has arrived."""
-        rest = np.full(self.lattice.size, inf)
-        rest[-1] = 0.0
-        gain = np.zeros(self.lattice.size)
-        gain[-1] = 1.0
-        return RemainingCost(rest, gain)
+        """Return the remaining cost at the top: only the whole iteration space is a mapping."""
+        energy = np.full(self.lattice.size, inf)
+        energy[-1] = 0.0
+        lanes = np.zeros(self.lattice.size)
+        lanes[-1] = 1.0
+        return RemainingCost(energy, lanes)
 
     def apply(
-        self,
-        operation: ProgramStep,
-        table: LabelTable,
-        nd: int,
-        views: tuple[RemainingCost, RemainingCost, Floats],
+        self, step: ProgramStep, table: LabelTable, nd: int, bounds: StepBounds
     ) -> LabelTable:
-        """Apply one operation. `views`: outlook before and after it, and the bound."""
-        before, after, bound = views
-        if isinstance(operation, LoopStep):
-            return self._close(
-                self._axes_of(operation.variables), table, nd, before.pruning_arrays(bound)
-            )
-        if isinstance(operation, SingleLoopStep):
-            return self._slide(operation, table, nd, before.pruning_arrays(bound))
-        if isinstance(operation, PaymentStep):
-            return _settled(operation, table, nd)
-        labels, view = (table.start, table.label), after.pruning_arrays(bound)
-        if isinstance(operation, SpatialStep):
-            dealing = self._dealing(operation)
-            choices = (dealing.below, dealing.linear, dealing.charges)
-            return LabelTable(*kernels.distribute(labels, nd, choices, view))
-        arrays = self._array(operation)
-        return LabelTable(
-            *kernels.charge(labels, nd, (arrays.fields, arrays.amounts, arrays.capacity), view)
-        )
+        """Apply one step to a table whose labels are compared by their first `nd` fields."""
+        if isinstance(step, PaymentStep):
+            return _paid(step, table, nd)
+        if isinstance(step, LoopStep):
+            pruning = bounds.before.pruning_arrays(bounds.limits)
+            return self._looped(self._axes_of(step.variables), table, nd, pruning)
+        if isinstance(step, SingleLoopStep):
+            pruning = bounds.before.pruning_arrays(bounds.limits)
+            return self._looped_once(step, table, nd, pruning)
+        labels, pruning = (table.start, table.label), bounds.after.pruning_arrays(bounds.limits)
+        if isinstance(step, SpatialStep):
+            return LabelTable(*kernels.distribute(labels, nd, self._choice_arrays(step), pruning))
+        return LabelTable(*kernels.charge(labels, nd, self._charge(step).arrays, pruning))
 
-    def remaining_before(self, operation: ProgramStep, after: RemainingCost) -> RemainingCost:
-        """Return the outlook before an operation from the one after it."""
-        if isinstance(operation, LoopStep):
-            return self._above(self._axes_of(operation.variables), after)
-        if isinstance(operation, SingleLoopStep):
-            return least_remaining(
-                [after, *(self._above(self._axes_of((v,)), after) for v in operation.variables)]
-            )
-        if isinstance(
-            operation, PaymentStep
-        ):  # what is owed is not known here: the least it may be
-            refunds = [
-                (add.field, add.factor * float(self.count(add.tensor, add.kind, add.lanes).max()))
-                for add in operation.refunds
-            ]
-            rest = after.energy + sum(refund for field, refund in refunds if field == 0)
-            return replace(after, energy=rest, latency=after.latency.before_refunds(refunds))
-        if isinstance(operation, SpatialStep):
-            dealing = self._dealing(operation)
-            made = (dealing.below, dealing.energy(self.fields.width), dealing.lanes)
-            slow = after.latency.before_spatial(dealing.below, dealing.linear, dealing.charges)
-            return RemainingCost(*kernels.undo_distribute(after.energy, after.lanes, *made), slow)
-        arrays = self._array(operation)
-        rest = after.energy + arrays.amounts[0]
-        slow = after.latency.before_charge(arrays.fields, arrays.amounts)
-        if not arrays.excludes_states:
-            return RemainingCost(rest, after.lanes, slow)
-        return RemainingCost(rest, np.where(rest < inf, after.lanes, 0.0), slow)
+    def remaining_before(self, step: ProgramStep, after: RemainingCost) -> RemainingCost:
+        """Return the remaining cost below a step from that above it."""
+        if isinstance(step, LoopStep):
+            return self._before_loops(self._axes_of(step.variables), after)
+        if isinstance(step, SingleLoopStep):
+            looped = [self._before_loops(self._axes_of((v,)), after) for v in step.variables]
+            return least_remaining([after, *looped])
+        if isinstance(step, PaymentStep):
+            return self._before_payment(step, after)
+        if isinstance(step, SpatialStep):
+            choices = self._choice_arrays(step)
+            latency = after.latency.before_choices(choices)
+            joules = choices.energy(self.fields.width)
+            energy, lanes = kernels.undo_distribute(after.energy, after.lanes, choices, joules)
+            return RemainingCost(energy, lanes, latency)
+        arrays, excludes_states = self._charge(step)
+        energy = after.energy + arrays.amounts[0]
+        latency = after.latency.before_charge(arrays)
+        if not excludes_states:
+            return RemainingCost(energy, after.lanes, latency)
+        return RemainingCost(energy, np.where(energy < inf, after.lanes, 0.0), latency)
 
-    def _close(
-        self, axes: list[LatticeAxis], table: LabelTable, nd: int, view: kernels.PruningArrays
+    def _before_payment(self, step: PaymentStep, after: RemainingCost) -> RemainingCost:
+        """Return the remaining cost below a payment, whose amount is the least that it may be."""
+        refunds = [FieldAmount(term.field, self._most_amount(term)) for term in step.refunds]
+        energy = after.energy + sum(refund.amount for refund in refunds if refund.field == 0)
+        return replace(after, energy=energy, latency=after.latency.before_refunds(refunds))
+
+    def _most_amount(self, term: CostTerm) -> float:
+        return term.factor * float(self.count(term.tensor, term.kind, term.lanes).max())
+
+    def _looped(
+        self, axes: Sequence[LatticeAxis], table: LabelTable, nd: int, pruning: PruningArrays
     ) -> LabelTable:
+        """Apply temporal loops along some axes of the lattice."""
         start, label = table.start, table.label
-        origin: Any = None
+        origin: Ints | None = None
         for axis in axes:
-            line = (axis.stride, axis.radix)
-            start, label, step = kernels.closure((start, label), nd, line, view)
-            origin = step if origin is None else _composed(origin, step)
+            line = AxisRange(axis.stride, axis.radix)
+            start, label, step_origin = kernels.closure((start, label), nd, line, pruning)
+            origin = step_origin if origin is None else _composed(origin, step_origin)
         if origin is None:
             origin = np.zeros((label.shape[0], 2), np.int64)
             origin[:, 0] = np.arange(label.shape[0])
         return LabelTable(start, label, origin)
 
-    def _slide(
-        self, operation: SingleLoopStep, table: LabelTable, nd: int, view: kernels.PruningArrays
+    def _looped_once(
+        self, step: SingleLoopStep, table: LabelTable, nd: int, pruning: PruningArrays
     ) -> LabelTable:
-        result = self._close([], table, nd, view)
-        for variable in operation.variables:
-            other = self._close(self._axes_of((variable,)), table, nd, view)
-            result = LabelTable(
-                *kernels.union(
-                    (result.start, result.label, result.origin),
-                    (other.start, other.label, other.origin),
-                    nd,
-                )
+        """Apply a temporal loop over at most one variable."""
+        result = self._looped([], table, nd, pruning)
+        for variable in step.variables:
+            looped = self._looped(self._axes_of((variable,)), table, nd, pruning)
+            merged = kernels.union(
+                (result.start, result.label, result.origin),
+                (looped.start, looped.label, looped.origin),
+                nd,
             )
+            result = LabelTable(*merged)
         return result
 
-    def _above(self, axes: list[LatticeAxis], after: RemainingCost) -> RemainingCost:
-        rest, gain = after.energy.copy(), after.lanes.copy()
+    def _before_loops(self, axes: Sequence[LatticeAxis], after: RemainingCost) -> RemainingCost:
+        """Return the remaining cost below temporal loops along some axes."""
+        energy, lanes = after.energy.copy(), after.lanes.copy()
         for axis in axes:
-            kernels.least_above(rest, axis.stride, axis.radix, 1.0)
-            kernels.least_above(gain, axis.stride, axis.radix, -1.0)
-        return RemainingCost(rest, gain, after.latency.before_loops(axes))
+            kernels.least_above(energy, axis.stride, axis.radix, 1.0)
+            kernels.least_above(lanes, axis.stride, axis.radix, -1.0)
+        return RemainingCost(energy, lanes, after.latency.before_loops(axes))
 
     def _axes_of(self, variables: tuple[str, ...]) -> list[LatticeAxis]:
         if variables not in self._axes:
             self._axes[variables] = self.lattice.axes_of(variables)
         return self._axes[variables]
 
-    def _array(self, operation: ProgramStep) -> ChargeArrays:
-        if operation not in self._arrays:
-            if isinstance(operation, ReserveStep):
-                made = self._occupy_arrays(operation)
-            else:
-                assert isinstance(operation, ChargeStep)
-                made = self._charge_arrays(operation)
-            self._arrays[operation] = made
-        return self._arrays[operation]
+    def count(self, tensor: str, kind: str, lanes: Lanes = ()) -> Floats:
+        """Return a count of an edge for each tile at its child, shape (states,).
 
-    def _dealing(self, operation: SpatialStep) -> SpatialArrays:
-        if operation not in self._dealings:
-            self._dealings[operation] = self._dealt(operation)
-        return self._dealings[operation]
-
-    def count(self, tensor: str, kind: str, lanes: tuple[tuple[str, int], ...] = ()) -> Floats:
-        """Return the `moved` or `first` count of an edge per tile at its child (edge_traffic.py).
-
-        `lanes`: of a tile that is larger by these, with the iterations above the smaller one;
-        `tile`: without the iterations; `once`: one, whatever the tile.
+        `kind`: `moved` and `first` as in edge_traffic.py; `tile`: values of the tile, without the
+        iterations above it; `once`: 1. `lanes`: the tile is larger by these lanes, with the
+        iterations above the smaller one.
         """
         key = (tensor, kind, lanes)
         if key not in self._counts:
-            self._counts[key] = self._counted(*key)
+            self._counts[key] = self._computed_count(*key)
         return self._counts[key]
 
-    def _counted(self, tensor: str, kind: str, lanes: tuple[tuple[str, int], ...]) -> Floats:
+    def _computed_count(self, tensor: str, kind: str, lanes: Lanes) -> Floats:
         if kind == "once":
             return np.ones(self.lattice.size)
         access = self.problem.einsum.access(tensor)
@@ -246,83 +249,97 @@ class LabelEngine:
         relevances = ("relevant",) if kind == "first" else ("relevant", "partial", "irrelevant")
         return values * self.lattice.visits(access, relevances)
 
-    def _charge_arrays(self, operation: ChargeStep) -> ChargeArrays:
-        numbers, plus = self._summed([operation.terms])
-        if operation.required:
-            plus[0, ~self.lattice.admitted(operation.required)] = inf
-        return _charge(numbers, plus, (-1.0, inf, 0.0))
+    def _charge(self, step: ProgramStep) -> _Charge:
+        """Return the arrays of a charge or a reservation."""
+        if step not in self._charges:
+            if isinstance(step, ReserveStep):
+                self._charges[step] = self._reservation_charge(step)
+            else:
+                assert isinstance(step, ChargeStep)
+                self._charges[step] = self._tile_charge(step)
+        return self._charges[step]
 
-    def _summed(self, several: Sequence[Sequence[CostTerm]]) -> tuple[list[int], Floats]:
-        """Return the fields that costs are charged to, energy first, and what each of them gets:
-        one row per field, all of the first costs before those of the second."""
-        numbers = sorted({0, *(add.field for adds in several for add in adds)})
-        plus = np.zeros((len(several) * len(numbers), self.lattice.size))
-        for place, adds in enumerate(several):
-            for add in adds:
-                row = place * len(numbers) + numbers.index(add.field)
-                plus[row] += add.factor * self.count(add.tensor, add.kind, add.lanes)
-        return numbers, plus
+    def _tile_charge(self, step: ChargeStep) -> _Charge:
+        fields, amounts = self._summed([step.terms])
+        if step.required:
+            amounts[0, ~self.lattice.admitted(step.required)] = inf
+        return _charge_of(fields, amounts, _NO_CAPACITY)
 
-    def _occupy_arrays(self, operation: ReserveStep) -> ChargeArrays:
-        slot = operation.reservation
+    def _reservation_charge(self, step: ReserveStep) -> _Charge:
+        slot = step.reservation
         size = self.problem.capacity_bits(slot)
         access = self.problem.einsum.access(slot.tensor)
         bits = self.lattice.occupancy(access, dict(slot.lanes)) * self.problem.value_bits(slot)
-        fits = np.where(bits > size, inf, 0.0)
-        if not operation.is_shared:
-            return _charge([0], fits[np.newaxis], (-1.0, inf, 0.0))
+        penalty = np.where(bits > size, inf, 0.0)
+        if not step.is_shared:
+            return _charge_of([0], penalty[np.newaxis], _NO_CAPACITY)
         field = self.fields.used_bits[slot.component]
-        room = (float(field), float(size), float(operation.is_last))
-        return _charge([0, field], np.stack([fits, bits]), room)
+        capacity = (float(field), float(size), float(step.is_last))
+        return _charge_of([0, field], np.stack([penalty, bits]), capacity)
 
-    def _dealt(self, operation: SpatialStep) -> SpatialArrays:
-        fan = operation.loops
-        lanes = np.array([float(prod(choice)) for choice in fan.choices])
-        times = field_factors(self.problem, self.fields, fan)
-        plus = np.zeros(times.shape)
-        for field, values in operation.added:
-            plus[:, field] += values
-        for field, values in operation.factors:
-            times[:, field] = values
-        reach = np.stack([self.lattice.reach(fan.variables, choice) for choice in fan.choices])
-        fares = np.zeros((0, 1))
-        if operation.charges:
-            numbers, charged = self._summed(operation.charges)
-            column = np.tile(np.array(numbers, np.float64), len(operation.charges))
-            fares = np.column_stack([column, charged])
-        return SpatialArrays(reach, np.hstack([times, plus]), fares, lanes)
+    def _summed(self, alternatives: Sequence[Sequence[CostTerm]]) -> _FieldAmounts:
+        """Return the amounts of lists of terms: one row per field and list, lists in order."""
+        fields = sorted({0, *(term.field for terms in alternatives for term in terms)})
+        amounts = np.zeros((len(alternatives) * len(fields), self.lattice.size))
+        for number, terms in enumerate(alternatives):
+            for term in terms:
+                row = number * len(fields) + fields.index(term.field)
+                amounts[row] += term.factor * self.count(term.tensor, term.kind, term.lanes)
+        return _FieldAmounts(fields, amounts)
+
+    def _choice_arrays(self, step: SpatialStep) -> ChoiceArrays:
+        if step not in self._choices:
+            self._choices[step] = self._computed_choices(step)
+        return self._choices[step]
+
+    def _computed_choices(self, step: SpatialStep) -> ChoiceArrays:
+        loops = step.loops
+        lanes = np.array([float(prod(choice)) for choice in loops.choices])
+        factors = field_factors(self.problem, self.fields, loops)
+        added = np.zeros(factors.shape)
+        for field, values in step.added:
+            added[:, field] += values
+        for field, values in step.factors:
+            factors[:, field] = values
+        below = np.stack([self.lattice.reach(loops.variables, choice) for choice in loops.choices])
+        charges = np.zeros((0, 1))
+        if step.charges:
+            fields, amounts = self._summed(step.charges)
+            column = np.tile(np.array(fields, np.float64), len(step.charges))
+            charges = np.column_stack([column, amounts])
+        return ChoiceArrays(below, np.hstack([factors, added]), charges, lanes)
 
 
-def field_factors(problem: Problem, fields: LabelFields, fan: SpatialLoops) -> Floats:
+def field_factors(problem: Problem, fields: LabelFields, loops: SpatialLoops) -> Floats:
     """Return what each choice of a dimension multiplies each field by, shape (choices, fields)."""
-    lanes = np.array([float(prod(choice)) for choice in fan.choices])
-    times = np.ones((len(lanes), fields.width))
-    times[:, fields.lanes] = lanes
-    depth = problem.level(fan.component)
-    for (component, dim, places), gate in fields.gates.items():
-        if (component, dim) == (fan.component, fan.name):
-            dims = problem.components[depth].spatial
-            fanout = next(one.fanout for one in dims if one.name == dim)
-            times[:, gate] = np.ceil(lanes * places / fanout) if places else lanes
+    lanes = np.array([float(prod(choice)) for choice in loops.choices])
+    factors = np.ones((len(lanes), fields.width))
+    factors[:, fields.lanes] = lanes
+    own_level = problem.level(loops.component)
+    for (component, dim, places), field in fields.gates.items():
+        if (component, dim) == (loops.component, loops.name):
+            dims = problem.components[own_level].spatial
+            fanout = next(each.fanout for each in dims if each.name == dim)
+            factors[:, field] = np.ceil(lanes * places / fanout) if places else lanes
     for (level, _), field in fields.calls.items():
-        if level >= depth:
-            times[:, field] = 1.0 / lanes
+        if level >= own_level:
+            factors[:, field] = 1.0 / lanes
     for (level, _), field in fields.links.items():
-        if level > depth and problem.conventions.links_carry_all_rounds:
-            times[:, field] = 1.0 / lanes
-    return times
+        if level > own_level and problem.conventions.links_carry_all_rounds:
+            factors[:, field] = 1.0 / lanes
+    return factors
 
 
-def _settled(operation: PaymentStep, table: LabelTable, nd: int) -> LabelTable:
-    """Pay what labels owe and keep those of each state that no other one dominates."""
+def _paid(step: PaymentStep, table: LabelTable, nd: int) -> LabelTable:
+    """Pay deferred costs, and keep the labels of each state that no other one dominates."""
     label = table.label.copy()
-    for field, target in operation.moves:
+    for field, target in step.moves:
         label[:, target] += label[:, field]
         label[:, field] = 0.0
     fits = np.ones(len(label), np.bool_)
-    for field, capacity, ends in operation.limits:
+    for field, capacity, is_last in step.limits:
         fits &= label[:, field] <= capacity
-        if ends:
+        if is_last:
             label[:, field] = 0.0
     states = np.repeat(np.arange(len(table.start) - 1), np.diff(table.start))
     order = np.lexsort((*label.T[nd - 1 :: -1], states))
@@ -343,21 +360,22 @@ def compute_energy(problem: Problem) -> float:
     return float(energy * problem.einsum.operations * compute.actions_scale)
 
 
-def _charge(numbers: list[int], plus: Floats, room: tuple[float, float, float]) -> ChargeArrays:
-    bars = bool(plus[0].max() == inf)
-    return ChargeArrays(np.array(numbers, np.int64), plus, np.array(room), bars)
+def _charge_of(fields: list[int], amounts: Floats, capacity: tuple[float, float, float]) -> _Charge:
+    arrays = ChargeArrays(np.array(fields, np.int64), amounts, np.array(capacity))
+    return _Charge(arrays, bool(amounts[0].max() == inf))
 
 
 def _composed(first: Ints, second: Ints) -> Ints:
+    """Return the origins of two steps, one after the other, as those of one step."""
     origin = first[second[:, 0]]
     origin[:, 1] = 0
     return origin
 
 
-def least_remaining(views: list[RemainingCost]) -> RemainingCost:
-    """Return the best of several outlooks, state by state."""
-    if len(views) == 1:
-        return views[0]
-    rest = np.minimum.reduce([view.energy for view in views])
-    gain = np.maximum.reduce([view.lanes for view in views])
-    return RemainingCost(rest, gain, least_latencies([view.latency for view in views]))
+def least_remaining(alternatives: list[RemainingCost]) -> RemainingCost:
+    """Return the least remaining cost of several continuations, state by state."""
+    if len(alternatives) == 1:
+        return alternatives[0]
+    energy = np.minimum.reduce([each.energy for each in alternatives])
+    lanes = np.maximum.reduce([each.lanes for each in alternatives])
+    return RemainingCost(energy, lanes, least_latencies([each.latency for each in alternatives]))

@@ -1,10 +1,13 @@
-"""How much time each component still takes at least: bounds of latency, state by state.
+"""Lower bounds of the seconds that each component still needs, state by state.
 
-A component is as slow as its calls take, and what a label has of them only grows on the way up, but
-for lanes above that divide it. So the calls made so far, divided by the most lanes that may follow,
-and the least that each tile still adds, divided likewise, bound its latency from below, as the
-least energy to come bounds the energy (lattice.md §6.1). Costs below 0 (first fills that are
-left out) count undivided.
+A component takes as long as its calls. The calls that a label has made so far only grow on the way
+up, except that lanes above divide them. Two numbers bound the latency of a component from below, as
+the least remaining energy bounds the energy (lattice.md §6.1):
+
+- the calls made so far, divided by the most lanes that may follow;
+- the least calls that each tile still adds, divided likewise.
+
+Negative costs (first fills that are left out) count undivided.
 """
 
 from __future__ import annotations
@@ -12,28 +15,39 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.mapper.mapspace.lattice import LatticeAxis
 from tilewright.mapper.searches.exact import kernels
-from tilewright.mapper.searches.exact.kernels import Floats, Ints
+from tilewright.mapper.searches.exact.kernels import ChargeArrays, ChoiceArrays, Floats
 
-_DIVIDED, _WHOLE, _CONSTANT = 1, 2, 3  # columns of `paces`
+_DIVIDED, _WHOLE, _CONSTANT = 1, 2, 3  # columns of `terms`
+
+
+class FieldAmount(NamedTuple):
+    """An amount of a field of the label that is still to be added."""
+
+    field: int
+    amount: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RemainingLatency:
-    """`paces`: one row per component that takes time: (field of its calls, seconds of one of them
-    when it is divided by the most lanes to come, and when by none, seconds without calls);
-    `seconds`: the least still to be added, shape (rows, states); inf: no way up."""
+    """The least seconds still to come, per component that takes time.
+
+    `terms`, shape (components, 4): field of its calls; seconds of a call if the most lanes to come
+    divide it; seconds of a call if none do; seconds without calls. `seconds`, shape (components,
+    states): the least still to be added; inf: the tile cannot grow to the whole iteration space.
+    """
 
     terms: Floats
     seconds: Floats
 
     def before_loops(self, axes: Sequence[LatticeAxis]) -> RemainingLatency:
-        """Return what holds before loops along some axes."""
+        """Return the bounds before loops along some axes."""
         if not len(self.terms):
             return self
         seconds = self.seconds.copy()
@@ -42,75 +56,87 @@ class RemainingLatency:
             kernels.least_above(flat, axis.stride, axis.radix, 1.0)
         return replace(self, seconds=seconds)
 
-    def before_charge(self, fields: Ints, plus: Floats) -> RemainingLatency:
-        """Return what holds before plus[i, s] was added to field fields[i], energy first."""
+    def before_charge(self, charge: ChargeArrays) -> RemainingLatency:
+        """Return the bounds before a charge, whose first field is the energy."""
         if not len(self.terms):
             return self
-        seconds = np.where(plus[0] < inf, self.seconds, inf)
-        rows = {field: plus[i] for i, field in enumerate(fields.tolist())}
-        for i, pace in enumerate(self.terms):
-            if (calls := rows.get(int(pace[0]))) is not None:
-                seconds[i] += _taken(pace, calls)
+        seconds = np.where(charge.amounts[0] < inf, self.seconds, inf)
+        rows = {field: charge.amounts[i] for i, field in enumerate(charge.fields.tolist())}
+        for i, term in enumerate(self.terms):
+            if (calls := rows.get(int(term[0]))) is not None:
+                seconds[i] += _least_seconds(term, calls)
         return replace(self, seconds=seconds)
 
-    def before_spatial(self, reach: Ints, linear: Floats, fares: Floats) -> RemainingLatency:
-        """Return what holds before the choices of a dimension (see kernels.deal)."""
+    def before_choices(self, choices: ChoiceArrays) -> RemainingLatency:
+        """Return the bounds before the choices of a spatial dimension."""
         if not len(self.terms):
             return self
-        choices, width = len(reach), linear.shape[1] // 2
-        seconds, paces = np.empty_like(self.seconds), self.terms.copy()
-        numbers = fares[: len(fares) // choices, 0].tolist()
-        none = np.ones(choices)
-        for own, after, pace in zip(seconds, self.seconds, paces, strict=True):
-            field = int(pace[0])
-            calls = np.repeat(linear[:, width + field, np.newaxis], reach.shape[1], axis=1)
-            if field in numbers:
-                charged = fares[numbers.index(field) :: len(numbers), 1:]
-                calls = calls + charged * linear[:, field, np.newaxis]
-            taken = _taken(pace, calls)
-            own[:] = kernels.undo_distribute(after, np.ones(len(after)), reach, taken, none)[0]
-            pace[_DIVIDED] *= min(1.0, float(linear[:, field].min()))
-        return RemainingLatency(paces, seconds)
+        seconds, terms = np.empty_like(self.seconds), self.terms.copy()
+        for row, after, term in zip(seconds, self.seconds, terms, strict=True):
+            row[:] = _before_choices_of(term, after, choices)
+            factors = choices.linear[:, int(term[0])]
+            term[_DIVIDED] *= min(1.0, float(factors.min()))
+        return RemainingLatency(terms, seconds)
 
-    def before_refunds(self, refunds: Iterable[tuple[int, float]]) -> RemainingLatency:
-        """Return what holds before amounts below 0 were paid: (field, amount)."""
-        more = np.array(
-            [sum(n for field, n in refunds if field == pace[0]) * pace[_WHOLE]
-             for pace in self.terms]
-        )  # fmt: skip
-        return replace(self, seconds=self.seconds + more[:, np.newaxis]) if len(more) else self
+    def before_refunds(self, refunds: Iterable[FieldAmount]) -> RemainingLatency:
+        """Return the bounds before negative amounts were paid."""
+        added = np.array([_total_of(refunds, int(term[0])) * term[_WHOLE] for term in self.terms])
+        if not len(added):
+            return self
+        return replace(self, seconds=self.seconds + added[:, np.newaxis])
 
     def least_latency(self) -> float:
-        """Return the least latency of a label at the first state without any calls."""
+        """Return the least latency (s) of a label at the first state without any calls."""
         rows = zip(self.terms, self.seconds, strict=True)
-        return max((float(pace[_CONSTANT] + own[0]) for pace, own in rows), default=0.0)
+        return max((float(term[_CONSTANT] + row[0]) for term, row in rows), default=0.0)
 
 
 UNTIMED = RemainingLatency(np.zeros((0, 4)), np.zeros((0, 0)))
 
 
 def remaining_at_arrival(
-    paces: Floats, arrived: NDArray[np.bool_], adds: Iterable[tuple[int, float]]
+    terms: Floats, arrived: NDArray[np.bool_], dues: Sequence[FieldAmount]
 ) -> RemainingLatency:
-    """Return the bounds where labels may arrive; (field, amount) is the least still to be added.
+    """Return the bounds at the states where labels may arrive.
 
-    `paces`: (field, seconds of a call, constant).
+    `terms`, shape (components, 3): field, seconds of a call, seconds without calls. `arrived`,
+    shape (states,). `dues`: the least amounts still to be added there.
     """
-    rows = np.column_stack([paces[:, 0], paces[:, 1], paces[:, 1], paces[:, 2]])
-    still = [pace[1] * sum(n for field, n in adds if field == pace[0]) for pace in paces]
-    seconds = np.where(arrived, np.array(still).reshape(-1, 1), inf)
+    rows = np.column_stack([terms[:, 0], terms[:, 1], terms[:, 1], terms[:, 2]])
+    due_seconds = [term[1] * _total_of(dues, int(term[0])) for term in terms]
+    seconds = np.where(arrived, np.array(due_seconds).reshape(-1, 1), inf)
     return RemainingLatency(rows, seconds)
 
 
-def least_latencies(several: Sequence[RemainingLatency]) -> RemainingLatency:
+def least_latencies(alternatives: Sequence[RemainingLatency]) -> RemainingLatency:
     """Return the least of several bounds, state by state."""
     return RemainingLatency(
-        np.minimum.reduce([one.terms for one in several]),
-        np.minimum.reduce([one.seconds for one in several]),
+        np.minimum.reduce([each.terms for each in alternatives]),
+        np.minimum.reduce([each.seconds for each in alternatives]),
     )
 
 
-def _taken(pace: Floats, calls: Floats) -> Floats:
-    """Return the least seconds that calls still take, which may be below 0."""
-    taken: Floats = calls * np.where(calls > 0.0, pace[_DIVIDED], pace[_WHOLE])
-    return taken
+def _before_choices_of(term: Floats, after: Floats, choices: ChoiceArrays) -> Floats:
+    """Return the least seconds of one component, shape (states,), before spatial choices."""
+    field, width = int(term[0]), choices.linear.shape[1] // 2
+    n_choices, states = choices.below.shape
+    added = choices.linear[:, width + field, np.newaxis]
+    calls = np.repeat(added, states, axis=1)
+    charged_fields = choices.charges[: len(choices.charges) // n_choices, 0].tolist()
+    if field in charged_fields:
+        rows = choices.charges[charged_fields.index(field) :: len(charged_fields), 1:]
+        calls = calls + rows * choices.linear[:, field, np.newaxis]
+    undivided = choices._replace(lanes=np.ones(n_choices))
+    seconds = _least_seconds(term, calls)
+    return kernels.undo_distribute(after, np.ones(len(after)), undivided, seconds)[0]
+
+
+def _total_of(amounts: Iterable[FieldAmount], field: int) -> float:
+    """Return the sum of the amounts of one field."""
+    return sum(amount for number, amount in amounts if number == field)
+
+
+def _least_seconds(term: Floats, calls: Floats) -> Floats:
+    """Return the least seconds that calls still take, which may be negative."""
+    seconds: Floats = calls * np.where(calls > 0.0, term[_DIVIDED], term[_WHOLE])
+    return seconds

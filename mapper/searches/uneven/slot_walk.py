@@ -333,7 +333,7 @@ class _PrunedWalk:
 
     def check(self, labels: int) -> None:
         """Stop when the budget is used up."""
-        self._pruning.budget.check(more=GROWTH * labels * self._sweep.label_bytes)
+        self._pruning.budget.check(more_bytes=GROWTH * labels * self._sweep.label_bytes)
         if labels > MAX_LABELS:
             raise OutOfBudget
 

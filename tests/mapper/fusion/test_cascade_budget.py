@@ -57,9 +57,9 @@ def test_too_little_memory_gives_a_mapping_and_a_bound() -> None:
 
 def test_memory_counts_what_is_needed_next() -> None:
     now = resident_bytes()
-    Budget(memory=2 * now).check(more=0.5 * now)
+    Budget(memory=2 * now).check(more_bytes=0.5 * now)
     with pytest.raises(OutOfBudget):
-        Budget(memory=2 * now).check(more=2 * now)
+        Budget(memory=2 * now).check(more_bytes=2 * now)
 
 
 def test_a_front_in_no_time_says_that_it_is_not_whole() -> None:
