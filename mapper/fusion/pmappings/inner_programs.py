@@ -215,7 +215,8 @@ def _compile_program(
         for i in region
     ]
     above = tuple(
-        _scale_charges(at.charge_step(i).terms, share) for i, share in zip(region, shares, strict=True)
+        _scale_charges(at.charge_step(i).terms, share)
+        for i, share in zip(region, shares, strict=True)
     )
     hops = {stand: _scale_charges(adds, shares[stand]) for stand, adds in sent.items()}
     return InnerProgram(layout, program, above, cut.loop_gaps, cut.spatial_loops, hops)

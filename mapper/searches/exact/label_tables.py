@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.mapper.mapspace.lattice import LatticeAxis, Lattice
+from tilewright.mapper.mapspace.lattice import Lattice, LatticeAxis
 from tilewright.mapper.searches.exact import kernels
 from tilewright.mapper.searches.exact.kernels import (
     AxisRange,
@@ -42,9 +42,8 @@ from tilewright.mapper.searches.program.program import (
     SingleLoopStep,
     SpatialStep,
 )
-from tilewright.mapper.templates.lane_variants import Lanes
 from tilewright.mapper.templates.problem import Problem
-from tilewright.mapper.templates.spatial_choices import SpatialLoops
+from tilewright.mapper.templates.spatial_choices import Lanes, SpatialLoops
 
 _NO_CAPACITY = (-1.0, inf, 0.0)
 
