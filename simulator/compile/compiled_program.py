@@ -15,10 +15,15 @@ from tilewright.simulator.check.validate import check_program
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.buffer_memory import BufferMap
 from tilewright.simulator.compile.code.code_tables import compile_codes
-from tilewright.simulator.compile.code.table_blocks import CodeLayout, ProgramTables
 from tilewright.simulator.compile.fabric.network import FifoNetwork
 from tilewright.simulator.compile.fabric.topology import network_of
-from tilewright.simulator.compile.store import ProgramStore, StoreLayout
+from tilewright.simulator.compile.store import (
+    ProgramStore,
+)
+from tilewright.simulator.compile.store_layout import (
+    StoreLayout,
+)
+from tilewright.simulator.compile.table_blocks import CodeLayout, ProgramTables
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.code.table_blocks import CodeLayout, ProgramTables
 from tilewright.simulator.compile.fabric.encode_network import place_bindings, place_network
 from tilewright.simulator.compile.fabric.network import FifoNetwork
+from tilewright.simulator.compile.store_layout import (
+    STORE_TABLES,
+    Addresses,
+    CodeTablePlaces,
+    StoreLayout,
+    StoreTable,
+)
+from tilewright.simulator.compile.table_blocks import CodeLayout, ProgramTables
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.program.program import Program
 
@@ -19,64 +25,9 @@ MOST_STATE: Final = 1 << 30
 """Words of 8 bytes for what elements, queues and memories hold at most: 8 GiB."""
 LINE: Final = 8
 """Words of a line of the processor's cache: tables begin with one, busy rows are whole ones."""
-Addresses = npt.NDArray[np.int64]
 Amounts = dict[int, Addresses]
 
 
-@dataclass(frozen=True, slots=True)
-class StoreTable:
-    """A table inside the store."""
-
-    start: int
-    rows: int
-    width: int
-
-    @property
-    def end(self) -> int:
-        return self.start + self.rows * self.width
-
-    def view(self, store: at.Table) -> at.Table:
-        """Return the table, writing through to the store."""
-        return store[self.start : self.end].reshape(self.rows, self.width)
-
-    def address(self, number: Addresses) -> Addresses:
-        """Return the address of rows by number; negative numbers stay."""
-        return np.where(number < 0, number, self.start + number * self.width)
-
-    def address_from(self, origin: Addresses, number: Addresses) -> Addresses:
-        """Return the address of rows that count from a row each; negative numbers stay."""
-        return self.address(np.where(number < 0, number, origin + number))
-
-    def number(self, address: int) -> int:
-        """Return the number of the row at an address."""
-        return (int(address) - self.start) // self.width
-
-
-STORE_TABLES: Final = (
-    "fifo",
-    "element",
-    "thread",
-    "variable",
-    "runs",
-    "operation",
-    "operand",
-    "instruction",
-    "task",
-    "ring",
-    "bid",
-    "even",
-    "odd",
-    "way",
-    "state",
-    "change",
-    "binding",
-    "scalar",
-    "load",
-    "pool",
-    "register",
-    "bound",
-)
-"""The parts of a store in order."""
 MAPS: Final = (at.I_MAP_START, at.I_MAP_READ, at.I_MAP_WRITE, at.I_MAP_END)
 REFERENCES: Final = (
     ("operation", 1, (at.I_OPERATION, *MAPS)),
@@ -85,58 +36,6 @@ REFERENCES: Final = (
     ("instruction", 3, (*(at.I_END_LOOP, at.I_UNLESS_BELOW, at.I_JUMP), *MAPS[1:3])),
 )
 """(table, column, codes) of the instructions that name a row."""
-
-
-class CodeTablePlaces(Protocol):
-    """Where code is in a store."""
-
-    @property
-    def operation(self) -> StoreTable: ...
-    @property
-    def operand(self) -> StoreTable: ...
-    @property
-    def instruction(self) -> StoreTable: ...
-    @property
-    def task(self) -> StoreTable: ...
-    @property
-    def scalar(self) -> StoreTable: ...
-    @property
-    def load(self) -> StoreTable: ...
-
-
-@dataclass(frozen=True, slots=True)
-class StoreLayout:
-    """Where everything is; the timeline's events follow `end`."""
-
-    fifo: StoreTable
-    element: StoreTable
-    thread: StoreTable
-    variable: StoreTable
-    runs: StoreTable
-    operation: StoreTable
-    operand: StoreTable
-    instruction: StoreTable
-    task: StoreTable
-    ring: StoreTable
-    bid: StoreTable
-    even: StoreTable
-    odd: StoreTable
-    way: StoreTable
-    state: StoreTable
-    change: StoreTable
-    binding: StoreTable
-    scalar: StoreTable
-    load: StoreTable
-    pool: StoreTable
-    register: StoreTable
-    bound: StoreTable
-    memory_words: int
-    most_events: int
-    """Upper bound of the events of one cycle."""
-
-    @property
-    def end(self) -> int:
-        return self.bound.end
 
 
 def aligned(words: int) -> at.Table:

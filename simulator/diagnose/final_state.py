@@ -8,10 +8,12 @@ import numpy as np
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.queue_slots import first_color
-from tilewright.simulator.compile.code.table_blocks import CodeLayout
 from tilewright.simulator.compile.compiled_program import CompiledProgram
 from tilewright.simulator.compile.fabric.network import EDGE_OUT, FifoNetwork
-from tilewright.simulator.compile.store import StoreLayout
+from tilewright.simulator.compile.store_layout import (
+    StoreLayout,
+)
+from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.isa.operands import operation_name
 from tilewright.simulator.program.program import Program
 

@@ -14,7 +14,9 @@ from typing import Final
 import numpy as np
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.store import StoreLayout
+from tilewright.simulator.compile.store_layout import (
+    StoreLayout,
+)
 from tilewright.simulator.engine.engine_entries import feature_address
 from tilewright.simulator.isa.operations import ADD, MAX, MOVE, SUB
 

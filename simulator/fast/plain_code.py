@@ -9,7 +9,16 @@ from typing import Any, Final
 import numpy as np
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.code.table_blocks import (
+from tilewright.simulator.compile.code.traced_numbers import TracedNumber, value_of
+from tilewright.simulator.compile.store import (
+    place_codes,
+)
+from tilewright.simulator.compile.store_header import store_header
+from tilewright.simulator.compile.store_layout import (
+    StoreLayout,
+    StoreTable,
+)
+from tilewright.simulator.compile.table_blocks import (
     TABLES,
     WIDTHS,
     CodeBlock,
@@ -19,9 +28,6 @@ from tilewright.simulator.compile.code.table_blocks import (
     join_blocks,
     tables_of,
 )
-from tilewright.simulator.compile.code.traced_numbers import TracedNumber, value_of
-from tilewright.simulator.compile.store import StoreLayout, StoreTable, place_codes
-from tilewright.simulator.compile.store_header import store_header
 
 
 class CodeWords:

@@ -16,8 +16,8 @@ from tilewright.simulator.compile.code.code_families import (
     family_answer,
 )
 from tilewright.simulator.compile.code.code_tables import block_of, compiled_rows
-from tilewright.simulator.compile.code.table_blocks import CodeBlock, CompileTarget
 from tilewright.simulator.compile.code.traced_numbers import FamilyConditions, Formulas, Ints
+from tilewright.simulator.compile.table_blocks import CodeBlock, CompileTarget
 from tilewright.simulator.fast.no_certificate import NotCovered, TooManySteps
 from tilewright.simulator.fast.plain_code import code_of_block, code_of_rows
 from tilewright.simulator.fast.script import (

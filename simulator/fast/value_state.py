@@ -9,7 +9,9 @@ import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.fabric.network import EDGE_IN, OUTPUT
-from tilewright.simulator.compile.store import StoreLayout
+from tilewright.simulator.compile.store_layout import (
+    StoreLayout,
+)
 from tilewright.simulator.fast.graph import P_WORDS, Ints
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.timed_program import TimedProgram

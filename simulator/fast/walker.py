@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.code.table_blocks import CodeLayout
+from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.fast.memory_work import (
     LoopRuns,
     OperandReach,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
@@ -94,7 +94,7 @@ class Profile:
 
     def with_values(self, values: Mapping[str, object]) -> Profile:
         """Return the profile with some fields changed (`hop_cycles`, `operations.fmacs.group`)."""
-        return profile_file.with_values(self, values)
+        return replace(self, **profile_file.changed_fields(self.operations, self.sources, values))
 
 
 def profile_number(profile: Profile) -> int:

@@ -13,15 +13,12 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from tilewright.arch.errors import Where
 from tilewright.arch.files.document import Document
 from tilewright.simulator.isa.machine_errors import ProfileError
 from tilewright.simulator.isa.operations import OPERATIONS
-
-if TYPE_CHECKING:
-    from tilewright.simulator.profiles.profile import Profile
 
 AT_LEAST: Final[dict[str, int]] = {
     "sram_bytes": 2,
@@ -141,27 +138,31 @@ def read(document: Document) -> dict[str, object]:
     return values
 
 
-def with_values(profile: Profile, values: Mapping[str, object]) -> Profile:
-    """Return a profile with some fields changed. Raises ProfileError."""
+def changed_fields(
+    operations: Mapping[str, OperationTiming],
+    sources: Mapping[str, str],
+    values: Mapping[str, object],
+) -> dict[str, Any]:
+    """Return the fields of a profile that change, by name, their sources included.
+
+    values: by field, or by `operations.name.field`. Raises ProfileError.
+    """
     changes: dict[str, Any] = {}
-    operations = dict(profile.operations)
+    timings = dict(operations)
     for path, value in values.items():
-        parts = path.split(".")
-        if parts[0] == "operations" and len(parts) == 3:
-            operations[parts[1]] = _changed_timing(operations, path, value)
+        words = path.split(".")
+        if words[0] == "operations" and len(words) == 3:
+            timings[words[1]] = _changed_timing(timings, path, value)
         elif path in AT_LEAST or path in OTHER:
             changes[path] = convert(path, value, None)
         elif path == "name":
             changes[path] = str(value)
         else:
             raise _unknown(path, sorted([*AT_LEAST, *OTHER]), None)
-    sources = {**profile.sources, **dict.fromkeys(values, "changed by the study")}
-    return replace(
-        profile,
-        operations=MappingProxyType(operations),
-        sources=MappingProxyType(sources),
-        **changes,
-    )
+    all_sources = {**sources, **dict.fromkeys(values, "changed by the study")}
+    changes["operations"] = MappingProxyType(timings)
+    changes["sources"] = MappingProxyType(all_sources)
+    return changes
 
 
 def convert(field: str, value: object, where: Where | None) -> object:

@@ -7,9 +7,11 @@ import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.buffer_memory import stream_values
-from tilewright.simulator.compile.code.table_blocks import CodeLayout
 from tilewright.simulator.compile.fabric.network import EDGE_IN, OUTPUT, ROUTER
-from tilewright.simulator.compile.store import StoreTable
+from tilewright.simulator.compile.store_layout import (
+    StoreTable,
+)
+from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.isa.dsd import DTYPES, Buffer
 from tilewright.simulator.isa.operands import ResolvedOperation

@@ -18,7 +18,7 @@ from tilewright.simulator.check.field_types import check_fields
 from tilewright.simulator.compile.code import code_families as families
 from tilewright.simulator.compile.code.code_families import canonical_code
 from tilewright.simulator.compile.code.code_tables import CodeBlock, block_of, compiled_rows
-from tilewright.simulator.compile.code.table_blocks import (
+from tilewright.simulator.compile.table_blocks import (
     TABLES,
     CodeLayout,
     CodeTables,

@@ -10,7 +10,7 @@ from tilewright.simulator.compile.code.encode_operation import CompiledFor, Row
 from tilewright.simulator.compile.code.operation_rows import OperationRows
 from tilewright.simulator.compile.code.queue_slots import slot_of
 from tilewright.simulator.compile.code.registers import HeldLoads, RegisterRows
-from tilewright.simulator.compile.code.table_blocks import TABLES, CodeLayout, CompileTarget, Rows
+from tilewright.simulator.compile.table_blocks import TABLES, CodeLayout, CompileTarget, Rows
 from tilewright.simulator.instructions.kind import Body, FabricChanges
 from tilewright.simulator.instructions.table import kind_of
 from tilewright.simulator.isa.dsd import DTYPES, FIFO_ACTIONS, Fifo, Register

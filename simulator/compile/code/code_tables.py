@@ -9,7 +9,9 @@ from typing import Any, Final
 
 from tilewright.simulator.compile.code.code_encoder import CodeEncoder, next_layout_number
 from tilewright.simulator.compile.code.code_families import AnswerFiller, family_answer
-from tilewright.simulator.compile.code.table_blocks import (
+from tilewright.simulator.compile.code.traced_numbers import FamilyConditions, Formulas, Ints
+from tilewright.simulator.compile.store_header import store_header
+from tilewright.simulator.compile.table_blocks import (
     WIDTHS,
     CodeBlock,
     CodeLayout,
@@ -20,8 +22,6 @@ from tilewright.simulator.compile.code.table_blocks import (
     join_blocks,
     tables_of,
 )
-from tilewright.simulator.compile.code.traced_numbers import FamilyConditions, Formulas, Ints
-from tilewright.simulator.compile.store_header import store_header
 from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.profiles.profile import Profile, profile_number
 from tilewright.simulator.program.program import ElementCode

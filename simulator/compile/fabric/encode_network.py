@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.fabric.network import FifoNetwork
-
-if TYPE_CHECKING:
-    from tilewright.simulator.compile.store import StoreLayout
+from tilewright.simulator.compile.store_layout import StoreLayout
 
 
 def place_network(store: at.Table, parts: StoreLayout, network: FifoNetwork) -> None:

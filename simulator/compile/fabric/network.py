@@ -16,7 +16,6 @@ import numpy.typing as npt
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.queue_slots import first_color, slot_of
 from tilewright.simulator.compile.code.simd_modes import paired_queues
-from tilewright.simulator.compile.code.table_blocks import CodeLayout
 from tilewright.simulator.compile.fabric.connections import (
     Feed,
     SteeredTables,
@@ -26,6 +25,7 @@ from tilewright.simulator.compile.fabric.connections import (
 )
 from tilewright.simulator.compile.fabric.routers import ColorRouters, RouterMap
 from tilewright.simulator.compile.fabric.steering import most_buffers
+from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program

@@ -13,7 +13,9 @@ import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.fabric.network import INPUT, OUTPUT, ROUTER, FifoNetwork
-from tilewright.simulator.compile.store import StoreLayout
+from tilewright.simulator.compile.store_layout import (
+    StoreLayout,
+)
 
 Ids = npt.NDArray[np.int64]
 

@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.compile.code.table_blocks import CodeLayout
 from tilewright.simulator.compile.fabric.steering import (
     Steering,
     all_directions,
@@ -20,6 +19,7 @@ from tilewright.simulator.compile.fabric.steering import (
     port_groups,
     teardown_tasks,
 )
+from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.code.table_blocks import CodeLayout
+from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.instructions.queue_changes import BindQueue
 from tilewright.simulator.isa.dsd import Fabout
 from tilewright.simulator.profiles.profile import Profile

@@ -8,9 +8,9 @@ from typing import Final
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.simd_modes import paired_queues
-from tilewright.simulator.compile.code.table_blocks import CodeLayout
 from tilewright.simulator.compile.fabric.network import FifoNetwork, compile_network
 from tilewright.simulator.compile.fabric.steering import control_colors
+from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import EdgeInput, EdgeOutput
