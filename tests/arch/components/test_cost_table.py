@@ -1,21 +1,15 @@
-"""Costs from tables, from class Dummy, and the error when nobody knows them."""
+"""Tables of component costs: YAML, JSON and CSV, and what is refused in them."""
 
 from __future__ import annotations
 
 import csv
-import importlib.machinery
-import importlib.util
 import json
-import math
-import sys
-import types
 from pathlib import Path
 
 import pytest
 
 from tilewright.arch.components.components import Scope
 from tilewright.arch.components.cost_table import load_cost_table
-from tilewright.arch.components.estimate import ActionEstimate, CostEstimate, CostQuery
 from tilewright.arch.errors import SpecError
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
@@ -27,6 +21,8 @@ arch:
   - !Memory {name: M, size: 8, component_class: SRAM, energy_scale: 2}
   - !Compute {name: C, component_class: Mult, actions: [{name: compute, energy: 7}]}
 """
+
+
 TABLE = """\
 M:
   area: 2
@@ -81,25 +77,6 @@ def test_a_table_named_in_the_file(tmp_path: Path) -> None:
     assert caught.value.where.line == 2
 
 
-def test_dummies_cost_nothing() -> None:
-    flat = flatten(load_arch(OPEN.replace("SRAM", "Dummy").replace("Mult", "Dummy")))[0]
-    assert flat.component("M").action("read").energy == 0
-    assert math.isinf(flat.component("M").action("read").throughput)
-    assert flat.total_area == 0
-
-
-@pytest.mark.skipif(
-    importlib.util.find_spec("hwcomponents") is not None, reason="hwcomponents is installed"
-)
-def test_nobody_knows_the_component() -> None:
-    with pytest.raises(SpecError) as caught:
-        flatten(load_arch(OPEN))
-    assert caught.value.what == "no estimator knows M (component_class: SRAM)"
-    assert caught.value.where is not None
-    assert caught.value.where.line == 3
-    assert "install the package hwcomponents" in str(caught.value.instead)
-
-
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
@@ -125,82 +102,6 @@ def test_unknown_section(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="no section eyeris") as caught:
         load_cost_table(tmp_path / "a.yaml", "eyeris")
     assert caught.value.instead == "did you mean eyeriss?"
-
-
-def test_attributes_are_evaluated_for_the_estimator(matmul: Scope) -> None:
-    seen: list[CostQuery] = []
-
-    class Spy:
-        def estimate(self, query: CostQuery) -> None:
-            seen.append(query)
-
-    text = OPEN.replace(
-        "component_class: SRAM",
-        "component_class: Dummy, extra_attributes_for_component_model: {n_banks: 2 * size}",
-    ).replace("  nodes:", "  extra_attributes_for_all_component_models: {tech: 65e-9}\n  nodes:")
-    arch = load_arch(text.replace("Mult", "Dummy")).with_estimators(Spy())
-    flatten(arch, matmul)
-    assert (seen[0].name, seen[0].actions) == ("M", ("read", "write"))
-    assert seen[0].attributes["n_banks"] == 16
-    assert seen[0].attributes["tech"] == 65e-9
-    assert seen[0].attributes["size"] == 8
-
-
-def test_the_optional_package_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against a stand-in with the package's interface; see also the test with the package."""
-    asked: list[tuple[str, dict[str, object], dict[str, object]]] = []
-
-    class Model:
-        area, leak_power = 2.0, 3.0
-
-        def try_call_arbitrary_action(
-            self, action_name: str, _return_estimation_object: bool, **given: object
-        ) -> types.SimpleNamespace:
-            asked.append((action_name, {}, given))
-            cost = types.SimpleNamespace(energy=1e-12, latency=1e-9, throughput=4e9)
-            return types.SimpleNamespace(value=cost if action_name == "read" else (1e-12, 4e9))
-
-    package = types.ModuleType("hwcomponents")
-    package.__spec__ = importlib.machinery.ModuleSpec("hwcomponents", None)
-    package.get_model = lambda name, attributes, required_actions: Model()  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "hwcomponents", package)
-    text = OPEN.replace(
-        "component_class: SRAM",
-        "component_class: SRAM, actions: [{name: read, bits_per_action: 64}]",
-    )
-    memory = flatten(load_arch(text))[0].component("M")
-    assert (memory.area, memory.leak_power) == (2, 3)
-    assert memory.action("write").energy == 2e-12
-    assert memory.action("read").throughput == 4e9
-    assert [(name, given.get("bits_per_action")) for name, _, given in asked[:2]] == [
-        ("read", 64),
-        ("write", 1),
-    ]
-    Model.area = math.nan
-    with pytest.raises(SpecError, match="cannot estimate M: it answered nan"):
-        flatten(load_arch(text))
-
-
-def test_the_package_itself_agrees_with_its_recorded_figures(shared_data: Path) -> None:
-    """Only where it is installed; classes that need its CACTI binary are left out."""
-    pytest.importorskip("hwcomponents_library")
-    from tilewright.arch.components.hwcomponents import HwComponents
-
-    recorded = json.loads((shared_data / "accelforge/hwcomponents_expected.json").read_text())
-    arch = load_arch(shared_data / "accelforge/arches/eyeriss.yaml")
-    package = HwComponents()
-
-    class NoCacti:
-        def estimate(self, query: CostQuery) -> CostEstimate | None:
-            if query.component_class == "SmartBufferSRAM":
-                free = ActionEstimate(0.0, 1.0)
-                return CostEstimate(0.0, 0.0, dict.fromkeys(query.actions, free))
-            return package.estimate(query)
-
-    flat = flatten(arch.with_estimators(NoCacti()))[0]
-    for name in ("MainMemory", "MAC"):
-        for action, costs in recorded["eyeriss"][name]["actions"].items():
-            assert flat.component(name).action(action).energy == pytest.approx(costs["energy"])
 
 
 @pytest.mark.parametrize(
