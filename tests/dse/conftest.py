@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from design_files import ARCH, SIMPLE_ARCH, SPLIT, WORKLOAD
+
+from tilewright.dse.study.study import StudyInput
 
 TOY = Path(__file__).with_name("toy_study.py")
 
@@ -39,3 +42,35 @@ def toy_process():
         return done.returncode
 
     return run
+
+
+@pytest.fixture
+def study(toy, tmp_path, monkeypatch):
+    """A study file whose model is the toy; the working directory is its folder."""
+    # The preflight knows the choices of real mappings; the toy has one of its own.
+    path = toy.write_study(tmp_path, toy.STUDY.replace("two_phase, tree]", "two_phase]"))
+    (tmp_path / "arch.yaml").write_text(SIMPLE_ARCH)
+    (tmp_path / "workload.yaml").write_text(WORKLOAD)
+    monkeypatch.setattr("tilewright.dse.run.runner.make_evaluator", lambda spec: toy.ToyModel())
+    monkeypatch.setattr("tilewright.dse.run.rerun.make_evaluator", lambda spec: toy.ToyModel())
+    monkeypatch.chdir(tmp_path)
+    return path
+
+
+@pytest.fixture
+def split(tmp_path, monkeypatch):
+    """Options that name an architecture and a workload in two files each."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in SPLIT.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
+    return ("--arch", "chip.yaml", "--arch", "core.yaml",
+            "--workload", "sizes.yaml", "--workload", "work.yaml")  # fmt: skip
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """An architecture with a variable number of lanes, and a matrix product."""
+    (tmp_path / "arch.yaml").write_text(ARCH)
+    (tmp_path / "work.yaml").write_text(WORKLOAD)
+    monkeypatch.chdir(tmp_path)
+    return StudyInput(str(tmp_path / "arch.yaml"), {}), StudyInput(str(tmp_path / "work.yaml"), {})

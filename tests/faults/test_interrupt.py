@@ -6,15 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
 import pytest
-from joblib.externals.loky import get_reusable_executor
-
-from tilewright.dse.models.evaluator import Outcome
-from tilewright.dse.models.worker_pool import Workers
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 
@@ -94,33 +89,3 @@ def test_second_ctrl_c_leaves_at_once_and_quietly(tmp_path):
         cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert resumed.returncode == 0, resumed.stderr
-
-
-def blocked(status):
-    """The signals that a thread blocks, from its status file."""
-    (line,) = [line for line in status.read_text().splitlines() if line.startswith("SigBlk:")]
-    mask = int(line.split()[1], 16)
-    return {number for number in range(1, 65) if mask >> (number - 1) & 1}
-
-
-def test_workers_and_what_starts_them_again_do_not_hear_signals():
-    class Masks:
-        def evaluate(self, point):
-            mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
-            return Outcome({"blocked": float({signal.SIGINT, signal.SIGTERM} <= set(mask))})
-
-    get_reusable_executor().shutdown(wait=True)  # workers that another test has left
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
-    old = {thread.ident for thread in threading.enumerate()}
-    with Workers(Masks(), 2) as pool:
-        answers = pool.evaluate([{}] * 4, lambda done, count: None)
-        threads = {
-            thread.name: blocked(Path(f"/proc/self/task/{thread.native_id}/status"))
-            for thread in threading.enumerate()
-            if thread.ident not in old
-        }
-    assert [attempt.outcome.metrics for attempt in answers] == [{"blocked": 1.0}] * 4
-    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
-    managers = [mask for name, mask in threads.items() if "Manager" in name]
-    assert managers, threads
-    assert all({signal.SIGINT, signal.SIGTERM} <= mask for mask in managers)

@@ -1,4 +1,4 @@
-"""Numbers and sentences for people."""
+"""Timelines of a design, shortened for the report."""
 
 from __future__ import annotations
 
@@ -7,71 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tilewright.dse.report.conclusion import compare
 from tilewright.dse.report.details import MAX_LANES, MAX_SPANS, Spans, timeline
-from tilewright.dse.report.reasons import group_reasons
-from tilewright.dse.report.units import quantity
-from tilewright.dse.run.record import Trial
-
-
-@pytest.mark.parametrize(
-    ("value", "metric", "text"),
-    [
-        (3.42e-6, "energy", "3.42 µJ"),
-        (1e-3, "latency", "1 ms"),
-        (0.999e-3, "latency", "999 µs"),
-        (5.5e-4, "area", "550 mm²"),
-        (48 * 1024 * 8, "sram_bits", "48 KiB"),
-        (100, "sram_bits", "12.5 B"),
-        (1234567, "cycles", "1,234,567 cycles"),
-        (0, "energy", "0 J"),
-        (0.4567, "utilization", "0.457"),
-        (2e-25, "edp", "2e-25 J·s"),
-    ],
-)
-def test_quantity(value, metric, text):
-    assert quantity(value, metric) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "reference", "goal", "words"),
-    [
-        (1.0, 2.6, "minimize", ("2.6× lower", True)),
-        (112.0, 100.0, "minimize", ("12 % higher", False)),
-        (99.9, 100.0, "minimize", ("0.1 % lower", True)),
-        (3.0, 1.0, "maximize", ("3× higher", True)),
-        (5.0, 5.0, "minimize", ("the same", None)),
-    ],
-)
-def test_compare(value, reference, goal, words):
-    assert compare(value, reference, goal) == words
-
-
-def trial(number, reason, status="infeasible", same_as=None):
-    return Trial(number=number, batch=0, key=str(number), point={}, status=status, reason=reason,
-                 same_as=same_as)  # fmt: skip
-
-
-def test_reasons_that_differ_in_numbers_only_are_one():
-    groups = group_reasons(
-        [
-            trial(0, "SRAM needs 50,000 bytes, has 49152\n  at: x"),
-            trial(1, "SRAM needs 61,234 bytes, has 49152"),
-            trial(2, "SRAM needs 61,234 bytes, has 49152", same_as=1),
-            trial(3, "k = 12 does not divide over 5 elements along Y"),
-            trial(4, None, "feasible"),
-        ]
-    )
-    assert [(g.count, g.pattern) for g in groups] == [
-        (2, "SRAM needs # bytes, has #"),
-        (1, "k = # does not divide over # elements along Y"),
-    ]
-    assert groups[0].numbers == (0, 1)
-
-
-def test_a_line_is_the_same_trial_again():
-    before = trial(3, "Übergröße", same_as=1)
-    assert Trial.from_line(before.to_line()) == before
 
 
 def spans_of(listed):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from click.testing import CliRunner
 from tilewright.arch.spec.load import load_arch
 from tilewright.dse.command.cli import cli
 from tilewright.dse.command.mapping_answer import MappingAnswer, find_mapping
-from tilewright.dse.report.mapping_chart import HEIGHT, WIDTH, front_chart
 from tilewright.dse.report.mapping_page import grid, memories, render_mapping, stacked
 from tilewright.dse.report.units import quantity
 from tilewright.mapper.workload.workload_loading import load_workload
@@ -92,20 +90,6 @@ def test_table_sums_cells_in_the_order_of_the_machine() -> None:
     assert table.columns == ("DRAM", "MAC")
     assert table.rows == (("Q", (("4 J", 1.0), ("1 J", 0.25))), ("Z", (("2 J", 0.5), ("", 0.0))))
     assert grid("title", {("Q", "MAC"): 0.0}, "J").rows == ()
-
-
-@pytest.mark.parametrize("factor", [1.5, 1e4])
-def test_chart_keeps_order_and_ticks_inside(factor: float) -> None:
-    points = [(1e-6, 2e-3 * factor), (1e-6 * math.sqrt(factor), 3e-3), (1e-6 * factor, 2e-3)]
-    chart = front_chart(points, ("energy", "latency"))
-    pixels = [(x, y) for x, y, _ in chart.points]
-    assert pixels == sorted(pixels)  # energy grows to the right, latency falls downwards
-    assert all(0 < x < WIDTH and 0 < y < HEIGHT for x, y in pixels)
-    for axis, end in ((chart.x, WIDTH), (chart.y, HEIGHT)):
-        ticks = [pixel for pixel, _ in axis.ticks()]
-        assert len(ticks) >= 2
-        assert all(0 < pixel < end for pixel in ticks)
-        assert axis.logarithmic == (factor > 20)
 
 
 def test_command_writes_the_page(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Study files: what knobs mean, what --set replaces, and errors with file and line."""
+"""Study files: the values of knobs, defaults, and errors with file and line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import pytest
 
 from tilewright.arch.errors import SpecError
-from tilewright.dse.study.changed_keys import differing_keys
 from tilewright.dse.study.study_loading import load_study
 
 
@@ -75,39 +74,6 @@ def test_what_is_wrong_is_said_with_its_line(toy, tmp_path, old, new, words, lin
     assert words in str(caught.value)
     assert caught.value.where.file == str(path)
     assert caught.value.where.line == line, str(caught.value)
-
-
-def test_set_replaces_fields_and_gives_variables(toy, tmp_path):
-    path = toy.write_study(tmp_path)
-    path.write_text(path.read_text() + "# a variable called SCALE\n")
-    spec = load_study(
-        path,
-        {
-            "search.trials": 5,
-            "seed": 3,
-            "arch.variables.Bits": 16,
-            "SCALE": 2,
-            "baselines.0.values.mapping.up.tile": 16,
-        },
-    )
-    assert (spec.trials, spec.seed) == (5, 3)
-    assert spec.arch.variables == {"Bits": 16, "SCALE": 2}
-    assert spec.workload.variables == {"SCALE": 2}
-    assert spec.baselines[0].point["mapping.up.tile"] == 16
-    with pytest.raises(SpecError, match="no item `7`"):
-        load_study(path, {"objectives.7.metric": "energy"})
-    with pytest.raises(SpecError, match="no file here has a variable SCAEL"):
-        load_study(path, {"SCAEL": 2})
-    with pytest.raises(SpecError, match="did you mean SCALE"):
-        load_study(path, {"SCALES": 2})
-    with pytest.raises(SpecError, match="no template variable is in them"):
-        load_study(path, {"nope": 3})
-
-
-def test_differing_keys_go_down_into_mappings():
-    before = {"a": 1, "b": {"c": [1], "d": 2}, "gone": 0}
-    now = {"a": 1.0, "b": {"c": [2], "d": 2}}
-    assert differing_keys(before, now) == ["a: 1 -> 1.0", "b.c: [1] -> [2]", "gone: 0 -> nothing"]
 
 
 def test_defaults_follow_the_number_of_objectives(toy, tmp_path):

@@ -1,0 +1,39 @@
+"""The command validate: the kind of each file, and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from design_files import run
+
+
+def test_validate_knows_each_kind(study):
+    done = run("validate", "arch.yaml", "workload.yaml", "study.yaml", "--json")
+    assert done.exit_code == 0, done.stderr
+    verdicts = json.loads(done.stdout)
+    assert [v["kind"] for v in verdicts] == ["architecture", "workload", "study"]
+    assert all(v["valid"] for v in verdicts)
+    (study.parent / "arch.yaml").write_text("arch: {nodes: []}\n")
+    broken = run("validate", "arch.yaml", "workload.yaml", "--json")
+    assert broken.exit_code == 2
+    assert [v["valid"] for v in json.loads(broken.stdout)] == [False, True]
+    assert "no Compute" in broken.stderr
+
+
+@pytest.mark.parametrize("command", ["validate", "evaluate", "map"])
+def test_files_that_disagree_are_named_both(split, command):
+    more = ("--mapping", "nest.yaml") if command == "evaluate" else ()
+    done = run(command, *split, "--arch", "other.yaml", *more)
+    assert done.exit_code == 2
+    assert "two files disagree about E" in done.stderr
+    assert "core.yaml:1" in done.stderr
+    assert "other.yaml:3:6 (variables.E)" in done.stderr
+    missing = run(command, *split, "--arch", "chop.yaml", *more)
+    assert "no such file" in missing.stderr
+
+
+def test_validate_wants_a_file(tmp_path):
+    done = run("validate")
+    assert done.exit_code == 2
+    assert "at least one file" in done.stderr

@@ -1,0 +1,93 @@
+"""Designs evaluated here and in worker processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+from joblib.externals.loky import get_reusable_executor
+
+from tilewright.arch.errors import SpecError
+from tilewright.dse.models.evaluator import Outcome
+from tilewright.dse.models.worker_pool import InProcess, WorkerLost, Workers, make_pool
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+
+
+def blocked(status):
+    """The signals that a thread blocks, from its status file."""
+    (line,) = [line for line in status.read_text().splitlines() if line.startswith("SigBlk:")]
+    mask = int(line.split()[1], 16)
+    return {number for number in range(1, 65) if mask >> (number - 1) & 1}
+
+
+def test_workers_and_what_starts_them_again_do_not_hear_signals():
+    class Masks:
+        def evaluate(self, point):
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+            return Outcome({"blocked": float({signal.SIGINT, signal.SIGTERM} <= set(mask))})
+
+    get_reusable_executor().shutdown(wait=True)  # workers that another test has left
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    old = {thread.ident for thread in threading.enumerate()}
+    with Workers(Masks(), 2) as pool:
+        answers = pool.evaluate([{}] * 4, lambda done, count: None)
+        threads = {
+            thread.name: blocked(Path(f"/proc/self/task/{thread.native_id}/status"))
+            for thread in threading.enumerate()
+            if thread.ident not in old
+        }
+    assert [attempt.outcome.metrics for attempt in answers] == [{"blocked": 1.0}] * 4
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+    managers = [mask for name, mask in threads.items() if "Manager" in name]
+    assert managers, threads
+    assert all({signal.SIGINT, signal.SIGTERM} <= mask for mask in managers)
+
+
+class Square:
+    """Scores a number; 3 cannot be built, and 4 is a defect."""
+
+    def evaluate(self, point):
+        if point["x"] == 3:
+            raise SpecError("three is refused")
+        return Outcome({"y": float(point["x"] ** 2 // (4 - point["x"]))})
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_answers_come_in_the_order_of_the_designs(workers):
+    noted = []
+    with make_pool(Square(), workers) as pool:
+        attempts = pool.evaluate(
+            [{"x": x} for x in (2, 3, 1, 4)], lambda done, count: noted.append((done, count))
+        )
+    outcomes = [attempt.outcome for attempt in attempts]
+    assert [outcome.status for outcome in outcomes] == [
+        "feasible",
+        "infeasible",
+        "feasible",
+        "error",
+    ]
+    assert (outcomes[0].metrics, outcomes[2].metrics) == ({"y": 2.0}, {"y": 0.0})
+    assert outcomes[1].reason == "three is refused"
+    assert str(outcomes[3].reason).startswith("internal error: ZeroDivisionError")
+    assert noted == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_one_worker_is_this_process():
+    assert isinstance(make_pool(Square(), 1), InProcess)
+    assert isinstance(make_pool(Square(), 2), Workers)
+
+
+def test_a_worker_that_dies_loses_its_batch():
+    class Dying:
+        def evaluate(self, point):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    get_reusable_executor().shutdown(wait=True)
+    with pytest.raises(WorkerLost) as caught, Workers(Dying(), 2) as pool:
+        pool.evaluate([{}, {}], lambda done, count: None)
+    assert caught.value.what == "a worker process died, perhaps of too little memory"
+    assert caught.value.instead == "resume the run with fewer workers"

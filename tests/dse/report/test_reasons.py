@@ -1,0 +1,28 @@
+"""Reasons of infeasible designs, grouped."""
+
+from __future__ import annotations
+
+from tilewright.dse.report.reasons import group_reasons
+from tilewright.dse.run.record import Trial
+
+
+def trial(number, reason, status="infeasible", same_as=None):
+    return Trial(number=number, batch=0, key=str(number), point={}, status=status, reason=reason,
+                 same_as=same_as)  # fmt: skip
+
+
+def test_reasons_that_differ_in_numbers_only_are_one():
+    groups = group_reasons(
+        [
+            trial(0, "SRAM needs 50,000 bytes, has 49152\n  at: x"),
+            trial(1, "SRAM needs 61,234 bytes, has 49152"),
+            trial(2, "SRAM needs 61,234 bytes, has 49152", same_as=1),
+            trial(3, "k = 12 does not divide over 5 elements along Y"),
+            trial(4, None, "feasible"),
+        ]
+    )
+    assert [(g.count, g.pattern) for g in groups] == [
+        (2, "SRAM needs # bytes, has #"),
+        (1, "k = # does not divide over # elements along Y"),
+    ]
+    assert groups[0].numbers == (0, 1)

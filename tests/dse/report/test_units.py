@@ -1,0 +1,26 @@
+"""Numbers with units and prefixes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilewright.dse.report.units import quantity
+
+
+@pytest.mark.parametrize(
+    ("value", "metric", "text"),
+    [
+        (3.42e-6, "energy", "3.42 µJ"),
+        (1e-3, "latency", "1 ms"),
+        (0.999e-3, "latency", "999 µs"),
+        (5.5e-4, "area", "550 mm²"),
+        (48 * 1024 * 8, "sram_bits", "48 KiB"),
+        (100, "sram_bits", "12.5 B"),
+        (1234567, "cycles", "1,234,567 cycles"),
+        (0, "energy", "0 J"),
+        (0.4567, "utilization", "0.457"),
+        (2e-25, "edp", "2e-25 J·s"),
+    ],
+)
+def test_quantity(value, metric, text):
+    assert quantity(value, metric) == text

@@ -1,0 +1,45 @@
+"""A design of a finished run, executed again."""
+
+from __future__ import annotations
+
+import json
+
+from design_files import run
+
+
+def test_the_shipped_grid_study_in_small(tmp_path, monkeypatch):
+    """Any number of workers, the same bytes; `simulate` gives the metrics of the trial again."""
+    monkeypatch.chdir(tmp_path)
+    small = ["--trials", "10", "--set", "SCALE=64", "--set", "TOKENS=2", "--set", "search.batch=5"]
+    for workers in ("1", "2"):
+        done = run("study", "run", "wafer_matvec", *small, "--workers", workers, "--out", workers)
+        assert done.exit_code == 0, done.output
+    logs = [(tmp_path / workers / "trials.jsonl").read_bytes() for workers in ("1", "2")]
+    assert logs[0] == logs[1]
+    assert b'"status": "error"' not in logs[0]
+    best = json.loads((tmp_path / "1" / "front.json").read_text())["front"][0]
+    again = json.loads(run("simulate", "1", "--json", "--out", "timeline.json").stdout)
+    assert (again["trial"], again["metrics"]) == (best["number"], best["metrics"])
+    assert all(einsum["checked"] for einsum in again["einsums"])
+    events = json.loads((tmp_path / "timeline.json").read_text())["traceEvents"]
+    assert {event["ph"] for event in events} == {"M", "X"}
+    assert run("simulate", "1", "--trial", "99").exit_code == 2
+    _check_changed_knobs(best)
+
+
+def _check_changed_knobs(best):
+    """`simulate --set` executes the design with other knobs, and only with knobs that it has."""
+    point = best["point"]
+    other = 4 if point["arch.variables.GridX"] == 2 else 2
+    key = "arch.variables.GridX"
+    done = run("simulate", "1", "--json", "--set", f"{key}={other}")
+    changed = json.loads(done.stdout)
+    assert changed["point"] == {**point, key: other}
+    assert changed["metrics"]["elements"] == other * point["arch.variables.GridY"]
+    assert all(einsum["checked"] for einsum in changed["einsums"])
+    same = json.loads(run("simulate", "1", "--json", "--set", f"{key}={point[key]}").stdout)
+    assert same["metrics"] == best["metrics"]
+    wrong = run("simulate", "1", "--set", "mapping.key.tlie=4")
+    assert wrong.exit_code == 2
+    assert "did you mean mapping.key.tile?" in wrong.stderr
+    assert run("simulate", "1", "--set", "mapping.key.tile=abc").exit_code == 2

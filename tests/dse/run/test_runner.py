@@ -1,0 +1,49 @@
+"""Runs that start, resume and finish: what may change in between, and what is written."""
+
+from __future__ import annotations
+
+import pytest
+from design_files import log_of, run_here
+
+from tilewright.dse.run.rundir import RunError
+from tilewright.dse.run.runner import Execution, resume_study, start_study
+from tilewright.dse.study.study_loading import load_study
+
+
+def test_details_that_a_killed_process_lost_are_made_again(toy, tmp_path):
+    result = run_here(toy, tmp_path)
+    details = tmp_path / "run" / "details"
+    stored = {path.name: path.read_bytes() for path in details.iterdir()}
+    assert set(stored) >= {f"{design['number']:06d}.json" for design in result.front["front"]}
+    for path in details.iterdir():
+        path.unlink()
+    resume_study(tmp_path / "run", Execution(evaluator=toy.ToyModel()))
+    assert {path.name: path.read_bytes() for path in details.iterdir()} == stored
+
+
+@pytest.mark.parametrize("file", ["study.yaml", "run/spec.resolved.yaml"])
+def test_resume_of_a_changed_study_names_the_keys(toy, tmp_path, file):
+    run_here(toy, tmp_path, {"search.trials": 8})
+    path = tmp_path / file
+    path.write_text(
+        path.read_text().replace("seed: 11", "seed: 12").replace("population: 16", "population: 4")
+    )
+    with pytest.raises(RunError) as caught:
+        resume_study(tmp_path / "run", Execution(evaluator=toy.ToyModel()))
+    assert "search.population: 16 -> 4" in str(caught.value)
+    assert "seed: 11 -> 12" in str(caught.value)
+    assert "search.trials" not in str(caught.value)
+
+
+def test_resume_with_a_changed_input_file_names_it(toy, tmp_path):
+    run_here(toy, tmp_path, {"search.trials": 8})
+    (tmp_path / "arch.yaml").write_text("arch: {nodes: [], other: 1}\n")
+    with pytest.raises(RunError, match=r"arch\.yaml: the contents changed"):
+        resume_study(tmp_path / "run", Execution(evaluator=toy.ToyModel()))
+
+
+def test_the_resolved_study_is_a_study_with_the_same_result(toy, tmp_path):
+    run_here(toy, tmp_path)
+    spec = load_study(tmp_path / "run" / "spec.resolved.yaml")
+    start_study(spec, tmp_path / "again", Execution(evaluator=toy.ToyModel()))
+    assert (tmp_path / "again" / "trials.jsonl").read_bytes() == log_of(tmp_path)

@@ -1,0 +1,102 @@
+"""The loop gives the same bytes for any number of workers and hash seed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from design_files import log_of, run_here
+
+from tilewright.arch.errors import SpecError
+from tilewright.dse.models.evaluator import Outcome
+
+
+@pytest.mark.parametrize("sampler", ["nsga2", "tpe"])
+def test_workers_and_hash_seed_do_not_matter(toy_process, tmp_path, sampler):
+    logs, fronts = set(), set()
+    for name, workers, seed in (("a", 1, "0"), ("b", 2, "1")):
+        folder = tmp_path / name
+        code = toy_process(folder, "start", workers, sampler, env={"PYTHONHASHSEED": seed})
+        assert code == 0
+        logs.add(log_of(folder))
+        fronts.add((folder / "run" / "front.json").read_bytes())
+    assert len(logs) == len(fronts) == 1
+
+
+def test_each_design_is_evaluated_once(toy, tmp_path):
+    seen = []
+
+    class Counting(toy.ToyModel):
+        def evaluate(self, point):
+            seen.append(tuple(point.items()))
+            return super().evaluate(point)
+
+    result = run_here(toy, tmp_path, {"search.sampler": "tpe"}, Counting())
+    assert len(seen) == len(set(seen)) == result.front["evaluated"]
+    copies = [trial for trial in result.trials if trial.same_as is not None]
+    assert copies, "this seed has duplicates; the test needs some"
+    for trial in copies:
+        assert result.trials[trial.same_as].point == trial.point
+        assert result.trials[trial.same_as].metrics == trial.metrics
+
+
+def test_baseline_is_tried_first_and_limits_are_recorded(toy, tmp_path):
+    result = run_here(toy, tmp_path)
+    first = result.trials[0]
+    assert (first.baseline, first.status) == ("single element row", "violates")
+    assert first.violations == {"sram_bits <= 393216": first.metrics["sram_bits"] - 393216}
+    reasons = {trial.reason for trial in result.trials if trial.status == "infeasible"}
+    assert all("does not divide over" in reason for reason in reasons)
+
+
+def test_no_clock_in_the_log(toy, tmp_path):
+    run_here(toy, tmp_path)
+    for line in log_of(tmp_path).decode().splitlines():
+        assert not {"seconds", "time", "started", "ended"} & set(json.loads(line))
+    times = (tmp_path / "run" / "times.jsonl").read_text().splitlines()
+    assert len(times) == 9
+    assert json.loads(times[0])["seconds"] > 0
+
+
+def test_a_defect_of_the_model_is_recorded_as_one(toy, tmp_path):
+    class Broken(toy.ToyModel):
+        def evaluate(self, point):
+            if point["mapping.up.reduction"] == "tree":
+                return 1 / 0
+            return super().evaluate(point)
+
+    result = run_here(toy, tmp_path, None, Broken())
+    wrong = [trial for trial in result.trials if trial.status == "error"]
+    assert wrong
+    assert wrong[0].reason.startswith("internal error: ZeroDivisionError")
+    assert result.ending == "done"
+
+
+def test_nothing_feasible(toy, tmp_path):
+    class Never(toy.ToyModel):
+        def evaluate(self, point):
+            raise SpecError("it never fits")
+
+    result = run_here(toy, tmp_path, {"search.trials": 10}, Never())
+    assert result.ending == "nothing feasible"
+    assert result.front["status"] == {"infeasible": 10}
+    assert "it never fits" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_metrics_that_are_not_numbers_are_no_result(toy, tmp_path):
+    class Infinite(toy.ToyModel):
+        def evaluate(self, point):
+            found = super().evaluate(point)
+            return Outcome({**found.metrics, "energy": float("inf")})
+
+    result = run_here(toy, tmp_path, {"search.trials": 8}, Infinite())
+    assert {t.status for t in result.trials} == {"infeasible"}
+
+
+def test_an_objective_that_the_model_does_not_give(toy, tmp_path):
+    class Silent(toy.ToyModel):
+        def evaluate(self, point):
+            return Outcome({"cycles": 1.0})
+
+    with pytest.raises(SpecError, match="gives no metric `energy`"):
+        run_here(toy, tmp_path, None, Silent())
