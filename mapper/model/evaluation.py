@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import Protocol
 
 from tilewright.arch.components.components import Memory
 from tilewright.arch.flattening.flat import FlatArch
@@ -37,27 +36,6 @@ from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
 
 _KEPT_VIEWS = 256
-
-
-class CostModel(Protocol):
-    """Anything that can say what a mapping costs."""
-
-    def score(self, mapping: Mapping) -> Score:
-        """Return the score; InfeasibleMapping if the machine cannot run the mapping."""
-        ...
-
-
-@dataclass(frozen=True)
-class AnalyticalCostModel:
-    """The closed-form model of one architecture and one workload."""
-
-    arch: Arch
-    workload: Workload
-    conventions: str = "default"
-
-    def score(self, mapping: Mapping) -> Score:
-        """Return the score of `mapping`; MappingError or InfeasibleMapping if it has none."""
-        return evaluate(self.arch, self.workload, mapping, self.conventions)
 
 
 def evaluate(

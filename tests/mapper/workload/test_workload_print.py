@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -142,11 +141,3 @@ workload:
 """
     workload = load_workload(text)
     assert load_workload(dump_workload(workload)) == workload
-
-
-def test_the_cascade_as_text(golden: Callable[[str], None]) -> None:
-    golden(cascade_text(load_workload(MIXED)))
-
-
-def test_the_cascade_as_mermaid(golden: Callable[[str], None]) -> None:
-    golden(cascade_mermaid(load_workload(MIXED)))

@@ -1,0 +1,52 @@
+"""What the Einsums of a workload must agree on."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilewright.arch.errors import SpecError
+from tilewright.mapper.workload.errors import WorkloadError
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_loading import load_workload
+
+
+def load(einsums: str, sizes: str = "M: 4, N: 8, K: 6", more: str = "") -> Workload:
+    lines = "".join(f"  - {line.strip()}\n" for line in einsums.strip().splitlines())
+    return load_workload(
+        f"workload:\n  rank_sizes: {{{sizes}}}\n  bits_per_value: {{All: 8}}\n{more}"
+        f"  einsums:\n{lines}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("einsums", "what"),
+    [
+        ('"Y[m] = A[m]"\n"Y[m] = B[m]"', "two Einsums are called Y"),
+        ('"Y[m] = A[m]"\n"Z[n] = A[n]"', "tensor A has ranks M in Einsum Y, but N in Einsum Z"),
+        ('"Z[m] = Y[m]"\n"Y[m] = A[m]"', "reads tensor Y before Einsum Y writes it"),
+        ('"Z[m] = A[m] * A[m]"', "touches tensor A twice"),
+        ('"Z[q] = A[q]"', "rank variable q has no bound"),
+        ('{einsum: "Total[m] = A[m]"}', "reserved"),
+        ('{einsum: "Z[m] = A[m] * B[m]", is_copy_operation: true}', "exactly one input"),
+        (
+            '{name: Y, einsum: "W[m] = A[m]"}\n{name: X, einsum: "W[m] = B[m]"}',
+            "Einsums Y and X both write tensor W",
+        ),
+        (
+            '"Y[m] = A[m]"\n{einsum: "Z[m] = Y[m]", rank_sizes: {M: 3}}',
+            "rank variable m runs from 0 to 3 in Einsum Y, but from 0 to 2 in Einsum Z",
+        ),
+        ('{einsum: "Z[m] = A[m]", renames: {weight: C}}', "rename weight"),
+        ("{name: Z}", "needs tensors"),
+    ],
+)
+def test_contradictions_are_refused(einsums: str, what: str) -> None:
+    with pytest.raises(SpecError, match=what):
+        load(einsums)
+
+
+def test_a_contradiction_names_both_places() -> None:
+    with pytest.raises(WorkloadError) as caught:
+        load('"Y[m] = A[m]"\n"Z[n] = A[n]"')
+    assert "<text>:6:5" in str(caught.value)
+    assert "make it agree with <text>:5:5" in str(caught.value)

@@ -1,0 +1,131 @@
+"""Sets, renames, widths and instances of Einsums."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.workload.errors import WorkloadError
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_loading import load_workload
+
+
+def load(einsums: str, sizes: str = "M: 4, N: 8, K: 6", more: str = "") -> Workload:
+    lines = "".join(f"  - {line.strip()}\n" for line in einsums.strip().splitlines())
+    return load_workload(
+        f"workload:\n  rank_sizes: {{{sizes}}}\n  bits_per_value: {{All: 8}}\n{more}"
+        f"  einsums:\n{lines}"
+    )
+
+
+def test_names_of_an_einsum() -> None:
+    workload = load('"Y[m, n] = A[m, k] * B[k, n]"\n"Z[m] = Y[m, n]"')
+    sets = workload.scope("Y").sets
+    assert sets["Inputs"] == {"A", "B"}
+    assert sets["Outputs"] == sets["Intermediates"] == sets["Shared"] == {"Y"}
+    assert sets["Z"] == frozenset()
+    assert workload.scope("Z").sets["input"] == {"Y"}
+    assert workload.scope("Z").rank_variables == ("m", "n")
+
+
+def test_renames_replace_each_other() -> None:
+    text = """
+renames:
+  einsums:
+  - name: default
+    tensor_accesses:
+    - {name: input, source: Inputs & Intermediates, expected_count: 1}
+    - {name: output, source: Outputs, expected_count: 1}
+    - {name: weight, source: ~(input | output), expected_count: 1}
+workload:
+  rank_sizes: {M: 4, N: 8, K: 6}
+  bits_per_value: {weight: 4, Other: 8}
+  persistent_tensors: weight
+  einsums:
+  - {einsum: "Z[m, n] = A[m, k] * B[k, n]", renames: {input: A}}
+"""
+    einsum = load_workload(text).einsum("Z")
+    assert einsum.renames == {"input": {"A"}, "output": {"Z"}, "weight": {"B"}}
+    assert einsum.access("B").bits_per_value == Fraction(4)
+    assert einsum.access("B").persistent
+    assert einsum.access("A").bits_per_value == Fraction(8)
+    with pytest.raises(WorkloadError, match="stands for 0 names"):
+        load_workload(text.replace(", renames: {input: A}", ""))
+
+
+RANK_RENAMES = """
+renames:
+  einsums:
+  - name: default
+    tensor_accesses: {input: Inputs, output: Outputs, weight: Nothing}
+    rank_variables:
+    - {name: reduced, source: ~Outputs.rank_variables}
+    - {name: kept, source: ~reduced, expected_count: 2}
+  - name: Y
+    rank_variables: {reduced: c}
+workload:
+  rank_sizes: {M: 4, N: 8, K: 6, C: 2}
+  bits_per_value: {All: 8}
+  einsums: ["Z[m, n] = A[m, k] * B[k, n]", "Y[m, n] = Z[m, n] * C[c]"]
+"""
+
+
+def test_renames_of_rank_variables_are_names_of_the_architecture() -> None:
+    workload = load_workload(RANK_RENAMES)
+    assert workload.scope("Z").rank_sets == {"c": set(), "reduced": {"k"}, "kept": {"m", "n"}}
+    assert workload.scope("Y").rank_sets == {"k": set(), "reduced": {"c"}, "kept": {"m", "n"}}
+    arch = load_arch(
+        """
+arch:
+  nodes:
+  - !Memory {name: DRAM, size: inf, component_class: Dummy}
+  - !Compute
+    name: MAC
+    component_class: Dummy
+    spatial:
+    - name: x
+      fanout: 4
+      loop_bounds:
+      - {expression: reduced, operator: ==, value: 1}
+      - {expression: ~k, operator: <=, value: 2}
+"""
+    )
+    limits = {
+        name: [sorted(b.rank_variables) for b in flat.compute.spatial[0].loop_bounds]
+        for name in ("Z", "Y")
+        for flat in flatten(arch, workload.scope(name))
+    }
+    assert limits == {"Z": [["k"], ["m", "n"]], "Y": [["c"], ["c", "m", "n"]]}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("expected_count: 2", "expected_count: 3", "stands for 2 names"),
+        ("{reduced: c}", "{reduced: q}", "rename reduced"),
+        ("{reduced: c}", "{m: c}", "already the name"),
+        ("{reduced: c}", "{Z: c}", "already the name"),
+    ],
+)
+def test_bad_renames_of_rank_variables_are_refused(old: str, new: str, what: str) -> None:
+    assert old in RANK_RENAMES
+    with pytest.raises(WorkloadError, match=what) as caught:
+        load_workload(RANK_RENAMES.replace(old, new))
+    assert caught.value.where is not None
+    assert caught.value.where.line is not None
+
+
+def test_instances_multiply() -> None:
+    einsums = '{einsum: "Z[m] = A[m]", n_instances: 3}'
+    assert load(einsums, more="  n_instances: 5\n").einsum("Z").n_instances == 15
+
+
+def test_widths_must_be_given_once() -> None:
+    text = "workload: {rank_sizes: {M: 4}, bits_per_value: {%s}, einsums: ['Z[m] = A[m]']}\n"
+    with pytest.raises(WorkloadError, match="tensor A has no bits_per_value"):
+        load_workload(text % "Z: 8")
+    with pytest.raises(WorkloadError, match="both All and Z hold tensor Z"):
+        load_workload(text % "All: 8, Z: 4")
