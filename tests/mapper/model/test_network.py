@@ -1,12 +1,15 @@
-"""How the conventions differ in networks, worked by hand (docs/conventions.md)."""
+"""Hops in closed form, and how the conventions differ in networks (docs/conventions.md §10)."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapping.mapping_file import load_mapping
 from tilewright.mapper.model.evaluation import evaluate
+from tilewright.mapper.model.network import unicast_on_mesh
 from tilewright.mapper.workload.workload_loading import load_workload
 
 GRID = """\
@@ -58,3 +61,26 @@ mapping:
     assert ours.actions == other.actions
     alone = load_arch(GRID.replace("MEASURE", measure).replace("SHARED", "Nothing"))
     assert evaluate(alone, workload, mapping).actions["Z/NOC/A/hop"] == 2 * (1 * 4 + 2 * 6)
+
+
+@given(st.integers(1, 12), st.integers(1, 5))
+def test_unicast_on_a_mesh_sums_the_distances(turns: int, stride: int) -> None:
+    """One source: instance i is i strides away; the first link carries all but the first value."""
+    hops, farthest, link = unicast_on_mesh(turns, stride, None)
+    assert hops == sum(number * stride for number in range(turns))
+    assert (farthest, link) == (turns * stride, turns - 1)
+
+
+@pytest.mark.parametrize(
+    ("turns", "stride", "spread", "hops"),
+    [
+        (4, 1, 2, 0 + 1 + 0 + 1),  # two places of two instances each
+        (6, 1, 3, 0 + 1 + 2 + 0 + 1 + 2),
+        (4, 1, 1, 0),  # a place for each instance
+        (2, 2, 4, 0 + 2),  # instances 0 and 2 of the first place
+    ],
+)
+def test_unicast_from_places_of_a_distributed_memory(
+    turns: int, stride: int, spread: int, hops: int
+) -> None:
+    assert unicast_on_mesh(turns, stride, spread)[0] == hops
