@@ -36,8 +36,8 @@ def reach_apart(points: Points, check: Callable[[], None]) -> Tiles | None:
     return None
 
 
-def _dominated(known: list[_Used], used: _Used) -> bool:
-    if any(all(a <= b for a, b in zip(one, used, strict=True)) for one in known):
+def _dominated(undominated: list[_Used], used: _Used) -> bool:
+    if any(all(a <= b for a, b in zip(earlier, used, strict=True)) for earlier in undominated):
         return True
-    known.append(used)
+    undominated.append(used)
     return False

@@ -50,8 +50,8 @@ def _smallest(constraints: Sequence[MappingConstraint], feasible: Feasible) -> C
     corrections: list[Active] = []
     irreducible = None
     try:
-        few = _irreducible(tuple(constraints), frozenset(), feasible)
-        irreducible = Conflict(_in_order(constraints, few), "irreducible")
+        irreducible_set = _irreducible(tuple(constraints), frozenset(), feasible)
+        irreducible = Conflict(_in_order(constraints, irreducible_set), "irreducible")
         corrections += [frozenset({c}) for c in constraints if feasible(everything - {c})]
         for _ in range(ROUNDS):
             hitting = _hitting_set(constraints, corrections)
@@ -83,38 +83,38 @@ def _irreducible(
 
 
 def _grown(constraints: Sequence[MappingConstraint], start: Active, feasible: Feasible) -> Active:
-    kept = start
+    grown = start
     for c in constraints:
-        if c not in kept and feasible(kept | {c}):
-            kept |= {c}
-    return kept
+        if c not in grown and feasible(grown | {c}):
+            grown |= {c}
+    return grown
 
 
 def _shrunk(constraints: Sequence[MappingConstraint], feasible: Feasible) -> Conflict:
     """Drop constraints one by one while the rest conflicts; what the work does not allow stays."""
-    kept = frozenset(constraints)
-    known = True
+    conflicting = frozenset(constraints)
+    decided = True
     for c in constraints:
         try:
-            if not feasible(kept - {c}):
-                kept -= {c}
+            if not feasible(conflicting - {c}):
+                conflicting -= {c}
         except TooLarge:  # another one may be easier to tell
-            known = False
-    return Conflict(_in_order(constraints, kept), "irreducible" if known else "unreduced")
+            decided = False
+    return Conflict(_in_order(constraints, conflicting), "irreducible" if decided else "unreduced")
 
 
 def _hitting_set(constraints: Sequence[MappingConstraint], sets: Sequence[Active]) -> Active | None:
     """Return the smallest set that meets all `sets`, the first in file order; None: too many."""
     forced = frozenset(next(iter(s)) for s in sets if len(s) == 1)
-    left = [s for s in sets if not s & forced]
-    candidates = [c for c in constraints if any(c in s for s in left)]
+    unmet = [s for s in sets if not s & forced]
+    candidates = [c for c in constraints if any(c in s for s in unmet)]
     tried = 0
     for count in range(len(candidates) + 1):
         for chosen in combinations(candidates, count):
             tried += 1
             if tried > 200_000:
                 return None
-            if all(any(c in s for c in chosen) for s in left):
+            if all(any(c in s for c in chosen) for s in unmet):
                 return forced | frozenset(chosen)
     return forced
 

@@ -63,9 +63,9 @@ def constraints_of(
     `min_usage` asks for that field too: it gives way where nothing reaches it, so that it never
     makes a mapping impossible.
     """
-    for found in _all(component, einsum):
-        if found.kind != "min_usage" or min_usage:
-            yield replace(found, where=locate(component.name, found.steps))
+    for constraint in _all(component, einsum):
+        if constraint.kind != "min_usage" or min_usage:
+            yield replace(constraint, where=locate(component.name, constraint.steps))
 
 
 def _all(component: Component, einsum: Einsum) -> Iterator[MappingConstraint]:
@@ -94,14 +94,14 @@ def of_size(size: float) -> Edit:
 
 
 def _of_dim(name: str, number: int, dim: SpatialDim, einsum: Einsum) -> Iterator[MappingConstraint]:
-    at: Steps = ("spatial", number)
+    field_steps: Steps = ("spatial", number)
     label = f"{name}.{dim.name}"
 
     def make(
         kind: str, steps: Steps, text: str, tensor: str = "", **changes: object
     ) -> MappingConstraint:
         lift = on_dim(number, **changes)
-        return MappingConstraint(kind, name, (*at, *steps), tensor, text, lift=lift)
+        return MappingConstraint(kind, name, (*field_steps, *steps), tensor, text, lift=lift)
 
     yield make("fanout", ("fanout",), f"{label} has fanout {dim.fanout}", fanout=einsum.operations)
     if dim.usage_scale > 1:
@@ -135,11 +135,11 @@ def on_dim(number: int, **changes: object) -> Edit:
     return edit
 
 
-def _merged(now: object, value: object) -> object:
-    if isinstance(now, frozenset) and isinstance(value, frozenset):
-        return now & value
-    if isinstance(now, tuple) and isinstance(value, tuple):
-        return tuple(b if _open(b) else a for a, b in zip(now, value, strict=True))
+def _merged(current: object, value: object) -> object:
+    if isinstance(current, frozenset) and isinstance(value, frozenset):
+        return current & value
+    if isinstance(current, tuple) and isinstance(value, tuple):
+        return tuple(b if _open(b) else a for a, b in zip(current, value, strict=True))
     return value
 
 

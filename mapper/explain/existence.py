@@ -59,9 +59,9 @@ class Existence:
         than can be looked through.
         """
         if space.uneven:  # even tiles are among them
-            found = self.find(space.with_even_tiles)
-            if found is not None or even_tiles_decide(space):
-                return found
+            even = self.find(space.with_even_tiles)
+            if even is not None or even_tiles_decide(space):
+                return even
         return self._found(space)
 
     def _found(self, space: Mapspace) -> FoundMapping | None:
@@ -72,19 +72,19 @@ class Existence:
         def has_tiles(placement: Placement) -> bool:
             return _has_tiles(space.problem, placement, lattice)
 
-        known = (space.placement_like(hint) for hint in reversed(self._hints.values()))
-        found = self._first(
-            space, space.probe_templates(self._each(p for p in known if p)), tried, lattice
+        hinted = (space.placement_like(hint) for hint in reversed(self._hints.values()))
+        mapping = self._first(
+            space, space.probe_templates(self._each(p for p in hinted if p)), tried, lattice
         )
-        if found is None:
-            few = tuple(filter(has_tiles, self._each(space.sparse_placements())))
-            found = self._first(space, space.probe_templates(few), tried, lattice)
-        if found is None:
-            likely = self._each(space.all_placements()) if space.uneven else few
-            found = self._first(space, space.templates_with_capacity(likely), tried, lattice)
-        if found is not None:
-            self._remember(found.template.placement)
-        return found
+        if mapping is None:
+            sparse = tuple(filter(has_tiles, self._each(space.sparse_placements())))
+            mapping = self._first(space, space.probe_templates(sparse), tried, lattice)
+        if mapping is None:
+            likely = self._each(space.all_placements()) if space.uneven else sparse
+            mapping = self._first(space, space.templates_with_capacity(likely), tried, lattice)
+        if mapping is not None:
+            self._remember(mapping.template.placement)
+        return mapping
 
     def _each(self, placements: Iterable[Placement]) -> Iterator[Placement]:
         for placement in placements:
@@ -148,5 +148,7 @@ def even_tiles_decide(space: Mapspace) -> bool:
     """
     components = space.problem.components
     lanes = any(dim.fanout > 1 for component in components for dim in component.spatial)
-    shaped = any(rules.tile_shape for one in space.sparse_placements() for rules in one.rules)
+    shaped = any(
+        rules.tile_shape for placement in space.sparse_placements() for rules in placement.rules
+    )
     return not lanes and not (space.problem.conventions.honours_tile_shape and shaped)

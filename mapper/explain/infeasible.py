@@ -104,13 +104,13 @@ def explain_infeasible(subject: ConstrainedEinsum) -> Explanation | None:
 
 def _conflicts(subject: ConstrainedEinsum) -> Iterator[Conflict]:
     """Yield the smallest conflict, then the smallest without any constraint of those before."""
-    left = subject.constraints
-    while left and not _known_feasible(subject, frozenset(left)):
-        conflict = find_conflict(left, subject.feasible)
+    remaining = subject.constraints
+    while remaining and not _known_feasible(subject, frozenset(remaining)):
+        conflict = find_conflict(remaining, subject.feasible)
         if conflict is None:
             return
         yield conflict
-        left = tuple(c for c in left if c not in conflict.constraints)
+        remaining = tuple(c for c in remaining if c not in conflict.constraints)
 
 
 def _known_feasible(subject: ConstrainedEinsum, active: frozenset[MappingConstraint]) -> bool:
@@ -129,21 +129,21 @@ def _single(
     """
     if len(conflicts) != 1:
         return []
-    found: list[Relaxation | None] = []
+    relaxations: list[Relaxation | None] = []
     for c in conflicts[0].constraints:
         with suppress(TooLarge):  # another one may be easier to tell
-            found.append(relaxation_of(subject, c, active))
-    return sorted((r for r in found if r is not None), key=lambda r: r.change)
+            relaxations.append(relaxation_of(subject, c, active))
+    return sorted((r for r in relaxations if r is not None), key=lambda r: r.change)
 
 
 def _together(subject: ConstrainedEinsum, conflict: Conflict) -> Iterator[Relaxation]:
     """Yield changes that help together: of each the least one when the others are lifted."""
     lifted = frozenset(smallest_correction(conflict, subject.constraints, subject.feasible))
-    rest = frozenset(subject.constraints) - lifted
-    found = [relaxation_of(subject, c, rest | {c}) for c in _ordered(subject, lifted)]
-    relaxed = [r for r in found if r is not None]
+    remaining = frozenset(subject.constraints) - lifted
+    relaxations = [relaxation_of(subject, c, remaining | {c}) for c in _ordered(subject, lifted)]
+    relaxed = [r for r in relaxations if r is not None]
     edits = {r.constraint: r.edit for r in relaxed}
-    if subject.fits(subject.spaces(rest | lifted, edits)):
+    if subject.fits(subject.spaces(remaining | lifted, edits)):
         yield from relaxed
     else:
         yield from (lifted_altogether(c) for c in _ordered(subject, lifted))
@@ -168,23 +168,23 @@ def why_infeasible(
 
 def no_mapping(subject: ConstrainedEinsum) -> NoFeasibleMapping:
     """Return the error for an Einsum without a mapping, with its explanation."""
-    found = explain_infeasible(subject)
-    if found is None:  # the search found none where there is one: its method proves nothing
+    explanation = explain_infeasible(subject)
+    if explanation is None:  # the search found none where there is one: its method proves nothing
         return NoFeasibleMapping(
             f"no mapping of {subject.einsum.name} was found, though there is one",
             instead='a larger budget, or method="exact"',
         )
-    where = found.conflicts[0].constraints[0].where if found.conflicts else None
-    what = "\n".join([str(found), *_left_out(subject, found)])
-    return NoFeasibleMapping(what, where=where, instead=found.help)
+    where = explanation.conflicts[0].constraints[0].where if explanation.conflicts else None
+    text = "\n".join([str(explanation), *_left_out(subject, explanation)])
+    return NoFeasibleMapping(text, where=where, instead=explanation.help)
 
 
-def _left_out(subject: ConstrainedEinsum, found: Explanation) -> Iterator[str]:
+def _left_out(subject: ConstrainedEinsum, explanation: Explanation) -> Iterator[str]:
     """Say what the room that a memory needs at least does not count."""
-    blamed = [c for conflict in found.conflicts for c in conflict.constraints]
-    left = subject.exchanged - {c.tensor for c in blamed}
-    if left and any(c.kind == "size" for c in blamed):
-        names = ", ".join(t for t in subject.einsum.tensors if t in left)
+    blamed = [c for conflict in explanation.conflicts for c in conflict.constraints]
+    uncounted = subject.exchanged - {c.tensor for c in blamed}
+    if uncounted and any(c.kind == "size" for c in blamed):
+        names = ", ".join(t for t in subject.einsum.tensors if t in uncounted)
         yield f"What it exchanges with other Einsums ({names}) may need room, too."
 
 
@@ -193,11 +193,11 @@ def _line(subject: ConstrainedEinsum, conflict: Conflict, constraint: MappingCon
     without it."""
     if constraint.kind != "size" or conflict.kind == "unreduced":
         return str(constraint)
-    others = frozenset(conflict.constraints) - {constraint}
-    size = least_size(subject, constraint, others)
-    parts = _parts(subject, constraint, others, size)
-    each = ", ".join(f"{bits:g} bit for {tensor}" for tensor, bits in parts.items())
-    return f"{constraint}, but the others need at least {size:g}: {each}"
+    conflicting = frozenset(conflict.constraints) - {constraint}
+    size = least_size(subject, constraint, conflicting)
+    parts = _parts(subject, constraint, conflicting, size)
+    listed = ", ".join(f"{bits:g} bit for {tensor}" for tensor, bits in parts.items())
+    return f"{constraint}, but the others need at least {size:g}: {listed}"
 
 
 def _parts(
@@ -208,7 +208,7 @@ def _parts(
 ) -> dict[str, float]:
     """Return the bits of each tensor in a mapping that needs no more than `size`."""
     for space in subject.spaces(active | {constraint}, {constraint: of_size(size)}):
-        found = subject.mapping_of(space)
-        if found is not None:
-            return found.bits(constraint.component)
+        mapping = subject.mapping_of(space)
+        if mapping is not None:
+            return mapping.bits(constraint.component)
     return {}

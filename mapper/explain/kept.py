@@ -52,17 +52,17 @@ class NotKept:
         return self.forced.certificate.value / free - 1 if free else 0.0
 
     def __str__(self) -> str:
-        here = f"{self.tensor} in {self.memory}"
+        place = f"{self.tensor} in {self.memory}"
         if self.kept:
-            return f"the best mapping keeps {here}"
+            return f"the best mapping keeps {place}"
         lines = [f"{c.text} ({c.where or c.path})" for c in self.forbidden]
         if self.forced is None:
-            return "\n".join([*lines, f"no mapping can keep {here}: {self.conflict}"])
+            return "\n".join([*lines, f"no mapping can keep {place}: {self.conflict}"])
         free, forced = self.free.best.score, self.forced.best.score
         if self.forbidden:
-            lines = [f"a rule forbids {here}: {'; '.join(lines)}", "without it:"]
+            lines = [f"a rule forbids {place}: {'; '.join(lines)}", "without it:"]
         lines.append(
-            f"keeping {here} changes {self.objective} from {self.free.certificate.value:.6g} to"
+            f"keeping {place} changes {self.objective} from {self.free.certificate.value:.6g} to"
             f" {self.forced.certificate.value:.6g} ({100 * (self.cost or 0.0):+.3g} %)"
         )
         lines.append(
@@ -125,8 +125,8 @@ def why_not_kept(
 
 def _hurried(options: SearchOptions, ends: Budget, share: float) -> SearchOptions:
     """Return the options with a share of the seconds that are left, if there is a budget."""
-    left = ends.seconds_left
-    return options if left is None else {**options, "budget": share * left}
+    seconds = ends.seconds_left
+    return options if seconds is None else {**options, "budget": share * seconds}
 
 
 def _holder(arch: Arch, memory: str) -> Node:
@@ -154,14 +154,14 @@ def _forbidding(
 ) -> list[MappingConstraint]:
     """Return the rules that keep the tensor out, each once."""
     tensor, memory = place
-    found: dict[str, MappingConstraint] = {}
+    forbidding: dict[str, MappingConstraint] = {}
     for einsum in users:
         for c in ConstrainedEinsum(arch, workload, einsum).constraints:
             if (c.kind, c.component, c.tensor) == ("may_keep", memory, tensor):
-                found.setdefault(c.text, c)
+                forbidding.setdefault(c.text, c)
             if (c.kind, c.component) == ("enabled", memory):
-                found.setdefault(c.text, c)
-    return list(found.values())
+                forbidding.setdefault(c.text, c)
+    return list(forbidding.values())
 
 
 def _keeps(mapping: Mapping, tensor: str, memory: str, users: Sequence[Einsum]) -> bool:
@@ -170,15 +170,15 @@ def _keeps(mapping: Mapping, tensor: str, memory: str, users: Sequence[Einsum]) 
     return _holding(mapping.nodes, tensor, memory) >= names
 
 
-def _holding(nodes: Sequence[Step], tensor: str, memory: str, held: bool = False) -> set[str]:
+def _holding(nodes: Sequence[Step], tensor: str, memory: str, is_held: bool = False) -> set[str]:
     """Return the Einsums below a holder of the tensor in the memory."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in nodes:
         if isinstance(node, Storage) and node.component == memory and tensor in node.tensors:
-            held = True
+            is_held = True
         elif isinstance(node, Sequential):
             for branch in node.branches:
-                found |= _holding(branch, tensor, memory, held)
-        elif held and isinstance(node, Compute):
-            found.add(node.einsum)
-    return found
+                names |= _holding(branch, tensor, memory, is_held)
+        elif is_held and isinstance(node, Compute):
+            names.add(node.einsum)
+    return names

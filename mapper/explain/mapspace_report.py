@@ -87,8 +87,10 @@ def mapspace_report(
         active |= {constraint}
         without = _size(sizes, subject, everything - {constraint})
         effects.append(ConstraintEffect(constraint, without, _size(sizes, subject, active)))
-    whole, free = (_size(sizes, subject, some) for some in (everything, fixed))
-    return MapspaceReport(einsum, whole, free, tuple(effects))
+    total, free = (
+        _size(sizes, subject, constraints_kept) for constraints_kept in (everything, fixed)
+    )
+    return MapspaceReport(einsum, total, free, tuple(effects))
 
 
 def _size(
@@ -101,8 +103,8 @@ def _size(
 
 
 def _three(size: CountedSizes) -> tuple[str, str, str]:
-    known = (size.templates, size.points, size.fitting)
-    told = [_number(*pair) for pair in zip(known, size.at_least, strict=True)]
+    counts = (size.templates, size.points, size.fitting)
+    told = [_number(*pair) for pair in zip(counts, size.at_least, strict=True)]
     return told[0], told[1], told[2]
 
 
@@ -113,9 +115,9 @@ def _named(constraint: MappingConstraint) -> str:
     return f"{constraint.text} ({Path(where.file).name}:{where.line}:{where.column})"
 
 
-def _number(count: int | None, least: int) -> str:
+def _number(count: int | None, at_least: int) -> str:
     if count is None:
-        return f">= {_number(least, 0)}" if least else "?"
+        return f">= {_number(at_least, 0)}" if at_least else "?"
     return f"{count:,}" if count < 10**9 else f"{float(count):.3e}"
 
 

@@ -27,5 +27,5 @@ def reach_open(problem: Problem, template: Template) -> tuple[Tile, ...] | None:
     root = program_tree([TemplateCompiler(problem, layout).without_costs(template)])
     bound_remaining_cost(root, engine)
     search = DynamicSearch(CompiledMapspace(engine, LabelMetrics(problem, layout, ()), root))
-    found = search.solve("energy").best
-    return None if found is None else found.tiles
+    best = search.solve("energy").best
+    return None if best is None else best.tiles

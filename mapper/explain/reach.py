@@ -72,9 +72,9 @@ def reach(
         return reach_open(problem, template)
     points = Points(problem, template, slots, lattice)
     loose = dict(_loose(slots, sizes))
-    some = _last_together(loose)
-    tiles = _together(points, some, sizes)
-    if tiles is None or some == loose or overflow(problem, slots, tiles) is None:
+    grouped = _last_together(loose)
+    tiles = _together(points, grouped, sizes)
+    if tiles is None or grouped == loose or overflow(problem, slots, tiles) is None:
         return tiles
     return reach_apart(points, check)
 
@@ -87,21 +87,21 @@ def binding(problem: Problem, slots: Sequence[Slot]) -> dict[str, float]:
     moving = next(
         (i for i, s in enumerate(slots) if isinstance(s, TemporalLoops | SpatialLoops)), len(slots)
     )
-    room: dict[str, float] = {}
+    free_bits: dict[str, float] = {}
     for component in problem.components:
         if not isinstance(component, Memory):
             continue
-        own = [
+        reservations = [
             (i, s)
             for i, s in enumerate(slots)
             if isinstance(s, Reservation) and s.component == component.name
         ]
-        bits = [_bits(problem, s, tuple(problem.einsum.bounds.values())) for _, s in own]
-        size = problem.capacity_bits(own[0][1]) if own else inf
+        bits = [_bits(problem, s, tuple(problem.einsum.bounds.values())) for _, s in reservations]
+        size = problem.capacity_bits(reservations[0][1]) if reservations else inf
         if sum(bits) > size:
-            fixed = sum(b for (i, _), b in zip(own, bits, strict=True) if i < moving)
-            room[component.name] = size - fixed
-    return room
+            fixed = sum(b for (i, _), b in zip(reservations, bits, strict=True) if i < moving)
+            free_bits[component.name] = size - fixed
+    return free_bits
 
 
 def _bits(problem: Problem, slot: Reservation, tile: Tile) -> float:
@@ -124,30 +124,30 @@ def _loose(slots: Sequence[Slot], sizes: dict[str, float]) -> list[tuple[int, Re
 def _smallest_fit(problem: Problem, slots: Sequence[Slot], sizes: dict[str, float]) -> bool:
     """Rule out at once what even the smallest tiles that the slots can leave overfill."""
     tiles = _smallest_tiles(problem, slots)
-    least = dict.fromkeys(sizes, 0.0)
+    smallest_bits = dict.fromkeys(sizes, 0.0)
     for index, slot in _loose(slots, sizes):
-        least[slot.component] += _bits(problem, slot, tiles[index])
-    return all(least[name] <= room for name, room in sizes.items())
+        smallest_bits[slot.component] += _bits(problem, slot, tiles[index])
+    return all(smallest_bits[name] <= free_bits for name, free_bits in sizes.items())
 
 
 def _smallest_tiles(problem: Problem, slots: Sequence[Slot]) -> list[Tile]:
     """Return a tile above each slot that none is smaller than: loops leave one value of each of
     their variables, and dimensions have the most lanes."""
-    tile, found = dict(problem.einsum.bounds), []
+    tile, above = dict(problem.einsum.bounds), []
     for slot in slots:
-        found.append(tuple(tile.values()))
+        above.append(tuple(tile.values()))
         if isinstance(slot, TemporalLoops):
             tile |= dict.fromkeys(slot.variables, 1)
         elif isinstance(slot, SpatialLoops):
             for name, lanes in zip(slot.variables, zip(*slot.choices, strict=True), strict=True):
                 tile[name] = -(-tile[name] // max(lanes))
-    return found
+    return above
 
 
 def _last_together(loose: Mapping[int, Reservation]) -> dict[int, Reservation]:
     """Return the reservations without those that stand above one of another memory and have one of
     their own memory below it."""
-    kept: dict[int, Reservation] = {}
+    grouped: dict[int, Reservation] = {}
     closed: set[str] = set()
     below = ""
     for index, slot in sorted(loose.items(), reverse=True):
@@ -155,8 +155,8 @@ def _last_together(loose: Mapping[int, Reservation]) -> dict[int, Reservation]:
             closed.add(below)
         below = slot.component
         if slot.component not in closed:
-            kept[index] = slot
-    return dict(sorted(kept.items()))
+            grouped[index] = slot
+    return dict(sorted(grouped.items()))
 
 
 def _together(
@@ -194,8 +194,8 @@ def _all_bits(problem: Problem, slot: Reservation, lattice: Lattice) -> Need:
 def _over_loops(lattice: Lattice, slot: TemporalLoops, need: Need) -> Need:
     if not slot.single:
         return _least_below(lattice, lattice.axes_of(slot.variables), need)
-    each = [_least_below(lattice, lattice.axes_of([v]), need) for v in slot.variables]
-    best: Need = np.minimum.reduce([need, *each])
+    per_variable = [_least_below(lattice, lattice.axes_of([v]), need) for v in slot.variables]
+    best: Need = np.minimum.reduce([need, *per_variable])
     return best
 
 
@@ -206,12 +206,12 @@ def _least_below(lattice: Lattice, axes: Sequence[LatticeAxis], need: Need) -> N
     return shaped.reshape(-1)
 
 
-def _over_lanes(lattice: Lattice, fan: SpatialLoops, need: Need) -> Need:
-    axes = lattice.axes_of(fan.variables)
-    if len(fan.choices) == prod(axis.radix for axis in axes):  # any lanes, as loops
+def _over_lanes(lattice: Lattice, loops: SpatialLoops, need: Need) -> Need:
+    axes = lattice.axes_of(loops.variables)
+    if len(loops.choices) == prod(axis.radix for axis in axes):  # any lanes, as loops
         return _least_below(lattice, axes, need)
     best = np.full(lattice.shape, inf)
-    for shift in lattice.shifts(fan.variables, fan.choices):
+    for shift in lattice.shifts(loops.variables, loops.choices):
         above, below = lattice.meeting(shift)
         best[above] = np.minimum(best[above], need.reshape(lattice.shape)[below])
     return best.reshape(-1)

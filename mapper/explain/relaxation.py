@@ -74,8 +74,8 @@ def _lifted(constraint: MappingConstraint) -> str:
 def least_size(subject: ConstrainedEinsum, constraint: MappingConstraint, active: Active) -> float:
     """Return the least size, in bits, with which the memory leaves a mapping (exact)."""
     unit = _unit(subject, constraint)
-    now = subject.sizes().get(constraint.component, 0.0)
-    low = int(Fraction(now) / unit) if now < inf else 0
+    size = subject.sizes().get(constraint.component, 0.0)
+    low = int(Fraction(size) / unit) if size < inf else 0
     high = max(2 * low, 1)
     while not _fits_with(subject, constraint, active, float(high * unit)):
         low, high = high, 2 * high
@@ -107,9 +107,9 @@ def _unit(subject: ConstrainedEinsum, constraint: MappingConstraint) -> Fraction
 
 def _size(subject: ConstrainedEinsum, constraint: MappingConstraint, active: Active) -> Relaxation:
     size = least_size(subject, constraint, active)
-    now = subject.sizes()[constraint.component]
-    text = f"{constraint.path}: {size:g} (now {now:g})"
-    return Relaxation(constraint, text, of_size(size), size, size / now - 1 if now else inf)
+    current = subject.sizes()[constraint.component]
+    text = f"{constraint.path}: {size:g} (now {current:g})"
+    return Relaxation(constraint, text, of_size(size), size, size / current - 1 if current else inf)
 
 
 # ---- numbers of dimensions and comparisons
@@ -132,10 +132,10 @@ def _first(
 
 def _fanouts(subject: ConstrainedEinsum, constraint: MappingConstraint) -> Iterator[_Try]:
     number = int(constraint.steps[1])
-    now = _component(subject, constraint).spatial[number].fanout
+    fanout = _component(subject, constraint).spatial[number].fanout
     for lanes in _products(list(subject.einsum.bounds.values())):
-        if lanes > now:
-            yield lanes / now - 1, lanes, on_dim(number, fanout=lanes)
+        if lanes > fanout:
+            yield lanes / fanout - 1, lanes, on_dim(number, fanout=lanes)
 
 
 def _values(subject: ConstrainedEinsum, constraint: MappingConstraint) -> Iterator[_Try]:
@@ -149,16 +149,16 @@ def _values(subject: ConstrainedEinsum, constraint: MappingConstraint) -> Iterat
     shift = {"<": 1, ">": -1}.get(bound.operator.removeprefix("product"), 0)
     values = {n + shift for n in numbers} - {bound.value}
     for value in sorted(values, key=lambda n: (abs(n - bound.value), n)):
-        other = replace(bound, value=value)
-        if _weaker(bound, other, numbers):
+        changed = replace(bound, value=value)
+        if _weaker(bound, changed, numbers):
             change = abs(value - bound.value) / max(bound.value, 1)
-            yield change, value, _written(constraint, other)
+            yield change, value, _written(constraint, changed)
 
 
-def _weaker(bound: Comparison, other: Comparison, numbers: Sequence[int]) -> bool:
+def _weaker(bound: Comparison, changed: Comparison, numbers: Sequence[int]) -> bool:
     """Tell whether a comparison lets a number pass that the other one does not."""
     plain = replace(bound, operator=bound.operator.removeprefix("product"))  # type: ignore[arg-type]
-    fresh = replace(plain, value=other.value)
+    fresh = replace(plain, value=changed.value)
     name = next(iter(bound.rank_variables), "")
     return any(
         holds(fresh, {name: number}) and not holds(plain, {name: number}) for number in numbers
@@ -167,10 +167,10 @@ def _weaker(bound: Comparison, other: Comparison, numbers: Sequence[int]) -> boo
 
 def _products(extents: Sequence[int]) -> list[int]:
     """Return the products of one divisor of each extent, ascending, at most a few thousand."""
-    found = {1}
+    products = {1}
     for extent in extents:
-        found = {a * b for a, b in product(sorted(found)[:_MOST], divisors(extent))}
-    return sorted(found)[:_MOST]
+        products = {a * b for a, b in product(sorted(products)[:_MOST], divisors(extent))}
+    return sorted(products)[:_MOST]
 
 
 def _component(subject: ConstrainedEinsum, constraint: MappingConstraint) -> Component:
@@ -191,8 +191,8 @@ def _comparison(subject: ConstrainedEinsum, constraint: MappingConstraint) -> Co
     if constraint.kind == "loop_bounds":
         return _dim(subject, constraint).loop_bounds[index]
     rules = _component(subject, constraint).tensors.resolve({})  # type: ignore[attr-defined]
-    found: Comparison = rules.tile_shape[index]
-    return found
+    comparison: Comparison = rules.tile_shape[index]
+    return comparison
 
 
 def _written(constraint: MappingConstraint, bound: Comparison) -> Edit:

@@ -93,11 +93,11 @@ class ConstrainedEinsum:
     def _keepers(self) -> frozenset[str]:
         """Memories below the outermost one whose rules do not depend on what others keep."""
         ordered = {c.component for c in self._collected() if c.kind == "tensor_order_options"}
-        found = []
+        independent = []
         for memories in self._memories:
             names = {memory.name for memory in memories} | {"Above"}
-            found.append({c.name for c in memories[1:] if not c.tensors.names & names})
-        return frozenset(set.intersection(*found) - ordered) if found else frozenset()
+            independent.append({c.name for c in memories[1:] if not c.tensors.names & names})
+        return frozenset(set.intersection(*independent) - ordered) if independent else frozenset()
 
     @property
     def constraints_with_min_usage(self) -> tuple[MappingConstraint, ...]:
@@ -198,8 +198,10 @@ class ConstrainedEinsum:
     def feasible(self, active: Active) -> bool:
         """Tell whether some mapping keeps all constraints of `active`."""
         if active not in self._known:
-            known = concluded(self._known, active)
-            self._known[active] = self.fits(self.spaces(active)) if known is None else known
+            concluded_answer = concluded(self._known, active)
+            self._known[active] = (
+                self.fits(self.spaces(active)) if concluded_answer is None else concluded_answer
+            )
         return self._known[active]
 
     def fits(self, spaces: list[Mapspace]) -> bool:
@@ -224,8 +226,8 @@ class ConstrainedEinsum:
 
     def enabled_alone(self, constraint: MappingConstraint) -> bool:
         """Tell whether enabling one component, with the rules it has, makes mappings possible."""
-        rest = frozenset(c for c in self.constraints if c != constraint)
-        backed = frozenset(c.tensor for c in rest if c.kind == "unfused")
+        remaining = frozenset(c for c in self.constraints if c != constraint)
+        backed = frozenset(c.tensor for c in remaining if c.kind == "unfused")
         try:
             flats = self.flats(frozenset({constraint.component}))
         except TilewrightError:  # it brings numbers that do not hold
@@ -246,10 +248,10 @@ class ConstrainedEinsum:
         }
 
 
-def concluded(known: Mapping[Active, bool], active: Active) -> bool | None:
+def concluded(answers: Mapping[Active, bool], active: Active) -> bool | None:
     """Conclude whether a set is feasible from what is known of smaller and larger ones."""
-    for other, answer in known.items():
-        if active <= other if answer else other <= active:
+    for decided, answer in answers.items():
+        if active <= decided if answer else decided <= active:
             return answer
     return None
 

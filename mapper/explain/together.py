@@ -77,14 +77,14 @@ def _constraints(
 
     That a memory without end keeps what no Einsum exchanges is no cause.
     """
-    found: dict[MappingConstraint, None] = {}
+    constraints: dict[MappingConstraint, None] = {}
     for subject in subjects:
         endless = {name for name, size in subject.sizes().items() if size == inf}
         for c in subject.constraints:
             harmless = c.kind == "keep" and c.component in endless and c.tensor not in shared
             if c.kind == "size" or (c.kind in _TENSOR_KINDS and not harmless):
-                found.setdefault(c)
-    return found
+                constraints.setdefault(c)
+    return constraints
 
 
 def _is_vague(conflict: Conflict) -> bool:
@@ -117,10 +117,10 @@ class _WorkloadConflict:
         """
         ends = {name for name, size in self._sizes.items() if size < inf}
         fixed = {c for c in self._constraints if c.kind == "may_keep" and c.component in ends}
-        rest = [c for c in self._constraints if c not in fixed]
-        found = find_conflict(rest, lambda active: self.feasible(active | fixed))
-        if found is not None and self._proven(found):
-            return found
+        liftable = [c for c in self._constraints if c not in fixed]
+        conflict = find_conflict(liftable, lambda active: self.feasible(active | fixed))
+        if conflict is not None and self._proven(conflict):
+            return conflict
         return find_conflict(self._constraints, self.feasible)
 
     def _proven(self, conflict: Conflict) -> bool:
@@ -164,11 +164,11 @@ class _WorkloadConflict:
         if constraint.kind != "size":
             with_or_out = "with {} too" if constraint.kind == "may_keep" else "without {}"
             return f"{constraint.path}: {with_or_out.format(constraint.tensor)}"
-        now = self._sizes[constraint.component]
+        size = self._sizes[constraint.component]
         try:
-            return f"{constraint.path}: {self._least(constraint):g} (now {now:g})"
+            return f"{constraint.path}: {self._least(constraint):g} (now {size:g})"
         except TooLarge:
-            return f"{constraint.path}: more than {now:g}"
+            return f"{constraint.path}: more than {size:g}"
 
     def _least(self, constraint: MappingConstraint) -> int:
         low = int(self._sizes[constraint.component])
@@ -199,12 +199,12 @@ class _WorkloadConflict:
         if active in self._unknown:
             return None
         if active not in self._known:
-            known = concluded(self._known, active)
-            known = self._looked_up(active) if known is None else known
-            if known is None:
+            answer = concluded(self._known, active)
+            answer = self._looked_up(active) if answer is None else answer
+            if answer is None:
                 self._unknown.add(active)
                 return None
-            self._known[active] = known
+            self._known[active] = answer
         return self._known[active]
 
     def _looked_up(self, active: Active) -> bool | None:

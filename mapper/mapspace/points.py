@@ -67,12 +67,12 @@ class Points:
     def _variables_later(self) -> list[frozenset[str]]:
         later: list[frozenset[str]] = [frozenset()]
         for slot in reversed(self.slots[1:]):
-            here = (
+            variables = (
                 frozenset(slot.variables)
                 if isinstance(slot, (TemporalLoops, SpatialLoops))
                 else frozenset()
             )
-            later.append(later[-1] | here)
+            later.append(later[-1] | variables)
         return later[::-1]
 
     def __iter__(self) -> Iterator[Tiles]:

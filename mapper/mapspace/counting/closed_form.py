@@ -78,21 +78,21 @@ class ClosedFormCounts:
         """Tell whether a holder stands below lanes of a deeper level than its own."""
         level = self._problem.level
         backed = max(level(h.component) for h in template.holders if h.backing)
-        others = [level(h.component) for h in template.holders if not h.backing]
+        levels_below = [level(h.component) for h in template.holders if not h.backing]
         lanes = (
-            level(fan.component)
-            for fan in self._problem.spatial_loops(template)
-            if any(prod(choice) > 1 for choice in fan.choices)
+            level(loops.component)
+            for loops in self._problem.spatial_loops(template)
+            if any(prod(choice) > 1 for choice in loops.choices)
         )
-        return any(depth <= backed and min(others, default=depth) < depth for depth in lanes)
+        return any(depth <= backed and min(levels_below, default=depth) < depth for depth in lanes)
 
     def count(self, placement: Placement, template: Template) -> tuple[int, int]:
         """Return the number of templates of a plain placement, and of their points."""
         orders = self._orders_of(placement, template)
-        fans = self._problem.spatial_loops(template)
-        if any(not fan.choices for fan in fans):
+        dims = self._problem.spatial_loops(template)
+        if any(not loops.choices for loops in dims):
             return sum(orders.values()), 0
-        points = sum(number * self._points(gaps, fans) for gaps, number in orders.items())
+        points = sum(number * self._points(gaps, dims) for gaps, number in orders.items())
         return sum(orders.values()), points
 
     def _orders_of(self, placement: Placement, template: Template) -> Counter[Gaps]:
@@ -113,59 +113,61 @@ class ClosedFormCounts:
         return self._memo.orders[key]
 
     def _dealt_out(self, groups: Sequence[Sequence[tuple[Holder, ...]]]) -> Counter[Gaps]:
-        ways: _Ways = {("", (0,) * len(self._names)): 1}
+        counts: _Ways = {("", (0,) * len(self._names)): 1}
         for orders in groups:
             after: _Ways = {}
-            for (last, gaps), number in ways.items():
+            for (last, gaps), number in counts.items():
                 for order in orders:
                     tensors = [last, *(holder.tensor for holder in order)]
                     state = tensors[-1], self._further(gaps, tensors)
                     after[state] = after.get(state, 0) + number
-            ways = after
-        found: Counter[Gaps] = Counter()
-        for (last, gaps), number in ways.items():
-            found[self._further(gaps, [last, None])] += number
-        return found
+            counts = after
+        orders_by_gaps: Counter[Gaps] = Counter()
+        for (last, gaps), number in counts.items():
+            orders_by_gaps[self._further(gaps, [last, None])] += number
+        return orders_by_gaps
 
     def _further(self, gaps: Gaps, tensors: Sequence[str | None]) -> Gaps:
         """Count the gaps between neighbours: "" stands for what is backed, None for the Compute."""
-        found = list(gaps)
+        counted = list(gaps)
         for upper, lower in pairwise(tensors):
-            for i in range(len(found)):
+            for i in range(len(counted)):
                 streams = bool(upper) and self._relevant[upper or ""][i]
-                found[i] += not streams and (lower is None or self._relevant[lower][i])
-        return tuple(found)
+                counted[i] += not streams and (lower is None or self._relevant[lower][i])
+        return tuple(counted)
 
-    def _points(self, gaps: Gaps, fans: tuple[SpatialLoops, ...]) -> int:
-        key = (gaps, fans)
+    def _points(self, gaps: Gaps, dims: tuple[SpatialLoops, ...]) -> int:
+        key = (gaps, dims)
         if key not in self._memo.points:
             bounds = self._problem.einsum.bounds.values()
             total = 0
-            for lanes, number in self._lanes_of(fans).items():
-                each = (_deals(b // n, h) for b, n, h in zip(bounds, lanes, gaps, strict=True))
-                total += number * prod(each)
+            for lanes, number in self._lanes_of(dims).items():
+                completions = (
+                    _deals(b // n, h) for b, n, h in zip(bounds, lanes, gaps, strict=True)
+                )
+                total += number * prod(completions)
             self._memo.points[key] = total
         return self._memo.points[key]
 
-    def _lanes_of(self, fans: tuple[SpatialLoops, ...]) -> Counter[Gaps]:
+    def _lanes_of(self, dims: tuple[SpatialLoops, ...]) -> Counter[Gaps]:
         """Return the lanes of all dimensions together, per variable, and in how many ways."""
-        if fans not in self._memo.lanes:
-            found: Counter[Gaps] = Counter({(1,) * len(self._names): 1})
-            for fan in fans:
-                found = self._dealt(found.items(), fan)
-            self._memo.lanes[fans] = found
-        return self._memo.lanes[fans]
+        if dims not in self._memo.lanes:
+            lanes: Counter[Gaps] = Counter({(1,) * len(self._names): 1})
+            for loops in dims:
+                lanes = self._dealt(lanes.items(), loops)
+            self._memo.lanes[dims] = lanes
+        return self._memo.lanes[dims]
 
-    def _dealt(self, known: Iterable[tuple[Gaps, int]], fan: SpatialLoops) -> Counter[Gaps]:
+    def _dealt(self, outer: Iterable[tuple[Gaps, int]], loops: SpatialLoops) -> Counter[Gaps]:
         after: Counter[Gaps] = Counter()
         bounds = tuple(self._problem.einsum.bounds.values())
-        columns = [fan.variables.index(v) if v in fan.variables else -1 for v in self._names]
-        choices = [tuple(c[i] if i >= 0 else 1 for i in columns) for c in fan.choices]
-        for lanes, number in known:
+        columns = [loops.variables.index(v) if v in loops.variables else -1 for v in self._names]
+        choices = [tuple(c[i] if i >= 0 else 1 for i in columns) for c in loops.choices]
+        for lanes, number in outer:
             for choice in choices:
-                more = tuple(a * b for a, b in zip(lanes, choice, strict=True))
-                if all(bound % n == 0 for bound, n in zip(bounds, more, strict=True)):
-                    after[more] += number
+                product_lanes = tuple(a * b for a, b in zip(lanes, choice, strict=True))
+                if all(bound % n == 0 for bound, n in zip(bounds, product_lanes, strict=True)):
+                    after[product_lanes] += number
         return after
 
 

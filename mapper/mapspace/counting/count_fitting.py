@@ -25,14 +25,14 @@ def count_fitting(points: Points, limit: int) -> tuple[int | None, int]:
     twin.
     """
     total, steps = 0, 0
-    for known in points.with_chosen_lanes():
-        found, work, exact = _counted(known, limit - steps, np.float64)
+    for fixed in points.with_chosen_lanes():
+        count, work, exact = _counted(fixed, limit - steps, np.float64)
         if not exact:
-            found, _, _ = _counted(known, limit - steps, object)
+            count, _, _ = _counted(fixed, limit - steps, object)
         steps += work
-        if found is None:
+        if count is None:
             return None, steps
-        total += found
+        total += count
     return total, steps
 
 
@@ -43,7 +43,7 @@ def _counted(points: Points, limit: int, kind: type) -> tuple[int | None, int, b
     start: Any = np.zeros(lattice.size, kind)
     start[-1] = 1
     tables: _Tables = {(0.0,) * len(points.memories): start}
-    steps, most = 0, 1
+    steps, largest = 0, 1
     for index, slot in enumerate(points.slots[:end]):
         admitted = points.admitted(index)
         if admitted is not None:
@@ -51,48 +51,48 @@ def _counted(points: Points, limit: int, kind: type) -> tuple[int | None, int, b
         if isinstance(slot, Reservation) and lasts.get(slot.component, -1) >= index:
             tables = _reserved(points, slot, tables, lasts[slot.component] == index)
         tables = {used: _ways_below(lattice, slot, table) for used, table in tables.items()}
-        most = max([most, *(int(table.max()) for table in tables.values())])
+        largest = max([largest, *(int(table.max()) for table in tables.values())])
         steps += len(tables) * lattice.size
         if steps > limit:
             return None, steps, True
     ahead = points.completions_by_state(end)
     total = sum(int((table * ahead).sum()) for table in tables.values())
-    return total, steps, max(most, total) < EXACT
+    return total, steps, max(largest, total) < EXACT
 
 
 def _reserved(points: Points, slot: Reservation, tables: _Tables, last: bool) -> _Tables:
     """Reserve the tile of each state; states with equal bits in use stay together."""
-    which, room = points.memories.index(slot.component), points.problem.capacity_bits(slot)
+    memory, capacity = points.memories.index(slot.component), points.problem.capacity_bits(slot)
     access = points.problem.einsum.access(slot.tensor)
     bits = points.lattice.occupancy(access, dict(slot.lanes)) * points.problem.value_bits(slot)
-    found: _Tables = {}
+    reserved: _Tables = {}
     for used, table in tables.items():
-        needed = used[which] + bits
-        fits = (needed <= room) & (table > 0)
+        needed = used[memory] + bits
+        fits = (needed <= capacity) & (table > 0)
         for amount in (0.0,) if last else np.unique(needed[fits]).tolist():
-            here = np.where(fits if last else fits & (needed == amount), table, 0)
-            key = (*used[:which], amount, *used[which + 1 :])
-            found[key] = found[key] + here if key in found else here
-    return found
+            counts = np.where(fits if last else fits & (needed == amount), table, 0)
+            key = (*used[:memory], amount, *used[memory + 1 :])
+            reserved[key] = reserved[key] + counts if key in reserved else counts
+    return reserved
 
 
-def _ways_below(lattice: Lattice, slot: Slot, ways: Any) -> Any:
+def _ways_below(lattice: Lattice, slot: Slot, counts: Any) -> Any:
     """Return the ways to get to each state below a slot from those to the states above it."""
     if isinstance(slot, SpatialLoops):
-        total = np.zeros(lattice.shape, ways.dtype)
+        total = np.zeros(lattice.shape, counts.dtype)
         for shift in lattice.shifts(slot.variables, slot.choices):
             above, below = lattice.meeting(shift)
-            total[below] += ways.reshape(lattice.shape)[above]
+            total[below] += counts.reshape(lattice.shape)[above]
         return total.reshape(-1)
     if not isinstance(slot, TemporalLoops):
-        return ways
+        return counts
     groups = [(v,) for v in slot.variables] if slot.single else [slot.variables]
-    sums = [_summed_above(lattice, group, ways) for group in groups]
-    return sum(sums) - (len(sums) - 1) * ways
+    sums = [_summed_above(lattice, group, counts) for group in groups]
+    return sum(sums) - (len(sums) - 1) * counts
 
 
-def _summed_above(lattice: Lattice, variables: Sequence[str], ways: Any) -> Any:
-    shaped = ways.reshape([axis.radix for axis in lattice.axes] or [1])
+def _summed_above(lattice: Lattice, variables: Sequence[str], counts: Any) -> Any:
+    shaped = counts.reshape([axis.radix for axis in lattice.axes] or [1])
     for number, axis in enumerate(lattice.axes):
         if lattice.variables[axis.variable] in variables:
             shaped = np.flip(np.cumsum(np.flip(shaped, number), axis=number), number)

@@ -18,12 +18,12 @@ def walk_fitting(points: Points, limit: int) -> tuple[int | None, int]:
     further. Below the last reservation that matters only the ways to finish are left.
     """
     total, steps = 0, 0
-    for known in points.with_chosen_lanes():
-        found, work = _walked(known, limit - steps)
+    for fixed in points.with_chosen_lanes():
+        count, work = _walked(fixed, limit - steps)
         steps += work
-        if found is None:
+        if count is None:
             return None, steps
-        total += found
+        total += count
     return total, steps
 
 
@@ -33,33 +33,35 @@ def _walked(points: Points, limit: int) -> tuple[int | None, int]:
     steps = 0
     for index in range(max(lasts.values(), default=-1) + 1):
         after: _Front = {}
-        for (state, used), ways in front.items():
+        for (state, used), count in front.items():
             bits = points.bits_after(index, points.tile_of(state), used)
             if bits is None:
                 continue
-            kept = tuple(
+            counted_bits = tuple(
                 b if lasts.get(m, -1) > index else 0.0
                 for m, b in zip(points.memories, bits, strict=True)
             )
             for below in points.successors(index, state):
-                after[below, kept] = after.get((below, kept), 0) + ways
+                after[below, counted_bits] = after.get((below, counted_bits), 0) + count
                 steps += 1
             if steps > limit:
                 return None, steps
         front = after
     index = max(lasts.values(), default=-1) + 1
-    return sum(ways * points.completions(index, state) for (state, _), ways in front.items()), steps
+    return sum(
+        count * points.completions(index, state) for (state, _), count in front.items()
+    ), steps
 
 
 def tight(points: Points) -> dict[str, int]:
     """Return the memories that can overflow, and the slot of the last reservation in each."""
-    found: dict[str, int] = {}
+    last_slots: dict[str, int] = {}
     for memory in points.memories:
-        own = [
+        reservations = [
             (i, slot)
             for i, slot in enumerate(points.slots)
             if isinstance(slot, Reservation) and slot.component == memory
         ]
-        if own and points.problem.can_overflow(tuple(slot for _, slot in own)):
-            found[memory] = own[-1][0]
-    return found
+        if reservations and points.problem.can_overflow(tuple(slot for _, slot in reservations)):
+            last_slots[memory] = reservations[-1][0]
+    return last_slots

@@ -36,22 +36,22 @@ def count_distinct(points: Points) -> int:
 def _counted(points: Points, kind: type) -> tuple[int, bool]:
     """Count from the innermost slot up; tell whether float64 holds all numbers."""
     lattice, slots = points.lattice, points.slots
-    ways: Any = np.zeros(lattice.size, kind)
-    ways[0] = 1
-    most, index = 1, len(slots) - 1
+    counts: Any = np.zeros(lattice.size, kind)
+    counts[0] = 1
+    largest, index = 1, len(slots) - 1
     while index >= 0:
         gap = _gap_above(slots, index)
         if gap:
-            ways = _distinct_above(points, slots[gap : index + 1], ways)
+            counts = _distinct_above(points, slots[gap : index + 1], counts)
             index = gap
         else:
-            ways = completions_above(lattice, slots[index], ways)
+            counts = completions_above(lattice, slots[index], counts)
         admitted = points.admitted(index)
         if admitted is not None:
-            ways = np.where(admitted, ways, 0)
-        most = max(most, int(ways.max()))
+            counts = np.where(admitted, counts, 0)
+        largest = max(largest, int(counts.max()))
         index -= 1
-    return int(ways[-1]), most < EXACT
+    return int(counts[-1]), largest < EXACT
 
 
 def _gap_above(slots: Sequence[Slot], last: int) -> int | None:
@@ -65,30 +65,32 @@ def _gap_above(slots: Sequence[Slot], last: int) -> int | None:
     return first if first < index else None
 
 
-def _distinct_above(points: Points, gap: Sequence[Slot], ways: Any) -> Any:
+def _distinct_above(points: Points, gap: Sequence[Slot], counts: Any) -> Any:
     """Count what the loops of one gap can do: those above its reservation must be all that could.
 
     With S one loop over a window and R the loops below: S R without no S, and without any S those
     of R that begin with a loop over which the tile does not stream, or none.
     """
     lattice = points.lattice
-    (reserve,) = (slot for slot in gap if isinstance(slot, Reservation))
-    access = points.problem.einsum.access(reserve.tensor)
-    above = [slot for slot in gap[: gap.index(reserve)] if isinstance(slot, TemporalLoops)]
+    (reservation,) = (slot for slot in gap if isinstance(slot, Reservation))
+    access = points.problem.einsum.access(reservation.tensor)
+    above = [slot for slot in gap[: gap.index(reservation)] if isinstance(slot, TemporalLoops)]
     below = gap[-1] if isinstance(gap[-1], TemporalLoops) else TemporalLoops(())
     single = next((slot for slot in above if slot.single), TemporalLoops(()))
     stays = [v for v in below.variables if access.relevance(v) != "relevant"]
     slides = [v for v in stays if access.relevance(v) == "partial"]
-    after = _over(lattice, below.variables, ways)
+    after = _over(lattice, below.variables, counts)
     moved = completions_above(lattice, single, after) - after if single.variables else 0 * after
-    still = _over(lattice, stays, ways) - _over(lattice, slides, ways) + ways
+    still = _over(lattice, stays, counts) - _over(lattice, slides, counts) + counts
     if not single.variables:
-        still = _over(lattice, stays, ways)
-    whole = moved + still
+        still = _over(lattice, stays, counts)
+    distinct = moved + still
     for slot in above:
-        whole = whole if slot.single else completions_above(lattice, slot, whole)
-    return whole
+        distinct = distinct if slot.single else completions_above(lattice, slot, distinct)
+    return distinct
 
 
-def _over(lattice: Lattice, variables: Sequence[str], ways: Any) -> Any:
-    return completions_above(lattice, TemporalLoops(tuple(variables)), ways) if variables else ways
+def _over(lattice: Lattice, variables: Sequence[str], counts: Any) -> Any:
+    return (
+        completions_above(lattice, TemporalLoops(tuple(variables)), counts) if variables else counts
+    )

@@ -50,8 +50,10 @@ class MapspaceSizes:
         parts = [part for space in spaces for part in self._of(space)]
         sums = [sum(part.counted[i] for part in parts) for i in range(3)]
         exact = [all(part.exact[i] for part in parts) for i in range(3)]
-        known = [total if sure else None for total, sure in zip(sums, exact, strict=True)]
-        return CountedSizes(known[0], known[1], known[2], (sums[0], sums[1], sums[2]))
+        exact_sums = [total if sure else None for total, sure in zip(sums, exact, strict=True)]
+        return CountedSizes(
+            exact_sums[0], exact_sums[1], exact_sums[2], (sums[0], sums[1], sums[2])
+        )
 
     def _of(self, space: Mapspace) -> list[_CountedPlacements]:
         key, dims = _key_of(space), _dims_of(space)
@@ -82,7 +84,7 @@ def _dims_of(space: Mapspace) -> Hashable:
 def _parts(space: Mapspace, memo: CountCache) -> list[_CountedPlacements]:
     counts = ClosedFormCounts(space.problem, memo)
     plain: list[tuple[int, int, int]] = []
-    rest: list[Placement] = []
+    uncounted: list[Placement] = []
     for placement in space.placements:
         template = space.first_template(placement)
         if template is None:
@@ -91,24 +93,24 @@ def _parts(space: Mapspace, memo: CountCache) -> list[_CountedPlacements]:
             templates, points = counts.count(placement, template)
             plain.append((templates, points, points))
         else:
-            rest.append(placement)
+            uncounted.append(placement)
     sums = [sum(column) for column in zip(*plain, strict=True)] or [0, 0, 0]
-    found = [_CountedPlacements((sums[0], sums[1], sums[2]))]
-    return [*found, _one_by_one(space, rest)] if rest else found
+    counted = [_CountedPlacements((sums[0], sums[1], sums[2]))]
+    return [*counted, _one_by_one(space, uncounted)] if uncounted else counted
 
 
 def _one_by_one(space: Mapspace, placements: Sequence[Placement]) -> _CountedPlacements:
     """Count the templates of these placements one after the other, if they are few."""
-    made = list(islice(space.each_template(placements), _TEMPLATES + 1))
-    if len(made) > _TEMPLATES:
-        return _CountedPlacements((len(made), 0, 0), (False, False, False))
-    part = space.narrowed(made)
-    if _work(part) > LARGEST:
-        return _CountedPlacements((len(made), 0, 0), (True, False, False))
-    size, fitting = part.size, part.count_fitting(COUNTING)
+    templates = list(islice(space.each_template(placements), _TEMPLATES + 1))
+    if len(templates) > _TEMPLATES:
+        return _CountedPlacements((len(templates), 0, 0), (False, False, False))
+    narrowed = space.narrowed(templates)
+    if _work(narrowed) > LARGEST:
+        return _CountedPlacements((len(templates), 0, 0), (True, False, False))
+    size, fitting = narrowed.size, narrowed.count_fitting(COUNTING)
     points = size.points if size.exact else fitting or 0
     return _CountedPlacements(
-        (len(made), points, fitting or 0), (True, size.exact, fitting is not None)
+        (len(templates), points, fitting or 0), (True, size.exact, fitting is not None)
     )
 
 
@@ -119,5 +121,5 @@ def _work(space: Mapspace) -> float:
         states *= sum(1 for d in range(1, bound + 1) if bound % d == 0)
     if not space.templates:
         return 0.0
-    lanes = sum(len(fan.choices) for fan in space.problem.spatial_loops(space.templates[0]))
+    lanes = sum(len(loops.choices) for loops in space.problem.spatial_loops(space.templates[0]))
     return states * len(space.templates) * (_SLOTS + lanes)

@@ -34,9 +34,10 @@ class Repeats:
         """Templates of which points may stand for one mapping, by the number of each of them."""
         groups: dict[object, list[int]] = {}
         for number, points in enumerate(self._points):
-            one = points.template
+            template = points.template
             groups.setdefault(
-                (one.placement, one.holders, one.tolls, one.lane_restrictions), []
+                (template.placement, template.holders, template.tolls, template.lane_restrictions),
+                [],
             ).append(number)
         return {
             number: tuple(group)
@@ -53,13 +54,13 @@ class Repeats:
         group = self._siblings.get(place.template)
         if group is None:
             return place
-        own = self._points[place.template]
+        points = self._points[place.template]
         slots = [(self._points[i].template, self._points[i].slots) for i in group]
-        mapping = assemble(own.problem, own.slots, place.tiles)
-        found = locate(own.problem, slots, mapping)
-        if isinstance(found, str):
+        mapping = assemble(points.problem, points.slots, place.tiles)
+        located = locate(points.problem, slots, mapping)
+        if isinstance(located, str):
             return place
-        places = tuple(MapspacePoint(group[one.template], one.tiles) for one in found)
+        places = tuple(MapspacePoint(group[point.template], point.tiles) for point in located)
         places = self.passing_alike(mapping, places) or (place,)
         return self.first_fitting(places) if fitting else places[0]
 
@@ -128,11 +129,11 @@ class Repeats:
 def _tolls(mapping: Mapping) -> frozenset[_Passed]:
     """Return which tensors pass which Tolls under which tiles."""
     shape: dict[str, int] = {}
-    found: set[_Passed] = set()
+    crossings: set[_Passed] = set()
     for node in mapping.nodes:
         if isinstance(node, Temporal | Spatial):
             shape[node.rank_variable] = node.tile_shape
         elif isinstance(node, Toll):
             tiles = frozenset(shape.items())
-            found |= {(node.component, tensor, tiles) for tensor in node.tensors}
-    return frozenset(found)
+            crossings |= {(node.component, tensor, tiles) for tensor in node.tensors}
+    return frozenset(crossings)

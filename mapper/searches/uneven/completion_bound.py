@@ -47,10 +47,12 @@ class StepShares:
         """Return those of some labels."""
         return StepShares(self.grid_index[rows], self.steps[rows], self.fewest[rows])
 
-    def combined(self, other: StepShares) -> StepShares:
+    def combined(self, shares: StepShares) -> StepShares:
         """Join the shares of different variables."""
         return StepShares(
-            self.grid_index + other.grid_index, self.steps * other.steps, self.fewest * other.fewest
+            self.grid_index + shares.grid_index,
+            self.steps * shares.steps,
+            self.fewest * shares.fewest,
         )
 
 
@@ -75,14 +77,14 @@ class CompletionBounds:
         tile = self._chains[v].column(ALL).tile
         place = self._grid.axes[v].of_tile[tile[states]] * self._grid.strides[v]
         if self._plan.step_kinds is None:
-            one = np.ones(len(states))
-            return StepShares(place, one, one)
+            ones = np.ones(len(states))
+            return StepShares(place, ones, ones)
         column = self._chains[v].column(self._plan.step_kinds[v])
-        least = column.shares(self._plan.most_lanes_of[moment.slots[v]][v])
-        return StepShares(place, column.extent[states], least[states])
+        fewest = column.shares(self._plan.most_lanes_of[moment.slots[v]][v])
+        return StepShares(place, column.extent[states], fewest[states])
 
     def fewest_steps(self, shares: StepShares, moment: SlotPosition) -> Floats:
         """Return a lower bound of the steps from the shares of all variables."""
-        dealt = shares.steps / self._plan.most_lanes[moment.next_slot]
-        least: Floats = np.maximum(np.maximum(dealt, shares.fewest), self._plan.fewest_steps)
-        return least
+        distributed = shares.steps / self._plan.most_lanes[moment.next_slot]
+        fewest: Floats = np.maximum(np.maximum(distributed, shares.fewest), self._plan.fewest_steps)
+        return fewest

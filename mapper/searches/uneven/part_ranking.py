@@ -94,15 +94,15 @@ class PartRanking:
     def split(self, limit: float, budget: Budget) -> None:
         """Replace the parts that may come below `limit` by their classes of lanes, dimension by
         dimension, and leave the others out. OutOfBudget: the dimensions done so far stay."""
-        fans = max((_fans(part) for part in self._parts), default=0)
-        for dimension in range(fans):
+        dims = max((_fans(part) for part in self._parts), default=0)
+        for dimension in range(dims):
             self._split_dimension(dimension, limit, budget)
 
     def _split_dimension(self, dimension: int, limit: float, budget: Budget) -> None:
         before = self._parts, self._prepared, self.ranked
-        kept = [self._parts[number] for value, _, number in self.ranked if value <= limit]
-        split = [one for part in kept for one in classes_of(part, dimension)]
-        self._replace_parts(split if len(split) <= MOST_PARTS else kept)
+        promising = [self._parts[number] for value, _, number in self.ranked if value <= limit]
+        split = [piece for part in promising for piece in classes_of(part, dimension)]
+        self._replace_parts(split if len(split) <= MOST_PARTS else promising)
         try:
             self._sort(budget)
         except OutOfBudget:
@@ -119,12 +119,12 @@ class PartRanking:
         ranked: list[tuple[float, float, int]] = []
         for number, plan in enumerate(self.prepared(False).plans):
             budget.check()
-            least = self.remaining_energy(number).least + self.compute_energy
+            energy = self.remaining_energy(number).least + self.compute_energy
             value = float(
-                self.lower_bound(np.array([least]), np.array([plan.fewest_steps]), self._kind)[0]
+                self.lower_bound(np.array([energy]), np.array([plan.fewest_steps]), self._kind)[0]
             )
             if value < np.inf:
-                ranked.append((value, least, number))
+                ranked.append((value, energy, number))
         self.ranked = sorted(ranked)
 
     def remaining_energy(self, number: int) -> RemainingEnergy:

@@ -45,7 +45,7 @@ def split(labels: PartialMappings, cuts: int) -> list[PartialMappings]:
     if cuts <= 0 or len(labels) < 2:
         return [labels]
     rows = np.array_split(np.arange(len(labels)), min(cuts + 1, len(labels)))
-    return [labels.take(slice(int(part[0]), int(part[-1]) + 1)) for part in rows]
+    return [labels.take(slice(int(chunk[0]), int(chunk[-1]) + 1)) for chunk in rows]
 
 
 def joined(parts: list[PartialMappings]) -> PartialMappings:

@@ -49,19 +49,19 @@ def classes_of(part: SearchPart, number: int) -> list[SearchPart]:
     places = [place for place, slot in enumerate(part.slots) if isinstance(slot, SpatialLoops)]
     if number >= len(places):
         return [part]
-    place, fan = places[number], part.slots[places[number]]
-    assert isinstance(fan, SpatialLoops)
+    place, loops = places[number], part.slots[places[number]]
+    assert isinstance(loops, SpatialLoops)
     before, after = part.slots[:place], part.slots[place + 1 :]
     return [
-        SearchPart(part.template, (*before, replace(fan, choices=tuple(choices)), *after))
-        for choices in choice_classes(fan)
+        SearchPart(part.template, (*before, replace(loops, choices=tuple(choices)), *after))
+        for choices in choice_classes(loops)
     ]
 
 
-def choice_classes(fan: SpatialLoops) -> list[list[tuple[int, ...]]]:
+def choice_classes(loops: SpatialLoops) -> list[list[tuple[int, ...]]]:
     """Group the choices by the powers of two that the lanes of each variable come up to."""
     groups: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
-    for choice in fan.choices:
+    for choice in loops.choices:
         groups.setdefault(tuple((n - 1).bit_length() for n in choice), []).append(choice)
     return [choices for _, choices in sorted(groups.items())]
 
@@ -70,13 +70,13 @@ def least_steps(problem: Problem, slots: Sequence[Slot]) -> float:
     """Return a lower bound of the steps: each variable's share of the lanes, in whole steps."""
     variables, bounds = tuple(problem.einsum.bounds), tuple(problem.einsum.bounds.values())
     share = whole_share if problem.conventions.exact_remainders else truediv
-    fans = [slot for slot in slots if isinstance(slot, SpatialLoops)]
+    dims = [slot for slot in slots if isinstance(slot, SpatialLoops)]
     reached = {(1,) * len(bounds)}
-    for fan in fans:
-        chosen = [dict(zip(fan.variables, choice, strict=True)) for choice in widest(fan.choices)]
+    for dim in dims:
+        chosen = [dict(zip(dim.variables, choice, strict=True)) for choice in widest(dim.choices)]
         if len(reached) * len(chosen) > MOST_COMBINATIONS:
-            most = prod(max(map(prod, one.choices)) for one in fans)
-            return prod(bounds) / most
+            most_lanes = prod(max(map(prod, loops.choices)) for loops in dims)
+            return prod(bounds) / most_lanes
         reached = {
             tuple(
                 min(bound, used * lanes.get(v, 1))
@@ -95,14 +95,14 @@ def least_steps(problem: Problem, slots: Sequence[Slot]) -> float:
 
 def widest(choices: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Leave out choices of which another one has the next number of lanes over one variable."""
-    known, following = set(choices), []
+    all_choices, following = set(choices), []
     for column in zip(*choices, strict=True):
         numbers = sorted(set(column))
         following.append(dict(pairwise(numbers)))
 
     def is_topped(choice: tuple[int, ...]) -> bool:
         return any(
-            (*choice[:v], following[v].get(n), *choice[v + 1 :]) in known
+            (*choice[:v], following[v].get(n), *choice[v + 1 :]) in all_choices
             for v, n in enumerate(choice)
         )
 

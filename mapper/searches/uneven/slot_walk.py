@@ -108,24 +108,27 @@ class SlotWalk:
 
     def _below(self, step: _PrunedWalk, index: int, labels: PartialMappings) -> PartialMappings:
         """Apply slot `index`."""
-        slot, room = step.plan.slots[index], step.plan.capacity_checks[index]
+        slot, capacity = step.plan.slots[index], step.plan.capacity_checks[index]
         labels = PartialMappings(labels.states, labels.fields, np.arange(len(labels)))
-        if room is not None:
-            return self._reserve(room, labels)
+        if capacity is not None:
+            return self._reserve(capacity, labels)
         if isinstance(slot, SpatialLoops):
             parts = [
-                self._distribute(step, index, part) for part in split(labels, len(labels) // CHUNK)
+                self._distribute(step, index, chunk)
+                for chunk in split(labels, len(labels) // CHUNK)
             ]
             return step.joined(parts, step.remaining.within[index][-1], index + 1)
         if not isinstance(slot, TemporalLoops):
             return labels
         if slot.single:
             below = step.remaining.within[index][-1]
-            moved_ = [self._loop(step, (index, v), labels, below) for v in slot.variables]
-            return step.joined([labels, *moved_], below, index + 1)
+            looped = [self._loop(step, (index, v), labels, below) for v in slot.variables]
+            return step.joined([labels, *looped], below, index + 1)
         for number, v in enumerate(slot.variables, 1):
-            rest = step.remaining.within[index][number]
-            labels = step.pruned(self._loop(step, (index, v), labels, rest), rest, index + 1)
+            remaining = step.remaining.within[index][number]
+            labels = step.pruned(
+                self._loop(step, (index, v), labels, remaining), remaining, index + 1
+            )
         return labels
 
     def _charged(self, step: _PrunedWalk, index: int, labels: PartialMappings) -> PartialMappings:
@@ -156,10 +159,10 @@ class SlotWalk:
         total: Floats = np.ones(len(states))
 
         def sizes(v: str) -> list[tuple[Floats, Floats]]:
-            column, mine = columns[v], states[:, names.index(v)]
-            found = [(column.full[mine], column.tile[mine].astype(np.float64))]
-            odd = column.odd[mine]
-            return [*found, (odd, column.rest[mine])] if odd.any() else found
+            column, numbers = columns[v], states[:, names.index(v)]
+            full_tiles = [(column.full[numbers], column.tile[numbers].astype(np.float64))]
+            odd = column.odd[numbers]
+            return [*full_tiles, (odd, column.rest[numbers])] if odd.any() else full_tiles
 
         def extent(v: str) -> Floats:
             return columns[v].extent[states[:, names.index(v)]]
@@ -192,8 +195,8 @@ class SlotWalk:
             allowed &= compare(tile, pin.value)
         return allowed
 
-    def _reserve(self, room: CapacityCheck, labels: PartialMappings) -> PartialMappings:
-        access = self._problem.einsum.access(room.slot.tensor)
+    def _reserve(self, capacity: CapacityCheck, labels: PartialMappings) -> PartialMappings:
+        access = self._problem.einsum.access(capacity.slot.tensor)
         names = list(self._problem.einsum.bounds)
         size = np.ones(len(labels))
         for _, form in access.projection:
@@ -201,35 +204,35 @@ class SlotWalk:
             for name, factor in form.terms:
                 extent += abs(factor) * (self.tile(labels.states, names.index(name)) - 1)
             size *= extent
-        bits = size * self._problem.value_bits(room.slot)
-        if room.field is None:
-            return labels.take(bits <= room.size)
+        bits = size * self._problem.value_bits(capacity.slot)
+        if capacity.field is None:
+            return labels.take(bits <= capacity.size)
         fields = labels.fields.copy()
-        fields[:, room.field] += bits
-        fits = fields[:, room.field] <= room.size
-        if room.is_last:
-            fields[:, room.field] = 0.0
+        fields[:, capacity.field] += bits
+        fits = fields[:, capacity.field] <= capacity.size
+        if capacity.is_last:
+            fields[:, capacity.field] = 0.0
         return PartialMappings(labels.states, fields, labels.origin).take(fits)
 
     def _loop(
-        self, step: _PrunedWalk, place: tuple[int, str], labels: PartialMappings, rest: Floats
+        self, step: _PrunedWalk, place: tuple[int, str], labels: PartialMappings, remaining: Floats
     ) -> PartialMappings:
         """Loop over a variable at a slot."""
         index, variable = place
         v = list(self._problem.einsum.bounds).index(variable)
         moment = SlotPosition.at(index + 1, labels.states.shape[1])
-        host = LoopSite(index, v, None, (1, 1), rest, moment)
-        return self._extended(step, labels, host)[0]
+        site = LoopSite(index, v, None, (1, 1), remaining, moment)
+        return self._extended(step, labels, site)[0]
 
     def _extended(
-        self, step: _PrunedWalk, labels: PartialMappings, host: LoopSite
+        self, step: _PrunedWalk, labels: PartialMappings, site: LoopSite
     ) -> tuple[PartialMappings, Ints]:
         """Replace each label by one per tile that a slot can leave of a variable, with the lanes
         it takes; bounds are looked at first, so that little is made in vain."""
-        v, chains = host.variable, self._chains[host.variable]
+        v, chains = site.variable, self._chains[site.variable]
         unique, inverse = np.unique(labels.states[:, v], return_inverse=True)
-        tail = step.plan.tails[host.slot][v]
-        below = [chains.below(s, tail, host.dim, host.lane_range) for s in unique.tolist()]
+        tail = step.plan.tails[site.slot][v]
+        below = [chains.below(s, tail, site.dim, site.lane_range) for s in unique.tolist()]
         sizes = np.array([len(states) for states, _ in below], np.int64)
         if not sizes[inverse].sum():
             return labels.take(np.zeros(len(labels), bool)), np.zeros(0, np.int64)
@@ -238,49 +241,54 @@ class SlotWalk:
             np.concatenate([lanes for _, lanes in below]),
             sizes,
         )
-        others = step.bounds.shares(labels.states, host.position, but=v)
-        own = step.bounds.shares_of(v, options.states, host.position)
-        found: list[tuple[PartialMappings, Ints]] = []
+        unlooped = step.bounds.shares(labels.states, site.position, but=v)
+        looped = step.bounds.shares_of(v, options.states, site.position)
+        chunks: list[tuple[PartialMappings, Ints]] = []
         for rows, chosen in options.chunks(inverse):
-            step.check(sum(len(one) for one, _ in found))
+            step.check(sum(len(chunk) for chunk, _ in chunks))
             self.labels += len(rows)
-            shares = others.take(rows).combined(own.take(chosen))
-            kept = step.promising((labels, rows), shares, host)
-            found.append(step.extended(labels, (rows[kept], chosen[kept]), options, host))
-        grown = found[0][0] if len(found) == 1 else joined([one for one, _ in found])
-        return grown, np.concatenate([lanes for _, lanes in found])
+            shares = unlooped.take(rows).combined(looped.take(chosen))
+            promising = step.promising((labels, rows), shares, site)
+            chunks.append(
+                step.extended(labels, (rows[promising], chosen[promising]), options, site)
+            )
+        grown = chunks[0][0] if len(chunks) == 1 else joined([chunk for chunk, _ in chunks])
+        return grown, np.concatenate([lanes for _, lanes in chunks])
 
     def _distribute(
         self, step: _PrunedWalk, index: int, labels: PartialMappings
     ) -> PartialMappings:
-        fan = step.plan.slots[index]
-        assert isinstance(fan, SpatialLoops)
+        loops = step.plan.slots[index]
+        assert isinstance(loops, SpatialLoops)
         names = list(self._problem.einsum.bounds)
-        lane = (fan.component, fan.name)
+        dim = (loops.component, loops.name)
         code = np.zeros(len(labels), np.int64)
         used = np.ones(len(labels), np.int64)
-        most = max(map(prod, fan.choices))
+        most_used = max(map(prod, loops.choices))
         moment, above = SlotPosition.at(index, len(names)), labels
         rows = np.arange(len(labels))
-        for place, variable in enumerate(fan.variables):
+        for place, variable in enumerate(loops.variables):
             number = names.index(variable)
             moment = moment.after_variable(number)
-            lanes = max(choice[place] for choice in fan.choices)
-            least = min(choice[place] for choice in fan.choices)
-            if lanes > 1:
+            most_lanes = max(choice[place] for choice in loops.choices)
+            fewest_lanes = min(choice[place] for choice in loops.choices)
+            if most_lanes > 1:
                 numbered = PartialMappings(labels.states, labels.fields, np.arange(len(labels)))
-                rest = step.remaining.within[index][place + 1]
-                host = LoopSite(index, number, lane, (least, lanes), rest, moment)
-                grown, taken = self._extended(step, numbered, host)
-                came = grown.origin
-                code, used = code[came] * (lanes + 1) + taken, used[came] * taken
-                keep = used <= most
-                labels, rows = grown.take(keep), rows[came[keep]]
+                remaining = step.remaining.within[index][place + 1]
+                site = LoopSite(index, number, dim, (fewest_lanes, most_lanes), remaining, moment)
+                grown, lanes_taken = self._extended(step, numbered, site)
+                origin = grown.origin
+                code, used = (
+                    code[origin] * (most_lanes + 1) + lanes_taken,
+                    used[origin] * lanes_taken,
+                )
+                keep = used <= most_used
+                labels, rows = grown.take(keep), rows[origin[keep]]
                 code, used = code[keep], used[keep]
-        keep = np.isin(code, _codes(fan))
+        keep = np.isin(code, _codes(loops))
         rows = rows[keep]
         states, fields = labels.states[keep], labels.fields[keep]
-        gate = self._fields.gates.get((*lane, 0))
+        gate = self._fields.gates.get((*dim, 0))
         if gate is not None and self._problem.conventions.exact_remainders:
             fields[:, gate] *= used[keep]
         elif gate is not None:
@@ -291,10 +299,10 @@ class SlotWalk:
 
     def _extents(self, states: Ints) -> Floats:
         """Return the product of all nominal tiles."""
-        found: Floats = np.ones(len(states))
+        product: Floats = np.ones(len(states))
         for v in range(states.shape[1]):
-            found *= self.tile(states, v)
-        return found
+            product *= self.tile(states, v)
+        return product
 
     def completion_bounds(self, plan: TemplatePlan) -> CompletionBounds:
         """Return what bounds the labels of a plan."""
@@ -338,18 +346,18 @@ class _PrunedWalk:
             raise OutOfBudget
 
     def promising(
-        self, which: tuple[PartialMappings, Ints], shares: StepShares, host: LoopSite
+        self, which: tuple[PartialMappings, Ints], shares: StepShares, site: LoopSite
     ) -> Ints:
         """Return which of the rows of labels may still win; with a beam, the best ones."""
         labels, above = which
-        energy = labels.fields[above, 0] + host.remaining.reshape(-1)[shares.grid_index]
-        steps = self.bounds.fewest_steps(shares, host.position)
+        energy = labels.fields[above, 0] + site.remaining.reshape(-1)[shares.grid_index]
+        steps = self.bounds.fewest_steps(shares, site.position)
         used = labels.fields[:, self._rooms][above]
         rows = np.flatnonzero(self._pruning.keep(energy, steps, used) & (energy < inf))
-        most = LABELS_PER_BEAM * self._pruning.beam
-        if most and len(rows) > most:
+        most_labels = LABELS_PER_BEAM * self._pruning.beam
+        if most_labels and len(rows) > most_labels:
             worth = energy[rows] * steps[rows]
-            rows = np.sort(rows[np.argsort(worth, kind="stable")[:most]])
+            rows = np.sort(rows[np.argsort(worth, kind="stable")[:most_labels]])
         return rows
 
     def extended(
@@ -357,32 +365,34 @@ class _PrunedWalk:
         labels: PartialMappings,
         which: tuple[Ints, Ints],
         options: TileOptions,
-        host: LoopSite,
+        site: LoopSite,
     ) -> tuple[PartialMappings, Ints]:
         """Make the labels of some (label, option), and leave out those that others beat."""
         rows, chosen = which
         states = labels.states[rows]
-        states[:, host.variable] = options.states[chosen]
-        made = PartialMappings(states, labels.fields[rows], labels.origin[rows])
-        if host.dim is not None or len(made) < 2:
-            return made, options.lanes[chosen]
-        best = undominated(made, self._pruning.leading)
-        return made.take(best), options.lanes[chosen[best]]
+        states[:, site.variable] = options.states[chosen]
+        extended = PartialMappings(states, labels.fields[rows], labels.origin[rows])
+        if site.dim is not None or len(extended) < 2:
+            return extended, options.lanes[chosen]
+        best = undominated(extended, self._pruning.leading)
+        return extended.take(best), options.lanes[chosen[best]]
 
-    def joined(self, parts: list[PartialMappings], rest: Floats, index: int) -> PartialMappings:
+    def joined(
+        self, parts: list[PartialMappings], remaining: Floats, index: int
+    ) -> PartialMappings:
         """Join sets of labels; those of several sets are compared."""
         if len(parts) == 1:
             return parts[0]
-        return self.pruned(joined(parts), rest, index)
+        return self.pruned(joined(parts), remaining, index)
 
-    def pruned(self, labels: PartialMappings, rest: Floats, index: int) -> PartialMappings:
+    def pruned(self, labels: PartialMappings, remaining: Floats, index: int) -> PartialMappings:
         """Keep the labels that may win and that no other one beats; slot `index` comes next."""
         self.check(len(labels))
         if not len(labels):
             return labels
         moment = SlotPosition.at(index, labels.states.shape[1])
         shares = self.bounds.shares(labels.states, moment)
-        energy = labels.fields[:, 0] + rest.reshape(-1)[shares.grid_index]
+        energy = labels.fields[:, 0] + remaining.reshape(-1)[shares.grid_index]
         steps = self.bounds.fewest_steps(shares, moment)
         used = labels.fields[:, self._rooms]
         keep = self._pruning.keep(energy, steps, used) & (energy < inf)
@@ -396,11 +406,11 @@ class _PrunedWalk:
         return labels
 
 
-def _codes(fan: SpatialLoops) -> Ints:
+def _codes(loops: SpatialLoops) -> Ints:
     """Number the choices of a dimension as `_deal` does."""
-    codes = np.zeros(len(fan.choices), np.int64)
-    for place in range(len(fan.variables)):
-        column = np.array([choice[place] for choice in fan.choices], np.int64)
+    codes = np.zeros(len(loops.choices), np.int64)
+    for place in range(len(loops.variables)):
+        column = np.array([choice[place] for choice in loops.choices], np.int64)
         if column.max() > 1:
             codes = codes * (int(column.max()) + 1) + column
     return codes

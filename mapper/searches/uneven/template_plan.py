@@ -77,21 +77,21 @@ def make_plan(problem: Problem, fields: LabelFields, part: SearchPart, timed: bo
     bills = tuple(at_slot.get(i, ()) for i in range(len(slots) + 1))
     pins = tuple(required_tile_shape(problem, template, slot) for slot in slots)
     steps = biller.step_kinds() if timed else None
-    held = {v for pin in pins for comparison in pin for v in comparison.rank_variables}
+    pinned = {v for pin in pins for comparison in pin for v in comparison.rank_variables}
     lanes, most = [1.0], [(1,) * len(bounds)]
     for slot in reversed(slots):
         all_ = max(map(prod, slot.choices)) if isinstance(slot, SpatialLoops) else 1
         lanes.append(lanes[-1] * all_)
-        each = [_most(slot, v) if isinstance(slot, SpatialLoops) else 1 for v in bounds]
+        each = [_most_lanes(slot, v) if isinstance(slot, SpatialLoops) else 1 for v in bounds]
         most.append(tuple(n * one for n, one in zip(most[-1], each, strict=True)))
     return TemplatePlan(
         template,
         slots,
         bills,
         (*pins, ()),
-        tuple(_room(problem, fields, slots, i) for i in range(len(slots))),
-        _tails(problem, slots, timed or problem.has_networks, held),
-        _needed(problem, bills, steps),
+        tuple(_capacity_check(problem, fields, slots, i) for i in range(len(slots))),
+        _tails(problem, slots, timed or problem.has_networks, pinned),
+        _needed_kinds(problem, bills, steps),
         tuple(reversed(lanes)),
         tuple(reversed(most)),
         least_steps(problem, slots),
@@ -101,7 +101,7 @@ def make_plan(problem: Problem, fields: LabelFields, part: SearchPart, timed: bo
     )
 
 
-def _room(
+def _capacity_check(
     problem: Problem, fields: LabelFields, slots: Sequence[Slot], index: int
 ) -> CapacityCheck | None:
     slot = slots[index]
@@ -118,8 +118,8 @@ def _room(
         return CapacityCheck(
             slot, float(memory.size), fields.used_bits[slot.component], is_last=False
         )
-    most = sum(reserved_bits(problem, s, problem.einsum.bounds) for _, s in same)
-    if memory.size == inf or most <= memory.size:
+    whole_bits = sum(reserved_bits(problem, s, problem.einsum.bounds) for _, s in same)
+    if memory.size == inf or whole_bits <= memory.size:
         return None
     field = fields.used_bits[slot.component] if len(same) > 1 else None
     return CapacityCheck(slot, float(memory.size), field, index == same[-1][0])
@@ -130,43 +130,45 @@ def _tails(
 ) -> tuple[tuple[Tail, ...], ...]:
     rows: list[tuple[Tail, ...]] = []
     for v in problem.einsum.bounds:
-        dealt = [i for i, s in enumerate(slots) if isinstance(s, SpatialLoops) and _most(s, v) > 1]
+        distributed = [
+            i for i, s in enumerate(slots) if isinstance(s, SpatialLoops) and _most_lanes(s, v) > 1
+        ]
         tail: Tail = ()
         row = [tail]
         for index in range(len(slots) - 1, 0, -1):
             slot = slots[index]
-            if isinstance(slot, SpatialLoops) and _most(slot, v) > 1:
-                tail = (TailSlot("lanes", _most(slot, v), _least(slot, v)), *tail)
+            if isinstance(slot, SpatialLoops) and _most_lanes(slot, v) > 1:
+                tail = (TailSlot("lanes", _most_lanes(slot, v), _fewest_lanes(slot, v)), *tail)
             elif isinstance(slot, TemporalLoops) and v in slot.variables:
-                below_lanes = timed and any(i < index for i in dealt)
-                whole = v not in problem.uneven or v in pinned or below_lanes
-                tail = (TailSlot("all" if whole else "thin"), *tail)
+                below_lanes = timed and any(i < index for i in distributed)
+                keeps_all = v not in problem.uneven or v in pinned or below_lanes
+                tail = (TailSlot("all" if keeps_all else "thin"), *tail)
             row.append(tail)
         rows.append(tuple(reversed(row)))
     return tuple(zip(*rows, strict=True))
 
 
-def _least(fan: SpatialLoops, variable: str) -> int:
-    place = fan.variables.index(variable)
-    return min(choice[place] for choice in fan.choices)
+def _fewest_lanes(loops: SpatialLoops, variable: str) -> int:
+    place = loops.variables.index(variable)
+    return min(choice[place] for choice in loops.choices)
 
 
-def _most(fan: SpatialLoops, variable: str) -> int:
-    if variable not in fan.variables:
+def _most_lanes(loops: SpatialLoops, variable: str) -> int:
+    if variable not in loops.variables:
         return 1
-    place = fan.variables.index(variable)
-    return max(choice[place] for choice in fan.choices)
+    place = loops.variables.index(variable)
+    return max(choice[place] for choice in loops.choices)
 
 
-def _needed(
+def _needed_kinds(
     problem: Problem, bills: Sequence[Sequence[SlotCharge]], steps: tuple[CountKind, ...] | None
 ) -> tuple[tuple[frozenset[CountKind], ...], ...]:
     """Return, per slot, the kinds of each variable that the bills from there on ask for."""
     variables = range(len(problem.einsum.bounds))
     asked = [{ALL} if steps is None else {ALL, steps[v]} for v in variables]
     rows = []
-    for here in reversed(bills):
-        for bill in here:
+    for charges_above in reversed(bills):
+        for bill in charges_above:
             for v in variables:
                 asked[v].add(bill.count.kinds[v])
         rows.append(tuple(frozenset(kinds) for kinds in asked))

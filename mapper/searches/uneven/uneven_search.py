@@ -80,8 +80,8 @@ class UnevenSearch:
         best = run.best
         if best.mapping is None:
             return MapspaceResult(None, bound, proven, statistics)
-        found = EinsumMapping(best.mapping, best.energy * times, best.latency * times)
-        return MapspaceResult(found, bound, proven, statistics)
+        answer = EinsumMapping(best.mapping, best.energy * times, best.latency * times)
+        return MapspaceResult(answer, bound, proven, statistics)
 
 
 class UnevenRun:
@@ -131,18 +131,18 @@ class UnevenRun:
 
     def seed_with_most_lanes(self, seconds: float) -> None:
         """Look for good mappings with as many lanes as there are: fast, and often the best."""
-        busy = with_most_lanes(self._space)
-        if busy is None:
+        fully_used = with_most_lanes(self._space)
+        if fully_used is None:
             return
         end = min(self._budget.deadline, time.monotonic() + seconds)
-        part = UnevenRun(busy, self._goal, replace(self._budget, deadline=end))
-        part.best = self.best
+        seeding = UnevenRun(fully_used, self._goal, replace(self._budget, deadline=end))
+        seeding.best = self.best
         with suppress(OutOfBudget):
-            part.rank()
-            part._search()
-        found = part.best.mapping
-        if found is not None and self._space.contains(found) is None:
-            self.consider(found)
+            seeding.rank()
+            seeding._search()
+        mapping = seeding.best.mapping
+        if mapping is not None and self._space.contains(mapping) is None:
+            self.consider(mapping)
 
     def solve(self) -> tuple[float, bool]:
         """Return a lower bound, and whether the search ended."""
@@ -182,21 +182,21 @@ class UnevenRun:
 
     def _raise_to_least(self) -> None:
         """Take the least bound of all parts; of those left out the incumbent is one."""
-        least = min((value for value, _, _ in self.ranking.ranked), default=inf)
-        self._lower = max(self._lower, min(least, self.best.value))
+        bound = min((value for value, _, _ in self.ranking.ranked), default=inf)
+        self._lower = max(self._lower, min(bound, self.best.value))
 
     def _compulsory(self) -> float:
         """Return a bound that needs no templates, of one instance."""
         energy, latency = least_costs(self._space, self._space.placements)
         return self._goal.value(energy, latency)
 
-    def _beams(self, most: int) -> None:
-        """Find some good mappings: `most` labels per slot."""
+    def _beams(self, beam: int) -> None:
+        """Find some good mappings: `beam` labels per slot."""
         for timed in (False, True) if not self._counts_energy_only else (False,):
             for value, _, number in self.ranking.ranked:
                 if value > self.best.value or self._is_optimal:
                     break
-                self._walk_part(number, timed, self._keep_below(inf), most)
+                self._walk_part(number, timed, self._keep_below(inf), beam)
 
     def _answer_out_of_budget(self) -> None:
         """Use the seconds left for more good mappings: it was the room for labels that ended.
@@ -221,16 +221,16 @@ class UnevenRun:
 
         `tie`: and whose second metric may come out better than the best one's.
         """
-        other = KINDS["latency"] if self._kind == ENERGY else ENERGY
+        second_kind = KINDS["latency"] if self._kind == ENERGY else ENERGY
 
         def keep(energy: Floats, steps: Floats, _used: Floats) -> Any:
             bound = min(limit, self.best.value * (1 + TIE))
-            kept = self.ranking.lower_bound(energy, steps, self._kind) <= bound
+            promising = self.ranking.lower_bound(energy, steps, self._kind) <= bound
             if tie:
-                kept &= self.ranking.lower_bound(energy, steps, other) < self.best.second_value * (
-                    1 - TIE
-                )
-            return kept
+                promising &= self.ranking.lower_bound(
+                    energy, steps, second_kind
+                ) < self.best.second_value * (1 - TIE)
+            return promising
 
         return keep
 
@@ -241,8 +241,8 @@ class UnevenRun:
             if self._is_optimal:
                 return
             limit = min(self._lower * (1 + slack) if self._lower > 0 else inf, before * (1 - TIE))
-            floor = self._walk_below(limit, exact=False)
-            if floor < self.best.value * (1 - TIE):  # calls stand between a label and its floor
+            bound = self._walk_below(limit, exact=False)
+            if bound < self.best.value * (1 - TIE):  # calls stand between a label and its floor
                 self._walk_below(min(limit, self.best.value * (1 - TIE)), exact=True)
             if self.best.value <= limit or limit >= before * (1 - 2 * TIE):
                 return
@@ -253,15 +253,15 @@ class UnevenRun:
 
         `exact`: calls decide between labels too, so that every arrival is what it seems.
         """
-        least = inf
+        least_bound = inf
         for value, _, number in self.ranking.ranked:
             if value > min(limit, self.best.value):
                 break
-            floor = self._walk_part(
+            bound = self._walk_part(
                 number, not self._counts_energy_only, self._keep_below(limit), 0, exact=exact
             )
-            least = min(least, floor)
-        return least
+            least_bound = min(least_bound, bound)
+        return least_bound
 
     def _break_ties(self) -> None:
         """Among mappings of equal value take the least second metric."""
@@ -317,8 +317,8 @@ class UnevenRun:
         steps = mode.walk.steps(mode.plans[number], path[-1].states)
         pairs = zip(path[-1].fields, steps.tolist(), strict=True)
         rows = [
-            (*self._metrics_of(fields, late), *fields[list(self._memory_fields)].tolist())
-            for fields, late in pairs
+            (*self._metrics_of(fields, count), *fields[list(self._memory_fields)].tolist())
+            for fields, count in pairs
         ]
         return CompletedMappings(mode.plans[number], rows, partial(mode.walk.trace, path))
 
@@ -339,20 +339,20 @@ class UnevenRun:
         if not len(labels):
             return inf
         steps = mode.walk.steps(plan, labels.states)
-        floors = self.ranking.lower_bound(labels.fields[:, 0], steps, self._kind)
-        least = inf
-        for row in np.argsort(floors, kind="stable").tolist():
-            one = slice(row, row + 1)
-            if not keep(labels.fields[one, 0], steps[one], labels.fields[one, :0])[0]:
+        bounds = self.ranking.lower_bound(labels.fields[:, 0], steps, self._kind)
+        least_bound = inf
+        for row in np.argsort(bounds, kind="stable").tolist():
+            label = slice(row, row + 1)
+            if not keep(labels.fields[label, 0], steps[label], labels.fields[label, :0])[0]:
                 continue
-            least = min(least, float(floors[row]))
-            if not mode.timed and not self._counts_energy_only and least < floors[row]:
+            least_bound = min(least_bound, float(bounds[row]))
+            if not mode.timed and not self._counts_energy_only and least_bound < bounds[row]:
                 break  # the energy alone does not tell which of these is best
             if self._improves(mode, labels.fields[row], float(steps[row])):
                 tiles = mode.walk.trace(path, row)
                 judged = self.consider(assemble(self._space.problem, plan.slots, tiles))
                 self._check(mode, labels.fields[row], float(steps[row]), judged)
-        return least
+        return least_bound
 
     def _label(self, row: Floats, steps: float) -> Floats:
         label = row.copy()
@@ -379,9 +379,9 @@ class UnevenRun:
             pairs = [("energy", energy, judged.energy), ("latency", latency, judged.latency)]
         elif self.ranking.metrics.steady_watts != self._goal.price or self.ranking.layout.gates:
             return  # leakage is not in the label
-        for name, mine, its in pairs:
-            if not figures_agree(mine, its):
+        for name, computed, modelled in pairs:
+            if not figures_agree(computed, modelled):
                 raise InternalError(
-                    f"the search computed {name} {mine!r}, the model {its!r}, for the mapping\n"
+                    f"the search computed {name} {computed!r}, the model {modelled!r}, for the mapping\n"
                     f"{judged.mapping}"
                 )

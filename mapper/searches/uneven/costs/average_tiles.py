@@ -36,13 +36,13 @@ class AverageTileChains(TileChains):
     _once: ClassVar[TileCounts] = (1, 1.0, 0)
 
     def _column(self, tile: Ints, counts: Floats) -> StateColumn:
-        whole, average, none = counts
-        return AverageStateColumn(tile, whole, none, none, average)
+        turns, average, none = counts
+        return AverageStateColumn(tile, turns, none, none, average)
 
     def _cut_tiles(
         self, stat: TileCounts, tile: int, below: int, *, largest_only: bool
     ) -> TileCounts:
-        whole, average, none = stat
+        turns, average, none = stat
         if largest_only:
             return stat
-        return (whole * -(-tile // below), average * (tile / below), none)
+        return (turns * -(-tile // below), average * (tile / below), none)

@@ -45,8 +45,10 @@ class TileOptions:
         while first < len(above):
             done = int(ends[first] - sizes[first])
             last = max(first + 1, int(np.searchsorted(ends, done + MOST_AT_ONCE, side="right")))
-            few = sizes[first:last]
-            rows = np.repeat(np.arange(first, last), few)
-            within = np.arange(len(rows)) - np.repeat(ends[first:last] - few - done, few)
+            chunk_sizes = sizes[first:last]
+            rows = np.repeat(np.arange(first, last), chunk_sizes)
+            within = np.arange(len(rows)) - np.repeat(
+                ends[first:last] - chunk_sizes - done, chunk_sizes
+            )
             yield rows, starts[above[rows]] + within
             first = last

@@ -88,9 +88,9 @@ class ChargeCompiler:
             if isinstance(slot, SpatialLoops) and any(prod(choice) > 1 for choice in slot.choices)
         ]
 
-    def _dim(self, fan: SpatialLoops) -> SpatialDim:
-        component = self._problem.components[self._problem.level(fan.component)]
-        return next(dim for dim in component.spatial if dim.name == fan.name)
+    def _dim(self, loops: SpatialLoops) -> SpatialDim:
+        component = self._problem.components[self._problem.level(loops.component)]
+        return next(dim for dim in component.spatial if dim.name == loops.name)
 
     def step_kinds(self) -> tuple[CountKind, ...]:
         """Return the kinds of count whose extents are the steps of the busiest Compute."""
@@ -98,22 +98,22 @@ class ChargeCompiler:
 
     def charges(self) -> dict[int, tuple[SlotCharge, ...]]:
         """Return what is paid above each slot (the number of slots: at the Compute)."""
-        found: dict[int, dict[ValueCount, list[tuple[int, float]]]] = {}
+        by_slot: dict[int, dict[ValueCount, list[tuple[int, float]]]] = {}
         for tap in self._taps:
-            here = found.setdefault(self._child(tap), {})
+            rates = by_slot.setdefault(self._child(tap), {})
             calls = _calls(self._problem, tap)
             if calls is None:
                 continue
             number, energy = calls
             if energy:
-                here.setdefault(self._count(tap, unit=False), []).append((0, number * energy))
+                rates.setdefault(self._count(tap, unit=False), []).append((0, number * energy))
             field = self._fields.calls.get((tap.level, tap.action))
             if field is not None:
                 number *= self._fields.seconds.get((tap.level, tap.action), 1.0)
-                here.setdefault(self._count(tap, unit=True), []).append((field, number))
+                rates.setdefault(self._count(tap, unit=True), []).append((field, number))
         return {
             slot: tuple(SlotCharge(count, tuple(adds)) for count, adds in counts.items())
-            for slot, counts in found.items()
+            for slot, counts in by_slot.items()
         }
 
     def _child(self, tap: EdgeCharge) -> int:
@@ -133,12 +133,14 @@ class ChargeCompiler:
     def _count(self, tap: EdgeCharge, *, unit: bool) -> ValueCount:
         access = self._problem.einsum.access(tap.edge.tensor)
         shared = self._reusing(tap)
-        mine = [s for s in self._dims if unit and s.level <= tap.level]
+        outer = [s for s in self._dims if unit and s.level <= tap.level]
         kinds = []
         for v in self._problem.einsum.bounds:
             relevance = access.relevance(v)
             once = tap.kind == "first" and relevance != "relevant"
-            kinds.append(self._kind(v, once, mine + shared if relevance == "irrelevant" else mine))
+            kinds.append(
+                self._kind(v, once, outer + shared if relevance == "irrelevant" else outer)
+            )
         return ValueCount(tap.edge.tensor, tuple(kinds))
 
     def _kind(self, variable: str, first: bool, busiest: Sequence[_UsedDimension]) -> CountKind:
@@ -154,9 +156,9 @@ class ChargeCompiler:
                 continue
             slot, lanes = self._entry(tap)
             elided = first.get(_place(tap))
-            most = 0.0 if elided is None else self._most_first(elided)
-            if most < float("inf"):
-                yield ChargeBound(slot, tap.edge.tensor, calls[0] * calls[1], lanes, most)
+            first_fills = 0.0 if elided is None else self._most_first(elided)
+            if first_fills < float("inf"):
+                yield ChargeBound(slot, tap.edge.tensor, calls[0] * calls[1], lanes, first_fills)
 
     def _entry(self, tap: EdgeCharge) -> tuple[int, float]:
         """Return a slot above which the tile bounds the count, and a divisor for that bound.

@@ -39,30 +39,30 @@ def quotient_steps(count: int) -> list[int]:
 
 
 def _steps(count: int) -> list[int]:
-    found, step = [], 1
+    steps, step = [], 1
     while step < count:
-        found.append(step)
+        steps.append(step)
         quotient = -(-count // step)
         step = -(-count // (quotient - 1))  # the smallest with a smaller quotient
-    return [*found, count]
+    return [*steps, count]
 
 
 @cache
-def candidates(whole: int, tail: Tail) -> Mask:
-    """Mark the tiles 0 … `whole` below an uneven loop over `whole` that the tail can finish."""
-    mask = np.zeros(whole + 1, np.bool_)
+def candidates(cut_tile: int, tail: Tail) -> Mask:
+    """Mark the tiles 0 … `cut_tile` below an uneven loop over `cut_tile` that the tail can finish."""
+    mask = np.zeros(cut_tile + 1, np.bool_)
     if not tail:
         mask[1] = True
         return mask
-    rest, host = candidates(whole, tail[1:]), tail[0]
-    for tile in np.flatnonzero(rest).tolist():
+    below, host = candidates(cut_tile, tail[1:]), tail[0]
+    for tile in np.flatnonzero(below).tolist():
         if host.kind == "all":
             mask[tile::tile] = True
         elif host.kind == "lanes":
-            mask[host.least * tile : min(host.lanes * tile, whole) + 1 : tile] = True
+            mask[host.least * tile : min(host.lanes * tile, cut_tile) + 1 : tile] = True
         else:
-            steps = quotient_steps(-(-whole // tile))
-            mask[[step * tile for step in steps if step * tile <= whole]] = True
+            steps = quotient_steps(-(-cut_tile // tile))
+            mask[[step * tile for step in steps if step * tile <= cut_tile]] = True
     return mask
 
 
@@ -71,15 +71,15 @@ def can_finish_open(tile: int, tail: Tail) -> bool:
     """Tell whether the tail can take a tile to 1 with at most one uneven loop."""
     if not tail:
         return tile == 1
-    host, rest = tail[0], tail[1:]
-    below, even = candidates(tile, rest), divisors(tile)
+    host, deeper = tail[0], tail[1:]
+    below, even = candidates(tile, deeper), divisors(tile)
     if host.kind == "lanes":
-        least, most = host.least, host.lanes
+        fewest_lanes, most_lanes = host.least, host.lanes
         odd = np.flatnonzero(below[1:tile]) + 1
         odd = odd[tile % odd != 0]
         turns = -(-tile // odd)
-        even = tuple(tile // n for n in even if least <= n <= most)
-        return bool(((turns >= least) & (turns <= most)).any()) or any(
-            can_finish_open(t, rest) for t in even
+        even = tuple(tile // n for n in even if fewest_lanes <= n <= most_lanes)
+        return bool(((turns >= fewest_lanes) & (turns <= most_lanes)).any()) or any(
+            can_finish_open(t, deeper) for t in even
         )
-    return bool(below[1:].any()) or any(can_finish_open(t, rest) for t in even)
+    return bool(below[1:].any()) or any(can_finish_open(t, deeper) for t in even)

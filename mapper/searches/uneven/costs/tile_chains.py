@@ -63,9 +63,9 @@ class StateColumn:
 
     def shares(self, lanes: int) -> Floats:
         """Return the steps that so many lanes need at least: each tile takes one."""
-        each, last = np.ceil(self.tile / lanes), np.ceil(self.rest / lanes)
-        least: Floats = self.full * each + self.odd * last
-        return least
+        full_steps, odd_steps = np.ceil(self.tile / lanes), np.ceil(self.rest / lanes)
+        steps: Floats = self.full * full_steps + self.odd * odd_steps
+        return steps
 
 
 class TileChains:
@@ -74,16 +74,16 @@ class TileChains:
     `wholes`: the tiles that an uneven loop may cut; none if the variable is even.
     """
 
-    def __init__(self, bound: int, wholes: Collection[int], kinds: Iterable[CountKind]) -> None:
+    def __init__(self, bound: int, cuttable: Collection[int], kinds: Iterable[CountKind]) -> None:
         self.bound = bound
         self.kinds = tuple(kinds)
-        self._wholes = frozenset(wholes)
+        self._wholes = frozenset(cuttable)
         self._rows: list[tuple[float, ...]] = []
         self._known: dict[tuple[float, ...], int] = {}
         self._below: dict[tuple[int, Tail, Lane | None, tuple[int, int]], tuple[Ints, Ints]] = {}
         self._tables: dict[frozenset[CountKind], Ints] = {}
         self._columns: dict[CountKind, tuple[int, StateColumn]] = {}
-        self.start = self._intern(bound, bound in wholes, 0, [self._once] * len(self.kinds))
+        self.start = self._intern(bound, bound in cuttable, 0, [self._once] * len(self.kinds))
 
     _once: ClassVar[TileCounts] = (1, 0, 0)
 
@@ -94,8 +94,8 @@ class TileChains:
     def _number(self) -> dict[CountKind, int]:
         return {kind: number for number, kind in enumerate(self.kinds)}
 
-    def _intern(self, tile: int, open_: bool, whole: int, stats: list[TileCounts]) -> int:
-        row = (tile, int(open_), whole, *(value for stat in stats for value in stat))
+    def _intern(self, tile: int, may_cut: bool, cut_tile: int, stats: list[TileCounts]) -> int:
+        row = (tile, int(may_cut), cut_tile, *(value for stat in stats for value in stat))
         number = self._known.get(row)
         if number is None:
             number = self._known[row] = len(self._rows)
@@ -128,25 +128,25 @@ class TileChains:
         """Return the states without the counts that nothing below asks for."""
         table = self._tables.get(needed)
         if table is None or len(table) < len(self._rows):
-            known = np.full(2 * len(self._rows), -1, np.int64)
-            known[: 0 if table is None else len(table)] = table if table is not None else -1
-            table = self._tables[needed] = known
+            enlarged = np.full(2 * len(self._rows), -1, np.int64)
+            enlarged[: 0 if table is None else len(table)] = table if table is not None else -1
+            table = self._tables[needed] = enlarged
         for state in np.unique(states[table[states] < 0]).tolist():
             table[state] = self._forget(state, needed)
         return table[states]
 
     def _forget(self, state: int, needed: frozenset[CountKind]) -> int:
-        tile, open_, whole = self._head(state)
+        tile, may_cut, cut_tile = self._head(state)
         stats = [
             stat if kind in needed else (0, 0, 0)
             for kind, stat in zip(self.kinds, self._stats(state), strict=True)
         ]
-        return self._intern(tile, open_, whole, stats)
+        return self._intern(tile, may_cut, cut_tile, stats)
 
     def _head(self, state: int) -> tuple[int, bool, int]:
         """Return tile, whether an uneven loop may still come, and the tile that one has cut."""
-        tile, open_, whole = self._rows[state][:3]
-        return int(tile), bool(open_), int(whole)
+        tile, may_cut, cut_tile = self._rows[state][:3]
+        return int(tile), bool(may_cut), int(cut_tile)
 
     def below(
         self, state: int, tail: Tail, lane: Lane | None, lanes: tuple[int, int] = (1, 1)
@@ -159,46 +159,46 @@ class TileChains:
         key = (state, tail, lane, lanes)
         if key not in self._below:
             tiles = self._lane_tiles(state, tail, lanes) if lane else self._loop_tiles(state, tail)
-            found = [(self._cut(state, tile, open_, lane), n) for tile, open_, n in tiles]
-            states = np.array([number for number, _ in found], np.int64)
-            taken = np.array([n for _, n in found], np.int64)
-            self._below[key] = (states, taken)
+            options = [(self._cut(state, tile, may_cut, lane), n) for tile, may_cut, n in tiles]
+            states = np.array([number for number, _ in options], np.int64)
+            lanes_taken = np.array([n for _, n in options], np.int64)
+            self._below[key] = (states, lanes_taken)
         return self._below[key]
 
     def _even_ok(self, state: int, tile: int, tail: Tail) -> bool:
-        _, open_, whole = self._head(state)
-        if open_ and tile in self._wholes:
+        _, may_cut, cut_tile = self._head(state)
+        if may_cut and tile in self._wholes:
             return can_finish_open(tile, tail)
-        return bool(candidates(whole or self.bound, tail)[tile])
+        return bool(candidates(cut_tile or self.bound, tail)[tile])
 
     def _loop_tiles(self, state: int, tail: Tail) -> list[tuple[int, bool, int]]:
-        tile, open_, _ = self._head(state)
+        tile, may_cut, _ = self._head(state)
         even = [t for t in divisors(tile) if self._even_ok(state, t, tail)]
-        found = [(t, open_ and t in self._wholes, 1) for t in even]
-        if open_:
+        options = [(t, may_cut and t in self._wholes, 1) for t in even]
+        if may_cut:
             odd = np.flatnonzero(candidates(tile, tail)[:tile]).tolist()
-            found += [(t, False, 1) for t in odd if tile % t]
-        return found
+            options += [(t, False, 1) for t in odd if tile % t]
+        return options
 
     def _lane_tiles(
         self, state: int, tail: Tail, lanes: tuple[int, int]
     ) -> list[tuple[int, bool, int]]:
-        tile, open_, _ = self._head(state)
+        tile, may_cut, _ = self._head(state)
         least, most = lanes
-        found = [
-            (tile // n, open_ and tile // n in self._wholes, n)
+        options = [
+            (tile // n, may_cut and tile // n in self._wholes, n)
             for n in divisors(tile)
             if least <= n <= most and self._even_ok(state, tile // n, tail)
         ]
-        if open_:
+        if may_cut:
             odd = np.flatnonzero(candidates(tile, tail)[:tile]).tolist()
-            found += [
+            options += [
                 (t, False, n) for t in odd if tile % t and least <= (n := -(-tile // t)) <= most
             ]
-        return found
+        return options
 
-    def _cut(self, state: int, below: int, open_: bool, lane: Lane | None) -> int:
-        tile, _, whole = self._head(state)
+    def _cut(self, state: int, below: int, may_cut: bool, lane: Lane | None) -> int:
+        tile, _, cut_tile = self._head(state)
         if below == tile:
             return state
         odd = tile % below != 0
@@ -206,7 +206,7 @@ class TileChains:
             self._cut_tiles(stat, tile, below, largest_only=kind.takes_largest(lane))
             for kind, stat in zip(self.kinds, self._stats(state), strict=True)
         ]
-        return self._intern(below, open_, tile if odd else whole, stats)
+        return self._intern(below, may_cut, tile if odd else cut_tile, stats)
 
     def _cut_tiles(
         self, stat: TileCounts, tile: int, below: int, *, largest_only: bool
@@ -217,8 +217,8 @@ class TileChains:
             return stat
         if largest_only:
             return (full + odd, 0, 0) if rest >= below else stat
-        whole, new_rest = divmod(tile, below)
+        pieces, new_rest = divmod(tile, below)
         if new_rest:  # the uneven loop: no remainder stands above it
-            return (full * whole, full, new_rest)
-        whole_rest, rest = divmod(rest, below)
-        return (full * whole + odd * whole_rest, odd if rest else 0, rest)
+            return (full * pieces, full, new_rest)
+        rest_pieces, rest = divmod(rest, below)
+        return (full * pieces + odd * rest_pieces, odd if rest else 0, rest)

@@ -136,44 +136,48 @@ class TileGrid:
         bits = size * self.problem.value_bits(slot)
         return np.where(bits > memory.size, inf, 0.0)
 
-    def over_loop(self, rest: Floats, variable: str) -> Floats:
+    def over_loop(self, remaining: Floats, variable: str) -> Floats:
         """Let a loop over a variable stand here: any smaller tile may come next."""
-        return np.minimum.accumulate(rest, axis=self.variables.index(variable))
+        return np.minimum.accumulate(remaining, axis=self.variables.index(variable))
 
-    def over_lanes(self, rest: Floats, fan: SpatialLoops) -> list[Floats]:
+    def over_lanes(self, remaining: Floats, loops: SpatialLoops) -> list[Floats]:
         """Let lanes stand here, one variable after the other, the last one first; return what is
         ahead after each. Their numbers are rounded, so that few cases remain.
 
         Where these are several, the next tile may be any smaller one until all are dealt.
         """
-        ways = [self._dealt_so(rest, fan, choice) for choice in _lane_ranges(fan)]
-        if len(ways) == 1:
-            return ways[0]
-        steps = [rest]
-        for number in range(len(fan.variables) - 1, 0, -1):
-            name, still = fan.variables[number], max(c[number] for c in fan.choices) == 1
+        by_group = [self._dealt_so(remaining, loops, choice) for choice in _lane_ranges(loops)]
+        if len(by_group) == 1:
+            return by_group[0]
+        steps = [remaining]
+        for number in range(len(loops.variables) - 1, 0, -1):
+            name, still = loops.variables[number], max(c[number] for c in loops.choices) == 1
             steps.append(steps[-1] if still else self.over_loop(steps[-1], name))
-        return [*steps[1:], np.minimum.reduce([way[-1] for way in ways])]
+        return [*steps[1:], np.minimum.reduce([bounds[-1] for bounds in by_group])]
 
     def _dealt_so(
-        self, rest: Floats, fan: SpatialLoops, choice: tuple[tuple[int, int], ...]
+        self, remaining: Floats, loops: SpatialLoops, choice: tuple[tuple[int, int], ...]
     ) -> list[Floats]:
-        steps = [rest]
-        for name, (least, most) in reversed(list(zip(fan.variables, choice, strict=True))):
-            steps.append(self._dealt(steps[-1], self.variables.index(name), least, most))
+        steps = [remaining]
+        for name, (fewest_lanes, most_lanes) in reversed(
+            list(zip(loops.variables, choice, strict=True))
+        ):
+            steps.append(
+                self._dealt(steps[-1], self.variables.index(name), fewest_lanes, most_lanes)
+            )
         return steps[1:]
 
-    def _dealt(self, rest: Floats, number: int, least: int, most: int) -> Floats:
-        """Deal one variable over `least` to `most` lanes: t_a <= lanes x t_b, and one more tile
+    def _dealt(self, remaining: Floats, number: int, fewest_lanes: int, most_lanes: int) -> Floats:
+        """Deal one variable over `fewest_lanes` to `most_lanes` lanes: t_a <= lanes x t_b, and one more tile
         than lanes - 1 of them hold."""
-        if most == 1:
-            return rest
+        if most_lanes == 1:
+            return remaining
         axis = self.axes[number]
-        low = np.searchsorted(most * axis.largest, axis.smallest)
-        limit = axis.largest if least == 1 else (axis.largest - 1) // (least - 1)
+        low = np.searchsorted(most_lanes * axis.largest, axis.smallest)
+        limit = axis.largest if fewest_lanes == 1 else (axis.largest - 1) // (fewest_lanes - 1)
         high = np.searchsorted(axis.smallest, limit, side="right")
         high = np.minimum(high, np.arange(len(high)) + 1)
-        return np.moveaxis(range_min(np.moveaxis(rest, number, 0), low, high), 0, number)
+        return np.moveaxis(range_min(np.moveaxis(remaining, number, 0), low, high), 0, number)
 
 
 def range_min(values: Floats, low: Ints, high: Ints) -> Floats:
@@ -183,20 +187,20 @@ def range_min(values: Floats, low: Ints, high: Ints) -> Floats:
     """
     out = np.full(values.shape, inf)
     spans = np.maximum(high - low, 0)
-    size, least = 1, values
+    size, minima = 1, values
     while (spans >= size).any():
-        here = np.flatnonzero((spans >= size) & (spans < 2 * size))
-        out[here] = np.minimum(least[low[here]], least[high[here] - size])
-        least = np.minimum(least[:-size], least[size:])
+        rows = np.flatnonzero((spans >= size) & (spans < 2 * size))
+        out[rows] = np.minimum(minima[low[rows]], minima[high[rows] - size])
+        minima = np.minimum(minima[:-size], minima[size:])
         size *= 2
     return out
 
 
-def _lane_ranges(fan: SpatialLoops) -> Sequence[tuple[tuple[int, int], ...]]:
+def _lane_ranges(loops: SpatialLoops) -> Sequence[tuple[tuple[int, int], ...]]:
     """Return the least and the most lanes of each variable, per group of choices."""
     return [
         tuple((min(lanes), max(lanes)) for lanes in zip(*choices, strict=True))
-        for choices in choice_classes(fan)
+        for choices in choice_classes(loops)
     ]
 
 
@@ -263,7 +267,7 @@ def _above_slot(grid: TileGrid, below: SlotBound, slot: Slot, due: tuple[Due, ..
     return place
 
 
-def _charged(grid: TileGrid, rest: Floats, due: tuple[Due, ...]) -> Floats:
+def _charged(grid: TileGrid, remaining: Floats, due: tuple[Due, ...]) -> Floats:
     for tensor, rate, lanes, first in due:
-        rest = rest + rate * np.maximum(grid.least_moved(tensor) / lanes - first, 0.0)
-    return rest
+        remaining = remaining + rate * np.maximum(grid.least_moved(tensor) / lanes - first, 0.0)
+    return remaining

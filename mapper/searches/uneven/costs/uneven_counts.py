@@ -51,13 +51,13 @@ def moved_values(
         return extent(group.variables[0])
     total: Floats = np.zeros(1)
     for chosen in product(*(sizes(v) for v in group.variables)):
-        here: Floats = np.ones(1)
+        values: Floats = np.ones(1)
         size_of = {v: size for v, (_, size) in zip(group.variables, chosen, strict=True)}
         for often, _ in chosen:
-            here = here * often
+            values = values * often
         for form in group.forms:
-            here = here * span(form, size_of)
-        total = total + here
+            values = values * span(form, size_of)
+        total = total + values
     return total
 
 
@@ -80,10 +80,10 @@ def least_moved(
     if group.is_single:
         return np.full(1, float(bounds[group.variables[0]]))
     if len(group.forms) > 1:
-        least: Floats = np.ones(1)
+        bound: Floats = np.ones(1)
         for v in group.variables:
-            least = least * fewest(v)
-        return least
+            bound = bound * fewest(v)
+        return bound
     corners = []
     for ends in product((False, True), repeat=len(group.variables)):
         tiles = {
@@ -91,10 +91,10 @@ def least_moved(
             for v, full in zip(group.variables, ends, strict=True)
         }
         corners.append(_linear(group.forms[0], bounds, tiles))
-    least = corners[0]
+    bound = corners[0]
     for corner in corners[1:]:
-        least = np.minimum(least, corner)
-    return least
+        bound = np.minimum(bound, corner)
+    return bound
 
 
 def _linear(form: Affine, bounds: dict[str, int], tiles: dict[str, Floats]) -> Floats:

@@ -68,20 +68,22 @@ def crossings_of(
     UnsupportedFeature where the longest way takes time and two slots deal one uneven variable:
     then it need not end in the last lane.
     """
-    found: dict[int, list[LaneCrossing]] = {}
+    by_slot: dict[int, list[LaneCrossing]] = {}
     longest: dict[int, NetworkLeg] = {}
     every = list(network_legs(problem, template, slots))
     for leg in every:
-        most = longest.setdefault(leg.level, leg)
-        if len(leg.spatial_slots) > len(most.spatial_slots):
+        longest_leg = longest.setdefault(leg.level, leg)
+        if len(leg.spatial_slots) > len(longest_leg.spatial_slots):
             longest[leg.level] = leg
     for leg in every:
-        far = fields.longest_paths.get(leg.level) if longest[leg.level] is leg else None
-        if far is not None and _far_takes_time(problem.components[leg.level]):
+        distance_field = fields.longest_paths.get(leg.level) if longest[leg.level] is leg else None
+        if distance_field is not None and _far_takes_time(problem.components[leg.level]):
             _refuse_twice(problem, [slots[i] for i in leg.spatial_slots])
         for slot in leg.spatial_slots:
-            found.setdefault(slot, []).append(_crossing(problem, fields, leg, (slots[slot], far)))
-    return {slot: tuple(ways) for slot, ways in found.items()}
+            by_slot.setdefault(slot, []).append(
+                _crossing(problem, fields, leg, (slots[slot], distance_field))
+            )
+    return {slot: tuple(crossings) for slot, crossings in by_slot.items()}
 
 
 def _far_takes_time(network: Component) -> bool:
@@ -95,17 +97,17 @@ def _far_takes_time(network: Component) -> bool:
     return False
 
 
-def _refuse_twice(problem: Problem, fans: Sequence[Slot]) -> None:
-    dealt = [
+def _refuse_twice(problem: Problem, dims: Sequence[Slot]) -> None:
+    distributed = [
         v
-        for fan in fans
-        if isinstance(fan, SpatialLoops)
-        for place, v in enumerate(fan.variables)
-        if v in problem.uneven and any(choice[place] > 1 for choice in fan.choices)
+        for loops in dims
+        if isinstance(loops, SpatialLoops)
+        for place, v in enumerate(loops.variables)
+        if v in problem.uneven and any(choice[place] > 1 for choice in loops.choices)
     ]
-    if len(set(dealt)) < len(dealt):
+    if len(set(distributed)) < len(distributed):
         raise UnsupportedFeature(
-            f"uneven tiles of {', '.join(sorted({v for v in dealt if dealt.count(v) > 1}))} over"
+            f"uneven tiles of {', '.join(sorted({v for v in distributed if distributed.count(v) > 1}))} over"
             " two dimensions below a network that takes time",
             instead="loop_bounds that leave each such variable one of the dimensions",
         )
@@ -114,17 +116,17 @@ def _refuse_twice(problem: Problem, fans: Sequence[Slot]) -> None:
 def _crossing(
     problem: Problem, fields: LabelFields, leg: NetworkLeg, where: tuple[Slot, int | None]
 ) -> LaneCrossing:
-    fan, far = where
-    assert isinstance(fan, SpatialLoops)
+    loops, distance_field = where
+    assert isinstance(loops, SpatialLoops)
     network = network_at(problem, leg.level)
-    component = problem.components[problem.level(fan.component)]
-    dim = next(dim for dim in component.spatial if dim.name == fan.name)
+    component = problem.components[problem.level(loops.component)]
+    dim = next(dim for dim in component.spatial if dim.name == loops.name)
     scale, joule = hop_charge(problem, leg) or (0.0, 0.0)
     rate = scale * joule
-    link = fields.links.get((leg.level, fan.name))
+    link = fields.links.get((leg.level, loops.name))
     reuses = leg.tensor in dim.may_reuse
     return LaneCrossing(
-        leg.tensor, rate, scale, network.topology == "all_to_all", reuses, link, far
+        leg.tensor, rate, scale, network.topology == "all_to_all", reuses, link, distance_field
     )
 
 
@@ -170,14 +172,14 @@ class UnevenMessages:
                     reach = np.minimum(loop.lanes - 1, 1) if way.switch else loop.lanes - 1
                     fields[:, way.distance_field] += reach if way.switch else reach * loop.stride
 
-    def _loops(self, fan: SpatialLoops, above: Ints, below: Ints) -> Iterator[_LaneLoop]:
+    def _loops(self, dimension: SpatialLoops, above: Ints, below: Ints) -> Iterator[_LaneLoop]:
         """Return the loops of a slot, outermost first: in the order of its variables."""
-        dealt = [self._names.index(v) for v in fan.variables]
-        lanes = {v: -(-self._tile(above, v) // self._tile(below, v)) for v in dealt}
-        strides = {v: np.ones(len(above), np.int64) for v in dealt[-1:]}
-        for outer, inner in reversed(list(pairwise(dealt))):
+        variables = [self._names.index(v) for v in dimension.variables]
+        lanes = {v: -(-self._tile(above, v) // self._tile(below, v)) for v in variables}
+        strides = {v: np.ones(len(above), np.int64) for v in variables[-1:]}
+        for outer, inner in reversed(list(pairwise(variables))):
             strides[outer] = strides[inner] * lanes[inner]
-        for v in dealt:
+        for v in variables:
             yield _LaneLoop(v, lanes[v], strides[v])
 
     def _tile(self, states: Ints, v: int) -> Ints:
@@ -186,35 +188,35 @@ class UnevenMessages:
 
     def _sent(
         self,
-        way: LaneCrossing,
+        crossing: LaneCrossing,
         loop: _LaneLoop,
         states: tuple[Ints, Ints],
         kinds: Sequence[CountKind],
     ) -> Callable[[_LaneWeights], Floats]:
         """Return what counts the values of all visits, each lane with its weight."""
-        now, below = states
+        current, below = states
         columns = [self._chains[v].column(kind) for v, kind in enumerate(kinds)]
-        dealt = self._names[loop.variable]
-        access = self._problem.einsum.access(way.tensor)
-        shared = way.reuses and access.relevance(dealt) == "irrelevant"
+        variable = self._names[loop.variable]
+        access = self._problem.einsum.access(crossing.tensor)
+        shared = crossing.reuses and access.relevance(variable) == "irrelevant"
         tile = self._tile(below, loop.variable).astype(np.float64)
 
         def count(weights: _LaneWeights) -> Floats:
-            mine = _visits(columns[loop.variable], now[:, loop.variable])
+            visits = _visits(columns[loop.variable], current[:, loop.variable])
             cut = _together if shared else _apart
-            pieces = [piece for one in mine for piece in cut(one, tile, weights)]
+            pieces = [piece for visited in visits for piece in cut(visited, tile, weights)]
 
             def sizes(v: str) -> list[CountedSize]:
                 number = self._names.index(v)
-                return pieces if v == dealt else _visits(columns[number], now[:, number])
+                return pieces if v == variable else _visits(columns[number], current[:, number])
 
             def extent(v: str) -> Floats:
                 return _sum(often * size for often, size in sizes(v))
 
-            total: Floats = np.ones(len(now))
-            for group in self._groups[way.tensor]:
+            total: Floats = np.ones(len(current))
+            for group in self._groups[crossing.tensor]:
                 total = total * moved_values(group, sizes, extent)
-            touched = {v for group in self._groups[way.tensor] for v in group.variables}
+            touched = {v for group in self._groups[crossing.tensor] for v in group.variables}
             for v in self._names:
                 if v not in touched:
                     total = total * _sum(often for often, _ in sizes(v))
@@ -232,9 +234,9 @@ class _LaneWeights:
     together: Callable[[Floats], Floats]
 
 
-def _distances(way: LaneCrossing, loop: _LaneLoop) -> _LaneWeights:
+def _distances(crossing: LaneCrossing, loop: _LaneLoop) -> _LaneWeights:
     """Weigh a lane by the links from the first one to it; shared values pass each link once."""
-    if way.switch:
+    if crossing.switch:
         return _LaneWeights(FIRST_LINK.apart, lambda lanes: lanes - 1)
     stride = loop.stride.astype(np.float64)
     return _LaneWeights(
