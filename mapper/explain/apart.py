@@ -1,4 +1,8 @@
-"""Whether a template has a mapping when the holders of a memory stand apart: vectors of bits."""
+"""Decide whether a template has a mapping when the holders of a memory stand apart.
+
+One number of bits per state does not suffice then: the search keeps vectors of bits in use, one
+number per memory, without the dominated ones.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,10 @@ _Used = tuple[float, ...]  # bits in use, per memory
 
 
 def reach_apart(points: Points, check: Callable[[], None]) -> Tiles | None:
-    """Return tiles that fit, by search from the outermost slot with dominated ends cut off.
+    """Return tiles that fit, searched depth first from the outermost slot; None if none do.
 
-    At each slot a (tile, bits in use) is looked at once; one with the same tile and no more bits
-    in use of any memory stands for it. `check` is called at each step and may raise to end it.
+    At each slot a (tile, bits in use) is skipped if an earlier one has the same tile and no more
+    bits in use of any memory. `check` is called at each step and may raise to end the search.
     """
     seen: dict[tuple[int, Any], list[_Used]] = {}
     stack: list[tuple[Tiles, Any, _Used]] = [((), points.start(), (0.0,) * len(points.memories))]
@@ -29,14 +33,15 @@ def reach_apart(points: Points, check: Callable[[], None]) -> Tiles | None:
                 return done
             continue
         after = points.bits_after(index, tile, used)
-        if after is None or _dominated(seen.setdefault((index, state), []), after):
+        if after is None or _is_dominated(seen.setdefault((index, state), []), after):
             continue
         options = points.successors(index, state)
         stack += [((*done, points.tile_of(below)), below, after) for below in reversed(options)]
     return None
 
 
-def _dominated(undominated: list[_Used], used: _Used) -> bool:
+def _is_dominated(undominated: list[_Used], used: _Used) -> bool:
+    """Tell whether earlier bits in use dominate `used`; else add it to them."""
     if any(all(a <= b for a, b in zip(earlier, used, strict=True)) for earlier in undominated):
         return True
     undominated.append(used)

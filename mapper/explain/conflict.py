@@ -1,9 +1,10 @@
 """The smallest set of constraints that conflict, by implicit hitting sets.
 
-Every conflict meets every correction (a set of constraints whose removal helps). So the smallest
-set that meets all corrections known so far is tried: if it conflicts, no smaller one does; if not,
-it is grown to a largest set without conflict, whose rest is one more correction (Ignatiev et al.,
-"Smallest MUS extraction with minimal hitting set dualization", CP 2015).
+Every conflict meets every correction (a set of constraints whose removal makes a mapping feasible).
+So the smallest set that meets all corrections known so far is tried. If it conflicts, no smaller
+set does. If not, it is grown to a maximal set without conflict, whose complement is one more
+correction (Ignatiev et al., "Smallest MUS extraction with minimal hitting set dualization", CP
+2015).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Literal
 from tilewright.mapper.explain.constraint import MappingConstraint
 from tilewright.mapper.explain.subject import Active, Feasible, TooLarge
 
-ROUNDS = 60  # corrections looked at before an irreducible conflict has to do
+ROUNDS = 60  # corrections computed before an irreducible conflict suffices
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +33,10 @@ class Conflict:
 
 
 def find_conflict(constraints: Sequence[MappingConstraint], feasible: Feasible) -> Conflict | None:
-    """Return the smallest conflict among `constraints`, which conflict; None if lifting all of
-    them does not help.
+    """Return the smallest conflict among `constraints`, which conflict together.
 
-    `feasible` must be monotone: fewer constraints never make it false.
+    None if lifting all of them does not help. `feasible` must be monotone: fewer constraints never
+    make it false.
     """
     try:
         if not feasible(frozenset()):
@@ -98,7 +99,7 @@ def _shrunk(constraints: Sequence[MappingConstraint], feasible: Feasible) -> Con
         try:
             if not feasible(conflicting - {c}):
                 conflicting -= {c}
-        except TooLarge:  # another one may be easier to tell
+        except TooLarge:  # another constraint may be easier to decide
             decided = False
     return Conflict(_in_order(constraints, conflicting), "irreducible" if decided else "unreduced")
 

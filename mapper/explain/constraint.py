@@ -27,10 +27,10 @@ Edit = Callable[[Component], Component]
 
 @dataclass(frozen=True, slots=True)
 class MappingConstraint:
-    """One thing that a field of `component` forbids; `lift` returns the component without it.
+    """A constraint that a field of `component` puts on mappings; `lift` removes it.
 
     `kind` is the field (size, keep, loop_bounds, …, enabled; or `unfused`, which comes from mapping
-    Einsums one by one). `tensor`: the one it is about, if the field is a set of tensors.
+    Einsums one by one). `tensor`: the tensor concerned, if the field is a set of tensors.
     """
 
     kind: str
@@ -58,7 +58,7 @@ Locate = Callable[[str, Steps], Where | None]
 def constraints_of(
     component: Component, einsum: Einsum, locate: Locate, min_usage: bool = False
 ) -> Iterator[MappingConstraint]:
-    """Yield what `component` forbids the mappings of `einsum`, in the order of its fields.
+    """Yield the constraints of `component` on mappings of `einsum`, in the order of its fields.
 
     `min_usage` asks for that field too: it gives way where nothing reaches it, so that it never
     makes a mapping impossible.
@@ -122,7 +122,7 @@ def _of_dim(name: str, number: int, dim: SpatialDim, einsum: Einsum) -> Iterator
 def on_dim(number: int, **changes: object) -> Edit:
     """Return the edit that changes fields of a component's dimension `number`.
 
-    A set that loses an element loses it from what is there then: several edits add up.
+    An edit that removes an element from a set applies to the current set: several edits add up.
     """
 
     def edit(component: Component) -> Component:
@@ -152,7 +152,7 @@ def compared(bound: Comparison, einsum: Einsum) -> str:
 
 
 def neutral(bounds: tuple[Comparison, ...], index: int) -> tuple[Comparison, ...]:
-    """Return comparisons of which one always holds; the others keep their numbers."""
+    """Return the comparisons with number `index` always true; the numbers stay the same."""
     free = replace(bounds[index], operator=">=", value=0)
     return (*bounds[:index], free, *bounds[index + 1 :])
 
@@ -239,9 +239,9 @@ def _of_order(
 
 
 def _seen(component: TensorHolder, einsum: Einsum) -> list[PlacementRules]:
-    """Evaluate the rules where the memories above keep nothing, each tensor alone, all of them.
+    """Return the rules if the memories above keep nothing, all tensors, or one tensor each.
 
-    Enough to see which tensors a rule can be about; a constraint too many has no effect.
+    These show which tensors a rule can concern; a superfluous constraint has no effect.
     """
     rules = component.tensors
     above = rules.holders_above if isinstance(rules, SpecTensorRules) else ()

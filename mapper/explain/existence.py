@@ -1,4 +1,4 @@
-"""Whether a mapspace has any mapping: first where one is likely, then wherever one can be."""
+"""Decide whether a mapspace has any mapping: likely placements first, then the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slot_sequence import slot_sequence
 from tilewright.mapper.templates.spatial_choices import divisors
 
-Check = Callable[[float], None]  # is told the work of the next step; may raise to end it
+Check = Callable[[float], None]  # called with the states of the next step; may raise to end
 _HINTS = 8  # placements remembered
 _LANES = 300_000  # choices of a dimension that are looked through
 
@@ -37,7 +37,7 @@ class FoundMapping:
 
 
 def _no_check(_: float) -> None:
-    """Let it go on."""
+    """Let the search continue."""
 
 
 @dataclass
@@ -55,10 +55,9 @@ class Existence:
     def find(self, space: Mapspace) -> FoundMapping | None:
         """Return a mapping that fits; None if there is none. Exact.
 
-        UnsupportedFeature if nothing was found in a part, and the rest has more choices of lanes
-        than can be looked through.
+        UnsupportedFeature if a part has no mapping and the rest has too many choices of lanes.
         """
-        if space.uneven:  # even tiles are among them
+        if space.uneven:  # mappings with even tiles are in the mapspace
             even = self.find(space.with_even_tiles)
             if even is not None or even_tiles_decide(space):
                 return even
@@ -143,8 +142,8 @@ def _has_tiles(problem: Problem, placement: Placement, lattice: Lattice) -> bool
 def even_tiles_decide(space: Mapspace) -> bool:
     """Tell whether some mapping has even tiles if any has uneven ones.
 
-    So it is without lanes and tile_shape: let the first loop over a variable leave one value, and
-    drop the others. No tile is larger then, and no loop stands where none was.
+    This holds without lanes and tile_shape: let the first loop over a variable leave one value, and
+    drop its other loops. No tile is larger then, and no loop stands in a new place.
     """
     components = space.problem.components
     lanes = any(dim.fanout > 1 for component in components for dim in component.spatial)

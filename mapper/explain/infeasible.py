@@ -32,11 +32,12 @@ _SAID = {
 class Explanation:
     """Why `einsum` has no mapping.
 
-    `conflicts`: the smallest one, then others that share no constraint with those before; empty if
-    no constraint can be blamed. `lines`: their constraints in words, sizes with what the others
-    need of them. `relaxations`: every single one that helps, the least change of a number first,
-    then what can only be lifted. `together`: if no single one helps, some that do so together.
-    `cut`: it ended before all was looked at, which would take too long; what it says holds.
+    `conflicts`: the smallest conflict, then conflicts that share no constraint with those before;
+    empty if no constraint can be blamed. `lines`: their constraints in words, a size with the bits
+    that the other constraints need. `relaxations`: every single change that helps, the least change
+    of a number first, then constraints that can only be lifted. `together`: changes that help
+    together, if no single one does. `cut`: the explanation ended early for lack of time; it is true
+    but may be incomplete.
     """
 
     einsum: str
@@ -103,7 +104,7 @@ def explain_infeasible(subject: ConstrainedEinsum) -> Explanation | None:
 
 
 def _conflicts(subject: ConstrainedEinsum) -> Iterator[Conflict]:
-    """Yield the smallest conflict, then the smallest without any constraint of those before."""
+    """Yield the smallest conflict, then the smallest one among the remaining constraints."""
     remaining = subject.constraints
     while remaining and not _known_feasible(subject, frozenset(remaining)):
         conflict = find_conflict(remaining, subject.feasible)
@@ -125,19 +126,19 @@ def _single(
 ) -> list[Relaxation]:
     """Return the least change of every constraint that helps on its own.
 
-    It has to break every conflict; so it is in the first one, and there is no second.
+    Such a change breaks every conflict; so its constraint is in the first, and no second exists.
     """
     if len(conflicts) != 1:
         return []
     relaxations: list[Relaxation | None] = []
     for c in conflicts[0].constraints:
-        with suppress(TooLarge):  # another one may be easier to tell
+        with suppress(TooLarge):  # another constraint may be easier to decide
             relaxations.append(relaxation_of(subject, c, active))
     return sorted((r for r in relaxations if r is not None), key=lambda r: r.change)
 
 
 def _together(subject: ConstrainedEinsum, conflict: Conflict) -> Iterator[Relaxation]:
-    """Yield changes that help together: of each the least one when the others are lifted."""
+    """Yield changes that help together: each the least change when the others are lifted."""
     lifted = frozenset(smallest_correction(conflict, subject.constraints, subject.feasible))
     remaining = frozenset(subject.constraints) - lifted
     relaxations = [relaxation_of(subject, c, remaining | {c}) for c in _ordered(subject, lifted)]
@@ -180,7 +181,7 @@ def no_mapping(subject: ConstrainedEinsum) -> NoFeasibleMapping:
 
 
 def _left_out(subject: ConstrainedEinsum, explanation: Explanation) -> Iterator[str]:
-    """Say what the room that a memory needs at least does not count."""
+    """Name the exchanged tensors that the least size of a memory does not count."""
     blamed = [c for conflict in explanation.conflicts for c in conflict.constraints]
     uncounted = subject.exchanged - {c.tensor for c in blamed}
     if uncounted and any(c.kind == "size" for c in blamed):
@@ -189,8 +190,7 @@ def _left_out(subject: ConstrainedEinsum, explanation: Explanation) -> Iterator[
 
 
 def _line(subject: ConstrainedEinsum, conflict: Conflict, constraint: MappingConstraint) -> str:
-    """Write a constraint; a size with what the others need at least, if they need no size at all
-    without it."""
+    """Return a constraint in words; a size with the least bits that the other constraints need."""
     if constraint.kind != "size" or conflict.kind == "unreduced":
         return str(constraint)
     conflicting = frozenset(conflict.constraints) - {constraint}

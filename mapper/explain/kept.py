@@ -1,4 +1,4 @@
-"""Why a tensor is not kept in a memory: what keeping it there costs, or what forbids it."""
+"""Why a tensor is not kept in a memory: the cost of keeping it there, or the rules against it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload
 
-FREE_SHARE = 0.5  # of the budget: for the search as things are
+FREE_SHARE = 0.5  # of the budget, for the search of the best mapping
 
 
 @dataclass(frozen=True, slots=True)
 class NotKept:
-    """The best mapping as things are (`free`), and the best one that keeps the tensor (`forced`).
+    """The best mapping (`free`), and the best mapping that keeps the tensor (`forced`).
 
-    `kept`: the free one keeps it already. `forbidden`: rules of the file that exclude it; `forced`
-    is then what could be had without them. `conflict`: why no mapping at all can keep it.
+    `kept`: the free mapping keeps it already. `forbidden`: rules of the file that exclude it;
+    `forced` is then the best mapping without them. `conflict`: why no mapping at all can keep it.
     """
 
     tensor: str
@@ -96,8 +96,8 @@ def why_not_kept(
 ) -> NotKept:
     """Say why the best mapping does not keep `tensor` in `memory`.
 
-    It is searched twice with `options` (those of `search`; the budget is for both), as things are
-    and with the tensor in the memory's `keep`; every Einsum that touches it keeps it there then.
+    Two searches with `options` (those of `search`; the budget is for both), without and with the
+    tensor in the memory's `keep`; every Einsum that touches it keeps it there then.
     SpecError for a memory or a tensor that does not exist; InfeasibleMapping if nothing fits in the
     first place.
     """
@@ -112,19 +112,21 @@ def why_not_kept(
         )  # fmt: skip
     objective = options.get("objective", "energy")
     ends = budget_from(options.get("budget"))
-    free = search(arch, workload, **_hurried(options, ends, FREE_SHARE))
+    free = search(arch, workload, **_with_budget_share(options, ends, FREE_SHARE))
     if _keeps(free.best.mapping, tensor, memory, users):
         return NotKept(tensor, memory, objective, free, free, True)
     forbidden = tuple(_forbidding(arch, workload, users, (tensor, memory)))
     try:
-        forced = search(_forced(arch, node, tensor), workload, **_hurried(options, ends, 1.0))
+        forced = search(
+            _forced(arch, node, tensor), workload, **_with_budget_share(options, ends, 1.0)
+        )
     except InfeasibleMapping as error:
         return NotKept(tensor, memory, objective, free, None, False, forbidden, error)
     return NotKept(tensor, memory, objective, free, forced, False, forbidden)
 
 
-def _hurried(options: SearchOptions, ends: Budget, share: float) -> SearchOptions:
-    """Return the options with a share of the seconds that are left, if there is a budget."""
+def _with_budget_share(options: SearchOptions, ends: Budget, share: float) -> SearchOptions:
+    """Return the options with a share of the remaining seconds, if there is a budget."""
     seconds = ends.seconds_left
     return options if seconds is None else {**options, "budget": share * seconds}
 
@@ -137,7 +139,7 @@ def _holder(arch: Arch, memory: str) -> Node:
 
 
 def _forced(arch: Arch, node: Node, tensor: str) -> Arch:
-    """Return the architecture whose `node` must keep one tensor more, and may keep what it may."""
+    """Return the architecture whose `node` must keep one tensor more."""
     assert isinstance(node.spec, HolderSpec)
     rules: TensorsSpec = node.spec.tensors
     may = "All" if rules.keep is None else "Nothing"

@@ -1,4 +1,4 @@
-"""The size of a mapspace, and what each constraint takes away from it."""
+"""The size of a mapspace, with and without each constraint."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from tilewright.mapper.workload.workload import Workload
 
 @dataclass(frozen=True, slots=True)
 class ConstraintEffect:
-    """`without`: the mapspace under all other constraints. `after`: under this one and those that
-    stand before it."""
+    """The effect of one constraint on the size.
+
+    `without`: the size under all other constraints; `after`: under this one and those before it.
+    """
 
     constraint: MappingConstraint
     without: CountedSizes
@@ -73,7 +75,7 @@ def mapspace_report(
 ) -> MapspaceReport:  # fmt: skip
     """Count the mapspace of an Einsum with, after and without each constraint of the files.
 
-    Sizes are exact or None, with what has been counted. A constraint that pins a holder
+    Sizes are exact or None, with the number counted so far. A constraint that pins a holder
     (tile_shape, no_resend_to_below) opens gaps which the canonical mapspace leaves out otherwise:
     without it there may be fewer points.
     """

@@ -1,6 +1,7 @@
-"""Whether a template has a mapping when its tiles depend on lanes that are still to be chosen.
+"""Decide whether a template has a mapping when its tiles depend on lanes that are not chosen yet.
 
-The dynamic program over labels, of which only the bits in use are told apart: no list of all lanes.
+The dynamic program over labels decides, with labels that differ in their bits in use only; no list
+of all choices of lanes is made.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Whether a template has any mapping at all, decided exactly, with a mapping as the witness.
+"""Decide exactly whether a template has any mapping, and return one.
 
-Bottom-up over the lattice of tile shapes (lattice.md §3), energy left out: what is kept per
-state is the least number of bits that the holders of one memory need below it. The holders of a
-memory stand together, so one number suffices; holders that stand apart (backing ones below lanes,
-hierarchies left open) take a set of vectors instead, see `apart.py` and `open_lanes.py`.
+Bottom-up over the lattice of tile shapes (lattice.md §3), without costs: each state keeps the least
+number of bits that the holders of one memory need below it. The holders of a memory are
+consecutive, so one number suffices. Holders that stand apart (backing ones below spatial loops,
+open hierarchies) take a set of vectors instead, see `apart.py` and `open_lanes.py`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Tiles = tuple[Tile, ...]
 
 
 def _no_check() -> None:
-    """Let it go on."""
+    """Let the search continue."""
 
 
 def first_mapping(
@@ -40,7 +40,8 @@ def first_mapping(
 ) -> tuple[Template, Tiles] | None:
     """Return a template with the tile below each of its slots that fits; None if none does.
 
-    Exact. Those with few holders come first: they need the least room. `check` as in `reach`.
+    Exact. Templates with few holders come first: they need the least capacity. `check`: see
+    `reach`.
     """
     lattice = Lattice(space.einsum.bounds)
     for template in sorted(space.templates_within(check), key=lambda t: len(t.holders)):
@@ -55,7 +56,7 @@ def reach(
 ) -> Tiles | None:
     """Return tiles for the slots of `template` that keep every rule; None if there are none.
 
-    `check`, called now and then, may raise to end it.
+    `check`, called once per step, may raise to end the search.
     """
     check()
     slots = slot_sequence(problem, template)
@@ -80,7 +81,7 @@ def reach(
 
 
 def binding(problem: Problem, slots: Sequence[Slot]) -> dict[str, float]:
-    """Return the memories that can overflow, with the room that the fixed tiles leave.
+    """Return the memories that can overflow, with the bits that the fixed tiles leave free.
 
     Tiles above every loop and lane are whole tensors whatever the mapping.
     """
@@ -122,7 +123,7 @@ def _loose(slots: Sequence[Slot], sizes: dict[str, float]) -> list[tuple[int, Re
 
 
 def _smallest_fit(problem: Problem, slots: Sequence[Slot], sizes: dict[str, float]) -> bool:
-    """Rule out at once what even the smallest tiles that the slots can leave overfill."""
+    """Tell whether the smallest tiles that the slots can leave fit all memories."""
     tiles = _smallest_tiles(problem, slots)
     smallest_bits = dict.fromkeys(sizes, 0.0)
     for index, slot in _loose(slots, sizes):
@@ -131,8 +132,10 @@ def _smallest_fit(problem: Problem, slots: Sequence[Slot], sizes: dict[str, floa
 
 
 def _smallest_tiles(problem: Problem, slots: Sequence[Slot]) -> list[Tile]:
-    """Return a tile above each slot that none is smaller than: loops leave one value of each of
-    their variables, and dimensions have the most lanes."""
+    """Return the smallest tile above each slot.
+
+    Loops leave one value of each of their variables, and dimensions have the most lanes.
+    """
     tile, above = dict(problem.einsum.bounds), []
     for slot in slots:
         above.append(tuple(tile.values()))
@@ -145,8 +148,10 @@ def _smallest_tiles(problem: Problem, slots: Sequence[Slot]) -> list[Tile]:
 
 
 def _last_together(loose: Mapping[int, Reservation]) -> dict[int, Reservation]:
-    """Return the reservations without those that stand above one of another memory and have one of
-    their own memory below it."""
+    """Return the last consecutive reservations of each memory.
+
+    Reservations above those of another memory go if their memory has more of them below.
+    """
     grouped: dict[int, Reservation] = {}
     closed: set[str] = set()
     below = ""
@@ -162,8 +167,10 @@ def _last_together(loose: Mapping[int, Reservation]) -> dict[int, Reservation]:
 def _together(
     points: Points, loose: Mapping[int, Reservation], sizes: Mapping[str, float]
 ) -> Tiles | None:
-    """Return tiles that fit, as far as the reservations `loose` tell; those of a memory stand
-    together."""
+    """Return tiles under which the reservations `loose` fit; None if there are none.
+
+    The reservations of a memory must be consecutive.
+    """
     slots, lattice = points.slots, points.lattice
     tops = {slot.component: i for i, slot in sorted(loose.items(), reverse=True)}
     need = np.full(lattice.size, inf)
@@ -218,7 +225,7 @@ def _over_lanes(lattice: Lattice, loops: SpatialLoops, need: Need) -> Need:
 
 
 def _traced(points: Points, lattice: Lattice, below: list[Need]) -> Tiles:
-    """Walk from the outermost slot down, always to the state that needs least."""
+    """Return the tiles of a walk from the outermost slot down, always to the least bits needed."""
     state, tiles = lattice.size - 1, []
     for index, slot in enumerate(points.slots):
         need = below[len(points.slots) - 1 - index]

@@ -13,14 +13,14 @@ from tilewright.mapper.explain.constraint import Edit, MappingConstraint, of_siz
 from tilewright.mapper.explain.subject import Active, ConstrainedEinsum
 from tilewright.mapper.templates.spatial_choices import divisors, holds
 
-_MOST = 5000  # products of lanes tried
+_MOST_PRODUCTS = 5000  # of lanes, tried
 
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """One constraint changed so that a mapping exists; `value` is what to write, None: lift it.
+    """One constraint changed so that a mapping exists; `value`: the number to write, None: lift it.
 
-    `change`: relative size of the change of a number, inf where the constraint goes altogether.
+    `change`: relative change of the number, inf where the constraint is lifted.
     """
 
     constraint: MappingConstraint
@@ -53,7 +53,7 @@ def relaxation_of(
 
 
 def lifted_altogether(constraint: MappingConstraint) -> Relaxation:
-    """Return the change that takes a constraint away."""
+    """Return the change that lifts a constraint."""
     return Relaxation(constraint, _lifted(constraint), constraint.lift)
 
 
@@ -95,7 +95,7 @@ def _fits_with(
 
 
 def _unit(subject: ConstrainedEinsum, constraint: MappingConstraint) -> Fraction:
-    """Return a common measure of all widths: what the memory holds is a multiple of it."""
+    """Return a common measure of all bit widths: bits in use are a multiple of it."""
     memory = _component(subject, constraint)
     assert isinstance(memory, Memory)
     widths = {access.bits_per_value for access in subject.einsum.accesses}
@@ -121,7 +121,7 @@ _Try = tuple[float, float, Edit]  # relative change, the number, the edit
 def _first(
     subject: ConstrainedEinsum, constraint: MappingConstraint, active: Active, tries: Iterator[_Try]
 ) -> Relaxation:
-    """Return the first change of `tries` that helps; else the constraint has to go."""
+    """Return the first change of `tries` that helps; else the constraint is lifted."""
     for change, value, edit in tries:
         if subject.fits(subject.spaces(active, {constraint: edit})):
             name = "" if constraint.kind == "fanout" else ".value"
@@ -156,7 +156,7 @@ def _values(subject: ConstrainedEinsum, constraint: MappingConstraint) -> Iterat
 
 
 def _weaker(bound: Comparison, changed: Comparison, numbers: Sequence[int]) -> bool:
-    """Tell whether a comparison lets a number pass that the other one does not."""
+    """Tell whether the changed comparison admits a number that `bound` does not."""
     plain = replace(bound, operator=bound.operator.removeprefix("product"))  # type: ignore[arg-type]
     fresh = replace(plain, value=changed.value)
     name = next(iter(bound.rank_variables), "")
@@ -169,8 +169,8 @@ def _products(extents: Sequence[int]) -> list[int]:
     """Return the products of one divisor of each extent, ascending, at most a few thousand."""
     products = {1}
     for extent in extents:
-        products = {a * b for a, b in product(sorted(products)[:_MOST], divisors(extent))}
-    return sorted(products)[:_MOST]
+        products = {a * b for a, b in product(sorted(products)[:_MOST_PRODUCTS], divisors(extent))}
+    return sorted(products)[:_MOST_PRODUCTS]
 
 
 def _component(subject: ConstrainedEinsum, constraint: MappingConstraint) -> Component:
@@ -196,7 +196,7 @@ def _comparison(subject: ConstrainedEinsum, constraint: MappingConstraint) -> Co
 
 
 def _written(constraint: MappingConstraint, bound: Comparison) -> Edit:
-    """Return the edit that puts another comparison in the place of one."""
+    """Return the edit that replaces a comparison."""
     index = int(constraint.steps[-1])
 
     def put(bounds: tuple[Comparison, ...]) -> tuple[Comparison, ...]:

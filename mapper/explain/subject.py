@@ -31,11 +31,11 @@ class TooLarge(Exception):  # noqa: N818 - control flow inside this package
 
 @dataclass
 class ConstrainedEinsum:
-    """What can be asked about one Einsum; `backed`: tensors the outermost memory must keep.
+    """One Einsum on one architecture; asks whether it has mappings under some constraints.
 
-    min_usage is left out: it gives way where nothing reaches it, so it never forbids a mapping.
-    When the `budget` is over, or `spent` (of work) is too much, TooLarge ends what is asked; `cut`
-    says that it did.
+    `backed`: tensors that the outermost memory must keep. min_usage is left out: it gives way where
+    nothing reaches it, so it never forbids a mapping. TooLarge ends a question when the `budget` is
+    over or the work `spent` (states) exceeds WORK; `cut` records that.
     """
 
     arch: Arch
@@ -66,10 +66,10 @@ class ConstrainedEinsum:
         return self._all
 
     def _waived(self, constraint: MappingConstraint) -> bool:
-        """Tell whether a constraint is about where a tensor that is exchanged is held first.
+        """Tell whether fusion may waive a constraint on where an exchanged tensor is held first.
 
-        What keeps it in any case is none: fused or not, a tile of it lies there. The outermost
-        memory has room then for what it would not hold.
+        A memory that keeps the tensor in any case is not waived: fused or not, a tile lies there.
+        The outermost memory may then hold less, so its size is waived.
         """
         if constraint.kind == "size" and self.exchanged:
             return constraint.component in self._outermost
@@ -91,7 +91,7 @@ class ConstrainedEinsum:
 
     @cached_property
     def _keepers(self) -> frozenset[str]:
-        """Memories below the outermost one whose rules do not depend on what others keep."""
+        """Memories below the outermost one whose rules depend on no other memory."""
         ordered = {c.component for c in self._collected() if c.kind == "tensor_order_options"}
         independent = []
         for memories in self._memories:
@@ -123,7 +123,7 @@ class ConstrainedEinsum:
             yield MappingConstraint("unfused", "", (), tensor, text)
 
     def _disabled(self) -> list[str]:
-        """Return the components that `enabled` takes off the way to every Compute, or all of it."""
+        """Return the components that `enabled` removes from the path to every Compute."""
         names = [node.name for node in self.arch.leaves()]
         flats = self.flats(frozenset())
         if flats:
@@ -249,7 +249,7 @@ class ConstrainedEinsum:
 
 
 def concluded(answers: Mapping[Active, bool], active: Active) -> bool | None:
-    """Conclude whether a set is feasible from what is known of smaller and larger ones."""
+    """Conclude whether a set is feasible from the answers for smaller and larger sets; or None."""
     for decided, answer in answers.items():
         if active <= decided if answer else decided <= active:
             return answer

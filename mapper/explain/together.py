@@ -1,4 +1,4 @@
-"""Why Einsums that fit one by one do not fit together: what they exchange has no room."""
+"""Why Einsums that fit one by one do not fit together: exchanged tensors exceed the memories."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tilewright.mapper.searches.unfused import shared_tensors
 from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
 
 SEARCHES = 150  # of the whole workload, for one explanation
-TILES = 150_000  # tile shapes that they may look at: two searches of ten large Einsums
+TILES = 150_000  # tile shapes that these may evaluate: two searches of ten large Einsums
 LISTED = 12  # constraints, where no fewer are known to conflict
 _TENSOR_KINDS = ("keep", "may_keep", "no_refetch_from_above", "no_resend_to_below")
 
@@ -39,7 +39,7 @@ def no_mapping_together(request: Request) -> InfeasibleMapping:
 def no_mapping_alone(request: Request) -> InfeasibleMapping | None:
     """Return the error for the first Einsum that has no mapping wherever shared tensors stay.
 
-    None if each has one, for all that can be told in time.
+    None if each has one, or if that cannot be decided in time.
     """
     return _first_alone(_exchanging(request))
 
@@ -53,7 +53,7 @@ def _first_alone(subjects: Sequence[ConstrainedEinsum]) -> InfeasibleMapping | N
 
 
 def _exchanging(request: Request) -> list[ConstrainedEinsum]:
-    """Return what can be asked about each Einsum, wherever shared tensors stay."""
+    """Return each Einsum with its constraints, where shared tensors may stay anywhere."""
     subjects, shared = _subjects(request), shared_tensors(request.workload)
     for subject in subjects:
         subject.exchanged = shared & frozenset(subject.einsum.tensors)
@@ -73,9 +73,9 @@ def _subjects(request: Request) -> list[ConstrainedEinsum]:
 def _constraints(
     subjects: Sequence[ConstrainedEinsum], shared: frozenset[str]
 ) -> dict[MappingConstraint, None]:
-    """Return the constraints that Einsums can conflict about, each once.
+    """Return the constraints that can cause a conflict between Einsums, each once.
 
-    That a memory without end keeps what no Einsum exchanges is no cause.
+    `keep` in a memory of infinite size of a tensor that no Einsum exchanges is no cause.
     """
     constraints: dict[MappingConstraint, None] = {}
     for subject in subjects:
@@ -110,10 +110,10 @@ class _WorkloadConflict:
         self._unknown: set[Active] = set()
 
     def _conflict(self) -> Conflict | None:
-        """Find the smallest conflict, first with what memories may not keep left as it is.
+        """Return the smallest conflict; first with the may_keep of finite memories unchanged.
 
-        Without these rules searches take long; what conflicts without them is a conflict anyway,
-        and none is smaller.
+        Searches without these rules take long. A conflict under them that is a conflict without
+        them, too, is the smallest.
         """
         ends = {name for name, size in self._sizes.items() if size < inf}
         fixed = {c for c in self._constraints if c.kind == "may_keep" and c.component in ends}
@@ -149,8 +149,7 @@ class _WorkloadConflict:
         )
 
     def _helps(self, blamed: tuple[MappingConstraint, ...]) -> Iterator[str]:
-        """Yield single changes that help; what takes too long is left out, but for one search for
-        each memory."""
+        """Yield single changes that help; each memory gets one search, other slow ones none."""
         everything = frozenset(self._constraints)
         for c in blamed:
             if c.kind == "size":
@@ -160,7 +159,7 @@ class _WorkloadConflict:
                     yield self._help(c)
 
     def _help(self, constraint: MappingConstraint) -> str:
-        """Write what to change where lifting a constraint helps."""
+        """Return what to write instead of a constraint whose lifting helps."""
         if constraint.kind != "size":
             with_or_out = "with {} too" if constraint.kind == "may_keep" else "without {}"
             return f"{constraint.path}: {with_or_out.format(constraint.tensor)}"
@@ -183,7 +182,7 @@ class _WorkloadConflict:
         return high
 
     def _plenty(self) -> int:
-        """Bits for all tensors of the workload at once."""
+        """Return more bits than all tensors of the workload need at once."""
         total = 0.0
         for einsum in self._request.workload.einsums:
             for access in einsum.accesses:
@@ -192,7 +191,7 @@ class _WorkloadConflict:
         return 4 * int(total) + 4 * int(max(s for s in self._sizes.values() if s < 1e300))
 
     def feasible(self, active: Active) -> bool:
-        """Tell whether the workload has a mapping under these constraints, or no one can tell."""
+        """Tell whether the workload has a mapping under these constraints, or may have one."""
         return self._verdict(active) is not False
 
     def _verdict(self, active: Active) -> bool | None:
@@ -208,7 +207,7 @@ class _WorkloadConflict:
         return self._known[active]
 
     def _looked_up(self, active: Active) -> bool | None:
-        """Ask the Einsums one by one, which is fast, before the whole workload is searched."""
+        """Decide by the Einsums one by one, which is fast, before searching the whole workload."""
         lifted = frozenset(self._constraints) - active
         if any(not self._alone(subject, lifted) for subject in self._subjects):
             return False

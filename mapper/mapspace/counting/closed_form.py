@@ -1,10 +1,10 @@
-"""The number of points of placements whose templates differ in the order of holders only.
+"""The number of points in closed form, where templates differ in the order of holders only.
 
 Where nothing pins a tile, no window slides, no memory overflows and no holder sees lanes above it,
-a loop over a variable may stand in some gaps, whatever stands in the others. So the points of a
-template depend on the number of these gaps per variable and on the lanes alone: the exponents of
-each prime are dealt to the gaps, C(e + h - 1, h - 1) ways for h of them. How many orders of the
-holders lead to which numbers of gaps follows holder by holder, without making the templates.
+the gaps in which a loop over a variable may stand are independent. So the number of points of a
+template depends on the number of these gaps per variable and on the lanes alone: the exponent e of
+each prime is distributed over h gaps in C(e + h - 1, h - 1) ways. The number of orders of the
+holders per numbers of gaps follows holder by holder, without making the templates.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _Ways = dict[tuple[str, Gaps], int]  # last holder's tensor, gaps so far -> orde
 
 @dataclass
 class CountCache:
-    """What has been counted for one Einsum, whatever its rules."""
+    """The counts of one Einsum, which do not depend on its rules."""
 
     lanes: dict[tuple[SpatialLoops, ...], Counter[Gaps]] = field(default_factory=dict)
     points: dict[tuple[Gaps, tuple[SpatialLoops, ...]], int] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class CountCache:
 
 
 class ClosedFormCounts:
-    """Counts templates and points of the placements of one problem that are plain."""
+    """Counts templates and points of the plain placements of one problem."""
 
     def __init__(self, problem: Problem, memo: CountCache) -> None:
         self._problem = problem
@@ -47,9 +47,9 @@ class ClosedFormCounts:
             access.tensor: tuple(access.relevance(v) == "relevant" for v in self._names)
             for access in problem.einsum.accesses
         }
-        self._possible = self._frame_is_plain()
+        self._possible = self._problem_is_plain()
 
-    def _frame_is_plain(self) -> bool:
+    def _problem_is_plain(self) -> bool:
         problem = self._problem
         accesses = problem.einsum.accesses
         return not (
@@ -61,7 +61,7 @@ class ClosedFormCounts:
         )
 
     def is_plain(self, placement: Placement, template: Template) -> bool:
-        """Tell whether a placement, of which `template` is one, can be counted here."""
+        """Tell whether a placement, with `template` as one of its templates, has a closed form."""
         problem = self._problem
         if not self._possible or any(holder.floating for holder in template.holders):
             return False
@@ -96,7 +96,7 @@ class ClosedFormCounts:
         return sum(orders.values()), points
 
     def _orders_of(self, placement: Placement, template: Template) -> Counter[Gaps]:
-        """Return how many orders of the holders leave which numbers of gaps."""
+        """Return the number of orders of the holders, per numbers of gaps."""
         memories = {c.name for c in self._problem.components if isinstance(c, Memory)}
         held = [h for h in template.holders if not h.backing]
         groups = [
@@ -109,10 +109,10 @@ class ClosedFormCounts:
         ]
         key = tuple(allowed)
         if key not in self._memo.orders:
-            self._memo.orders[key] = self._dealt_out(allowed)
+            self._memo.orders[key] = self._counted_orders(allowed)
         return self._memo.orders[key]
 
-    def _dealt_out(self, groups: Sequence[Sequence[tuple[Holder, ...]]]) -> Counter[Gaps]:
+    def _counted_orders(self, groups: Sequence[Sequence[tuple[Holder, ...]]]) -> Counter[Gaps]:
         counts: _Ways = {("", (0,) * len(self._names)): 1}
         for orders in groups:
             after: _Ways = {}
@@ -128,7 +128,7 @@ class ClosedFormCounts:
         return orders_by_gaps
 
     def _further(self, gaps: Gaps, tensors: Sequence[str | None]) -> Gaps:
-        """Count the gaps between neighbours: "" stands for what is backed, None for the Compute."""
+        """Add the gaps between neighbours; "": the backing holders, None: the Compute."""
         counted = list(gaps)
         for upper, lower in pairwise(tensors):
             for i in range(len(counted)):
@@ -143,22 +143,24 @@ class ClosedFormCounts:
             total = 0
             for lanes, number in self._lanes_of(dims).items():
                 completions = (
-                    _deals(b // n, h) for b, n, h in zip(bounds, lanes, gaps, strict=True)
+                    _distributions(b // n, h) for b, n, h in zip(bounds, lanes, gaps, strict=True)
                 )
                 total += number * prod(completions)
             self._memo.points[key] = total
         return self._memo.points[key]
 
     def _lanes_of(self, dims: tuple[SpatialLoops, ...]) -> Counter[Gaps]:
-        """Return the lanes of all dimensions together, per variable, and in how many ways."""
+        """Return the numbers of choices per product of lanes of all dimensions, per variable."""
         if dims not in self._memo.lanes:
             lanes: Counter[Gaps] = Counter({(1,) * len(self._names): 1})
             for loops in dims:
-                lanes = self._dealt(lanes.items(), loops)
+                lanes = self._with_dimension(lanes.items(), loops)
             self._memo.lanes[dims] = lanes
         return self._memo.lanes[dims]
 
-    def _dealt(self, outer: Iterable[tuple[Gaps, int]], loops: SpatialLoops) -> Counter[Gaps]:
+    def _with_dimension(
+        self, outer: Iterable[tuple[Gaps, int]], loops: SpatialLoops
+    ) -> Counter[Gaps]:
         after: Counter[Gaps] = Counter()
         bounds = tuple(self._problem.einsum.bounds.values())
         columns = [loops.variables.index(v) if v in loops.variables else -1 for v in self._names]
@@ -172,8 +174,8 @@ class ClosedFormCounts:
 
 
 @cache
-def _deals(extent: int, gaps: int) -> int:
-    """Return in how many ways the iterations of a variable can be dealt to some gaps."""
+def _distributions(extent: int, gaps: int) -> int:
+    """Return the number of ways to distribute the iterations of a variable over some gaps."""
     if gaps == 0:
         return int(extent == 1)
     return prod(comb(exponent + gaps - 1, gaps - 1) for _, exponent in factorise(extent))

@@ -1,4 +1,4 @@
-"""Count the points of a template that fit its memories, all states of the lattice at a time."""
+"""Count the points of a template that fit its memories, with arrays over the lattice."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tilewright.mapper.mapspace.points import EXACT, Points
 from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
-_Tables = dict[tuple[float, ...], Any]  # bits in use of each memory -> ways to get to each state
+_Tables = dict[tuple[float, ...], Any]  # bits in use per memory -> chains to each state
 
 
 def count_fitting(points: Points, limit: int) -> tuple[int | None, int]:
-    """Return the number of points that fit, exact; None after more than `limit` steps. And those.
+    """Return the exact number of points that fit, and the steps; None after `limit` steps.
 
-    From the top down, with one table of all states per set of bits in use. A memory that nothing
-    can overflow, or in which nothing more is reserved, counts no further. Below the last
-    reservation that matters only the ways to finish are left. count_fitting_walked.py is the slow
+    From the outermost slot down, with one table of all states per set of bits in use. A memory that
+    cannot overflow, or that has no further reservation, is not told apart. Below the last
+    reservation that matters the completions are multiplied. count_fitting_walked.py is the slow
     twin.
     """
     total, steps = 0, 0
@@ -50,7 +50,7 @@ def _counted(points: Points, limit: int, kind: type) -> tuple[int | None, int, b
             tables = {used: np.where(admitted, table, 0) for used, table in tables.items()}
         if isinstance(slot, Reservation) and lasts.get(slot.component, -1) >= index:
             tables = _reserved(points, slot, tables, lasts[slot.component] == index)
-        tables = {used: _ways_below(lattice, slot, table) for used, table in tables.items()}
+        tables = {used: _chains_below(lattice, slot, table) for used, table in tables.items()}
         largest = max([largest, *(int(table.max()) for table in tables.values())])
         steps += len(tables) * lattice.size
         if steps > limit:
@@ -76,8 +76,8 @@ def _reserved(points: Points, slot: Reservation, tables: _Tables, last: bool) ->
     return reserved
 
 
-def _ways_below(lattice: Lattice, slot: Slot, counts: Any) -> Any:
-    """Return the ways to get to each state below a slot from those to the states above it."""
+def _chains_below(lattice: Lattice, slot: Slot, counts: Any) -> Any:
+    """Return the number of chains to each state below a slot, from those to the states above."""
     if isinstance(slot, SpatialLoops):
         total = np.zeros(lattice.shape, counts.dtype)
         for shift in lattice.shifts(slot.variables, slot.choices):

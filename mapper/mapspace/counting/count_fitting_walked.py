@@ -1,4 +1,4 @@
-"""Count the points of a template that fit, state by state: uneven points, too."""
+"""Count the points of a template that fit state by state; uneven points, too."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 from tilewright.mapper.mapspace.points import Points
 from tilewright.mapper.templates.slots import Reservation
 
-_Front = dict[tuple[Any, tuple[float, ...]], int]  # state and bits in use -> ways to get there
+_Front = dict[tuple[Any, tuple[float, ...]], int]  # state and bits in use -> number of chains
 
 
 def walk_fitting(points: Points, limit: int) -> tuple[int | None, int]:
     """Return the number of points that fit, exact, and the steps it took.
 
-    None after more than `limit` steps. Points with the same tile and the same bits in use go on
-    together; a memory that nothing can overflow, or in which nothing more is reserved, counts no
-    further. Below the last reservation that matters only the ways to finish are left.
+    None after more than `limit` steps. Points with the same tile and the same bits in use are
+    counted together; a memory that cannot overflow, or that has no further reservation, is not told
+    apart. Below the last reservation that matters the completions are multiplied.
     """
     total, steps = 0, 0
     for fixed in points.with_chosen_lanes():

@@ -1,10 +1,10 @@
-"""Points of a template that stand for the same mapping: which one is meant, and how many differ.
+"""Points of a template that share a mapping: their canonical point, and the number of mappings.
 
 Below a holder that is not outermost, loops over which its tile streams stand above its reservation
-(`Loops` over relevant variables where the holder is pinned, then one over a window), all others
-below. A mapping does not say where the reservation is: loops that could stream do (model/nest.py).
-So a point with such loops below the reservation, and nothing between, stands for the mapping of
-another point, with a smaller tile; that one is meant.
+(`TemporalLoops` over relevant variables where the holder is pinned, then one loop over a window),
+all others below. A mapping does not say where the reservation is: loops that could stream do
+(model/nest.py). So a point with such loops right below the reservation has the mapping of another
+point, with a smaller tile, which is the canonical one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def may_repeat(slots: Sequence[Slot]) -> bool:
 
 
 def count_distinct(points: Points) -> int:
-    """Return the number of mappings of a template without runs, before capacity is looked at."""
+    """Return the mappings of a template without adjacent holders, before capacity is looked at."""
     total, exact = _counted(points, np.float64)
     return total if exact else _counted(points, object)[0]
 
@@ -66,7 +66,7 @@ def _gap_above(slots: Sequence[Slot], last: int) -> int | None:
 
 
 def _distinct_above(points: Points, gap: Sequence[Slot], counts: Any) -> Any:
-    """Count what the loops of one gap can do: those above its reservation must be all that could.
+    """Count the distinct loops of one gap: all loops that can stand above its reservation do.
 
     With S one loop over a window and R the loops below: S R without no S, and without any S those
     of R that begin with a loop over which the tile does not stream, or none.

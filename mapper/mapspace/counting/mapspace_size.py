@@ -1,4 +1,4 @@
-"""The size of mapspaces: exact where it can be counted in little time, else what it is at least."""
+"""The size of mapspaces: exact where it can be counted quickly, else a lower bound."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ _TEMPLATES = 1000  # that are made to be counted one by one
 
 @dataclass(frozen=True, slots=True)
 class CountedSizes:
-    """`points`: (template, tile shapes) before the sizes of the memories are looked at; `fitting`:
-    those that fit. None: too many to count exactly here; `at_least`: what has been counted."""
+    """Numbers of templates, of points before capacity is looked at, and of points that fit.
+
+    None: too many to count exactly; `at_least`: lower bounds of the three numbers.
+    """
 
     templates: int | None
     points: int | None
@@ -31,7 +33,7 @@ class CountedSizes:
 
 @dataclass(frozen=True, slots=True)
 class _CountedPlacements:
-    """Placements counted together; exact or not."""
+    """Numbers of templates, points and fitting points of some placements; exact or lower bounds."""
 
     counted: tuple[int, int, int]
     exact: tuple[bool, bool, bool] = (True, True, True)
@@ -64,7 +66,7 @@ class MapspaceSizes:
 
 
 def _key_of(space: Mapspace) -> Hashable:
-    """Return what the size of a mapspace depends on, where all else is one Einsum and one path."""
+    """Return the rules on which the size depends, for one Einsum and one path."""
     sizes = tuple((c.name, c.size) for c in space.problem.components if isinstance(c, Memory))
     rules = tuple(
         tuple(

@@ -1,8 +1,8 @@
-"""Points that stand for the same mapping: which of them is meant, and how many mappings there are.
+"""Points that share a mapping: the canonical one of them, and the number of mappings.
 
 A mapping does not say how long the tiles of a holder shrink below it; the loops do. So points of
-one template may share a mapping (distinct_points.py), and templates with and without runs of
-holders.
+one template may share a mapping (distinct_points.py), and so may templates with and without
+adjacent holders.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tilewright.mapper.mapspace.locate import MapspacePoint, locate
 from tilewright.mapper.mapspace.points import Points
 
 _Passed = tuple[str, str, frozenset[tuple[str, int]]]  # Toll, tensor, tiles
-LISTED = 20_000  # points that are looked at one by one to count them
+LISTED = 20_000  # points that are listed to count their mappings
 
 
 class Repeats:
-    """Tells the mappings of some templates apart; `fits`: the tiles at a place are legal."""
+    """Tells the mappings of some templates apart; `fits`: the tiles of a point are legal."""
 
     def __init__(self, points: Sequence[Points], fits: Callable[[MapspacePoint], bool]) -> None:
         self._points = points
@@ -31,7 +31,7 @@ class Repeats:
 
     @cached_property
     def _siblings(self) -> dict[int, tuple[int, ...]]:
-        """Templates of which points may stand for one mapping, by the number of each of them."""
+        """Templates whose points may share mappings, by the number of each of them."""
         groups: dict[object, list[int]] = {}
         for number, points in enumerate(self._points):
             template = points.template
@@ -47,9 +47,9 @@ class Repeats:
         }
 
     def home(self, place: MapspacePoint, fitting: bool = True) -> MapspacePoint:
-        """Return the place that is meant by the mapping at a place: the first one that fits.
+        """Return the canonical point of the mapping of a point: its first point that fits.
 
-        Not `fitting`: the first one.
+        Not `fitting`: its first point.
         """
         group = self._siblings.get(place.template)
         if group is None:
@@ -67,9 +67,9 @@ class Repeats:
     def passing_alike(
         self, mapping: Mapping, places: tuple[MapspacePoint, ...]
     ) -> tuple[MapspacePoint, ...]:
-        """Return the places at which tensors pass Tolls as in `mapping`.
+        """Return the points at which tensors cross Tolls as in `mapping`.
 
-        A Toll may be written further up than where a place has it: that is another mapping.
+        A Toll written further up than a point has it makes another mapping.
         """
         passed = _tolls(mapping)
         if not passed:
@@ -81,11 +81,11 @@ class Repeats:
         return _tolls(assemble(points.problem, points.slots, place.tiles))
 
     def first_fitting(self, places: Sequence[MapspacePoint]) -> MapspacePoint:
-        """Return the first place at which the tiles fit, the first one if they never do."""
+        """Return the first point whose tiles fit, the first one if none do."""
         return next((place for place in places if self._fits(place)), places[0])
 
     def is_home(self, place: MapspacePoint, fitting: bool = True) -> bool:
-        """Tell whether a place is the one meant by its mapping."""
+        """Tell whether a point is the canonical one of its mapping."""
         return self.home(place, fitting) == place
 
     def count(self, number: int) -> tuple[int, bool]:
@@ -98,7 +98,7 @@ class Repeats:
             return points.count, True
         if self._counts_alone(number):
             return count_distinct(points), True
-        if not self._few:
+        if not self._can_list:
             return points.count, False
         every = (MapspacePoint(number, tiles) for tiles in points.without_capacity())
         return sum(self.is_home(place, fitting=False) for place in every), True
@@ -110,13 +110,13 @@ class Repeats:
             return (walk_fitting if points.problem.uneven else count_fitting)(points, limit)
         if self._counts_alone(number) and not tight(points):
             return count_distinct(points), 1
-        if not self._few:
+        if not self._can_list:
             return None, 0
         return sum(self.is_home(MapspacePoint(number, tiles)) for tiles in points), points.count
 
     @cached_property
-    def _few(self) -> bool:
-        """Whether the points of templates that may share mappings can be looked at one by one."""
+    def _can_list(self) -> bool:
+        """Whether the points of templates that may share mappings are few enough to list."""
         return sum(self._points[number].count for number in self._siblings) <= LISTED
 
     def _repeats(self, number: int) -> bool:
@@ -127,7 +127,7 @@ class Repeats:
 
 
 def _tolls(mapping: Mapping) -> frozenset[_Passed]:
-    """Return which tensors pass which Tolls under which tiles."""
+    """Return the Toll crossings of a mapping, with the tiles above them."""
     shape: dict[str, int] = {}
     crossings: set[_Passed] = set()
     for node in mapping.nodes:

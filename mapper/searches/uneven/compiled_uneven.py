@@ -1,4 +1,4 @@
-"""The parts of one mapspace made ready for the uneven search."""
+"""The parts of one mapspace compiled for the uneven search: a plan of each, and one walk of all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from tilewright.mapper.templates.problem import Problem
 
 
 class PreparedParts:
-    """A layout of the labels with what it needs: `timed` counts steps and calls too."""
+    """The plans of some parts under one layout of the labels.
+
+    `timed`: labels count steps and calls, too; else the energy alone.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,8 @@
-"""What a partial mapping can still come to: bounds of its energy and of its steps."""
+"""Lower bounds of the energy and the steps of all completions of a partial mapping.
+
+The steps are bounded variable by variable: with S steps so far and L lanes to come, at least S / L
+remain, and each tile takes at least one step.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +20,18 @@ from tilewright.mapper.searches.uneven.template_plan import TemplatePlan
 
 @dataclass(frozen=True, slots=True)
 class SlotPosition:
-    """Where a partial mapping stands: the next slot of each variable, and of all together."""
+    """The position of a partial mapping: the next slot of each variable, and of all together."""
 
     slots: tuple[int, ...]
     next_slot: int
 
     @classmethod
     def at(cls, index: int, variables: int) -> SlotPosition:
-        """Return the moment above slot `index`."""
+        """Return the position above slot `index`."""
         return cls((index,) * variables, index)
 
     def after_variable(self, variable: int) -> SlotPosition:
-        """Return the moment when the slot has dealt one variable."""
+        """Return the position when the slot has distributed one variable."""
         slots = self.slots
         return SlotPosition(
             (*slots[:variable], self.next_slot + 1, *slots[variable + 1 :]), self.next_slot
@@ -36,19 +40,21 @@ class SlotPosition:
 
 @dataclass(frozen=True, slots=True)
 class StepShares:
-    """Per label: its place on the grid, its steps so far, and the least they come to; of all
-    variables, or of some."""
+    """Per label: its flat index on the tile grid, its steps so far, and the fewest steps to come.
+
+    Of one variable or the product of several; each array has shape (labels,).
+    """
 
     grid_index: Ints
     steps: Floats
     fewest: Floats
 
     def take(self, rows: Ints) -> StepShares:
-        """Return those of some labels."""
+        """Return the shares of some labels, by number."""
         return StepShares(self.grid_index[rows], self.steps[rows], self.fewest[rows])
 
     def combined(self, shares: StepShares) -> StepShares:
-        """Join the shares of different variables."""
+        """Return the shares of both sets of variables together."""
         return StepShares(
             self.grid_index + shares.grid_index,
             self.steps * shares.steps,
@@ -57,7 +63,7 @@ class StepShares:
 
 
 class CompletionBounds:
-    """Bounds for one plan. Lanes to come divide steps, but each tile takes one step at least."""
+    """Bounds for the labels of one plan."""
 
     def __init__(self, grid: TileGrid, chains: Sequence[TileChains], plan: TemplatePlan) -> None:
         self._grid = grid
@@ -65,7 +71,7 @@ class CompletionBounds:
         self._plan = plan
 
     def shares(self, states: Ints, moment: SlotPosition, but: int = -1) -> StepShares:
-        """Return the shares of all variables `but` one; `states`: shape (labels, variables)."""
+        """Return the shares of all variables except `but`; `states`: shape (labels, variables)."""
         none = np.zeros(len(states), np.int64), np.ones(len(states)), np.ones(len(states))
         shares = (
             self.shares_of(v, states[:, v], moment) for v in range(states.shape[1]) if v != but
@@ -84,7 +90,7 @@ class CompletionBounds:
         return StepShares(place, column.extent[states], fewest[states])
 
     def fewest_steps(self, shares: StepShares, moment: SlotPosition) -> Floats:
-        """Return a lower bound of the steps from the shares of all variables."""
+        """Return a lower bound of the steps from the shares of all variables, shape (labels,)."""
         distributed = shares.steps / self._plan.most_lanes[moment.next_slot]
         fewest: Floats = np.maximum(np.maximum(distributed, shares.fewest), self._plan.fewest_steps)
         return fewest

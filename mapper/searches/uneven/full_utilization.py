@@ -1,4 +1,4 @@
-"""The part of a mapspace in which dimensions work with as many lanes as they can."""
+"""The part of a mapspace that uses every fanout as far as its rules permit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tilewright.mapper.mapspace.space import Mapspace
 
 
 def with_most_lanes(space: Mapspace) -> Mapspace | None:
-    """Return the mappings that use every dimension as far as its rules let them; None: all do.
+    """Return the mapspace with min_usage 1 in every dimension; None if it is the same.
 
     Few choices of lanes are left there, and the best mappings are often among them.
     """

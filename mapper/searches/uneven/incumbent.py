@@ -1,4 +1,4 @@
-"""What a search with uneven tiles has found."""
+"""The best mapping of an uneven search so far, and the mappings that one walk completes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from tilewright.mapper.searches.uneven.template_plan import TemplatePlan
 
 @dataclass(slots=True)
 class Incumbent:
-    """The best mapping so far, per instance of the Einsum."""
+    """The best mapping so far; joule and seconds of one instance of the Einsum.
+
+    `value`: of the objective; `second_value`: of the metric that decides between equal values.
+    """
 
     mapping: Mapping | None = None
     value: float = inf
@@ -24,8 +27,11 @@ class Incumbent:
 
 @dataclass(frozen=True, slots=True)
 class CompletedMappings:
-    """What came through one template: (energy, latency, bits used of each tracked memory) of each
-    mapping of one instance; `tiles` of one of them."""
+    """The mappings that one walk of a template completes.
+
+    `metrics`: per mapping (joule, seconds, bits in use of each tracked memory), of one instance;
+    `tiles(i)`: the tile below each slot of mapping number i.
+    """
 
     plan: TemplatePlan
     metrics: list[tuple[float, ...]]

@@ -1,4 +1,4 @@
-"""The parts of a mapspace with a bound of each, the most promising one first."""
+"""The parts of a mapspace with a lower bound of each, the most promising part first."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ FEW_TEMPLATES = 20
 
 
 class PartRanking:
-    """`least`: (bound of the objective, of the energy, number of the part), ascending.
+    """Ranks the parts of a mapspace by lower bounds of the objective.
 
-    `tracked`: memories whose bits in use matter to the end.
+    `ranked`: (bound of the objective, bound of the energy in joule, number of the part), ascending.
+    `tracked`: memories whose bits in use the labels carry to the end.
     """
 
     def __init__(self, space: Mapspace, goal: Goal, tracked: frozenset[str] = frozenset()) -> None:
@@ -53,12 +54,12 @@ class PartRanking:
         self.templates = 0
         self._parts: list[SearchPart] = []
         self._prepared: dict[bool, PreparedParts] = {}
-        self._labels = 0  # of modes that are gone
+        self._labels = 0  # of parts that are replaced
         self._budget = UNLIMITED
 
     @property
     def states(self) -> int:
-        """Number of combinations of classes of tiles."""
+        """Number of combinations of tile classes."""
         return prod(self.grid.shape)
 
     @property
@@ -67,7 +68,7 @@ class PartRanking:
         return self._labels + sum(mode.walk.labels for mode in self._prepared.values())
 
     def prepared(self, timed: bool) -> PreparedParts:
-        """Return the parts made ready."""
+        """Return the parts, compiled with or without time."""
         if timed not in self._prepared:
             problem = self._space.problem
             parts = self._budget.checking(self._parts)
@@ -75,7 +76,7 @@ class PartRanking:
         return self._prepared[timed]
 
     def rank(self, budget: Budget) -> None:
-        """Bound every template. OutOfBudget."""
+        """Bound every template. OutOfBudget when the budget ends before."""
         self._budget = budget
         templates = budget.checking(self._space.templates_within(budget.check))
         self._replace_parts(whole_parts(self._space.problem, templates))
@@ -83,7 +84,7 @@ class PartRanking:
         self._sort(budget)
 
     def rank_first_templates(self) -> None:
-        """Take a few templates only, without bounds."""
+        """Take the first templates, without bounds."""
         self._budget = UNLIMITED
         self._replace_parts(
             whole_parts(self._space.problem, islice(self._space.each_template(), FEW_TEMPLATES))
@@ -92,8 +93,10 @@ class PartRanking:
         self.ranked = [(0.0, 0.0, number) for number in range(len(self._parts))]
 
     def split(self, limit: float, budget: Budget) -> None:
-        """Replace the parts that may come below `limit` by their classes of lanes, dimension by
-        dimension, and leave the others out. OutOfBudget: the dimensions done so far stay."""
+        """Split the parts that may come below `limit` into classes of lanes; drop the others.
+
+        Dimension by dimension; after OutOfBudget the dimensions done so far stay split.
+        """
         dims = max((_fans(part) for part in self._parts), default=0)
         for dimension in range(dims):
             self._split_dimension(dimension, limit, budget)
@@ -128,16 +131,16 @@ class PartRanking:
         self.ranked = sorted(ranked)
 
     def remaining_energy(self, number: int) -> RemainingEnergy:
-        """Return what is ahead at each slot of a part."""
+        """Return the least energy still to come at each slot of a part."""
         plan = self.prepared(False).plans[number]
         return remaining_energy(self.grid, plan.slots, plan.charge_bounds)
 
     def plan(self, number: int) -> TemplatePlan:
-        """Return a part made ready, for the energy alone."""
+        """Return the plan of a part that counts the energy alone."""
         return self.prepared(False).plans[number]
 
     def lower_bound(self, energy: Floats, steps: Floats, kind: float) -> Floats:
-        """Bound an objective from bounds of energy and steps."""
+        """Return a lower bound of an objective from bounds of joule and steps, shape (labels,)."""
         return self.metrics.lower_bounds_of(energy, self._space.einsum.operations / steps, kind)
 
 

@@ -1,4 +1,4 @@
-"""Sets of partial mappings, and which of them are worth keeping."""
+"""Sets of partial mappings as arrays, and the undominated ones among them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from tilewright.mapper.searches.exact.kernels import Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class PartialMappings:
-    """`states`: shape (labels, variables); `fields`: (labels, width); `origin`: the label of the
-    step before."""
+    """A set of partial mappings (labels).
+
+    `states`: a state number per rank variable, shape (labels, variables); `fields`: the costs paid
+    so far (label_fields.py), shape (labels, width); `origin`: the label of the step before.
+    """
 
     states: Ints
     fields: Floats
@@ -29,7 +32,7 @@ class PartialMappings:
 
 
 def undominated(labels: PartialMappings, leading: tuple[int, ...]) -> Ints:
-    """Return the numbers of the labels that none with the same states beats in `leading`."""
+    """Return the labels that no label with equal states beats in the fields `leading`."""
     key = np.zeros(len(labels), np.int64)
     for v in range(labels.states.shape[1]):
         column = labels.states[:, v]
@@ -49,6 +52,7 @@ def split(labels: PartialMappings, cuts: int) -> list[PartialMappings]:
 
 
 def joined(parts: list[PartialMappings]) -> PartialMappings:
+    """Return several sets as one."""
     return PartialMappings(
         np.concatenate([part.states for part in parts]),
         np.concatenate([part.fields for part in parts]),

@@ -1,4 +1,4 @@
-"""What is searched at a time: a template, or those of its mappings that deal lanes alike.
+"""The parts of a mapspace that are searched at a time: a template, or one class of its lanes.
 
 A bound of the energy assumes some choice of lanes, and a bound of the steps assumes one. Where the
 two differ, their product is far below every mapping. The choices of a dimension are therefore
@@ -26,14 +26,14 @@ MOST_COMBINATIONS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class SearchPart:
-    """A template with its slots; the dimensions among them may be left with fewer choices."""
+    """A template with its slots, whose dimensions may have a part of the choices of lanes."""
 
     template: Template
     slots: tuple[Slot, ...]
 
 
 def whole_parts(problem: Problem, templates: Iterable[Template]) -> Iterator[SearchPart]:
-    """Yield each template that has lanes to choose from, whole."""
+    """Yield each template that has legal lanes in every dimension, as one part."""
     for template in templates:
         slots = slot_sequence(problem, template)
         if all(slot.choices for slot in slots if isinstance(slot, SpatialLoops)):
@@ -42,9 +42,9 @@ def whole_parts(problem: Problem, templates: Iterable[Template]) -> Iterator[Sea
 
 
 def classes_of(part: SearchPart, number: int) -> list[SearchPart]:
-    """Split a part into classes of the lanes of one dimension, counted from the outermost one.
+    """Split a part by classes of the lanes of one dimension, numbered from the outermost one.
 
-    Together they have its mappings, each of them once.
+    Together the parts have its mappings, each mapping once.
     """
     places = [place for place, slot in enumerate(part.slots) if isinstance(slot, SpatialLoops)]
     if number >= len(places):
@@ -59,7 +59,7 @@ def classes_of(part: SearchPart, number: int) -> list[SearchPart]:
 
 
 def choice_classes(loops: SpatialLoops) -> list[list[tuple[int, ...]]]:
-    """Group the choices by the powers of two that the lanes of each variable come up to."""
+    """Group the choices by the next power of two of the lanes of each variable."""
     groups: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
     for choice in loops.choices:
         groups.setdefault(tuple((n - 1).bit_length() for n in choice), []).append(choice)
@@ -67,7 +67,10 @@ def choice_classes(loops: SpatialLoops) -> list[list[tuple[int, ...]]]:
 
 
 def least_steps(problem: Problem, slots: Sequence[Slot]) -> float:
-    """Return a lower bound of the steps: each variable's share of the lanes, in whole steps."""
+    """Return a lower bound of the temporal steps of all mappings with these slots.
+
+    Each variable takes its extent over its lanes, rounded up where remainders are exact.
+    """
     variables, bounds = tuple(problem.einsum.bounds), tuple(problem.einsum.bounds.values())
     share = whole_share if problem.conventions.exact_remainders else truediv
     dims = [slot for slot in slots if isinstance(slot, SpatialLoops)]
@@ -94,7 +97,7 @@ def least_steps(problem: Problem, slots: Sequence[Slot]) -> float:
 
 
 def widest(choices: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Leave out choices of which another one has the next number of lanes over one variable."""
+    """Leave out choices that another choice exceeds by the next number of lanes of one variable."""
     all_choices, following = set(choices), []
     for column in zip(*choices, strict=True):
         numbers = sorted(set(column))
@@ -110,5 +113,5 @@ def widest(choices: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 
 def whole_share(values: int, lanes: int) -> int:
-    """Return the values of the busiest lane."""
+    """Return the values of the lane with the most values."""
     return -(-values // lanes)

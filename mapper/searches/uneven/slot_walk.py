@@ -1,8 +1,9 @@
 """Walk one template down, slot by slot, with all partial mappings that may still win.
 
-A label is a partial mapping: a state per rank variable, and fields as in label_fields.py. Of the
-labels with equal states those stay that no other one beats in the leading fields; the rest can only
-repeat what the better one does. Labels whose energy and outlook exceed the limit are dropped.
+A label is a partial mapping: a state per rank variable, and fields as in label_fields.py. Two rules
+drop labels. Of labels with equal states those stay that no label dominates in the leading fields: a
+dominated label has the same completions at a higher cost. A label goes when the lower bounds of its
+energy and its steps say that no completion comes below the limit.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tilewright.mapper.searches.uneven.costs.slot_charges import SlotCharge
 from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, TileChains
 from tilewright.mapper.searches.uneven.costs.tile_grid_bound import RemainingEnergy, TileGrid
 from tilewright.mapper.searches.uneven.costs.uneven_counts import FormGroup, groups_of, moved_values
-from tilewright.mapper.searches.uneven.costs.uneven_messages import UnevenMessages
+from tilewright.mapper.searches.uneven.costs.uneven_messages import SlotStates, UnevenMessages
 from tilewright.mapper.searches.uneven.partial_mappings import (
     PartialMappings,
     joined,
@@ -43,7 +44,7 @@ from tilewright.mapper.templates.slots import TemporalLoops
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 MAX_LABELS = 3_000_000  # that are kept at one slot
-CHUNK = 20_000  # labels whose lanes are dealt at a time
+CHUNK = 20_000  # labels distributed over lanes at a time
 LABELS_PER_BEAM = 20  # times the beam: labels that are made to choose a beam from
 
 _COMPARE: dict[str, Callable[[Any, float], Any]] = {
@@ -53,9 +54,13 @@ _COMPARE: dict[str, Callable[[Any, float], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """`keep`: tells from lower bounds of energy, steps, and bits used of the memories whose fields
-    are `rooms` (shape (labels, memories)), which labels may still win; `leading`: fields that
-    decide between labels; `beam`: the most labels of a slot (0: all)."""
+    """Which labels stay.
+
+    `keep`: tells from lower bounds of joule and steps (shape (labels,)) and from the bits in use of
+    the memories with `memory_fields` (shape (labels, memories)) which labels may still win;
+    `leading`: fields in which labels dominate each other; `beam`: the most labels of a slot
+    (0: all).
+    """
 
     keep: Callable[[Floats, Floats, Floats], Any]
     leading: tuple[int, ...]
@@ -65,7 +70,7 @@ class Pruning:
 
 
 class SlotWalk:
-    """Sweeps of one mapspace; states are shared by all templates."""
+    """Walks the templates of one mapspace, which share the states of the rank variables."""
 
     def __init__(
         self, problem: Problem, fields: LabelFields, grid: TileGrid, chains: list[TileChains]
@@ -82,10 +87,10 @@ class SlotWalk:
     def run(
         self, plan: TemplatePlan, outlook: RemainingEnergy, energy: float, pruning: Pruning
     ) -> list[PartialMappings]:
-        """Return the labels above each slot and, last, at the Compute; `energy` of all operations.
+        """Return the labels above each slot and, last, at the Compute.
 
-        Where none is left, the walk ends with an empty set.
-        OutOfBudget when the deadline passes or the labels do not fit.
+        `energy`: joule of all operations. Where no label is left, the walk ends with an empty set.
+        OutOfBudget when the deadline passes or the labels exceed the memory.
         """
         step = _PrunedWalk(self, plan, outlook, pruning)
         fields = np.zeros((1, self._fields.width))
@@ -107,7 +112,7 @@ class SlotWalk:
         return path
 
     def _below(self, step: _PrunedWalk, index: int, labels: PartialMappings) -> PartialMappings:
-        """Apply slot `index`."""
+        """Return the labels below slot `index`."""
         slot, capacity = step.plan.slots[index], step.plan.capacity_checks[index]
         labels = PartialMappings(labels.states, labels.fields, np.arange(len(labels)))
         if capacity is not None:
@@ -122,17 +127,17 @@ class SlotWalk:
             return labels
         if slot.single:
             below = step.remaining.within[index][-1]
-            looped = [self._loop(step, (index, v), labels, below) for v in slot.variables]
+            looped = [self._loop(step, index, v, labels, below) for v in slot.variables]
             return step.joined([labels, *looped], below, index + 1)
         for number, v in enumerate(slot.variables, 1):
             remaining = step.remaining.within[index][number]
             labels = step.pruned(
-                self._loop(step, (index, v), labels, remaining), remaining, index + 1
+                self._loop(step, index, v, labels, remaining), remaining, index + 1
             )
         return labels
 
     def _charged(self, step: _PrunedWalk, index: int, labels: PartialMappings) -> PartialMappings:
-        """Pay the bills above a slot and drop what the pins there refuse."""
+        """Add the charges above a slot and drop the labels that tile_shape refuses there."""
         pins, bills = step.plan.pins[index], step.plan.charges[index]
         dropped = step.plan.forgotten_variables(index)
         if not (pins or bills or dropped):
@@ -153,7 +158,7 @@ class SlotWalk:
         return step.pruned(paid, step.remaining.charged[index], index)
 
     def count(self, bill: SlotCharge, states: Ints) -> Floats:
-        """Return the values that a bill counts, per label."""
+        """Return the values that a charge counts, per label."""
         names = list(self._problem.einsum.bounds)
         columns = {v: self._chains[i].column(bill.count.kinds[i]) for i, v in enumerate(names)}
         total: Floats = np.ones(len(states))
@@ -215,20 +220,27 @@ class SlotWalk:
         return PartialMappings(labels.states, fields, labels.origin).take(fits)
 
     def _loop(
-        self, step: _PrunedWalk, place: tuple[int, str], labels: PartialMappings, remaining: Floats
+        self,
+        step: _PrunedWalk,
+        index: int,
+        variable: str,
+        labels: PartialMappings,
+        remaining: Floats,
     ) -> PartialMappings:
-        """Loop over a variable at a slot."""
-        index, variable = place
+        """Return the labels below a temporal loop over one variable at slot `index`."""
         v = list(self._problem.einsum.bounds).index(variable)
-        moment = SlotPosition.at(index + 1, labels.states.shape[1])
-        site = LoopSite(index, v, None, (1, 1), remaining, moment)
+        position = SlotPosition.at(index + 1, labels.states.shape[1])
+        site = LoopSite(index, v, None, (1, 1), remaining, position)
         return self._extended(step, labels, site)[0]
 
     def _extended(
         self, step: _PrunedWalk, labels: PartialMappings, site: LoopSite
     ) -> tuple[PartialMappings, Ints]:
-        """Replace each label by one per tile that a slot can leave of a variable, with the lanes
-        it takes; bounds are looked at first, so that little is made in vain."""
+        """Replace each label by one per tile that a slot can leave of a variable.
+
+        With the lanes that each takes. Bounds are computed first, so that few labels are made only
+        to be dropped.
+        """
         v, chains = site.variable, self._chains[site.variable]
         unique, inverse = np.unique(labels.states[:, v], return_inverse=True)
         tail = step.plan.tails[site.slot][v]
@@ -248,10 +260,9 @@ class SlotWalk:
             step.check(sum(len(chunk) for chunk, _ in chunks))
             self.labels += len(rows)
             shares = unlooped.take(rows).combined(looped.take(chosen))
-            promising = step.promising((labels, rows), shares, site)
-            chunks.append(
-                step.extended(labels, (rows[promising], chosen[promising]), options, site)
-            )
+            promising = step.promising(labels, rows, shares, site)
+            kept_labels = labels.take(rows[promising])
+            chunks.append(step.extended(kept_labels, chosen[promising], options, site))
         grown = chunks[0][0] if len(chunks) == 1 else joined([chunk for chunk, _ in chunks])
         return grown, np.concatenate([lanes for _, lanes in chunks])
 
@@ -265,17 +276,17 @@ class SlotWalk:
         code = np.zeros(len(labels), np.int64)
         used = np.ones(len(labels), np.int64)
         most_used = max(map(prod, loops.choices))
-        moment, above = SlotPosition.at(index, len(names)), labels
+        position, above = SlotPosition.at(index, len(names)), labels
         rows = np.arange(len(labels))
         for place, variable in enumerate(loops.variables):
             number = names.index(variable)
-            moment = moment.after_variable(number)
+            position = position.after_variable(number)
             most_lanes = max(choice[place] for choice in loops.choices)
             fewest_lanes = min(choice[place] for choice in loops.choices)
             if most_lanes > 1:
                 numbered = PartialMappings(labels.states, labels.fields, np.arange(len(labels)))
                 remaining = step.remaining.within[index][place + 1]
-                site = LoopSite(index, number, dim, (fewest_lanes, most_lanes), remaining, moment)
+                site = LoopSite(index, number, dim, (fewest_lanes, most_lanes), remaining, position)
                 grown, lanes_taken = self._extended(step, numbered, site)
                 origin = grown.origin
                 code, used = (
@@ -293,7 +304,13 @@ class SlotWalk:
             fields[:, gate] *= used[keep]
         elif gate is not None:
             fields[:, gate] *= self._extents(above.states[rows]) / self._extents(states)
-        self._messages.charge(step.plan, index, (above.states[rows], states), fields)
+        self._messages.charge(
+            loops,
+            step.plan.crossings.get(index, ()),
+            step.plan.step_kinds,
+            SlotStates(above.states[rows], states),
+            fields,
+        )
         labels = PartialMappings(states, fields, above.origin[rows])
         return step.pruned(labels, step.remaining.within[index][-1], index + 1)
 
@@ -305,11 +322,11 @@ class SlotWalk:
         return product
 
     def completion_bounds(self, plan: TemplatePlan) -> CompletionBounds:
-        """Return what bounds the labels of a plan."""
+        """Return the bounds of the labels of a plan."""
         return CompletionBounds(self._grid, self._chains, plan)
 
     def steps(self, plan: TemplatePlan, states: Ints) -> Floats:
-        """Return the steps that the lanes so far leave to the busiest one."""
+        """Return the temporal steps of the lane with the most steps, shape (labels,)."""
         total = np.ones(len(states))
         if plan.step_kinds is not None:
             for v, kind in enumerate(plan.step_kinds):
@@ -327,7 +344,7 @@ class SlotWalk:
 
 
 class _PrunedWalk:
-    """One sweep: its plan, outlook and pruning."""
+    """The rules that drop labels during one walk of one plan."""
 
     def __init__(
         self, sweep: SlotWalk, plan: TemplatePlan, outlook: RemainingEnergy, pruning: Pruning
@@ -340,16 +357,15 @@ class _PrunedWalk:
         self._rooms = list(pruning.memory_fields)
 
     def check(self, labels: int) -> None:
-        """Stop when the budget is used up."""
+        """Raise OutOfBudget when the time or the memory for labels is used up."""
         self._pruning.budget.check(more_bytes=GROWTH * labels * self._sweep.label_bytes)
         if labels > MAX_LABELS:
             raise OutOfBudget
 
     def promising(
-        self, which: tuple[PartialMappings, Ints], shares: StepShares, site: LoopSite
+        self, labels: PartialMappings, above: Ints, shares: StepShares, site: LoopSite
     ) -> Ints:
-        """Return which of the rows of labels may still win; with a beam, the best ones."""
-        labels, above = which
+        """Return the rows of `above`, numbers of labels, that may still win; at most a beam."""
         energy = labels.fields[above, 0] + site.remaining.reshape(-1)[shares.grid_index]
         steps = self.bounds.fewest_steps(shares, site.position)
         used = labels.fields[:, self._rooms][above]
@@ -363,37 +379,37 @@ class _PrunedWalk:
     def extended(
         self,
         labels: PartialMappings,
-        which: tuple[Ints, Ints],
+        chosen: Ints,
         options: TileOptions,
         site: LoopSite,
     ) -> tuple[PartialMappings, Ints]:
-        """Make the labels of some (label, option), and leave out those that others beat."""
-        rows, chosen = which
-        states = labels.states[rows]
-        states[:, site.variable] = options.states[chosen]
-        extended = PartialMappings(states, labels.fields[rows], labels.origin[rows])
-        if site.dim is not None or len(extended) < 2:
-            return extended, options.lanes[chosen]
-        best = undominated(extended, self._pruning.leading)
-        return extended.take(best), options.lanes[chosen[best]]
+        """Give each label its option, drop dominated ones; return the rest with their lanes.
+
+        `labels`: changed in place.
+        """
+        labels.states[:, site.variable] = options.states[chosen]
+        if site.dim is not None or len(labels) < 2:
+            return labels, options.lanes[chosen]
+        best = undominated(labels, self._pruning.leading)
+        return labels.take(best), options.lanes[chosen[best]]
 
     def joined(
         self, parts: list[PartialMappings], remaining: Floats, index: int
     ) -> PartialMappings:
-        """Join sets of labels; those of several sets are compared."""
+        """Join sets of labels; labels of several sets are compared."""
         if len(parts) == 1:
             return parts[0]
         return self.pruned(joined(parts), remaining, index)
 
     def pruned(self, labels: PartialMappings, remaining: Floats, index: int) -> PartialMappings:
-        """Keep the labels that may win and that no other one beats; slot `index` comes next."""
+        """Return the undominated labels that may win; slot `index` comes next."""
         self.check(len(labels))
         if not len(labels):
             return labels
-        moment = SlotPosition.at(index, labels.states.shape[1])
-        shares = self.bounds.shares(labels.states, moment)
+        position = SlotPosition.at(index, labels.states.shape[1])
+        shares = self.bounds.shares(labels.states, position)
         energy = labels.fields[:, 0] + remaining.reshape(-1)[shares.grid_index]
-        steps = self.bounds.fewest_steps(shares, moment)
+        steps = self.bounds.fewest_steps(shares, position)
         used = labels.fields[:, self._rooms]
         keep = self._pruning.keep(energy, steps, used) & (energy < inf)
         labels, energy, steps = labels.take(keep), energy[keep], steps[keep]
@@ -407,7 +423,7 @@ class _PrunedWalk:
 
 
 def _codes(loops: SpatialLoops) -> Ints:
-    """Number the choices of a dimension as `_deal` does."""
+    """Number the choices of a dimension as `_distribute` does."""
     codes = np.zeros(len(loops.choices), np.int64)
     for place in range(len(loops.variables)):
         column = np.array([choice[place] for choice in loops.choices], np.int64)

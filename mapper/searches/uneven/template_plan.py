@@ -1,4 +1,4 @@
-"""One template made ready for the uneven search: what may happen at each slot."""
+"""One template compiled for the uneven search: charges, capacity checks and loops at each slot."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 @dataclass(frozen=True, slots=True)
 class CapacityCheck:
-    """A reservation that is checked: `field` sums the bits (None: alone in its memory); `last`: no
-    other reservation of the memory below, and nothing asks for the sum at the end."""
+    """A reservation whose memory can overflow, of `size` bits.
+
+    `field` sums the bits in use of the memory (None: this is its only reservation); `is_last`: no
+    reservation of the memory follows, and the sum is not read at the end.
+    """
 
     slot: Reservation
     size: float
@@ -37,11 +40,17 @@ class CapacityCheck:
 
 @dataclass(frozen=True, slots=True)
 class TemplatePlan:
-    """What the search needs of a template. `bills[i]` and `pins[i]` hold above slot i (one more:
-    at the Compute); `tails[i][v]`: hosts of variable v below slot i; `needed[i][v]`: kinds of
-    count that slot i or a later one asks for; `lanes[i]`: the most lanes from slot i on, and
-    `most[i][v]` those of one variable; `fewest`: steps of every mapping; `steps`: the kinds whose
-    extents are the steps (None: steps do not matter); `ways[i]`: what travels through slot i."""
+    """The compiled form of a template; slot numbers run from the outermost slot.
+
+    `charges[i]`, `pins[i]`: costs and tile_shape above slot i (the last entry: at the Compute).
+    `capacity_checks[i]`: of slot i, if it is a reservation that matters. `tails[i][v]`: the slots
+    below slot i that can loop over variable v. `needed_kinds[i][v]`: the counts of v that slot i
+    or a later one reads. `most_lanes[i]`: the most lanes from slot i on; `most_lanes_of[i][v]`:
+    those of one variable. `fewest_steps`: a lower bound of the steps of every mapping.
+    `charge_bounds`: lower bounds of the energy. `step_kinds`: the counts whose extents multiply to
+    the steps (None: steps do not matter). `crossings[i]`: the tensors that a network sends through
+    the lanes of slot i.
+    """
 
     template: Template
     slots: tuple[Slot, ...]
@@ -58,8 +67,7 @@ class TemplatePlan:
     crossings: Mapping[int, tuple[LaneCrossing, ...]]
 
     def forgotten_variables(self, index: int) -> list[int]:
-        """Return the variables of which a kind of count is no longer needed once slot `index`, or
-        the Compute, has been paid."""
+        """Return the variables of which no charge below slot `index` reads some count."""
         if index + 1 >= len(self.needed_kinds):
             return []
         return [
@@ -70,35 +78,52 @@ class TemplatePlan:
 
 
 def make_plan(problem: Problem, fields: LabelFields, part: SearchPart, timed: bool) -> TemplatePlan:
-    """Prepare a part. `timed`: steps and calls matter, not only the energy."""
-    template, slots, bounds = part.template, part.slots, problem.einsum.bounds
-    biller = ChargeCompiler(problem, fields, template, slots)
-    at_slot = biller.charges()
-    bills = tuple(at_slot.get(i, ()) for i in range(len(slots) + 1))
+    """Compile a part. `timed`: steps and calls matter, not only the energy."""
+    template, slots = part.template, part.slots
+    compiler = ChargeCompiler(problem, fields, template, slots)
+    by_slot = compiler.charges()
+    charges = tuple(by_slot.get(i, ()) for i in range(len(slots) + 1))
     pins = tuple(required_tile_shape(problem, template, slot) for slot in slots)
-    steps = biller.step_kinds() if timed else None
+    step_kinds = compiler.step_kinds() if timed else None
     pinned = {v for pin in pins for comparison in pin for v in comparison.rank_variables}
-    lanes, most = [1.0], [(1,) * len(bounds)]
-    for slot in reversed(slots):
-        all_ = max(map(prod, slot.choices)) if isinstance(slot, SpatialLoops) else 1
-        lanes.append(lanes[-1] * all_)
-        each = [_most_lanes(slot, v) if isinstance(slot, SpatialLoops) else 1 for v in bounds]
-        most.append(tuple(n * one for n, one in zip(most[-1], each, strict=True)))
     return TemplatePlan(
         template,
         slots,
-        bills,
+        charges,
         (*pins, ()),
         tuple(_capacity_check(problem, fields, slots, i) for i in range(len(slots))),
         _tails(problem, slots, timed or problem.has_networks, pinned),
-        _needed_kinds(problem, bills, steps),
-        tuple(reversed(lanes)),
-        tuple(reversed(most)),
+        _needed_kinds(problem, charges, step_kinds),
+        _lanes_from(slots),
+        _lanes_per_variable_from(tuple(problem.einsum.bounds), slots),
         least_steps(problem, slots),
-        tuple(biller.charge_bounds()),
-        steps,
+        tuple(compiler.charge_bounds()),
+        step_kinds,
         crossings_of(problem, fields, template, slots) if problem.has_networks else {},
     )
+
+
+def _lanes_from(slots: Sequence[Slot]) -> tuple[float, ...]:
+    """Return the most lanes from each slot on; the last entry is 1, at the Compute."""
+    lanes = [1.0]
+    for slot in reversed(slots):
+        most = max(map(prod, slot.choices)) if isinstance(slot, SpatialLoops) else 1
+        lanes.append(lanes[-1] * most)
+    return tuple(reversed(lanes))
+
+
+def _lanes_per_variable_from(
+    variables: Sequence[str], slots: Sequence[Slot]
+) -> tuple[tuple[int, ...], ...]:
+    """Return the most lanes of each variable from each slot on."""
+    lanes = [(1,) * len(variables)]
+    for slot in reversed(slots):
+        if isinstance(slot, SpatialLoops):
+            most = [_most_lanes(slot, v) for v in variables]
+            lanes.append(tuple(n * m for n, m in zip(lanes[-1], most, strict=True)))
+        else:
+            lanes.append(lanes[-1])
+    return tuple(reversed(lanes))
 
 
 def _capacity_check(
@@ -125,27 +150,41 @@ def _capacity_check(
     return CapacityCheck(slot, float(memory.size), field, index == same[-1][0])
 
 
+def _tail_slot(slot: Slot, variable: str, *, keeps_all: bool) -> TailSlot | None:
+    """Return the entry of a slot in the tail of a variable; None if it has no loop over it."""
+    if isinstance(slot, SpatialLoops):
+        most = _most_lanes(slot, variable)
+        return TailSlot("lanes", most, _fewest_lanes(slot, variable)) if most > 1 else None
+    if isinstance(slot, TemporalLoops) and variable in slot.variables:
+        return TailSlot("all" if keeps_all else "thin")
+    return None
+
+
 def _tails(
     problem: Problem, slots: Sequence[Slot], timed: bool, pinned: set[str]
 ) -> tuple[tuple[Tail, ...], ...]:
+    """Return the tails of each variable below each slot.
+
+    Below lanes, where steps depend on more than the number of tiles, all tiles are candidates.
+    """
     rows: list[tuple[Tail, ...]] = []
     for v in problem.einsum.bounds:
-        distributed = [
-            i for i, s in enumerate(slots) if isinstance(s, SpatialLoops) and _most_lanes(s, v) > 1
-        ]
+        spatial = (i for i, s in enumerate(slots) if isinstance(s, SpatialLoops))
+        first_lanes = next((i for i in spatial if _has_lanes(slots[i], v)), len(slots))
+        fixed = v not in problem.uneven or v in pinned
         tail: Tail = ()
         row = [tail]
         for index in range(len(slots) - 1, 0, -1):
-            slot = slots[index]
-            if isinstance(slot, SpatialLoops) and _most_lanes(slot, v) > 1:
-                tail = (TailSlot("lanes", _most_lanes(slot, v), _fewest_lanes(slot, v)), *tail)
-            elif isinstance(slot, TemporalLoops) and v in slot.variables:
-                below_lanes = timed and any(i < index for i in distributed)
-                keeps_all = v not in problem.uneven or v in pinned or below_lanes
-                tail = (TailSlot("all" if keeps_all else "thin"), *tail)
+            keeps_all = fixed or (timed and first_lanes < index)
+            entry = _tail_slot(slots[index], v, keeps_all=keeps_all)
+            tail = tail if entry is None else (entry, *tail)
             row.append(tail)
         rows.append(tuple(reversed(row)))
     return tuple(zip(*rows, strict=True))
+
+
+def _has_lanes(slot: Slot, variable: str) -> bool:
+    return isinstance(slot, SpatialLoops) and _most_lanes(slot, variable) > 1
 
 
 def _fewest_lanes(loops: SpatialLoops, variable: str) -> int:
@@ -163,7 +202,7 @@ def _most_lanes(loops: SpatialLoops, variable: str) -> int:
 def _needed_kinds(
     problem: Problem, bills: Sequence[Sequence[SlotCharge]], steps: tuple[CountKind, ...] | None
 ) -> tuple[tuple[frozenset[CountKind], ...], ...]:
-    """Return, per slot, the kinds of each variable that the bills from there on ask for."""
+    """Return, per slot, the kinds of counts of each variable that charges from there on read."""
     variables = range(len(problem.einsum.bounds))
     asked = [{ALL} if steps is None else {ALL, steps[v]} for v in variables]
     rows = []

@@ -34,8 +34,8 @@ from tilewright.mapper.searches.verify import Verifier, figures_agree
 
 TIE = 1e-12
 DEEPENING = (1e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, inf)
-BEAM = 30  # labels that a first look keeps at a slot
-WIDE_BEAM = 300  # those of a last look
+BEAM = 30  # labels that a first walk keeps at a slot
+WIDE_BEAM = 300  # those of a last walk
 
 Keep = Callable[[Floats, Floats, Floats], Any]  # see Pruning
 
@@ -43,7 +43,7 @@ Keep = Callable[[Floats, Floats, Floats], Any]  # see Pruning
 class UnevenSearch:
     """Optimal among mappings with at most one uneven loop per variable (imperfect.md §5).
 
-    `seed`: searches the mappings with even tiles first, so that the bounds have something to cut.
+    `seed`: searches the mappings with even tiles first: their best value is the first limit.
     `memory`: bytes of the process; the search ends before it needs more.
     """
 
@@ -85,7 +85,7 @@ class UnevenSearch:
 
 
 class UnevenRun:
-    """One search of one mapspace; arrivals tell of the bits used of `memories`."""
+    """One search of one mapspace; `memories`: those whose bits in use completed mappings report."""
 
     def __init__(
         self,
@@ -103,22 +103,22 @@ class UnevenRun:
         self._memory_fields = tuple(self.ranking.layout.used_bits[name] for name in memories)
         self.best = Incumbent()
         self._lower = 0.0
-        self._is_split = False  # in classes of lanes
+        self._is_split = False  # by classes of lanes
 
     @property
     def _is_optimal(self) -> bool:
-        """The incumbent meets the lower bound."""
+        """Whether the incumbent meets the lower bound."""
         return self.best.value <= self._lower * (1 + TIE)
 
     @property
     def _counts_energy_only(self) -> bool:
-        """Only dynamic energy counts."""
+        """Whether the objective is dynamic energy alone, without leakage."""
         ranking = self.ranking
         steady = ranking.metrics.steady_watts == 0 and not ranking.layout.gates
         return self._kind == ENERGY and steady
 
     def consider(self, mapping: Mapping) -> EinsumMapping:
-        """Let the model score a mapping and keep it if it is better."""
+        """Score a mapping by the model; it becomes the incumbent if it is better."""
         judged, times = self._judge.costed(mapping), self._space.einsum.n_instances
         energy, latency = judged.energy / times, judged.latency / times
         value = self._goal.value(energy, latency)
@@ -130,7 +130,7 @@ class UnevenRun:
         return EinsumMapping(mapping, energy, latency)
 
     def seed_with_most_lanes(self, seconds: float) -> None:
-        """Look for good mappings with as many lanes as there are: fast, and often the best."""
+        """Search the mappings that use all lanes first: fast, and often the best."""
         fully_used = with_most_lanes(self._space)
         if fully_used is None:
             return
@@ -145,7 +145,7 @@ class UnevenRun:
             self.consider(mapping)
 
     def solve(self) -> tuple[float, bool]:
-        """Return a lower bound, and whether the search ended."""
+        """Return a lower bound of the objective, and whether the search ended."""
         try:
             self.rank()
             if not self.ranking.ranked:
@@ -160,7 +160,7 @@ class UnevenRun:
         return self.best.value, True
 
     def rank(self) -> None:
-        """Bound every template; the most promising one comes first. OutOfBudget."""
+        """Bound every template; the most promising comes first. OutOfBudget if time ends before."""
         self.ranking.rank(self._budget)
 
     def _search(self) -> None:
@@ -172,7 +172,7 @@ class UnevenRun:
         self._deepen()
 
     def _split(self) -> None:
-        """Look at one class of lanes at a time, of what may still come below the incumbent."""
+        """Split the parts that may still come below the incumbent by classes of lanes."""
         if not self._is_split:
             try:
                 self.ranking.split(self.best.value * (1 + TIE), self._budget)
@@ -181,17 +181,17 @@ class UnevenRun:
                 self._raise_to_least()
 
     def _raise_to_least(self) -> None:
-        """Take the least bound of all parts; of those left out the incumbent is one."""
+        """Raise the lower bound to the least of all parts and of the incumbent."""
         bound = min((value for value, _, _ in self.ranking.ranked), default=inf)
         self._lower = max(self._lower, min(bound, self.best.value))
 
     def _compulsory(self) -> float:
-        """Return a bound that needs no templates, of one instance."""
+        """Return a lower bound of one instance that needs no templates."""
         energy, latency = least_costs(self._space, self._space.placements)
         return self._goal.value(energy, latency)
 
     def _beams(self, beam: int) -> None:
-        """Find some good mappings: `beam` labels per slot."""
+        """Find some good mappings with at most `beam` labels per slot."""
         for timed in (False, True) if not self._counts_energy_only else (False,):
             for value, _, number in self.ranking.ranked:
                 if value > self.best.value or self._is_optimal:
@@ -199,9 +199,9 @@ class UnevenRun:
                 self._walk_part(number, timed, self._keep_below(inf), beam)
 
     def _answer_out_of_budget(self) -> None:
-        """Use the seconds left for more good mappings: it was the room for labels that ended.
+        """Use the seconds left for more good mappings if only the memory for labels ended.
 
-        Find any mapping a little late: that is better than none.
+        Without any mapping so far, exceed the time a little to find one.
         """
         with suppress(OutOfBudget):
             self._beams(WIDE_BEAM)
@@ -217,9 +217,9 @@ class UnevenRun:
                     return
 
     def _keep_below(self, limit: float, *, tie: bool = False) -> Keep:
-        """Return the test for labels whose objective may come out at or below a limit.
+        """Return the test of labels whose objective may come out at or below a limit.
 
-        `tie`: and whose second metric may come out better than the best one's.
+        `tie`: and whose second metric may come out better than the incumbent's.
         """
         second_kind = KINDS["latency"] if self._kind == ENERGY else ENERGY
 
@@ -235,23 +235,24 @@ class UnevenRun:
         return keep
 
     def _deepen(self) -> None:
-        """Raise the limit until nothing better than the incumbent can lie below it."""
+        """Raise the limit until it exceeds the incumbent (iterative deepening)."""
         for slack in DEEPENING:
             before = self.best.value
             if self._is_optimal:
                 return
             limit = min(self._lower * (1 + slack) if self._lower > 0 else inf, before * (1 - TIE))
             bound = self._walk_below(limit, exact=False)
-            if bound < self.best.value * (1 - TIE):  # calls stand between a label and its floor
+            # the calls of a label may raise its objective above the bound
+            if bound < self.best.value * (1 - TIE):
                 self._walk_below(min(limit, self.best.value * (1 - TIE)), exact=True)
             if self.best.value <= limit or limit >= before * (1 - 2 * TIE):
                 return
             self._lower = max(self._lower, limit)
 
     def _walk_below(self, limit: float, *, exact: bool) -> float:
-        """Sweep all templates below a limit; return the least floor of what arrived.
+        """Walk all templates below a limit; return the least bound of the completed labels.
 
-        `exact`: calls decide between labels too, so that every arrival is what it seems.
+        `exact`: labels dominate each other in their calls, too, so that each is worth its bound.
         """
         least_bound = inf
         for value, _, number in self.ranking.ranked:
@@ -286,7 +287,7 @@ class UnevenRun:
         *,
         exact: bool = False,
     ) -> float:
-        """Sweep one template; return the least floor of the labels that arrived."""
+        """Walk one part; return the least bound of the completed labels."""
         mode = self.ranking.prepared(timed)
         path = self._walk(mode, number, keep, beam, exact=exact)
         return self._score_completed(mode, mode.plans[number], path, keep)
@@ -311,7 +312,7 @@ class UnevenRun:
         )
 
     def completed_mappings(self, number: int, keep: Keep, beam: int) -> CompletedMappings:
-        """Sweep one template with all that energy and latency depend on; see Pruning."""
+        """Walk one part with all fields of energy and latency; `keep`, `beam`: see Pruning."""
         mode = self.ranking.prepared(True)
         path = self._walk(mode, number, keep, beam, exact=True)
         steps = mode.walk.steps(mode.plans[number], path[-1].states)
@@ -323,7 +324,7 @@ class UnevenRun:
         return CompletedMappings(mode.plans[number], rows, partial(mode.walk.trace, path))
 
     def _metrics_of(self, fields: Floats, steps: float) -> tuple[float, float]:
-        """Return the energy and the latency of a label that counts all."""
+        """Return the joule and the seconds of a label with all fields."""
         label = self._label(fields, steps)
         latency = self.ranking.metrics.latency(label)
         return self.ranking.metrics.energy(label, latency), latency
@@ -372,7 +373,7 @@ class UnevenRun:
         return value < best.value
 
     def _check(self, mode: PreparedParts, row: Floats, steps: float, judged: EinsumMapping) -> None:
-        """Compare what the labels say with the model; InternalError if they differ."""
+        """Compare a label with the model's score of its mapping; InternalError if they differ."""
         pairs = [("energy", float(row[0]), judged.energy)]
         if mode.timed:
             energy, latency = self._metrics_of(row, steps)
@@ -382,6 +383,6 @@ class UnevenRun:
         for name, computed, modelled in pairs:
             if not figures_agree(computed, modelled):
                 raise InternalError(
-                    f"the search computed {name} {computed!r}, the model {modelled!r}, for the mapping\n"
-                    f"{judged.mapping}"
+                    f"the search computed {name} {computed!r}, the model {modelled!r}, for the"
+                    f" mapping\n{judged.mapping}"
                 )

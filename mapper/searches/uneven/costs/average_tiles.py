@@ -1,4 +1,4 @@
-"""States of a rank variable where uneven tiles count on average (imperfect.md §6).
+"""The states of a rank variable where uneven tiles count on average (imperfect.md §6).
 
 The outermost loop over a variable of B values in tiles of t takes B / t turns, and ceil(B / t) for
 a tensor that does not depend on the variable; the loops below divide evenly. A state counts both:
@@ -16,17 +16,17 @@ from tilewright.mapper.searches.uneven.costs.tile_chains import StateColumn, Til
 
 @dataclass(frozen=True, slots=True)
 class AverageStateColumn(StateColumn):
-    """`full`: tiles visited, in whole turns; `average`: in average ones."""
+    """`full`: tiles visited, in whole turns; `average`: tiles visited, in average turns."""
 
     average: Floats
 
     @property
     def extent(self) -> Floats:
-        """Values visited."""
+        """Sum of the sizes of the tiles visited, on average."""
         return self.average * self.tile
 
     def shares(self, lanes: int) -> Floats:
-        """Return the steps that so many lanes need at least, parts of steps too."""
+        """Return the fewest steps that so many lanes need, fractions of steps included."""
         return self.average * self.tile / lanes
 
 

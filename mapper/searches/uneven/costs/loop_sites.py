@@ -1,4 +1,4 @@
-"""A place where one rank variable is looped over or dealt, and what it can leave."""
+"""The site of a loop over one rank variable, and the states that it can leave."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ MOST_AT_ONCE = 500_000  # labels looked at together
 
 @dataclass(frozen=True, slots=True)
 class LoopSite:
-    """A loop of one variable at a slot. Of lanes: the dimension, and the least and the most of
-    them. `rest`: the outlook below, `moment`: what is still to come there."""
+    """A loop over one variable at a slot.
+
+    Of a spatial loop `dim` is the dimension and `lane_range` the fewest and the most lanes.
+    `remaining`: the least energy to come below, on the tile grid; `position`: the next slots there.
+    """
 
     slot: int
     variable: int
@@ -29,15 +32,17 @@ class LoopSite:
 
 @dataclass(frozen=True, slots=True)
 class TileOptions:
-    """The states that a slot can leave, and the lanes it takes: `sizes[i]` of the i-th state
-    above, one after the other."""
+    """The states that a slot can leave, and the lanes that it takes.
+
+    `sizes[i]` entries belong to the i-th state above, one state after the other.
+    """
 
     states: Ints
     lanes: Ints
     sizes: Ints
 
     def chunks(self, above: Ints) -> Iterator[tuple[Ints, Ints]]:
-        """Yield (label, option) for all options of each label's state above, some at a time."""
+        """Yield (labels, options): all options of the state above of each label, in chunks."""
         starts = np.cumsum(self.sizes) - self.sizes
         sizes = self.sizes[above]
         ends = np.cumsum(sizes)

@@ -1,6 +1,6 @@
-"""What a template pays at each of its slots, when tiles may be uneven.
+"""The charges at each slot of a template when tiles may be uneven.
 
-The taps are those of edge_traffic.py. Their counts are read off the states of the variables
+The edge charges are those of edge_traffic.py. Their counts are read off the states of the variables
 (tile_chains.py): visits of an irrelevant variable, extents of a relevant one, and sums over the
 sizes that meet where an affine form joins several (imperfect.md §2).
 """
@@ -27,7 +27,7 @@ from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 @dataclass(frozen=True, slots=True)
 class ValueCount:
-    """Values of `tensor` that move: one kind of count per rank variable of the Einsum."""
+    """The values of `tensor` that move: one kind of count per rank variable of the Einsum."""
 
     tensor: str
     kinds: tuple[CountKind, ...]
@@ -35,7 +35,7 @@ class ValueCount:
 
 @dataclass(frozen=True, slots=True)
 class SlotCharge:
-    """Add `count` x rate to each (field, rate) of `adds`."""
+    """Add `count` x rate to each (field, rate) of `rates`; joule or calls per value."""
 
     count: ValueCount
     rates: tuple[tuple[int, float], ...]
@@ -43,7 +43,7 @@ class SlotCharge:
 
 @dataclass(frozen=True, slots=True)
 class ChargeBound:
-    """A lower bound of what is paid above slot `slot`: rate x max(moved / lanes - first, 0)."""
+    """A lower bound of joule above slot `slot`: rate x max(moved / lanes - first_fills, 0)."""
 
     slot: int
     tensor: str
@@ -54,7 +54,7 @@ class ChargeBound:
 
 @dataclass(frozen=True, slots=True)
 class _UsedDimension:
-    """A spatial dimension of the template that deals more than one tile."""
+    """A spatial dimension of the template with more than one lane in some choice."""
 
     slot: int
     loops: SpatialLoops
@@ -72,7 +72,7 @@ class _UsedDimension:
 
 
 class ChargeCompiler:
-    """Works out the bills of one template."""
+    """Compiles the charges of one template."""
 
     def __init__(
         self, problem: Problem, fields: LabelFields, template: Template, slots: Sequence[Slot]
@@ -93,11 +93,11 @@ class ChargeCompiler:
         return next(dim for dim in component.spatial if dim.name == loops.name)
 
     def step_kinds(self) -> tuple[CountKind, ...]:
-        """Return the kinds of count whose extents are the steps of the busiest Compute."""
+        """Return the kinds of counts whose extents multiply to the steps of the busiest Compute."""
         return tuple(self._kind(v, False, self._dims) for v in self._problem.einsum.bounds)
 
     def charges(self) -> dict[int, tuple[SlotCharge, ...]]:
-        """Return what is paid above each slot (the number of slots: at the Compute)."""
+        """Return the charges above each slot (key len(slots): at the Compute)."""
         by_slot: dict[int, dict[ValueCount, list[tuple[int, float]]]] = {}
         for tap in self._taps:
             rates = by_slot.setdefault(self._child(tap), {})
@@ -120,7 +120,7 @@ class ChargeCompiler:
         return len(self._slots) if tap.edge.child is None else self._fills[tap.edge.child]
 
     def _reusing(self, tap: EdgeCharge) -> list[_UsedDimension]:
-        """Return the dimensions of the edge that share values between lanes, as the tap sees it."""
+        """Return the dimensions of the edge whose lanes share values in the eyes of the charge."""
         if tap.at_child:
             return []
         child, tensor = self._child(tap), tap.edge.tensor
@@ -148,7 +148,7 @@ class ChargeCompiler:
         return CountKind(first, tuple(sorted(lanes)))
 
     def charge_bounds(self) -> Iterator[ChargeBound]:
-        """Yield lower bounds on the energy that the taps charge (rates are not negative)."""
+        """Yield lower bounds of the energy of the edge charges (rates are not negative)."""
         first = {_place(tap): tap for tap in self._taps if tap.kind == "first"}
         for tap in self._taps:
             calls = _calls(self._problem, tap)

@@ -1,9 +1,9 @@
-"""Which tiles of a rank variable are worth a look at a place of a template.
+"""The tiles of a rank variable that need to be searched at a slot of a template.
 
-What lies below the place is its `tail`: one host per slot that can loop over the variable,
-outermost first. A tile is a candidate if the hosts of the tail can take it to 1 by loops that
-divide evenly. Of a loop whose tile matters by the number of tiles alone, only the smallest tile of
-each number is: with Q = ceil(P / t), among the multiples m t with the same ceil(Q / m) the smallest
+The `tail` of the slot has one entry per slot below that can loop over the variable, outermost
+first. A tile is a candidate if the slots of the tail can take it to 1 by loops that divide evenly.
+Where only the number of tiles of a loop matters, only the smallest tile of each number is a
+candidate: with Q = ceil(P / t), among the multiples m t with the same ceil(Q / m) the smallest
 (imperfect.md §5.2; not so below a lane, where the steps depend on more than that number).
 """
 
@@ -23,7 +23,11 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class TailSlot:
-    """A slot that can loop over the variable; a spatial one deals `least` to `lanes` lanes."""
+    """A slot that can loop over the variable.
+
+    `kind`: "all" tiles, the "thin" set of smallest tiles, or "lanes": a spatial loop over `least`
+    to `lanes` lanes.
+    """
 
     kind: Literal["all", "thin", "lanes"]
     lanes: int = 0
@@ -43,13 +47,16 @@ def _steps(count: int) -> list[int]:
     while step < count:
         steps.append(step)
         quotient = -(-count // step)
-        step = -(-count // (quotient - 1))  # the smallest with a smaller quotient
+        step = -(-count // (quotient - 1))  # the smallest step with a smaller quotient
     return [*steps, count]
 
 
 @cache
 def candidates(cut_tile: int, tail: Tail) -> Mask:
-    """Mark the tiles 0 … `cut_tile` below an uneven loop over `cut_tile` that the tail can finish."""
+    """Mark the tiles below an uneven loop that cuts `cut_tile` which the tail can take to 1.
+
+    Shape (cut_tile + 1,), by the tile.
+    """
     mask = np.zeros(cut_tile + 1, np.bool_)
     if not tail:
         mask[1] = True

@@ -1,4 +1,4 @@
-"""States of one rank variable on the way down a template (imperfect.md §5.1).
+"""The states of one rank variable on the way down a template (imperfect.md §5.1).
 
 A state is the nominal tile, whether an uneven loop may still come, and per `Kind` of count the
 tiles that are visited: `full` of the nominal size and `odd` of a smaller `rest`. Loops cut them as
@@ -28,8 +28,11 @@ TileCounts = tuple[float, float, float]  # full, odd, rest
 
 @dataclass(frozen=True, slots=True, order=True)
 class CountKind:
-    """Which tiles are counted: at the dimensions in `busiest` the largest of one visit only;
-    with `first`, at temporal loops that of the first turn only. Else all of them."""
+    """Which tiles are counted.
+
+    At the dimensions in `busiest` only the largest tile of one visit; with `first`, at temporal
+    loops only the tile of the first turn; else all tiles.
+    """
 
     first: bool = False
     busiest: tuple[Lane, ...] = ()
@@ -44,7 +47,7 @@ ALL = CountKind()
 
 @dataclass(frozen=True, slots=True)
 class StateColumn:
-    """A property of all known states of a variable, by the number of the state."""
+    """Tiles and counts of one kind, by the number of the state; each array has shape (states,)."""
 
     tile: Ints
     full: Floats
@@ -62,16 +65,16 @@ class StateColumn:
         return self.full * self.tile + self.odd * self.rest
 
     def shares(self, lanes: int) -> Floats:
-        """Return the steps that so many lanes need at least: each tile takes one."""
+        """Return the fewest steps that so many lanes need: each tile takes at least one."""
         full_steps, odd_steps = np.ceil(self.tile / lanes), np.ceil(self.rest / lanes)
         steps: Floats = self.full * full_steps + self.odd * odd_steps
         return steps
 
 
 class TileChains:
-    """The states of one variable; numbers are given in order of appearance.
+    """The states of one variable, numbered in the order of their appearance.
 
-    `wholes`: the tiles that an uneven loop may cut; none if the variable is even.
+    `cuttable`: the tiles that an uneven loop may cut; none if the variable is even.
     """
 
     def __init__(self, bound: int, cuttable: Collection[int], kinds: Iterable[CountKind]) -> None:
@@ -125,7 +128,7 @@ class TileChains:
         return StateColumn(tile, *counts)
 
     def forget(self, states: Ints, needed: frozenset[CountKind]) -> Ints:
-        """Return the states without the counts that nothing below asks for."""
+        """Return the states without the counts that no later charge reads."""
         table = self._tables.get(needed)
         if table is None or len(table) < len(self._rows):
             enlarged = np.full(2 * len(self._rows), -1, np.int64)
@@ -144,7 +147,7 @@ class TileChains:
         return self._intern(tile, may_cut, cut_tile, stats)
 
     def _head(self, state: int) -> tuple[int, bool, int]:
-        """Return tile, whether an uneven loop may still come, and the tile that one has cut."""
+        """Return the tile, whether an uneven loop may still come, and the tile that one has cut."""
         tile, may_cut, cut_tile = self._rows[state][:3]
         return int(tile), bool(may_cut), int(cut_tile)
 
@@ -153,8 +156,8 @@ class TileChains:
     ) -> tuple[Ints, Ints]:
         """Return the states that one slot can leave, with the lanes it takes (1 if temporal).
 
-        `tail`: the hosts below the slot; `lane`: its dimension if spatial, which deals at least
-        `lanes[0]` and at most `lanes[1]`.
+        `tail`: the slots below; `lane`: the dimension of a spatial slot, with at least `lanes[0]`
+        and at most `lanes[1]` lanes.
         """
         key = (state, tail, lane, lanes)
         if key not in self._below:
@@ -211,14 +214,14 @@ class TileChains:
     def _cut_tiles(
         self, stat: TileCounts, tile: int, below: int, *, largest_only: bool
     ) -> TileCounts:
-        """Return what a loop makes of the tiles visited: all pieces, or one of each."""
+        """Return the counts below a loop: all pieces of the tiles visited, or one piece of each."""
         full, odd, rest = stat
         if full + odd == 0:  # forgotten
             return stat
         if largest_only:
             return (full + odd, 0, 0) if rest >= below else stat
         pieces, new_rest = divmod(tile, below)
-        if new_rest:  # the uneven loop: no remainder stands above it
+        if new_rest:  # the uneven loop: no loop above it has a remainder
             return (full * pieces, full, new_rest)
         rest_pieces, rest = divmod(rest, below)
         return (full * pieces + odd * rest_pieces, odd if rest else 0, rest)

@@ -1,9 +1,9 @@
 """A lower bound on the energy still to pay, on a grid of tile sizes (imperfect.md §5.3).
 
 Every mapping, even or not, visits at least ceil(B / t) tiles of size t. So if loops need not
-divide, the tiles of one variable fall into classes, one per value of ceil(B / t), and the cheapest
-way on is found by walking a template from the Compute up with prefix minima over the classes.
-Room is checked for each tile alone; latency is left out.
+divide, the tiles of one variable fall into classes, one per value of ceil(B / t). A walk of the
+template from the Compute up gives the cheapest completion from each combination of classes, with
+prefix minima over the classes. Capacity is checked for each tile alone; latency is left out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,11 @@ MOST_KEPT = 20_000_000  # numbers in outlooks, counted once: some 500 MB
 
 @dataclass(frozen=True, slots=True)
 class TileClasses:
-    """Classes of the tiles of one variable, ascending; `of_tile` gives the class of a tile."""
+    """Classes of the tiles of one variable, ascending.
+
+    `smallest`, `largest`: tiles of each class; `fewest`: the fewest tiles of a class that cover the
+    variable; `of_tile`: the class of each tile, -1 if it is none.
+    """
 
     smallest: Ints
     largest: Ints
@@ -39,7 +43,7 @@ class TileClasses:
 
 
 def tile_classes(bound: int, uneven: bool, merge: int) -> TileClasses:
-    """Sort the tiles of a variable into classes; `merge` neighbouring ones, but for the ends."""
+    """Sort the tiles of a variable into classes; `merge` neighbouring classes, but not the ends."""
     tiles = np.arange(1, bound + 1) if uneven else np.array(divisors(bound), np.int64)
     counts = -(-bound // tiles)
     number = np.cumsum(np.concatenate([[0], counts[1:] != counts[:-1]]))
@@ -55,7 +59,10 @@ def tile_classes(bound: int, uneven: bool, merge: int) -> TileClasses:
 
 @dataclass(frozen=True, slots=True)
 class SlotBound:
-    """The outlook at one slot of some templates: see Outlook."""
+    """The remaining energy at one slot, which templates with the same slots below share.
+
+    `number` names it; the arrays are those of RemainingEnergy.
+    """
 
     number: int
     above: Floats
@@ -68,7 +75,7 @@ Key = tuple[int | None, Slot | None, tuple[Due, ...]]  # number of the place bel
 
 
 class TileGrid:
-    """All combinations of classes; arrays have one axis per rank variable."""
+    """All combinations of tile classes; arrays have one axis per rank variable."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -88,7 +95,7 @@ class TileGrid:
         self._places = 0
 
     def next_number(self) -> int:
-        """Return a number for one more place."""
+        """Return a number for one more SlotBound."""
         self._places += 1
         return self._places
 
@@ -108,7 +115,7 @@ class TileGrid:
         return self.along(number, self.axes[number].fewest)
 
     def least_moved(self, tensor: str) -> Floats:
-        """Return the least values that move to tiles of each class."""
+        """Return the fewest values of a tensor that move to tiles of each class."""
         if tensor not in self._moved:
             access = self.problem.einsum.access(tensor)
             total: Floats = np.ones([1] * len(self.shape))
@@ -137,16 +144,16 @@ class TileGrid:
         return np.where(bits > memory.size, inf, 0.0)
 
     def over_loop(self, remaining: Floats, variable: str) -> Floats:
-        """Let a loop over a variable stand here: any smaller tile may come next."""
+        """Return the remaining energy above a loop over a variable: any smaller tile may follow."""
         return np.minimum.accumulate(remaining, axis=self.variables.index(variable))
 
     def over_lanes(self, remaining: Floats, loops: SpatialLoops) -> list[Floats]:
-        """Let lanes stand here, one variable after the other, the last one first; return what is
-        ahead after each. Their numbers are rounded, so that few cases remain.
+        """Return the remaining energy above each variable of a dimension, the last one first.
 
-        Where these are several, the next tile may be any smaller one until all are dealt.
+        Choices are taken in groups of similar numbers of lanes. With several groups, any smaller
+        tile may follow until all variables are distributed.
         """
-        by_group = [self._dealt_so(remaining, loops, choice) for choice in _lane_ranges(loops)]
+        by_group = [self._over_choice(remaining, loops, choice) for choice in _lane_ranges(loops)]
         if len(by_group) == 1:
             return by_group[0]
         steps = [remaining]
@@ -155,7 +162,7 @@ class TileGrid:
             steps.append(steps[-1] if still else self.over_loop(steps[-1], name))
         return [*steps[1:], np.minimum.reduce([bounds[-1] for bounds in by_group])]
 
-    def _dealt_so(
+    def _over_choice(
         self, remaining: Floats, loops: SpatialLoops, choice: tuple[tuple[int, int], ...]
     ) -> list[Floats]:
         steps = [remaining]
@@ -163,13 +170,18 @@ class TileGrid:
             list(zip(loops.variables, choice, strict=True))
         ):
             steps.append(
-                self._dealt(steps[-1], self.variables.index(name), fewest_lanes, most_lanes)
+                self._over_variable(steps[-1], self.variables.index(name), fewest_lanes, most_lanes)
             )
         return steps[1:]
 
-    def _dealt(self, remaining: Floats, number: int, fewest_lanes: int, most_lanes: int) -> Floats:
-        """Deal one variable over `fewest_lanes` to `most_lanes` lanes: t_a <= lanes x t_b, and one more tile
-        than lanes - 1 of them hold."""
+    def _over_variable(
+        self, remaining: Floats, number: int, fewest_lanes: int, most_lanes: int
+    ) -> Floats:
+        """Return the remaining energy above a spatial loop over one variable.
+
+        With tile t_a above and t_b below: t_a <= most_lanes x t_b, and t_a exceeds what
+        fewest_lanes - 1 tiles t_b hold.
+        """
         if most_lanes == 1:
             return remaining
         axis = self.axes[number]
@@ -181,9 +193,9 @@ class TileGrid:
 
 
 def range_min(values: Floats, low: Ints, high: Ints) -> Floats:
-    """Return, per place, the least of values[low:high] along the first axis; inf if it is empty.
+    """Return the minimum of values[low[i]:high[i]] along the first axis, per i; inf if empty.
 
-    From the least values of 1, 2, 4, … neighbours: two of these cover any range.
+    Minima of 1, 2, 4, … neighbours are computed in turn; two of these cover any range.
     """
     out = np.full(values.shape, inf)
     spans = np.maximum(high - low, 0)
@@ -206,9 +218,12 @@ def _lane_ranges(loops: SpatialLoops) -> Sequence[tuple[tuple[int, int], ...]]:
 
 @dataclass(frozen=True, slots=True)
 class RemainingEnergy:
-    """Least energy to come: `above[i]` with the tile above slot i, `paid[i]` when what is due there
-    has been paid; `within[i][j]` at slot i once the first j of its variables have been looped over,
-    or dealt (all of them: above slot i + 1)."""
+    """The least joule still to come, on the tile grid.
+
+    `above[i]`: from the tile above slot i; `charged[i]`: the same after the charges there;
+    `within[i][j]`: at slot i once its first j variables have their loops (after the last: above
+    slot i + 1).
+    """
 
     above: tuple[Floats, ...]
     charged: tuple[Floats, ...]
@@ -223,7 +238,7 @@ class RemainingEnergy:
 def remaining_energy(
     grid: TileGrid, slots: Sequence[Slot], floors: Sequence[ChargeBound]
 ) -> RemainingEnergy:
-    """Walk a template from the Compute up; what templates share at the bottom is done once."""
+    """Walk a template from the Compute up; slots that templates share at the bottom count once."""
     places = [_at_compute(grid, [f for f in floors if f.slot == len(slots)])]
     for index in range(len(slots) - 1, -1, -1):
         due = tuple((f.tensor, f.rate, f.lanes, f.first_fills) for f in floors if f.slot == index)

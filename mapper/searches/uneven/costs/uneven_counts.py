@@ -1,4 +1,4 @@
-"""Values that move, from the tiles of each rank variable (imperfect.md §2)."""
+"""The values that move, from the tiles of each rank variable (imperfect.md §2)."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ CountedSize = tuple[Floats, Floats]  # how many tiles, and their size
 
 @dataclass(frozen=True, slots=True)
 class FormGroup:
-    """Forms of a tensor that share no variable with the other forms."""
+    """Index expressions of a tensor that share no variable with its other expressions."""
 
     variables: tuple[str, ...]
     forms: tuple[Affine, ...]
 
     @property
     def is_single(self) -> bool:
-        """One value of the tensor per value of the variable: extents add up."""
+        """Whether each value of the one variable is one value of the tensor: extents add up."""
         form = self.forms[0]
         return len(self.forms) == 1 and form.is_single and abs(form.terms[0][1]) == 1
 
 
 def groups_of(access: TensorAccess) -> tuple[FormGroup, ...]:
-    """Split the forms of a tensor into groups without a common variable."""
+    """Split the index expressions of a tensor into groups without a common variable."""
     groups: list[tuple[list[str], list[Affine]]] = []
     for _, form in access.projection:
         names, forms = [name for name, _ in form.terms], [form]
@@ -46,7 +46,10 @@ def groups_of(access: TensorAccess) -> tuple[FormGroup, ...]:
 def moved_values(
     group: FormGroup, sizes: Callable[[str], Sequence[CountedSize]], extent: Callable[[str], Floats]
 ) -> Floats:
-    """Sum the values of a group over all visits; `sizes` of a variable: its different tiles."""
+    """Return the values of a group over all visits, shape (labels,).
+
+    `sizes(v)`: (number, size) of the different tiles of a variable; `extent(v)`: their sum.
+    """
     if group.is_single:
         return extent(group.variables[0])
     total: Floats = np.zeros(1)
@@ -62,7 +65,7 @@ def moved_values(
 
 
 def span(form: Affine, sizes: dict[str, Floats]) -> Floats:
-    """Return the positions that a form spans under tiles of some sizes."""
+    """Return the positions that an index expression spans under tiles of some sizes."""
     positions: Floats = np.full(1, float(form.least))
     for name, factor in form.terms:
         positions = positions + abs(factor) * (sizes[name] - 1)
@@ -72,10 +75,10 @@ def span(form: Affine, sizes: dict[str, Floats]) -> Floats:
 def least_moved(
     group: FormGroup, bounds: dict[str, int], fewest: Callable[[str], Floats]
 ) -> Floats:
-    """Return a lower bound of `moved` where each variable has at least `fewest` tiles.
+    """Return a lower bound of `moved_values` where each variable has at least `fewest` tiles.
 
-    With each variable in one form the sum is linear in the number of tiles of each, so that its
-    least value is at a corner of what they can be.
+    With each variable in one expression the sum is linear in the number of tiles of each, so that
+    its minimum is at a corner of the possible numbers.
     """
     if group.is_single:
         return np.full(1, float(bounds[group.variables[0]]))
@@ -98,7 +101,7 @@ def least_moved(
 
 
 def _linear(form: Affine, bounds: dict[str, int], tiles: dict[str, Floats]) -> Floats:
-    """Sum the positions of one form over all visits of `tiles` tiles of each variable."""
+    """Return the positions of one expression over all visits of `tiles` tiles of each variable."""
     total = form.least * _times(tiles, None)
     for name, factor in form.terms:
         total = total + abs(factor) * (bounds[name] - tiles[name]) * _times(tiles, name)

@@ -1,9 +1,9 @@
-"""What uneven tiles cost on networks: the counts of mapper/model/messages.py, state by state.
+"""The costs of uneven tiles on networks: the counts of mapper/model/messages.py, state by state.
 
 A spatial loop below a network hands the tiles of its variable from the first lane to the others.
-How far they go together follows from the tiles above and below the loop: of f full tiles and one of
-r values, lane i is i strides away. The other variables are visited as they are at that moment:
-those that the slot deals before in their new tiles, the others in the tiles above it.
+The total distance follows from the tiles above and below the loop: of f full tiles and one of r
+values, lane i is i strides away. The other variables have the tiles of that moment: those that the
+slot distributes before have their new tiles, the others the tiles above the slot.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,15 +41,15 @@ from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Slot
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
-if TYPE_CHECKING:
-    from tilewright.mapper.searches.uneven.template_plan import TemplatePlan
-
 
 @dataclass(frozen=True, slots=True)
 class LaneCrossing:
-    """A tensor on its way through the lanes of one slot. `rate`: joule per value and link; `scale`:
-    actions per value; `link`, `far`: fields of the busiest link, and of the longest way (None:
-    not counted, or by another tensor)."""
+    """A tensor that a network sends through the lanes of one slot.
+
+    `rate`: joule per value and link; `scale`: actions per value; `switch`: each lane is one hop
+    away; `reuses`: lanes may share values; `link_field`, `distance_field`: fields of the busiest
+    link and of the longest path (None: not counted, or counted by another tensor).
+    """
 
     tensor: str
     rate: float
@@ -63,10 +63,10 @@ class LaneCrossing:
 def crossings_of(
     problem: Problem, fields: LabelFields, template: Template, slots: Sequence[Slot]
 ) -> Mapping[int, tuple[LaneCrossing, ...]]:
-    """Return, by slot, what travels through its lanes.
+    """Return, by slot, the tensors that a network sends through its lanes.
 
-    UnsupportedFeature where the longest way takes time and two slots deal one uneven variable:
-    then it need not end in the last lane.
+    UnsupportedFeature where the longest path takes time and two slots distribute one uneven
+    variable: then the path need not end in the last lane.
     """
     by_slot: dict[int, list[LaneCrossing]] = {}
     longest: dict[int, NetworkLeg] = {}
@@ -77,17 +77,18 @@ def crossings_of(
             longest[leg.level] = leg
     for leg in every:
         distance_field = fields.longest_paths.get(leg.level) if longest[leg.level] is leg else None
-        if distance_field is not None and _far_takes_time(problem.components[leg.level]):
+        if distance_field is not None and _distance_takes_time(problem.components[leg.level]):
             _refuse_twice(problem, [slots[i] for i in leg.spatial_slots])
         for slot in leg.spatial_slots:
-            by_slot.setdefault(slot, []).append(
-                _crossing(problem, fields, leg, (slots[slot], distance_field))
-            )
+            loops = slots[slot]
+            assert isinstance(loops, SpatialLoops)
+            crossing = _crossing(problem, fields, leg, loops, distance_field)
+            by_slot.setdefault(slot, []).append(crossing)
     return {slot: tuple(crossings) for slot, crossings in by_slot.items()}
 
 
-def _far_takes_time(network: Component) -> bool:
-    """Tell whether the time of a network depends on the longest way, by probing it."""
+def _distance_takes_time(network: Component) -> bool:
+    """Tell whether the time of a network depends on the longest path, by probing it."""
     if network.latency is None:
         return False
     for hops in (0.0, 1.0, 1e6):
@@ -98,6 +99,7 @@ def _far_takes_time(network: Component) -> bool:
 
 
 def _refuse_twice(problem: Problem, dims: Sequence[Slot]) -> None:
+    """Refuse an uneven variable that two dimensions below a network distribute."""
     distributed = [
         v
         for loops in dims
@@ -106,18 +108,21 @@ def _refuse_twice(problem: Problem, dims: Sequence[Slot]) -> None:
         if v in problem.uneven and any(choice[place] > 1 for choice in loops.choices)
     ]
     if len(set(distributed)) < len(distributed):
+        names = sorted({v for v in distributed if distributed.count(v) > 1})
         raise UnsupportedFeature(
-            f"uneven tiles of {', '.join(sorted({v for v in distributed if distributed.count(v) > 1}))} over"
-            " two dimensions below a network that takes time",
+            f"uneven tiles of {', '.join(names)} over two dimensions below a network that takes"
+            " time",
             instead="loop_bounds that leave each such variable one of the dimensions",
         )
 
 
 def _crossing(
-    problem: Problem, fields: LabelFields, leg: NetworkLeg, where: tuple[Slot, int | None]
+    problem: Problem,
+    fields: LabelFields,
+    leg: NetworkLeg,
+    loops: SpatialLoops,
+    distance_field: int | None,
 ) -> LaneCrossing:
-    loops, distance_field = where
-    assert isinstance(loops, SpatialLoops)
     network = network_at(problem, leg.level)
     component = problem.components[problem.level(loops.component)]
     dim = next(dim for dim in component.spatial if dim.name == loops.name)
@@ -132,15 +137,25 @@ def _crossing(
 
 @dataclass(frozen=True, slots=True)
 class _LaneLoop:
-    """A variable dealt by a slot: the lanes of its largest tile, and links between neighbours."""
+    """A spatial loop over one variable, per label.
+
+    `lanes`: of its largest tile; `stride`: links between neighbouring lanes.
+    """
 
     variable: int
     lanes: Ints
     stride: Ints
 
 
+class SlotStates(NamedTuple):
+    """The states of the rank variables above and below a slot, shape (labels, variables)."""
+
+    above: Ints
+    below: Ints
+
+
 class UnevenMessages:
-    """Adds what networks cost to labels of one mapspace."""
+    """Adds the costs of networks to labels of one mapspace."""
 
     def __init__(self, problem: Problem, chains: Sequence[TileChains]) -> None:
         self._problem = problem
@@ -149,28 +164,49 @@ class UnevenMessages:
         self._groups = {a.tensor: groups_of(a) for a in problem.einsum.accesses}
 
     def charge(
-        self, plan: TemplatePlan, index: int, states: tuple[Ints, Ints], fields: Floats
+        self,
+        dimension: SpatialLoops,
+        crossings: Sequence[LaneCrossing],
+        step_kinds: Sequence[CountKind] | None,
+        states: SlotStates,
+        fields: Floats,
     ) -> None:
-        """Add to `fields` what slot `index` sends; `states`: above and below it."""
-        fan = plan.slots[index]
-        ways = plan.crossings.get(index, ())
-        if not ways or not isinstance(fan, SpatialLoops):
+        """Add the costs of what a slot sends to `fields`, shape (labels, width).
+
+        `step_kinds`: the counts that give the steps; None where links take no time.
+        """
+        if not crossings:
             return
-        above, below = states
-        loops = list(self._loops(fan, above, below))
+        loops = list(self._loops(dimension, states.above, states.below))
         for number, loop in enumerate(loops):
-            done = [one.variable for one in loops[:number]]
-            now = above.copy()
-            now[:, done] = below[:, done]
-            for way in ways:
-                hops = self._sent(way, loop, (now, below), [ALL] * len(self._names))
-                fields[:, 0] += way.rate * hops(_distances(way, loop))
-                if way.link_field is not None and plan.step_kinds is not None:
-                    link = self._sent(way, loop, (now, below), plan.step_kinds)
-                    fields[:, way.link_field] += way.scale * link(FIRST_LINK)
-                if way.distance_field is not None:
-                    reach = np.minimum(loop.lanes - 1, 1) if way.switch else loop.lanes - 1
-                    fields[:, way.distance_field] += reach if way.switch else reach * loop.stride
+            outer = [each.variable for each in loops[:number]]
+            current = states.above.copy()
+            current[:, outer] = states.below[:, outer]
+            for crossing in crossings:
+                self._charge_loop(
+                    crossing, loop, step_kinds, SlotStates(current, states.below), fields
+                )
+
+    def _charge_loop(
+        self,
+        crossing: LaneCrossing,
+        loop: _LaneLoop,
+        step_kinds: Sequence[CountKind] | None,
+        states: SlotStates,
+        fields: Floats,
+    ) -> None:
+        """Add the costs of one tensor at one loop."""
+        hops = self._sent(crossing, loop, states, [ALL] * len(self._names))
+        fields[:, 0] += crossing.rate * hops(_distances(crossing, loop))
+        if crossing.link_field is not None and step_kinds is not None:
+            link = self._sent(crossing, loop, states, step_kinds)
+            fields[:, crossing.link_field] += crossing.scale * link(FIRST_LINK)
+        if crossing.distance_field is None:
+            return
+        if crossing.switch:
+            fields[:, crossing.distance_field] += np.minimum(loop.lanes - 1, 1)
+        else:
+            fields[:, crossing.distance_field] += (loop.lanes - 1) * loop.stride
 
     def _loops(self, dimension: SpatialLoops, above: Ints, below: Ints) -> Iterator[_LaneLoop]:
         """Return the loops of a slot, outermost first: in the order of its variables."""
@@ -190,10 +226,10 @@ class UnevenMessages:
         self,
         crossing: LaneCrossing,
         loop: _LaneLoop,
-        states: tuple[Ints, Ints],
+        states: SlotStates,
         kinds: Sequence[CountKind],
     ) -> Callable[[_LaneWeights], Floats]:
-        """Return what counts the values of all visits, each lane with its weight."""
+        """Return the function that counts the values of all visits, each lane with its weight."""
         current, below = states
         columns = [self._chains[v].column(kind) for v, kind in enumerate(kinds)]
         variable = self._names[loop.variable]
@@ -227,8 +263,11 @@ class UnevenMessages:
 
 @dataclass(frozen=True, slots=True)
 class _LaneWeights:
-    """What lanes count: `apart` gives, of so many, the sum, and the weight of the one after them;
-    `together` that of all when they share their values."""
+    """The weights of lanes, e.g. their distances from the first lane.
+
+    `apart(n)`: the sum over n lanes, and the weight of the lane after them; `together(n)`: the
+    weight of n lanes that share their values.
+    """
 
     apart: Callable[[Floats], tuple[Floats, Floats]]
     together: Callable[[Floats], Floats]
@@ -252,13 +291,13 @@ FIRST_LINK = _LaneWeights(
 
 
 def _visits(column: StateColumn, states: Ints) -> list[CountedSize]:
-    """Return how many tiles of which two sizes are visited."""
+    """Return the number and the size of the full and the odd tiles visited."""
     full = (column.full[states], column.tile[states].astype(np.float64))
     return [full, (column.odd[states], column.rest[states])]
 
 
 def _apart(visits: CountedSize, tile: Floats, weights: _LaneWeights) -> list[CountedSize]:
-    """Return the tiles of the lanes, as often as they weigh."""
+    """Return the tiles of the lanes, each as often as its lane weighs."""
     often, size = visits
     lanes, rest = np.divmod(size, tile)
     before, last = weights.apart(lanes)
