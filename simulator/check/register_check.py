@@ -68,23 +68,26 @@ def _check_register(register: Register, profile: Profile, place: str) -> None:
 def _check_types(code: ElementCode, resolved: ResolvedOperation, place: str) -> None:
     """Refuse a register that never holds values of a dtype that an operation takes."""
     for number, operand in enumerate(resolved.operands):
-        if operand.register is None:
-            continue
-        descriptors = loaded_descriptors(code, operand.register)
-        memory = [dsd for dsd in descriptors if isinstance(dsd, Mem1d | Mem4d | Circbuf)]
-        buffers = [b for b in (code.buffer(dsd.buffer) for dsd in memory) if b is not None]
-        legal = resolved.operation.legal(number)
-        if (
-            descriptors
-            and len(buffers) == len(descriptors)
-            and not {b.dtype for b in buffers} & set(legal)
-        ):
-            raise ProgramError(
-                f"{place}: register {operand.register} holds {memory[0].name}, "
-                f"whose buffer {buffers[0].name} has the wrong dtype",
-                value=buffers[0].dtype,
-                instead=" or ".join(legal),
-            )
+        if operand.register is not None:
+            legal = resolved.operation.legal(number)
+            _check_loaded_types(code, operand.register, legal, place)
+
+
+def _check_loaded_types(
+    code: ElementCode, register: Register, legal: tuple[str, ...], place: str
+) -> None:
+    descriptors = loaded_descriptors(code, register)
+    memory = [dsd for dsd in descriptors if isinstance(dsd, Mem1d | Mem4d | Circbuf)]
+    buffers = [b for b in (code.buffer(dsd.buffer) for dsd in memory) if b is not None]
+    if not descriptors or len(buffers) < len(descriptors):
+        return  # a queue gives values of any dtype
+    if not {buffer.dtype for buffer in buffers} & set(legal):
+        raise ProgramError(
+            f"{place}: register {register} holds {memory[0].name}, "
+            f"whose buffer {buffers[0].name} has the wrong dtype",
+            value=buffers[0].dtype,
+            instead=" or ".join(legal),
+        )
 
 
 def _check_numbers(load: LoadRegister, profile: Profile, place: str) -> None:
@@ -135,15 +138,7 @@ def _check_owned(code: ElementCode, fifo: Fifo, place: str) -> None:
 def _check_fifo(code: ElementCode, fifo: Fifo, profile: Profile) -> None:
     place = f"code {code.name}, DSD {fifo.name}"
     _check_owned(code, fifo, place)
-    given = (fifo.dest, fifo.src, fifo.xdsr)
-    if any(number is None for number in given) and any(number is not None for number in given):
-        raise ProgramError(f"{place}: dest, src and xdsr are given together or not at all")
-    if fifo.dest != fifo.src:
-        raise ProgramError(f"{place}: dest and src need the same id", value=(fifo.dest, fifo.src))
-    if fifo.xdsr is not None and not 0 <= fifo.xdsr < profile.xdsr_registers:
-        raise ProgramError(
-            f"{place}: {profile.name} has no extended register {fifo.xdsr}", value=fifo.xdsr
-        )
+    _check_fifo_registers(fifo, profile, place)
     buffer = code.buffer(fifo.buffer)
     if buffer is not None and 2 * buffer.address % profile.fifo_alignment_bytes:
         raise ProgramError(
@@ -151,16 +146,35 @@ def _check_fifo(code: ElementCode, fifo: Fifo, profile: Profile) -> None:
             f"{profile.fifo_alignment_bytes} bytes on {profile.name}",
             value=2 * buffer.address,
         )
-    other_fifos = [d for d in code.dsds if isinstance(d, Fifo) and d.name != fifo.name]
-    if fifo.dest is not None and any(
-        other.dest == fifo.dest or other.xdsr == fifo.xdsr for other in other_fifos
-    ):
+    if any(_share_registers(fifo, dsd) for dsd in code.dsds if isinstance(dsd, Fifo)):
         raise ProgramError(f"{place}: another FIFO has its registers", value=fifo.dest)
-    actions = {fifo.empty_action, fifo.full_action}
-    if not profile.fifo_full_action and (
-        fifo.full_action != "test_or_suspend" or actions & {"suspend", "fault"}
-    ):
+    _check_actions(fifo, profile, place)
+
+
+def _check_fifo_registers(fifo: Fifo, profile: Profile, place: str) -> None:
+    registers = {fifo.dest, fifo.src, fifo.xdsr}
+    if None in registers and registers != {None}:
+        raise ProgramError(f"{place}: dest, src and xdsr are given together or not at all")
+    if fifo.dest != fifo.src:
+        raise ProgramError(f"{place}: dest and src need the same id", value=(fifo.dest, fifo.src))
+    if fifo.xdsr is not None and not 0 <= fifo.xdsr < profile.xdsr_registers:
         raise ProgramError(
-            f"{place}: {profile.name} has no full action, and no suspend or fault",
-            value=(fifo.empty_action, fifo.full_action),
+            f"{place}: {profile.name} has no extended register {fifo.xdsr}", value=fifo.xdsr
+        )
+
+
+def _share_registers(fifo: Fifo, other_fifo: Fifo) -> bool:
+    if fifo.dest is None or fifo.name == other_fifo.name:
+        return False
+    return other_fifo.dest == fifo.dest or other_fifo.xdsr == fifo.xdsr
+
+
+def _check_actions(fifo: Fifo, profile: Profile, place: str) -> None:
+    """Refuse a full action, and suspend and fault, where a profile has only the empty action."""
+    if profile.fifo_full_action:
+        return
+    actions = (fifo.empty_action, fifo.full_action)
+    if fifo.full_action != "test_or_suspend" or {"suspend", "fault"} & set(actions):
+        raise ProgramError(
+            f"{place}: {profile.name} has no full action, and no suspend or fault", value=actions
         )

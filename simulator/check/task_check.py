@@ -73,16 +73,8 @@ def check_empty_handlers(code: ElementCode) -> None:
 
     Raises ProgramError.
     """
-    for side, queues in (
-        ("input", [task.empty_input for task in code.tasks]),
-        ("output", [task.empty_output for task in code.tasks]),
-    ):
-        for later, queue in enumerate(queues):
-            if queue is not None and queue in queues[:later]:
-                with ErrorSubject(code.tasks[later]):
-                    raise ProgramError(
-                        f"code {code.name}: two tasks follow the emptying of {side} queue {queue}"
-                    )
+    _check_one_handler(code, "input", [task.empty_input for task in code.tasks])
+    _check_one_handler(code, "output", [task.empty_output for task in code.tasks])
     for task in code.tasks:
         follows_queue = task.empty_input is not None or task.empty_output is not None
         if follows_queue and not task.is_local:
@@ -90,6 +82,15 @@ def check_empty_handlers(code: ElementCode) -> None:
                 raise ProgramError(
                     f"code {code.name}, task {task.name}: only a local task follows a queue's "
                     "emptying"
+                )
+
+
+def _check_one_handler(code: ElementCode, side: str, queues: list[int | None]) -> None:
+    for later, queue in enumerate(queues):
+        if queue is not None and queue in queues[:later]:
+            with ErrorSubject(code.tasks[later]):
+                raise ProgramError(
+                    f"code {code.name}: two tasks follow the emptying of {side} queue {queue}"
                 )
 
 

@@ -134,6 +134,12 @@ def _check_extended(load: LoadRegister, dsd: Dsd, place: str) -> None:
 
 
 def _check_settings(code: ElementCode, load: LoadRegister, fabric: bool, place: str) -> None:
+    _check_completion(code, load, fabric, place)
+    if load.save_address and fabric:
+        raise ProgramError(f"{place}: save_address is for memory DSDs")
+
+
+def _check_completion(code: ElementCode, load: LoadRegister, fabric: bool, place: str) -> None:
     check_on_control(code, load.on_control, place)
     starts_task = load.activate or load.unblock or load.on_control
     if (load.asynchronous or starts_task) and not fabric:
@@ -146,8 +152,6 @@ def _check_settings(code: ElementCode, load: LoadRegister, fabric: bool, place: 
     for name in (load.activate, load.unblock):
         if name is not None and name not in tasks:
             raise ProgramError(f"{place}: unknown task", value=name)
-    if load.save_address and fabric:
-        raise ProgramError(f"{place}: save_address is for memory DSDs")
 
 
 def load_row(load: LoadRegister, encoder: Encoder) -> int:

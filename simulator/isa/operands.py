@@ -81,6 +81,11 @@ class ResolvedOperand:
         return self.length is not None or self.stride is not None
 
     @property
+    def has_late_length(self) -> bool:
+        """Whether its number of elements is known at run time only."""
+        return self.register is not None or self.is_changed or isinstance(self.dsd, Fifo)
+
+    @property
     def is_fabric(self) -> bool:
         return isinstance(self.dsd, Fabin | Fabout)
 
@@ -358,18 +363,14 @@ def _check_dtypes(operation: Operation, operands: tuple[ResolvedOperand, ...], p
 
 
 def _extent(dest: ResolvedOperand, sources: tuple[ResolvedOperand, ...], place: str) -> int:
-    extents = {
-        operand.dsd.name: operand.dsd.extent
-        for operand in (dest, *sources)
-        if operand.dsd is not None and not isinstance(operand.dsd, Fifo) and operand.length is None
-    }
+    """Return the elements of an operation, 0 if they are known at run time only."""
+    operands = (dest, *sources)
+    fixed = [operand.dsd for operand in operands if operand.length is None]
+    extents = {dsd.name: dsd.extent for dsd in fixed if not isinstance(dsd, Fifo | None)}
     if not extents:
-        return 0 if any(operand.letter == "D" for operand in (dest, *sources)) else 1
+        return 0 if any(operand.letter == "D" for operand in operands) else 1
     first = next(iter(extents.values()))
     if any(extent != first for extent in extents.values()):
         shown = ", ".join(f"{name} {extent}" for name, extent in extents.items())
         raise ProgramError(f"{place}: the extents of the operands differ", value=shown)
-    runtime = any(
-        o.register is not None or o.is_changed or isinstance(o.dsd, Fifo) for o in (dest, *sources)
-    )
-    return 0 if runtime else first
+    return 0 if any(operand.has_late_length for operand in operands) else first

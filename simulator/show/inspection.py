@@ -13,17 +13,16 @@ import numpy.typing as npt
 
 from tilewright.simulator.check.register_count import RegisterNeed, register_needs
 from tilewright.simulator.compile.fabric.steering import all_directions
-from tilewright.simulator.instructions.router_changes import Reconfigure
+from tilewright.simulator.instructions.router_changes import route_changes
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.code_parts import (
-    all_instructions,
     all_operations,
 )
 from tilewright.simulator.program.program import (
     ElementCode,
     Program,
 )
-from tilewright.simulator.program.routes import PORTS, Area, Route
+from tilewright.simulator.program.routes import PORTS, Route
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,27 +88,31 @@ def inspect_program(program: Program, profile: Profile) -> Inspection:
     codes = tuple(
         _code(code, int(count), profile) for code, count in zip(program.codes, counts, strict=True)
     )
-    links = np.zeros((program.height, program.width, 5), dtype=np.int64)
-    numbers = {color.name: color.id for color in program.colors}
-    for route in program.routes:
-        _, tx = all_directions(route)
-        for port in range(5):
-            if tx >> port & 1:
-                rows, columns = _slices(route.area)
-                links[rows, columns, port] |= 1 << numbers[route.color]
-    for number, code in enumerate(program.codes):
-        for _, change in all_instructions(code):
-            if isinstance(change, Reconfigure):
-                _, tx = all_directions(change.route(Route(change.color, Area(0, 0), (), ())))
-                for port in (port for port in range(5) if tx >> port & 1):
-                    links[program.placement == number, port] |= 1 << numbers[change.color]
     colors = tuple(sorted((color.id, color.name) for color in program.colors))
-    return Inspection(codes, links, colors)
+    return Inspection(codes, _link_colors(program), colors)
 
 
-def _slices(area: Area) -> tuple[slice, slice]:
-    rows = slice(area.row, area.row + area.height)
-    return rows, slice(area.column, area.column + area.width)
+def _link_colors(program: Program) -> npt.NDArray[np.int64]:
+    """Return (H, W, 5): colors that may leave by each port, by a route or a change of it."""
+    links = np.zeros((program.height, program.width, 5), dtype=np.int64)
+    color_bits = {color.name: 1 << color.id for color in program.colors}
+    for route in program.routes:
+        area = route.area
+        rows = slice(area.row, area.row + area.height)
+        columns = slice(area.column, area.column + area.width)
+        links[rows, columns] |= color_bits[route.color] * _tx_ports(route)
+    for number, code in enumerate(program.codes):
+        for change in route_changes(code):
+            links[program.placement == number] |= color_bits[change.color] * _tx_ports(
+                change.alone()
+            )
+    return links
+
+
+def _tx_ports(route: Route) -> npt.NDArray[np.int64]:
+    """Return 1 for each of the five ports that a route sends to in one of its positions."""
+    _, tx = all_directions(route)
+    return np.array([tx >> port & 1 for port in range(5)], dtype=np.int64)
 
 
 def _code(code: ElementCode, elements: int, profile: Profile) -> CodeResources:

@@ -36,21 +36,27 @@ def load_cycles(resolved: ResolvedOperation, profile: Profile) -> int:
     One descriptor load per cycle, none for a descriptor that the destination shares, and the
     load-use distance after the last; moved descriptors and a scalar in memory are extra.
     """
-    descriptors: list[tuple[str, Index]] = []
-    for o in resolved.operands:
-        descriptor = o.dsd.name if o.dsd is not None else "", o.offset
-        if o.letter != "v" and o.register is None and descriptor not in descriptors:
-            descriptors.append(descriptor)
-    moved = sum(1 for _, offset in descriptors if offset.terms)
+    offsets = _loaded_offsets(resolved)
     scalar = sum(1 for o in resolved.sources if o.letter == "v" and o.is_memory)
-    if not descriptors:  # registers are loaded by instructions of their own
+    if not offsets:  # registers are loaded by instructions of their own
         return max(1, scalar * profile.scalar_load_cycles)
     return (
-        (len(descriptors) - 1) * profile.descriptor_load_cycles
+        (len(offsets) - 1) * profile.descriptor_load_cycles
         + profile.descriptor_use_cycles
-        + moved * profile.increment_offset_cycles
+        + sum(1 for offset in offsets if offset.terms) * profile.increment_offset_cycles
         + scalar * profile.scalar_load_cycles
     )
+
+
+def _loaded_offsets(resolved: ResolvedOperation) -> list[Index]:
+    """Return the offsets of the descriptors that an operation loads, each descriptor once."""
+    loaded: list[tuple[str, Index]] = []
+    for operand in resolved.operands:
+        descriptor = operand.dsd.name if operand.dsd is not None else "", operand.offset
+        is_loaded = operand.letter != "v" and operand.register is None
+        if is_loaded and descriptor not in loaded:
+            loaded.append(descriptor)
+    return [offset for _, offset in loaded]
 
 
 def group_pace(resolved: ResolvedOperation, profile: Profile) -> tuple[int, Fraction]:

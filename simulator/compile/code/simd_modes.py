@@ -112,7 +112,10 @@ def _check_operation(resolved: ResolvedOperation, place: str) -> None:
     wide = [name for name in types if DTYPES[name] != 1]
     if wide or operation.arithmetic in (ADD_CARRY, DROP):
         raise ProgramError(f"{place}: SIMD modes are for operations on 16-bit values", value=wide)
-    group = group_of(resolved)
+    _check_lengths(resolved, group_of(resolved), place)
+
+
+def _check_lengths(resolved: ResolvedOperation, group: int, place: str) -> None:
     for operand in resolved.operands:
         dsd = operand.dsd
         if dsd is None or isinstance(dsd, Fifo) or operand.length is not None:

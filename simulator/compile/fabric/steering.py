@@ -14,7 +14,7 @@ from tilewright.simulator.instructions.queue_changes import BindQueue
 from tilewright.simulator.isa.dsd import Fabout
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.code_parts import all_instructions
-from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.program import ElementCode, Program
 from tilewright.simulator.program.routes import (
     POP_MODES,
     PORTS,
@@ -34,12 +34,17 @@ def control_colors(program: Program) -> set[str]:
     """Return the colors on which control wavelets may come, or a code may advance its switch."""
     commanded = {port.color for port in program.edge_inputs if port.control}
     for code in program.codes:
-        commands = {d.queue for d in code.dsds if isinstance(d, Fabout) and d.commands}
-        commanded |= {queue.color for queue in code.output_queues if queue.id in commands}
-        for _, change in all_instructions(code) if commands else ():
-            if isinstance(change, BindQueue) and change.output and change.queue in commands:
-                commanded.add(change.color)
+        queues = {d.queue for d in code.dsds if isinstance(d, Fabout) and d.commands}
+        if queues:
+            commanded |= _output_colors(code, queues)
     return commanded | _partners(program, commanded)
+
+
+def _output_colors(code: ElementCode, queues: Collection[int]) -> set[str]:
+    """Return the colors that some output queues are bound to at the start or later."""
+    colors = {queue.color for queue in code.output_queues if queue.id in queues}
+    binds = (change for _, change in all_instructions(code) if isinstance(change, BindQueue))
+    return colors | {bind.color for bind in binds if bind.output and bind.queue in queues}
 
 
 def _partners(program: Program, commanded: set[str]) -> set[str]:
