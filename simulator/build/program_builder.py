@@ -291,6 +291,11 @@ class ProgramBuilder:
         self._edge_inputs: list[EdgeInput] = []
         self._edge_outputs: list[EdgeOutput] = []
 
+    @property
+    def codes(self) -> tuple[CodeBuilder, ...]:
+        """The codes in the order of their declaration."""
+        return tuple(self._codes)
+
     def code(self, name: str) -> CodeBuilder:
         """Declare a class of elements."""
         if not isinstance(name, str):

@@ -21,7 +21,7 @@ def star_reduce(elements: int, words: int) -> Program:
         code = b.code(name)
         code.buffer("v", "f32", words + (name == "root"))
         code.mem1d("all", "v", words)
-    root, leaf = b._codes
+    root, leaf = b.codes
     total = (elements - 1) * words
     root.circbuf("around", "v", total, words)
     root.input_queue(RECEIVE, color)

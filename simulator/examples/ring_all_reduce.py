@@ -24,7 +24,7 @@ def ring_all_reduce(elements: int, words: int) -> Program:
     """
     b = folded_ring("ring_all_reduce", elements, words)
     for place, column in enumerate(ring_order(elements)):
-        code = b._codes[column]
+        code = b.codes[column]
         _scatter(code, place, elements, words // elements)
         _gather(code, elements, words // elements)
     return b.build()
@@ -61,8 +61,8 @@ def folded_ring(name: str, elements: int, words: int) -> ProgramBuilder:
         b.route(color, Area(0, after), rx=back, tx="R")
         if abs(after - column) == 2:
             b.route(color, Area(0, (column + after) // 2), rx=back, tx=direction)
-        b._codes[column].output_queue(SEND, color)
-        b._codes[after].input_queue(RECEIVE, color)
+        b.codes[column].output_queue(SEND, color)
+        b.codes[after].input_queue(RECEIVE, color)
     return b
 
 

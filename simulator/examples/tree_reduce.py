@@ -37,7 +37,7 @@ def tree_reduce(elements: int, words: int) -> Program:
             last = parent and _rounds(parent, elements) == rounds + 1
             ends = "control" if last and crossed[1 - parity, parent] else "advance"
         name = f"rounds{rounds}_{parity}_{ends}" if column else "root"
-        if name not in [code.name for code in b._codes]:
+        if name not in [code.name for code in b.codes]:
             code = b.code(name)
             _code(
                 code, (colors[parity], colors[1 - parity] if column else ""), (rounds, words), ends

@@ -112,8 +112,8 @@ def _check_loop(loop: Loop, context: CheckContext) -> None:
     check_number(place, loop.count)
     if loop.variable in context.counts:
         raise ProgramError(f"{place}: the variable belongs to a loop around it")
-    inside = {**context.counts, loop.variable: loop.count}
-    context.check_body(loop.body, without_counters(inside, *counters_set(loop.body)))
+    counts_in_body = {**context.counts, loop.variable: loop.count}
+    context.check_body(loop.body, without_counters(counts_in_body, *counters_set(loop.body)))
 
 
 def _encode_loop(loop: Loop, encoder: Encoder) -> None:

@@ -166,8 +166,8 @@ def _check_scalar_body(instruction: Map, place: str) -> None:
 def _check_types(code: ElementCode, instruction: Map, place: str) -> None:
     """Refuse a body that takes its values for floats of another size."""
     given = {name: _dtype(code, operand, place) for name, operand in instruction.inputs}
-    known = {name: dtype for name, dtype in given.items() if dtype}
-    check_value_types(known, instruction.body, place)
+    dtypes = {name: dtype for name, dtype in given.items() if dtype}
+    check_value_types(dtypes, instruction.body, place)
     if instruction.output is None:
         return
     name, operand = instruction.output
@@ -247,16 +247,16 @@ def _append_row(
     instruction: Map, resolved: ResolvedOperation, first_input: int, encoder: Encoder
 ) -> None:
     """Append the operation row of up to two inputs, with the output in the first row."""
-    part = slice(first_input, first_input + INPUTS_PER_ROW)
-    sources = resolved.sources[part]
-    names = [name for name, _ in instruction.inputs[part]]
+    inputs = slice(first_input, first_input + INPUTS_PER_ROW)
+    sources = resolved.sources[inputs]
+    names = [name for name, _ in instruction.inputs[inputs]]
     output = instruction.output[0] if instruction.output and first_input == 0 else None
     dest = resolved.dest if output is not None else ResolvedOperand("v")
     pairs = [_CounterOperand(output, dest), *map(_CounterOperand, names, sources)]
     row = _row(pairs, encoder)
     row[at.O_THREAD] = encoder.thread(-first_input // INPUTS_PER_ROW) if first_input else 0
     row[at.O_POINTER] = int(dest.letter == "p")
-    source = replace(resolved.source, sources=resolved.source.sources[part])
+    source = replace(resolved.source, sources=resolved.source.sources[inputs])
     resolved_part = replace(resolved, source=source, dest=dest, sources=sources)
     row[at.O_LOAD] = load_cycles(resolved_part, encoder.profile)
     encoder.append_operation(row, resolved_part)
