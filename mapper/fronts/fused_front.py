@@ -18,9 +18,13 @@ from tilewright.mapper.fronts.front_search import FrontResult, pareto_mappings, 
 from tilewright.mapper.fronts.pareto_points import NOISE, undominated
 from tilewright.mapper.fusion.boundary.usage_peaks import NO_USAGE
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
-from tilewright.mapper.fusion.fused_optimum import FusedOptimizer, score_result
+from tilewright.mapper.fusion.fused_optimum import (
+    FusedOptimizer,
+    garbage_collection_paused,
+    score_result,
+)
+from tilewright.mapper.fusion.fused_plan import plan_fused_search
 from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES, ValueFunction
-from tilewright.mapper.fusion.fused_search import garbage_collection_paused, plan_fused_search
 from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph
 from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
 from tilewright.mapper.fusion.join.label_deepening import LabelDeepening
@@ -29,7 +33,7 @@ from tilewright.mapper.searches.budget import Budget, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_metrics import Objective
 from tilewright.mapper.searches.request import Request
-from tilewright.mapper.searches.result import FrontProof, ScoredMapping, SearchStatistics, no_report
+from tilewright.mapper.searches.result import FrontProof, ScoredMapping, SearchStatistics
 from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.searches.verify import TOLERANCE
 
@@ -73,7 +77,7 @@ class FusedFrontSearch:
         self.statistics = self._optimizer.statistics
         if ends[0] is None or ends[1] is None:
             return False
-        search = JoinSearch(self._plan.problem, (self._budget, no_report), shelf=self._plan.cache)
+        search = JoinSearch(self._plan.problem, self._budget, cache=self._plan.cache)
         most = ends[1].score.energy, ends[0].score.latency
         try:
             graph = search.graph_within(most[0] * (1 + TOLERANCE), most[1] * (1 + TOLERANCE))

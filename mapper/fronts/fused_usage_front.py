@@ -16,9 +16,9 @@ from tilewright.mapper.fronts.front_search import FrontResult, pareto_mappings
 from tilewright.mapper.fronts.pareto_points import covered, undominated
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
 from tilewright.mapper.fusion.fused_answer import scope_text
-from tilewright.mapper.fusion.fused_optimum import score_result
+from tilewright.mapper.fusion.fused_optimum import garbage_collection_paused, score_result
+from tilewright.mapper.fusion.fused_plan import plan_fused_search
 from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES
-from tilewright.mapper.fusion.fused_search import garbage_collection_paused, plan_fused_search
 from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph
 from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
 from tilewright.mapper.fusion.join.label_pass import METRICS, LabelColumns, LabelPass
@@ -27,7 +27,7 @@ from tilewright.mapper.searches.budget import OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.objective.measures import FrontMetrics
 from tilewright.mapper.searches.request import Request
-from tilewright.mapper.searches.result import FrontProof, ScoredMapping, SearchStatistics, no_report
+from tilewright.mapper.searches.result import FrontProof, ScoredMapping, SearchStatistics
 
 SLICES = (0.01, 0.1, 1.0, inf)  # of energy, above the least
 
@@ -66,7 +66,7 @@ class FusedUsageFrontSearch:
 
     def run(self) -> float:
         """Return the energy up to which the set is whole."""
-        search = JoinSearch(self._plan.problem, (self._budget, no_report), shelf=self._plan.cache)
+        search = JoinSearch(self._plan.problem, self._budget, cache=self._plan.cache)
         proven = 0.0
         try:
             for limit, graph in search.energy_slices(SLICES):

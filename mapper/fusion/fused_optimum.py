@@ -1,16 +1,18 @@
-"""From labels to a scored mapping: where a search starts, and which of equal mappings it takes."""
+"""Find the best mapping and its score: where a search starts, and how ties are broken."""
 
 from __future__ import annotations
 
+import gc
 import time
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from math import inf
 
-from tilewright.mapper.fusion.boundary.exchange_memories import ExchangeMemories
 from tilewright.mapper.fusion.fused_answer import mapping_of_label
-from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES, FusedProblem, ValueFunction
+from tilewright.mapper.fusion.fused_plan import FusedPlan
+from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES, ValueFunction
 from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
-from tilewright.mapper.fusion.pmappings.pmapping_cache import PmappingCache
 from tilewright.mapper.fusion.tie_break import break_ties
 from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.budget import Budget
@@ -23,20 +25,21 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 SEED_SHARE = 0.5  # of the budget, for the mapping that other objectives start from
 
 
-@dataclass(frozen=True, slots=True)
-class FusedPlan:
-    """What is searched, and the memories that all Einsums see. `seed`: the same without the usage
-    of memories, if that counts: what a search starts from. `shelf`: what searches of it share."""
-
-    problem: FusedProblem
-    memories: ExchangeMemories
-    seed: FusedPlan | None = None
-    cache: PmappingCache = field(default_factory=PmappingCache)
+@contextmanager
+def garbage_collection_paused() -> Iterator[None]:
+    """Pause the collector of cycles: the search makes millions of tuples and no cycle."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 @dataclass(frozen=True, slots=True)
 class FusedOptimum:
-    """What was found, with the model's score; None: no mapping."""
+    """The outcome of the search, and the mapping with the model's score; None: no mapping."""
 
     result: JoinResult
     scored: ScoredMapping | None
@@ -52,90 +55,101 @@ class FusedOptimizer:
         self._seed: FusedOptimum | None = None
         self.statistics = SearchStatistics()
 
-    def best(self, objective: str, value: ValueFunction, watch: Report = no_report) -> FusedOptimum:
-        """Return the mapping with the least `value`; of equal ones that with the least of the other
-        metric: latency if energy is minimized, else energy.
+    def best(
+        self, objective: str, value: ValueFunction, report: Report = no_report
+    ) -> FusedOptimum:
+        """Return the mapping with the least `value`.
 
-        Other objectives start from the least energy: its latency is often the least, too.
+        Of equal mappings the one with the least of the other metric: latency if energy is
+        minimized, else energy. Other objectives start from the least energy: its latency is often
+        the least, too.
         """
         if objective == "energy":
-            return self._least_energy(self._budget, watch)
+            return self._least_energy(self._budget, report)
         seed = self._least_energy(self._seed_budget(), no_report)
         if seed.scored is None and not seed.result.exhausted:
             return seed
-        plan = self._plan
-        found = seed.result
-        if found.label is not None and seed.scored is not None:
-            usage = plan.problem.usage.usages_of(seed.scored.score)
-            found = replace(found, label=replace(found.label, usage=usage))
-        cascade = replace(plan.problem, objective=objective, value=value)
-        return self._solve(replace(plan, problem=cascade), (self._budget, watch), found)
+        problem = self._plan.problem
+        result = seed.result
+        if result.label is not None and seed.scored is not None:
+            usage = problem.usage.usages_of(seed.scored.score)
+            result = replace(result, label=replace(result.label, usage=usage))
+        problem = replace(problem, objective=objective, value=value)
+        return self._solve(replace(self._plan, problem=problem), self._budget, report, result)
 
-    def _least_energy(self, budget: Budget, watch: Report) -> FusedOptimum:
+    def _least_energy(self, budget: Budget, report: Report) -> FusedOptimum:
         if self._seed is None or self._seed.result.exhausted:
             plan = self._plan.seed or self._plan
-            cascade = replace(plan.problem, objective="energy", value=OBJECTIVE_VALUES["energy"])
-            self._seed = self._solve(replace(plan, problem=cascade), (budget, watch), None)
+            value = OBJECTIVE_VALUES["energy"]
+            problem = replace(plan.problem, objective="energy", value=value)
+            self._seed = self._solve(replace(plan, problem=problem), budget, report)
         return self._seed
 
     def _seed_budget(self) -> Budget:
+        """Return the share of the budget that the least energy may use."""
         if self._budget.deadline == inf:
             return self._budget
         left = max(0.0, self._budget.deadline - time.monotonic())
         return replace(self._budget, deadline=self._budget.deadline - (1 - SEED_SHARE) * left)
 
     def _solve(
-        self, plan: FusedPlan, how: tuple[Budget, Report], seed: JoinResult | None
+        self, plan: FusedPlan, budget: Budget, report: Report, seed: JoinResult | None = None
     ) -> FusedOptimum:
-        cascade, (budget, watch) = plan.problem, how
-        search = JoinSearch(cascade, (budget, watch), seed, plan.cache)
-        found = search.solve()
+        """Search a plan, score its mapping, then break ties."""
+        problem = plan.problem
+        search = JoinSearch(problem, budget, report, seed, plan.cache)
+        result = search.solve()
         self.statistics = self.statistics.plus(search.statistics)
-        if found.label is None:
-            return FusedOptimum(found, None)
-        optimum = self._score(plan, found, timed=cascade.objective != "energy")
-        if found.exhausted or optimum.scored is None:
+        if result.label is None:
+            return FusedOptimum(result, None)
+        optimum = self._score(plan, result, counts_latency=problem.objective != "energy")
+        if result.exhausted or optimum.scored is None:
             return optimum
-        broken = break_ties(cascade, search, (optimum.result, optimum.scored.score), self._budget)
-        self.statistics = self.statistics.plus(broken.statistics)
-        if broken.result.label is None:
+        tie_break = break_ties(search, optimum.result, optimum.scored.score, self._budget)
+        self.statistics = self.statistics.plus(tie_break.statistics)
+        if tie_break.result.label is None:
             return optimum
-        better = replace(found, label=broken.result.label, graph=broken.result.graph)
-        return self._score(plan, better, timed=True)
+        better = replace(result, label=tie_break.result.label, graph=tie_break.result.graph)
+        return self._score(plan, better, counts_latency=True)
 
-    def _score(self, plan: FusedPlan, found: JoinResult, timed: bool) -> FusedOptimum:
-        """Score what was found; `timed`: its label has a latency, else it is given the model's."""
-        scored = score_result(self._request, plan, found, timed)
-        if found.label is None or timed:
-            return FusedOptimum(found, scored)
-        label = replace(found.label, latency=scored.score.latency)
-        return FusedOptimum(replace(found, label=label), scored)
+    def _score(self, plan: FusedPlan, result: JoinResult, counts_latency: bool) -> FusedOptimum:
+        """Score the mapping of a result.
+
+        `counts_latency`: its label has a latency; otherwise it is given the model's.
+        """
+        scored = score_result(self._request, plan, result, counts_latency)
+        if result.label is None or counts_latency:
+            return FusedOptimum(result, scored)
+        label = replace(result.label, latency=scored.score.latency)
+        return FusedOptimum(replace(result, label=label), scored)
 
 
 def score_result(
-    request: Request, plan: FusedPlan, found: JoinResult, timed: bool = True
+    request: Request, plan: FusedPlan, result: JoinResult, counts_latency: bool = True
 ) -> ScoredMapping:
-    """Let the model score the mapping found; the search's numbers must agree with it.
+    """Let the model score the mapping of a result; the search's figures must agree with it.
 
-    `timed`: latency counted; without need the search has none.
+    `counts_latency`: the search counted latency; it does so only where needed. InternalError where
+    the figures disagree or the model refuses the mapping.
     """
-    assert found.label is not None
-    assert found.graph is not None
-    mapping = mapping_of_label(found.graph, found.label, plan.problem.exchanged)
-    mapping, asked = request.whole_mapping(mapping), request.scoring_request
+    assert result.label is not None
+    assert result.graph is not None
+    mapping = mapping_of_label(result.graph, result.label, plan.problem.exchanged)
+    mapping, scoring = request.whole_mapping(mapping), request.scoring_request
     try:
-        score = evaluate(asked.arch, asked.workload, mapping, request.options.conventions)
+        score = evaluate(scoring.arch, scoring.workload, mapping, request.options.conventions)
     except InfeasibleMapping as error:  # it would pass for a workload without any mapping
         raise InternalError(
             f"the fused search's mapping is refused by the model: {error}"
         ) from error
-    label, usage = found.label, plan.problem.usage
-    pairs = [("energy", label.energy, score.energy)]
-    pairs += [("latency", label.latency, score.latency)] if timed else []
-    pairs += zip(
-        (f"usage.{n}" for n in usage.names), label.usage, usage.usages_of(score), strict=True
-    )
-    for name, mine, its in pairs:
-        if not figures_agree(mine, its):
-            raise InternalError(f"the fused search computed {name} {mine!r}, the model {its!r}")
+    label, usage = result.label, plan.problem.usage
+    figures = [("energy", label.energy, score.energy)]
+    figures += [("latency", label.latency, score.latency)] if counts_latency else []
+    names = (f"usage.{name}" for name in usage.names)
+    figures += zip(names, label.usage, usage.usages_of(score), strict=True)
+    for name, searched, modelled in figures:
+        if not figures_agree(searched, modelled):
+            raise InternalError(
+                f"the fused search computed {name} {searched!r}, the model {modelled!r}"
+            )
     return ScoredMapping(mapping, score)

@@ -1,4 +1,4 @@
-"""What is searched: a workload whose Einsums may share loops, and what is minimized."""
+"""Describe what is searched: a workload whose Einsums may share loops, and what is minimized."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tilewright.mapper.fusion.boundary.exchange_memories import OutermostCapacit
 from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors
 from tilewright.mapper.fusion.boundary.usage_peaks import NO_USAGE, CountedUsage
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
+from tilewright.mapper.fusion.join.cost_limit import EnergyLatency
 from tilewright.mapper.fusion.pmappings.pmapping_builder import FusedEinsum
 from tilewright.mapper.searches.exact.label_metrics import Objective
 
-EnergyLatency = tuple[float, float]  # energy, latency
 # objective of energy, latency and the usage of memories: numbers, or arrays
 ValueFunction = Callable[..., Any]
 OBJECTIVE_VALUES: dict[Objective, ValueFunction] = {
@@ -22,15 +22,17 @@ OBJECTIVE_VALUES: dict[Objective, ValueFunction] = {
     "latency": lambda energy, latency: latency,  # noqa: ARG005
     "edp": lambda energy, latency: energy * latency,
 }
-EinsumEntry = (
-    CopyTable | tuple[FusedEinsum, ...]
-)  # a copy, or an Einsum on the way to each of its computes
+# a copy, or an Einsum on the path to each of its computes
+EinsumEntry = CopyTable | tuple[FusedEinsum, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TieSearch:
-    """What a search that breaks ties looks at: mappings that cost no more than `most`, of less than
-    a known `value`. `choices`: of tensors on chip, by name, with bounds of what they cost."""
+    """What a search that breaks ties looks at.
+
+    Mappings that cost no more than `cost_limit`, of less than a `known_value`. `choice_bounds`:
+    choices of tensors on chip, by name, with lower bounds of what they cost.
+    """
 
     known_value: float
     cost_limit: EnergyLatency
@@ -39,13 +41,12 @@ class TieSearch:
 
 @dataclass(frozen=True, slots=True)
 class FusedProblem:
-    """The workload to search: its Einsums in order, and the bits of the memories
-    that they exchange tensors in.
+    """The workload to search: its Einsums in order, and what they may exchange.
 
-    `objective`: the name of what `value` computes; `tie`: only ties are left to be broken;
-    `repeats`: how many shared loops a rank variable may have; `usage`: the memories whose usage
-    `value` depends on, behind energy and latency; `limit`: the room of the outermost memory, if
-    that may be too little.
+    `capacities`: bits of the memories that they exchange tensors in. `objective`: the name of what
+    `value` computes. `ties`: only ties are left to be broken. `loops_per_variable`: how many shared
+    loops a rank variable may have. `usage`: the memories whose usage `value` depends on, behind
+    energy and latency. `outermost_capacity`: None if the outermost memory has room for everything.
     """
 
     exchanged: ExchangedTensors
@@ -64,5 +65,5 @@ class FusedProblem:
         return min(self.capacities) < inf or bool(self.usage.exchange)
 
     def value_bound(self, energy: Any, latency: Any) -> Any:
-        """Return the value that costs nothing less than these can come below."""
+        """Return a lower bound of the value, given lower bounds of energy and latency."""
         return self.value(energy, latency, *self.usage.zeros)

@@ -1,8 +1,8 @@
-"""Among the best fused mappings of a workload, one with the least of the other metric.
+"""Among the best fused mappings of a workload, find one with the least of the other metric.
 
 A second search looks only at what can cost as little as the best: choices of tensors on chip and
-rows that leave room for it. It starts from the best mapping, and ends where the other metric meets
-its bound.
+pmappings that leave room for it. It starts from the best mapping, and ends where the other metric
+meets its lower bound.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.mapper.fusion.fused_problem import FusedProblem, TieSearch
+from tilewright.mapper.fusion.fused_problem import TieSearch
 from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.exact.label_metrics import Objective
-from tilewright.mapper.searches.result import SearchStatistics, no_report
+from tilewright.mapper.searches.result import SearchStatistics
 from tilewright.mapper.searches.verify import TOLERANCE
 
 MAX_LABELS = 1_000_000  # where nearly all mappings tie, the first one has to do
@@ -33,29 +33,27 @@ class TieBreak:
     statistics: SearchStatistics
 
 
-def break_ties(
-    cascade: FusedProblem, search: JoinSearch, known: tuple[JoinResult, Score], budget: Budget
-) -> TieBreak:
-    """Look for a mapping as good as the one `known` from `search`, with less of the other metric:
-    latency if energy is minimized, else energy. Nothing is found where there is none."""
-    found, score = known
-    if found.label is None:
-        return TieBreak(found, SearchStatistics())
-    second: Objective = "latency" if cascade.objective == "energy" else "energy"
-    best = float(cascade.value(*found.label.measures)) * (1 + NOISE)
-    most = search.ceilings(best)
-    other = (score.latency if second == "latency" else score.energy) * (1 - TOLERANCE)
+def break_ties(search: JoinSearch, result: JoinResult, score: Score, budget: Budget) -> TieBreak:
+    """Look for a mapping as good as that of `result`, with less of the other metric.
+
+    That is latency if energy is minimized, else energy. `search`: which found the result. `score`:
+    of its mapping. The new result has no label where there is no such mapping.
+    """
+    if result.label is None:
+        return TieBreak(result, SearchStatistics())
+    problem = search.problem
+    second: Objective = "latency" if problem.objective == "energy" else "energy"
+    best = float(problem.value(*result.label.measures)) * (1 + NOISE)
+    cost_limit = search.cost_ceilings(best)
+    second_score = score.latency if second == "latency" else score.energy
 
     def value(energy: Any, latency: Any, *usage: Any) -> Any:
         minimized = latency if second == "latency" else energy
-        return np.where(cascade.value(energy, latency, *usage) <= best, minimized, inf)
+        return np.where(problem.value(energy, latency, *usage) <= best, minimized, inf)
 
-    again = JoinSearch(
-        replace(
-            cascade, objective=second, value=value,
-            ties=TieSearch(other, most, search.choice_bounds_within(most)),
-        ),
-        (replace(budget, labels=min(budget.labels, MAX_LABELS)), no_report),
-        shelf=search.cache,
-    )  # fmt: skip
+    bounds = search.choice_bounds_within(cost_limit)
+    ties = TieSearch(second_score * (1 - TOLERANCE), cost_limit, bounds)
+    tied = replace(problem, objective=second, value=value, ties=ties)
+    limited = replace(budget, labels=min(budget.labels, MAX_LABELS))
+    again = JoinSearch(tied, limited, cache=search.cache)
     return TieBreak(again.solve(), again.statistics)

@@ -10,7 +10,7 @@ from fused_cases import random_wide_case, two_memories, workload_of
 from fused_owns import Subject
 
 from tilewright.arch.spec.architecture import Arch
-from tilewright.mapper.fusion.boundary.shared_tiles import Below, Less, SeparateTiles
+from tilewright.mapper.fusion.boundary.shared_tiles import LoopTiles, Saving, SeparateTiles
 from tilewright.mapper.fusion.fused_search import fused_search
 from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.workload.workload import Workload
@@ -41,12 +41,12 @@ def test_the_widths_in_which_earlier_einsums_saw_a_tile_matter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def without_earlier(
-        self: SeparateTiles, own: SeparateTiles, reach: int, rows: Below
-    ) -> Iterator[Less]:
-        for low, (earlier, later) in less(self, own, reach, rows):
-            yield low, (0 * earlier, later)
+        self: SeparateTiles, following: SeparateTiles, shared_loops: int, below: LoopTiles
+    ) -> Iterator[Saving]:
+        for saving in savings(self, following, shared_loops, below):
+            yield saving._replace(finished=0 * saving.finished)
 
-    less = SeparateTiles.savings
+    savings = SeparateTiles.savings
     monkeypatch.setattr(SeparateTiles, "savings", without_earlier)
     arch, workload = design(10, (4, 1, 1)), workload_of(FALLING, {"m": 2, "n": 3})
     with pytest.raises(InternalError, match="refused by the model"):

@@ -1,84 +1,96 @@
-"""The memories on chip in which Einsums may exchange tensors, from what these may keep."""
+"""Find the memories in which Einsums may exchange each tensor, from what memories may keep."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from tilewright.arch.components.components import Memory
 from tilewright.arch.flattening.flat import FlatArch
+from tilewright.mapper.fusion.boundary.exchanged_tensors import EinsumPath
 from tilewright.mapper.templates.spatial_choices import free_variables, lane_choices
-from tilewright.mapper.workload.einsum import Einsum
 
-MAX_SPATIAL_CHOICES = 200  # ways to deal lanes above a third memory: each has templates of its own
+MAX_SPATIAL_CHOICES = 200  # above a third memory: each choice has templates of its own
 FEW_SPATIAL_CHOICES = 4  # where a memory above may keep the tensor, too
-Run = tuple[Einsum, FlatArch]
 
 
-def memories_of_tensors(runs: Sequence[Run], deeper: bool) -> Mapping[str, tuple[str, ...]]:
+class MemoryOnPath(NamedTuple):
+    """A memory, and the number of spatial choices of the fanouts above it."""
+
+    memory: Memory
+    spatial_choices: int
+
+
+def memories_of_tensors(paths: Sequence[EinsumPath], deeper: bool) -> Mapping[str, tuple[str, ...]]:
     """Return the memories below the outermost one in which Einsums may exchange each tensor.
 
-    Those that all Einsums see, none of an Array from the third on, and none there below lanes that
-    may be dealt in many ways, which are fewer if a memory above may keep the tensor. `deeper`: not
-    the second one only.
+    All Einsums must see such a memory. From the third memory on it must not be in an Array, and the
+    fanouts above it must have at most MAX_SPATIAL_CHOICES choices, or FEW_SPATIAL_CHOICES if a
+    memory above may keep the tensor. `deeper`: not only in the second memory.
     """
-    reached = _memories_seen_by_all(runs)[1 : None if deeper else 2]
-    found: dict[str, tuple[str, ...]] = {}
-    for tensor in dict.fromkeys(tensor for einsum, _ in runs for tensor in einsum.tensors):
-        places: list[str] = []
-        for memory, ways in reached:
-            if ways <= (FEW_SPATIAL_CHOICES if places else MAX_SPATIAL_CHOICES) and _may_exchange(
-                runs, tensor, memory
-            ):
-                places.append(memory)
-        found[tensor] = tuple(places)
-    return found
+    memories = _memories_seen_by_all(paths)[1 : None if deeper else 2]
+    memories_of: dict[str, tuple[str, ...]] = {}
+    for tensor in dict.fromkeys(tensor for einsum, _ in paths for tensor in einsum.tensors):
+        names: list[str] = []
+        for memory, choices in memories:
+            limit = FEW_SPATIAL_CHOICES if names else MAX_SPATIAL_CHOICES
+            if choices <= limit and _may_exchange(paths, tensor, memory.name):
+                names.append(memory.name)
+        memories_of[tensor] = tuple(names)
+    return memories_of
 
 
-def _may_exchange(runs: Sequence[Run], tensor: str, memory: str) -> bool:
-    """Tell whether each Einsum that uses a tensor may keep it in a memory, and in none above it, on
-    the way to some compute."""
-    users = {einsum.name for einsum, _ in runs if tensor in einsum.tensors}
-    ways = ((einsum, flat) for einsum, flat in runs if tensor in einsum.tensors)
-    able = {einsum.name for einsum, flat in ways if _keeps_first(flat, tensor, memory)}
+def _may_exchange(paths: Sequence[EinsumPath], tensor: str, memory: str) -> bool:
+    """Tell whether each Einsum that uses the tensor may keep it first in the memory.
+
+    Each must have a path to some compute on which no memory above must keep the tensor.
+    """
+    using = [path for path in paths if tensor in path.einsum.tensors]
+    users = {einsum.name for einsum, _ in using}
+    able = {einsum.name for einsum, flat in using if _may_keep_first(flat, tensor, memory)}
     return len(users) > 1 and able == users
 
 
-def _keeps_first(flat: FlatArch, tensor: str, memory: str) -> bool:
+def _may_keep_first(flat: FlatArch, tensor: str, memory: str) -> bool:
+    """Tell whether the memory may keep the tensor while no memory above keeps it."""
     kept: dict[str, frozenset[str]] = {}
-    able = False
+    allowed = False
     for component in flat.components:
         if not isinstance(component, Memory):
             continue
         rules = component.tensors.resolve(kept)
         forced = rules.keep | rules.back
         if component.name == memory:
-            able = tensor in forced | rules.may_keep
-        elif tensor in (rules.back if able else forced):  # `back` is kept in no memory above
+            allowed = tensor in forced | rules.may_keep
+        elif tensor in (rules.back if allowed else forced):  # `back`: kept in no memory above
             return False
         kept[component.name] = frozenset({tensor} if component.name == memory else ())
-    return able
+    return allowed
 
 
-def _memories_seen_by_all(runs: Sequence[Run]) -> list[tuple[str, int]]:
-    """Return the memories that are the same on all ways, and in how many ways the lanes above may
-    be dealt; of the outermost two in one."""
-    found: list[tuple[str, int]] = []
-    for several in zip(*(_memories_on_path(*run) for run in runs), strict=False):
-        if len({(memory.name, memory.size) for memory, _ in several}) > 1:
+def _memories_seen_by_all(paths: Sequence[EinsumPath]) -> list[MemoryOnPath]:
+    """Return the memories that are the same on all paths, with the most spatial choices above.
+
+    The outermost two count as having one choice.
+    """
+    common: list[MemoryOnPath] = []
+    for same_level in zip(*(_memories_on_path(path) for path in paths), strict=False):
+        if len({(memory.name, memory.size) for memory, _ in same_level}) > 1:
             break
-        found.append((several[0][0].name, max(ways for _, ways in several)))
-    return [(name, ways if place > 1 else 1) for place, (name, ways) in enumerate(found)]
+        choices = max(choices for _, choices in same_level) if len(common) > 1 else 1
+        common.append(MemoryOnPath(same_level[0].memory, choices))
+    return common
 
 
-def _memories_on_path(einsum: Einsum, flat: FlatArch) -> Iterator[tuple[Memory, int]]:
-    """Yield the memories of a path above any Array, with the ways to deal the lanes above."""
-    ways, number = 1, 0
-    for component in flat.components:
+def _memories_on_path(path: EinsumPath) -> Iterator[MemoryOnPath]:
+    """Yield the memories of a path down to the first Array behind the second memory."""
+    choices, number = 1, 0
+    for component in path.flat.components:
         if component.physical_fanout > 1 and number > 1:
             return
         for dim in component.spatial if component.own_fanout > 1 else ():
-            variables = free_variables(dim, einsum, frozenset())
-            ways *= len(lane_choices(dim, einsum, variables, dim.loop_bounds))
+            variables = free_variables(dim, path.einsum, frozenset())
+            choices *= len(lane_choices(dim, path.einsum, variables, dim.loop_bounds))
         if isinstance(component, Memory):
-            yield component, ways
+            yield MemoryOnPath(component, choices)
             number += 1

@@ -1,19 +1,24 @@
-"""What Einsums exchange: which tensors may stay on chip, and below which loops.
+"""Find the tensors that Einsums may exchange on chip, and the loops that may be shared above them.
 
 A loop that two Einsums share runs over one rank variable, whatever each calls it (rank_names.py).
-It may stand above a tensor that they exchange only if it is fully relevant to it, in the same rank
-on both sides: otherwise a tile would be needed before it is complete, or computed twice
+It may stand above a tensor that they exchange only if it is fully relevant to that tensor, in the
+same rank on both sides. Otherwise a tile would be read before it is complete, or computed twice
 (fusion.md §1.3).
+
+Example: `Y[m, n] = A[m, k] * B[k, n]` and `Z[m, p] = Y[m, n] * C[n, p]` exchange Y. Loops over m
+and n may be shared above Y. A loop over k may not: below it Y is a partial sum. A loop over p may
+not: below it Y would be computed again for each p.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from tilewright.mapper.fusion.boundary.rank_names import LoopNames, loop_names, ranks_of
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.mapper.fusion.boundary.rank_names import LoopNames, loop_names, simple_ranks
 from tilewright.mapper.searches.unfused import shared_tensors
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload
@@ -26,18 +31,26 @@ class TensorPlace(NamedTuple):
     memory: str
 
 
+class EinsumPath(NamedTuple):
+    """An Einsum with the path of components to one of its computes."""
+
+    einsum: Einsum
+    flat: FlatArch
+
+
 @dataclass(frozen=True)
 class ExchangedTensors:
     """The exchanged tensors of a workload.
 
-    `chip`: may stay on chip, in one of `memories`, those of `copied` in the first; `backed`: other
-    tensors of several Einsums, which stay in the outermost memory; `carried[T]`: loops that may be
-    shared above T, by the names in `names`, which has one for every rank variable of each Einsum;
-    `users[T]`: numbers of the Einsums that touch T; `contested`: tensors that two Einsums may want
-    to hold in different places above the same shared loop; `apart`: those of them that Einsums see
-    through different windows; `shares_room`: where both hold one at the same place, it takes room
-    once; `tolls`: those that tensors may pass on the way to any Einsum; `varied`, `unsettled`: see
-    tiled and tensor_views.py; `kept[T]`: those of `memories` that T may stay in, if not all.
+    `exchangeable`: may stay on chip, in one of `memories`. `copied`: tensors of copy Einsums, which
+    may stay in the first of `memories` only. `outermost_only`: other tensors of several Einsums.
+    `shareable_loops[T]`: loops that may be shared above T, by their names in `loop_names`, which
+    has one name for every rank variable of each Einsum. `users[T]`: numbers of the Einsums that
+    use T. `contested`: tensors that two Einsums may want to hold at different places above the same
+    shared loop. `varied_windows`: contested tensors that Einsums see through different windows.
+    `shares_tiles`: where two Einsums hold a contested tensor at one place, both tiles are one.
+    `tolls`: the Tolls on the path to any Einsum. `varied_widths`, `bounded_widths`: see
+    tensor_views.py. `memories_of[T]`: those of `memories` that T may stay in, if not all.
     """
 
     workload: Workload
@@ -58,87 +71,98 @@ class ExchangedTensors:
 
     @property
     def tracked_tiles(self) -> frozenset[str]:
-        """The contested tensors of which the tile of an earlier Einsum matters to a later one: all
-        where it is one tile, else those that Einsums see in different widths (shared_tiles.py)."""
+        """The contested tensors of which an earlier Einsum's tile matters to a later Einsum.
+
+        All of them where Einsums share the tile, else those of several widths (shared_tiles.py).
+        """
         return self.contested if self.shares_tiles else self.varied_widths
 
     def places_of_einsum(self, einsum: Einsum) -> tuple[TensorPlace, ...]:
         """Return where tensors of `einsum` may stay on chip."""
         return tuple(
-            p for t in einsum.tensors if t in self.exchangeable for p in self.places_of_tensor(t)
+            place
+            for tensor in einsum.tensors
+            if tensor in self.exchangeable
+            for place in self.places_of_tensor(tensor)
         )
 
     def places_of_tensor(self, tensor: str) -> tuple[TensorPlace, ...]:
-        """Return where a tensor may stay on chip, if it may."""
+        """Return where an exchangeable tensor may stay on chip."""
         memories = self.memories_of.get(tensor, self.memories)
         memories = self.memories[:1] if tensor in self.copied else memories
         return tuple(TensorPlace(tensor, memory) for memory in memories)
 
     def users_sharing_loops(self, tensor: str) -> tuple[tuple[int, ...], ...]:
-        """Return the numbers of the Einsums that touch `tensor`, in runs that may share loops above
-        which each holds it: through other tensors."""
+        """Return the numbers of the users of `tensor`, grouped by whether they may share loops.
+
+        Each user of a group may share loops with the next one through other exchanged tensors.
+        """
         return _users_sharing_loops(tensor, self.users, self.exchangeable)
 
     def loop_names_of(self, einsum: Einsum) -> Mapping[str, str]:
-        """Return the name of the loops over each of its rank variables."""
+        """Return the name of the loops over each rank variable of `einsum`."""
         return self.loop_names[self.workload.einsums.index(einsum)]
 
     def shareable_variables(self, einsum: Einsum) -> dict[str, frozenset[str]]:
-        """Return `carried` of its tensors, in its own rank variables."""
+        """Return `shareable_loops` of the tensors of `einsum`, in its own rank variables."""
         names = self.loop_names_of(einsum)
-        own = ((t, self.shareable_loops[t]) for t in einsum.tensors if t in self.shareable_loops)
-        return {t: frozenset(v for v in names if names[v] in loops) for t, loops in own}
+        loops = {t: self.shareable_loops[t] for t in einsum.tensors if t in self.shareable_loops}
+        return {t: frozenset(v for v in names if names[v] in loops[t]) for t in loops}
 
     def live_after(self, number: int) -> tuple[TensorPlace, ...]:
-        """Return the tensors that may be on chip between Einsum `number` and the next one, each
-        wherever it may be."""
-        names = (t for t in self.workload.tensors if t in self.exchangeable)
-        live = (t for t in names if self.users[t][0] <= number < self.users[t][-1])
+        """Return the places of tensors that may be on chip between Einsum `number` and the next."""
+        tensors = (t for t in self.workload.tensors if t in self.exchangeable)
+        live = (t for t in tensors if self.users[t][0] <= number < self.users[t][-1])
         return tuple(place for tensor in live for place in self.places_of_tensor(tensor))
 
 
 def exchanged_tensors_of(
     workload: Workload,
-    shares_room: bool = True,
-    counts: bool = True,
+    shares_tiles: bool = True,
+    same_instances: bool = True,
     memories: tuple[str, ...] = ("",),
 ) -> ExchangedTensors:
-    """Analyse what the Einsums of `workload` exchange, on chip in one of `memories`.
+    """Find what the Einsums of `workload` may exchange on chip, in one of `memories`.
 
-    `counts`: Einsums that run a different number of times (n_instances) exchange through the
-    outermost memory: which run of the one feeds which run of the other is not said.
+    `same_instances`: Einsums that run a different number of times (n_instances) exchange through
+    the outermost memory, because which run of the one feeds which run of the other is not said.
     """
     users = {
         tensor: tuple(i for i, e in enumerate(workload.einsums) if tensor in e.tensors)
         for tensor in workload.tensors
     }
-    chip = frozenset(
+    exchangeable = frozenset(
         tensor
-        for tensor in workload.tensors
-        if _is_exchangeable(workload, users[tensor], tensor)
-        and not (counts and _counts_differ(workload, users[tensor]))
+        for tensor, numbers in users.items()
+        if _is_exchangeable(workload, numbers, tensor)
+        and not (same_instances and _instances_differ(workload, numbers))
     )
     shared = shared_tensors(workload)
-    contested = {t for t in shared if any(len(c) > 1 for c in _users_sharing_loops(t, users, chip))}
-    names = loop_names(workload, {t: users[t] for t in chip})
+    contested = frozenset(
+        tensor
+        for tensor in shared
+        if any(len(group) > 1 for group in _users_sharing_loops(tensor, users, exchangeable))
+    )
+    names = loop_names(workload, {tensor: users[tensor] for tensor in exchangeable})
+    uses = _TensorUses(workload, names, users)
     return ExchangedTensors(
-        workload,
-        chip,
-        shared - chip,
-        names,
-        {t: _shareable_loops((workload, names), t, users[t]) for t in sorted(chip)},
-        users,
-        frozenset(contested),
-        frozenset(t for t in contested if _has_varied_windows((workload, names), t, users[t])),
-        shares_room,
-        memories,
-        frozenset(t for e in workload.einsums if e.is_copy for t in e.tensors),
+        workload=workload,
+        exchangeable=exchangeable,
+        outermost_only=shared - exchangeable,
+        loop_names=names,
+        shareable_loops={tensor: uses.shareable_loops(tensor) for tensor in sorted(exchangeable)},
+        users=users,
+        contested=contested,
+        varied_windows=frozenset(filter(uses.has_varied_windows, contested)),
+        shares_tiles=shares_tiles,
+        memories=memories,
+        copied=frozenset(t for e in workload.einsums if e.is_copy for t in e.tensors),
     )
 
 
 def _is_exchangeable(workload: Workload, users: tuple[int, ...], tensor: str) -> bool:
-    einsums = [workload.einsums[i] for i in users]
-    accesses = [einsum.access(tensor) for einsum in einsums]
+    """Tell whether the first user writes a tensor, all others read it, and it does not persist."""
+    accesses = [workload.einsums[i].access(tensor) for i in users]
     return (
         len(users) > 1
         and accesses[0].output
@@ -147,47 +171,51 @@ def _is_exchangeable(workload: Workload, users: tuple[int, ...], tensor: str) ->
     )
 
 
-def _counts_differ(workload: Workload, users: tuple[int, ...]) -> bool:
+def _instances_differ(workload: Workload, users: tuple[int, ...]) -> bool:
     return len({workload.einsums[i].n_instances for i in users}) > 1
 
 
-def _shareable_loops(
-    named: tuple[Workload, LoopNames], tensor: str, users: tuple[int, ...]
-) -> frozenset[str]:
-    workload, names = named
-    ranks = []
-    for number in users:
-        access = workload.einsums[number].access(tensor)
-        alone = ((r, v) for r, v in ranks_of(access) if access.relevance(v) == "relevant")
-        ranks.append({(rank, names[number][v]) for rank, v in alone})
-    return frozenset(name for _, name in set.intersection(*ranks))
-
-
 def _users_sharing_loops(
-    tensor: str, users: Mapping[str, tuple[int, ...]], chip: frozenset[str]
+    tensor: str, users: Mapping[str, tuple[int, ...]], exchangeable: Collection[str]
 ) -> tuple[tuple[int, ...], ...]:
-    """Return the users of `tensor` in runs in which each may share loops with the next one through
-    other tensors."""
-    spans = [users[other] for other in sorted(chip) if other != tensor]
-    found = [[user] for user in users[tensor][:1]]
-    for one, two in pairwise(users[tensor]):
-        if all(any(span[0] <= b < span[-1] for span in spans) for b in range(one, two)):
-            found[-1].append(two)
+    """Return the users of `tensor`, grouped by whether other tensors let them share loops."""
+    spans = [users[name] for name in sorted(exchangeable) if name != tensor]
+    groups = [[user] for user in users[tensor][:1]]
+    for user, following in pairwise(users[tensor]):
+        if all(any(span[0] <= b < span[-1] for span in spans) for b in range(user, following)):
+            groups[-1].append(following)
         else:
-            found.append([two])
-    return tuple(map(tuple, found))
+            groups.append([following])
+    return tuple(map(tuple, groups))
 
 
-def _has_varied_windows(
-    named: tuple[Workload, LoopNames], tensor: str, users: tuple[int, ...]
-) -> bool:
-    """Tell whether a loop of two users is relevant to `tensor` in another way for one of them."""
-    workload, names = named
-    seen: dict[str, str] = {}
-    for number in users:
-        access = workload.einsums[number].access(tensor)
-        for variable, name in names[number].items():
-            relevance = access.relevance(variable)
-            if seen.setdefault(name, relevance) != relevance:
-                return True
-    return False
+@dataclass(frozen=True, slots=True)
+class _TensorUses:
+    """How the Einsums of a workload use its tensors, with common names of loops."""
+
+    workload: Workload
+    loop_names: LoopNames
+    users: Mapping[str, tuple[int, ...]]
+
+    def shareable_loops(self, tensor: str) -> frozenset[str]:
+        """Return the loops fully relevant to `tensor` in the same rank for all its users."""
+        ranks = []
+        for number in self.users[tensor]:
+            access = self.workload.einsums[number].access(tensor)
+            names = self.loop_names[number]
+            relevant = [
+                (r, v) for r, v in simple_ranks(access) if access.relevance(v) == "relevant"
+            ]
+            ranks.append({(rank, names[variable]) for rank, variable in relevant})
+        return frozenset(name for _, name in set.intersection(*ranks))
+
+    def has_varied_windows(self, tensor: str) -> bool:
+        """Tell whether a loop is relevant to `tensor` in different ways for two users."""
+        relevances: dict[str, str] = {}
+        for number in self.users[tensor]:
+            access = self.workload.einsums[number].access(tensor)
+            for variable, name in self.loop_names[number].items():
+                relevance = access.relevance(variable)
+                if relevances.setdefault(name, relevance) != relevance:
+                    return True
+        return False

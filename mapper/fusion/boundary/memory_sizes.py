@@ -1,8 +1,11 @@
-"""Memories whose size depends on the Einsum, as memories of one size with values of other widths.
+"""Give memories whose size depends on the Einsum one size, and their values other widths.
 
-A tile fills the part of a memory that the Einsum sees which used it last (model/capacity.py): that
-many bits over the size of that Einsum. Values that are wider where the size is smaller fill the
-same part of one size for all. What actions move stays what it is.
+A tile fills a share of the memory as the last Einsum that used it sees that memory: its bits over
+the size for that Einsum (model/capacity.py). Values that are wider where the size is smaller fill
+the same share of one size for all Einsums. The bits that actions move stay the same.
+
+Example: Einsum A sees 100 bits, Einsum B sees 50. Both get 100 bits, and values of B twice the
+width.
 """
 
 from __future__ import annotations
@@ -46,22 +49,21 @@ class EqualSizeRequest(Request):
 
 
 def with_equal_sizes(request: Request) -> Request:
-    """Return a request in which all Einsums see a memory in one size."""
-    sizes = tuple(
-        (name, _common_multiple(found)) for name, found in _unequal_sizes(request).items()
-    )
-    if not sizes:
+    """Return a request in which all Einsums see each memory in one size."""
+    unequal = _unequal_sizes(request)
+    if not unequal:
         return request
+    sizes = tuple((name, _common_multiple(several)) for name, several in unequal.items())
     return EqualSizeRequest(
         request.arch, request.workload, request.options, request.deadline, request, sizes
     )
 
 
 def refuse_unequal_sizes(request: Request, memories: Sequence[str]) -> None:
-    """Refuse to count the usage, in bits, of a memory that has none of one size."""
-    several = _unequal_sizes(request.scoring_request)
+    """Raise UnsupportedFeature for memories of several sizes: their usage in bits is undefined."""
+    unequal = _unequal_sizes(request.scoring_request)
     for name in memories:
-        if name in several:
+        if name in unequal:
             raise UnsupportedFeature(
                 f"the usage of {name} is not counted: its size depends on the Einsum",
                 instead="one size for all Einsums, or leave that usage out",
@@ -69,37 +71,39 @@ def refuse_unequal_sizes(request: Request, memories: Sequence[str]) -> None:
 
 
 def _unequal_sizes(request: Request) -> dict[str, set[float]]:
-    """Return the memories that Einsums see in several sizes, with these."""
-    seen: dict[str, set[float]] = {}
+    """Return the memories that Einsums see in several sizes, with these sizes in bits."""
+    sizes: dict[str, set[float]] = {}
     for einsum in request.workload.einsums:
         for flat in request.flat_archs(einsum):
             for component in flat.components:
                 if isinstance(component, Memory):
-                    seen.setdefault(component.name, set()).add(component.size)
-    return {name: sizes for name, sizes in seen.items() if len(sizes) > 1}
+                    sizes.setdefault(component.name, set()).add(component.size)
+    return {name: several for name, several in sizes.items() if len(several) > 1}
 
 
 def _common_multiple(sizes: Iterable[float]) -> Fraction:
     """Return the least number that all finite sizes divide, so that widths stay whole numbers."""
     finite = [Fraction(size) for size in sizes if 0 < size < inf]
-    above, below = [one.numerator for one in finite], [one.denominator for one in finite]
-    return Fraction(lcm(*above), gcd(*below)) if finite else Fraction(1)
+    if not finite:
+        return Fraction(1)
+    return Fraction(lcm(*(f.numerator for f in finite)), gcd(*(f.denominator for f in finite)))
 
 
 def _resized_path(flat: FlatArch, einsum: Einsum, sizes: Mapping[str, Fraction]) -> FlatArch:
-    parts = tuple(
+    components = tuple(
         _resized_memory(component, einsum, sizes[component.name])
         if isinstance(component, Memory) and component.name in sizes
         else component
         for component in flat.components
     )
-    return replace(flat, components=parts)
+    return replace(flat, components=components)
 
 
 def _resized_memory(memory: Memory, einsum: Einsum, size: Fraction) -> Memory:
+    """Return the memory in another size, with widths that fill the same share of it."""
     if memory.size == inf:
         scale = Fraction(0)
-    else:  # a single value does not fit into nothing
+    else:  # a single value does not fit into a memory of size 0
         scale = size / Fraction(memory.size) if memory.size else 2 * size
     widths = {
         access.tensor: memory.bits_per_value.get(access.tensor, access.bits_per_value) * scale

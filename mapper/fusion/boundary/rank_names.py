@@ -1,8 +1,8 @@
-"""Which rank variables of several Einsums are one where the Einsums share a loop.
+"""Find which rank variables of several Einsums are one variable where the Einsums share a loop.
 
-`Y[m, n] = …` and `Z[d, f] = Y[M: d, N: e] * …` call the ranks of Y by other names: m and d are one
-variable, n and e are. Tensors that are exchanged link the variables of their ranks; variables of
-one name are linked too, as far as no Einsum ends up with two variables in one.
+`Y[m, n] = …` and `Z[d, f] = Y[M: d, N: e] * …` call the ranks of Y by different names: m and d are
+one variable, n and e are another. Exchanged tensors link the variables of their ranks. Variables of
+one name are linked too, as long as no Einsum ends up with two variables in one class.
 """
 
 from __future__ import annotations
@@ -16,67 +16,87 @@ from tilewright.mapper.workload.workload import Workload
 
 
 class LoopName(NamedTuple):
-    """A loop that Einsums may share: the name of its variable, and the (component, dimension) of
-    its lanes; () of a loop in time."""
+    """A loop that Einsums may share: the common name of its variable, and where it is spatial.
+
+    `dim`: (component, dimension) of a spatial loop, () of a temporal loop.
+    """
 
     variable: str
     dim: tuple[str, ...] = ()
 
 
-Member = tuple[int, str]  # number of an Einsum, its rank variable
-LoopNames = tuple[Mapping[str, str], ...]  # per Einsum: rank variable -> name shared by all
+class EinsumVariable(NamedTuple):
+    """A rank variable of one Einsum, which is given by its number."""
+
+    einsum: int
+    variable: str
+
+
+Links = Iterator[tuple[EinsumVariable, EinsumVariable]]
+LoopNames = tuple[Mapping[str, str], ...]  # per Einsum: rank variable -> name common to all Einsums
 
 
 def loop_names(workload: Workload, exchanged: Mapping[str, tuple[int, ...]]) -> LoopNames:
-    """Return a name for each rank variable of each Einsum, equal where they are one.
+    """Return a common name for each rank variable of each Einsum, equal where they are one.
 
-    `exchanged[T]`: numbers of the Einsums that touch T. What has one name only keeps it.
+    `exchanged[T]`: numbers of the Einsums that use T. A variable that all Einsums call alike keeps
+    its name.
     """
     einsums = workload.einsums
-    classes = {(i, v): frozenset({(i, v)}) for i, e in enumerate(einsums) for v in e.bounds}
-    for one, other in (*_through_tensors(einsums, exchanged), *_by_name(einsums)):
-        joined = classes[one] | classes[other]
-        same_bound = len({einsums[i].bounds[v] for i, v in joined}) == 1
-        if same_bound and len({i for i, _ in joined}) == len(joined):
-            classes.update(dict.fromkeys(joined, joined))
-    return _named(einsums, classes)
+    variables = [EinsumVariable(i, v) for i, e in enumerate(einsums) for v in e.bounds]
+    classes = {variable: frozenset({variable}) for variable in variables}
+    for first, second in (*_links_by_tensor(einsums, exchanged), *_links_by_name(einsums)):
+        merged = classes[first] | classes[second]
+        same_bound = len({einsums[i].bounds[v] for i, v in merged}) == 1
+        if same_bound and len({i for i, _ in merged}) == len(merged):
+            classes.update(dict.fromkeys(merged, merged))
+    return _name_classes(einsums, classes)
 
 
-def ranks_of(access: TensorAccess) -> Iterator[tuple[str, str]]:
-    """Yield (rank, variable) of the ranks that are one variable, taken once."""
+def simple_ranks(access: TensorAccess) -> Iterator[tuple[str, str]]:
+    """Yield (rank, variable) of the ranks whose coordinate is one rank variable with factor 1."""
     for rank, form in access.projection:
-        for name, factor in form.terms:
+        for variable, factor in form.terms:
             if len(form.terms) == 1 and factor == 1:
-                yield rank, name
+                yield rank, variable
 
 
-def _through_tensors(
-    einsums: Sequence[Einsum], exchanged: Mapping[str, tuple[int, ...]]
-) -> Iterator[tuple[Member, Member]]:
+def _links_by_tensor(einsums: Sequence[Einsum], exchanged: Mapping[str, tuple[int, ...]]) -> Links:
+    """Yield pairs of variables that index the same rank of an exchanged tensor."""
     for tensor, users in sorted(exchanged.items(), key=lambda item: (item[1], item[0])):
-        for one, other in pairwise(users):
-            mine = dict(ranks_of(einsums[one].access(tensor)))
-            its = dict(ranks_of(einsums[other].access(tensor)))
-            yield from (((one, mine[r]), (other, its[r])) for r in mine if r in its)
+        for user, following in pairwise(users):
+            variables = dict(simple_ranks(einsums[user].access(tensor)))
+            next_variables = dict(simple_ranks(einsums[following].access(tensor)))
+            for rank in (rank for rank in variables if rank in next_variables):
+                yield (
+                    EinsumVariable(user, variables[rank]),
+                    EinsumVariable(following, next_variables[rank]),
+                )
 
 
-def _by_name(einsums: Sequence[Einsum]) -> Iterator[tuple[Member, Member]]:
+def _links_by_name(einsums: Sequence[Einsum]) -> Links:
+    """Yield pairs of variables that two Einsums call alike, each with the last Einsum before."""
     last: dict[str, int] = {}
     for number, einsum in enumerate(einsums):
-        for name in einsum.bounds:
-            if name in last:
-                yield (last[name], name), (number, name)
-            last[name] = number
+        for variable in einsum.bounds:
+            if variable in last:
+                yield EinsumVariable(last[variable], variable), EinsumVariable(number, variable)
+            last[variable] = number
 
 
-def _named(einsums: Sequence[Einsum], classes: Mapping[Member, frozenset[Member]]) -> LoopNames:
-    names: dict[frozenset[Member], str] = {}
+def _name_classes(
+    einsums: Sequence[Einsum], classes: Mapping[EinsumVariable, frozenset[EinsumVariable]]
+) -> LoopNames:
+    """Name each class after its first variable, with ' appended until the name is unique."""
+    names: dict[frozenset[EinsumVariable], str] = {}
     for number, einsum in enumerate(einsums):
         for variable in einsum.bounds:
-            members = classes[number, variable]
+            members = classes[EinsumVariable(number, variable)]
             if members not in names:
                 name = variable
                 while name in names.values():
                     name += "'"
                 names[members] = name
-    return tuple({v: names[classes[i, v]] for v in e.bounds} for i, e in enumerate(einsums))
+    return tuple(
+        {v: names[classes[EinsumVariable(i, v)]] for v in e.bounds} for i, e in enumerate(einsums)
+    )

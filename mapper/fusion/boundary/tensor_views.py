@@ -1,6 +1,6 @@
-"""Where Einsums see one tensor differently: in other widths, or through other windows.
+"""Find where Einsums see one tensor differently: in several widths, or through several windows.
 
-A tile in a Storage node that several Einsums use has the width that the last of them gave it, and
+A tile in a Storage node that several Einsums use has the width that the last of them sees, and
 the size of the largest tile that any of them keeps there (model/capacity.py).
 """
 
@@ -10,62 +10,66 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import permutations, product
 
 from tilewright.arch.components.components import Memory
-from tilewright.arch.flattening.flat import FlatArch
-from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors
+from tilewright.mapper.fusion.boundary.exchanged_tensors import EinsumPath, ExchangedTensors
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
-from tilewright.mapper.workload.einsum import Einsum
 
-Run = tuple[Einsum, FlatArch]
-_STREAMS = {"irrelevant": 0, "partial": 1, "relevant": 2}  # how far a walk down from a holder goes
+# how far the tile of a holder streams through a loop below: not, into the loop, past the loop
+_STREAMS = {"irrelevant": 0, "partial": 1, "relevant": 2}
 
 
-def widths_of(runs: Sequence[Run], memory: str, tensor: str) -> dict[str, float]:
+def widths_of(paths: Sequence[EinsumPath], memory: str, tensor: str) -> dict[str, float]:
     """Return the bits per value of a tensor in a memory, for each Einsum that uses both."""
-    found: dict[str, float] = {}
-    for einsum, flat in runs:
-        held = [c for c in flat.components if isinstance(c, Memory) and c.name == memory]
-        if held and tensor in einsum.tensors:
+    widths: dict[str, float] = {}
+    for einsum, flat in paths:
+        memories = [c for c in flat.components if isinstance(c, Memory) and c.name == memory]
+        if memories and tensor in einsum.tensors:
             access = einsum.access(tensor)
-            width = float(held[0].bits_per_value.get(tensor, access.bits_per_value))
-            found[einsum.name] = max(width, found.get(einsum.name, 0.0))
-    return found
+            width = float(memories[0].bits_per_value.get(tensor, access.bits_per_value))
+            widths[einsum.name] = max(width, widths.get(einsum.name, 0.0))
+    return widths
 
 
 def varied_widths_in(
-    runs: Sequence[Run], memories: Iterable[str], boundaries: ExchangedTensors
+    paths: Sequence[EinsumPath], memories: Iterable[str], exchanged: ExchangedTensors
 ) -> frozenset[str]:
-    """Return the tensors of which Einsums hold a tile each in one of some memories, all of these in
-    the width of whichever ran last, and do not see one width."""
-    histories = _width_histories(runs, memories, boundaries)
+    """Return the contested tensors that Einsums see in several widths in one of some memories.
+
+    Each Einsum holds a tile of its own there, all of them in the width of the last Einsum that ran.
+    """
+    histories = _width_histories(paths, memories, exchanged)
     return frozenset(tensor for tensor, widths in histories if len(set(widths)) > 1)
 
 
 def bounded_widths_in(
-    runs: Sequence[Run], memories: Iterable[str], boundaries: ExchangedTensors
+    paths: Sequence[EinsumPath], memories: Iterable[str], exchanged: ExchangedTensors
 ) -> frozenset[str]:
-    """Return those of them of which a third Einsum's tile counts in several widths before it runs:
-    of that only the most is known (OwnTiles)."""
-    histories = _width_histories(runs, memories, boundaries)
+    """Return those tensors of which a third Einsum's tile counts in several widths before it runs.
+
+    Only the largest of these widths is known (SeparateTiles).
+    """
+    histories = _width_histories(paths, memories, exchanged)
     return frozenset(tensor for tensor, widths in histories if len(set(widths[:-1])) > 1)
 
 
 def _width_histories(
-    runs: Sequence[Run], memories: Iterable[str], boundaries: ExchangedTensors
+    paths: Sequence[EinsumPath], memories: Iterable[str], exchanged: ExchangedTensors
 ) -> Iterator[tuple[str, list[float]]]:
-    """Yield contested tensors with the widths that Einsums see which may hold them in one place."""
-    if boundaries.shares_tiles:
+    """Yield each contested tensor with the widths that its users which may share loops see."""
+    if exchanged.shares_tiles:
         return
-    names = [einsum.name for einsum in boundaries.workload.einsums]
-    for memory, tensor in product(memories, sorted(boundaries.contested)):
-        widths = widths_of(runs, memory, tensor)
-        for chain in boundaries.users_sharing_loops(tensor):
-            yield tensor, [widths[names[i]] for i in chain if names[i] in widths]
+    names = [einsum.name for einsum in exchanged.workload.einsums]
+    for memory, tensor in product(memories, sorted(exchanged.contested)):
+        widths = widths_of(paths, memory, tensor)
+        for group in exchanged.users_sharing_loops(tensor):
+            yield tensor, [widths[names[i]] for i in group if names[i] in widths]
 
 
-def refuse_bounded_widths(runs: Sequence[Run], memory: str, boundaries: ExchangedTensors) -> None:
-    """Refuse to count the usage of a memory where tiles count in widths that are only bounded."""
-    for tensor in sorted(bounded_widths_in(runs, [memory], boundaries)):
-        widths = set(widths_of(runs, memory, tensor).values())
+def refuse_bounded_widths(
+    paths: Sequence[EinsumPath], memory: str, exchanged: ExchangedTensors
+) -> None:
+    """Raise UnsupportedFeature where the widths of tiles only bound the usage of a memory."""
+    for tensor in sorted(bounded_widths_in(paths, [memory], exchanged)):
+        widths = set(widths_of(paths, memory, tensor).values())
         raise UnsupportedFeature(
             f"the usage of {memory} is not counted: three Einsums that may share loops use"
             f" {tensor}, in values of {_listed(widths)} bits there",
@@ -73,15 +77,17 @@ def refuse_bounded_widths(runs: Sequence[Run], memory: str, boundaries: Exchange
         )
 
 
-def refuse_unclear_tiles(runs: Sequence[Run], memory: str, boundaries: ExchangedTensors) -> None:
-    """Refuse to count the usage of a memory where the room of a tile is only bounded.
+def refuse_unclear_tiles(
+    paths: Sequence[EinsumPath], memory: str, exchanged: ExchangedTensors
+) -> None:
+    """Raise UnsupportedFeature where the sizes of tiles only bound the usage of a memory.
 
-    Einsums that keep a tile above loops that they share count as if both kept it where the first
-    walk down ends. That is exact where the tile of that one is the larger one, in one width.
+    Einsums that hold a tile above shared loops count as if both held it where the tile of the first
+    stops streaming. That is exact where the tile of that Einsum is the larger one, in one width.
     """
-    for tensor in sorted(boundaries.varied_windows if boundaries.shares_tiles else ()):
-        widths = set(widths_of(runs, memory, tensor).values())
-        if len(widths) > 1 or _may_stream_larger_tile(boundaries, tensor):
+    for tensor in sorted(exchanged.varied_windows if exchanged.shares_tiles else ()):
+        widths = set(widths_of(paths, memory, tensor).values())
+        if len(widths) > 1 or _may_stream_larger_tile(exchanged, tensor):
             raise UnsupportedFeature(
                 f"the usage of {memory} is not counted: Einsums that may share loops see {tensor}"
                 " through different windows, none of which is always the larger one",
@@ -89,11 +95,16 @@ def refuse_unclear_tiles(runs: Sequence[Run], memory: str, boundaries: Exchanged
             )
 
 
-def refuse_copied_widths(runs: Sequence[Run], memory: str, boundaries: ExchangedTensors) -> None:
-    """Refuse to count tensors of a copy in several widths: which of them are there it decides."""
-    copies = [einsum for einsum in boundaries.workload.einsums if einsum.is_copy]
+def refuse_copied_widths(
+    paths: Sequence[EinsumPath], memory: str, exchanged: ExchangedTensors
+) -> None:
+    """Raise UnsupportedFeature where a tensor of a copy has several widths in a memory.
+
+    The mapping of the copy decides which of its tensors are there.
+    """
+    copies = [einsum for einsum in exchanged.workload.einsums if einsum.is_copy]
     for tensor in dict.fromkeys(tensor for einsum in copies for tensor in einsum.tensors):
-        widths = set(widths_of(runs, memory, tensor).values())
+        widths = set(widths_of(paths, memory, tensor).values())
         if len(widths) > 1:
             raise UnsupportedFeature(
                 f"the usage of {memory} is not counted: {tensor}, which is copied, has values of"
@@ -106,52 +117,47 @@ def _listed(widths: set[float]) -> str:
     return " and ".join(f"{width:g}" for width in sorted(widths))
 
 
-def _may_stream_larger_tile(boundaries: ExchangedTensors, tensor: str) -> bool:
-    """Tell whether one user may stream a tile further than another whose tile is not larger."""
+def _may_stream_larger_tile(exchanged: ExchangedTensors, tensor: str) -> bool:
+    """Tell whether a user may stream a tile further than another, though its tile may be larger."""
     return any(
-        _streams_further(boundaries, tensor, pair)
-        and not _tile_never_larger(boundaries, tensor, pair)
-        for pair in permutations(boundaries.users[tensor], 2)
+        _streams_further(exchanged, tensor, first, second)
+        and not _tile_never_larger(exchanged, tensor, first, second)
+        for first, second in permutations(exchanged.users[tensor], 2)
     )
 
 
-def _streams_further(boundaries: ExchangedTensors, tensor: str, pair: tuple[int, int]) -> bool:
-    """Tell whether the walk of the first user may pass a loop that stops the second."""
-    one, two = (
+def _streams_further(exchanged: ExchangedTensors, tensor: str, first: int, second: int) -> bool:
+    """Tell whether the first user's tile may stream past a loop that stops that of the second."""
+    streams, stops = (
         {
-            name: _STREAMS[boundaries.workload.einsums[number].access(tensor).relevance(variable)]
-            for variable, name in boundaries.loop_names[number].items()
+            name: _STREAMS[exchanged.workload.einsums[number].access(tensor).relevance(variable)]
+            for variable, name in exchanged.loop_names[number].items()
         }
-        for number in pair
+        for number in (first, second)
     )
-    return any(one[name] > two[name] for name in one.keys() & two.keys())
+    return any(streams[name] > stops[name] for name in streams.keys() & stops.keys())
 
 
-def _tile_never_larger(boundaries: ExchangedTensors, tensor: str, pair: tuple[int, int]) -> bool:
+def _tile_never_larger(exchanged: ExchangedTensors, tensor: str, first: int, second: int) -> bool:
     """Tell whether the first user's tile is never larger than the second's, in any rank.
 
     Loops that both have may cut it, down to 1; the others stand below.
     """
-    names = [boundaries.loop_names[number] for number in pair]
-    einsums = [boundaries.workload.einsums[number] for number in pair]
+    names = [exchanged.loop_names[number] for number in (first, second)]
     common = set(names[0].values()) & set(names[1].values())
-    ranks: dict[str, dict[str, int]] = {}
-    least: dict[str, int] = {}
+    factors: dict[str, dict[str, int]] = {}  # per rank and loop, of the first less the second
+    excess: dict[str, int] = {}  # per rank: positions of the first less the second
     bounds: dict[str, int] = {}
-    for sign, einsum, own in zip((1, -1), einsums, names, strict=True):
+    for sign, number in ((1, first), (-1, second)):
+        einsum, own_names = exchanged.workload.einsums[number], exchanged.loop_names[number]
         for rank, form in einsum.access(tensor).projection:
-            terms = ranks.setdefault(rank, {})
-            least[rank] = least.get(rank, 0) + sign * form.least
+            terms = factors.setdefault(rank, {})
+            excess[rank] = excess.get(rank, 0) + sign * form.least
             for variable, factor in form.terms:
-                name = own[variable]
+                name = own_names[variable]
                 terms[name] = terms.get(name, 0) + sign * abs(factor)
                 bounds[name] = einsum.bounds[variable]
-    more = (
-        least[rank]
-        + sum(
-            max(factor, 0 if name in common else factor) * (bounds[name] - 1)
-            for name, factor in terms.items()
-        )
-        for rank, terms in ranks.items()
-    )
-    return all(values <= 0 for values in more)
+    for rank, terms in factors.items():
+        for name, factor in terms.items():
+            excess[rank] += max(factor, 0 if name in common else factor) * (bounds[name] - 1)
+    return all(positions <= 0 for positions in excess.values())

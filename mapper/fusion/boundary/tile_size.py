@@ -1,9 +1,10 @@
-"""The size of a tensor below shared loops, as the Einsums that touch it see it."""
+"""Compute the size of a tensor's tile below shared loops, as the Einsums that use it see it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,54 +12,75 @@ from tilewright.mapper.fusion.boundary.rank_names import LoopName
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.workload.einsum import Einsum
 
-# per rank the positions of one point and its terms: (loop, bound, factor); one of several slides
-Ranks = tuple[tuple[int, tuple[tuple[str, int, int], ...]], ...]
+
+class RankExtent(NamedTuple):
+    """The positions of one rank that a tile covers, as a function of the tile shape.
+
+    `point`: positions of a single point; `terms`: (loop, bound, factor) of each variable. A rank of
+    several terms slides.
+    """
+
+    point: int
+    terms: tuple[tuple[str, int, int], ...]
+
+
+class TensorView(NamedTuple):
+    """A tensor as one Einsum sees it: its width in bits per value, and its ranks."""
+
+    bits: float
+    ranks: tuple[RankExtent, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The size of a tensor below some loops: (bits per value, ranks) of each view of it.
+    """The size of a tensor's tile below some loops: the largest tile of its `views`.
 
-    Where the views differ, as where one Einsum slides over what another one writes, the largest
-    tile counts.
+    The views differ, for example, where one Einsum slides over what another Einsum writes.
     """
 
-    views: tuple[tuple[float, Ranks], ...]
+    views: tuple[TensorView, ...]
 
     @property
     def width(self) -> float:
         """The bits per value, the same in all views."""
-        return self.views[0][0] if self.views else 0.0
+        return self.views[0].bits if self.views else 0.0
 
     def bits_below(self, loops: Sequence[LoopName], tiles: Ints) -> Floats:
-        """Return its bits below `loops`; `tiles`: shape (…, loops or more)."""
-        place = {loop.variable: column for column, loop in enumerate(loops)}
+        """Return the bits of the tile below `loops`; shape (tilings,).
+
+        `tiles`: tile of each loop's variable below that loop, shape (tilings, loops or more). Of
+        two loops over one variable the later column counts.
+        """
+        column_of = {loop.variable: column for column, loop in enumerate(loops)}
         sizes: list[Floats] = []
         for bits, ranks in self.views:
             sizes.append(np.full(len(tiles), bits))
-            for least, terms in ranks:
-                extent: int | Ints = least - sum(factor for _, _, factor in terms)
+            for point, terms in ranks:
+                positions: int | Ints = point - sum(factor for _, _, factor in terms)
                 for name, bound, factor in terms:
-                    extent = extent + factor * (tiles[:, place[name]] if name in place else bound)
-                sizes[-1] *= extent
+                    tile = tiles[:, column_of[name]] if name in column_of else bound
+                    positions = positions + factor * tile
+                sizes[-1] *= positions
         largest: Floats = np.maximum.reduce(sizes)
         return largest
 
     def merged(self, other: Extent) -> Extent:
-        """Return the extent that has the views of both."""
+        """Return the extent with the views of both."""
         return Extent(tuple(dict.fromkeys((*self.views, *other.views))))
 
     def with_width(self, bits: float) -> Extent:
-        """Return the same extent in other bits per value."""
-        return Extent(tuple((bits, ranks) for _, ranks in self.views))
+        """Return the same extent with another width, in bits per value."""
+        return Extent(tuple(TensorView(bits, view.ranks) for view in self.views))
 
 
 def extent_of(einsum: Einsum, names: Mapping[str, str], tensor: str, bits: float) -> Extent:
-    """Return the extent of `tensor` as `einsum` sees it; `names` of the loops over its variables,
-    `bits` per value."""
+    """Return the extent of `tensor` as `einsum` sees it.
+
+    `names`: of the loops over each rank variable of `einsum`. `bits`: width in bits per value.
+    """
     ranks = tuple(
-        (form.least, tuple((names[v], einsum.bounds[v], abs(factor)) for v, factor in form.terms))
+        RankExtent(form.least, tuple((names[v], einsum.bounds[v], abs(f)) for v, f in form.terms))
         for _, form in einsum.access(tensor).projection
         if form.terms or form.least > 1
     )
-    return Extent(((bits, ranks),))
+    return Extent((TensorView(bits, ranks),))

@@ -1,21 +1,21 @@
-"""Memories whose usage counts: the most bits that live in each at a time, over the whole workload.
+"""Prepare to count the usage of memories: the most bits in each at a time, over the workload.
 
-Of the memories that tensors are exchanged in it is what joining the Einsums counts anyway
-(label_pass.py). Others below the outermost one are an Einsum's own. In the outermost one tensors
-stand whole, from the first Einsum that uses them to the last; and while Einsums run that share
-loops with one of these, since nothing above a shared loop is forgotten before it ends. Which of its
-tensors a copy keeps there depends on its mapping.
+Joining the Einsums counts the usage of the memories that tensors are exchanged in anyway
+(label_pass.py). Other memories below the outermost one are private to one Einsum at a time.
+In the outermost memory a tensor stands whole, from the first Einsum that uses it to the last.
+It also stays while Einsums run that share loops with one of these, because nothing above a shared
+loop is freed before the loop ends. The mapping of a copy decides which of its tensors are there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tilewright.mapper.fusion.boundary.exchange_memories import ExchangeMemories
-from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors
+from tilewright.mapper.fusion.boundary.exchanged_tensors import EinsumPath, ExchangedTensors
 from tilewright.mapper.fusion.boundary.tensor_views import (
-    Run,
     refuse_bounded_widths,
     refuse_copied_widths,
     refuse_unclear_tiles,
@@ -24,47 +24,70 @@ from tilewright.mapper.fusion.boundary.tensor_views import (
 from tilewright.mapper.fusion.pmappings.fused_templates import first_two_memories
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.workload.einsum import Einsum, TensorAccess
 from tilewright.mapper.workload.workload import Workload
 
-OnChip = tuple[tuple[int, ...], float]  # numbers of the places of one tensor, bits
+
+class ExchangedBits(NamedTuple):
+    """Bits of a tensor in the outermost memory, which count unless it is in a place on chip.
+
+    `positions`: of its places in a list of places.
+    """
+
+    positions: tuple[int, ...]
+    bits: float
+
+
+class OutermostBits(NamedTuple):
+    """Bits in the outermost memory while an Einsum runs.
+
+    `new`: of tensors that it uses first. `kept`: of tensors that are there from before. `widening`:
+    how much more `kept` is than before, because of the width that this Einsum sees.
+    """
+
+    new: float
+    kept: float
+    widening: float
 
 
 @dataclass(frozen=True, slots=True)
 class OutermostTensors:
-    """Whole tensors in the outermost memory while one Einsum runs, in bits; a copy's, and what no
-    other Einsum uses, apart.
+    """Whole tensors in the outermost memory while one Einsum runs, in bits (see OutermostBits).
 
-    `fresh`: used for the first time; `kept`: left there for this Einsum or later; `wider`: how
-    much more of what is left there this one's width of its values makes.
-    `fresh_chip`, `kept_chip`, `wider_chip`: those that may be on chip instead, by their places
-    among the boundary tensors of the Einsum, and among what is live before it.
+    Tensors of a copy, and tensors that no other Einsum uses, count elsewhere.
+    `new_bits`, `kept_bits`, `widening_bits`: of tensors that cannot be on chip. `new_exchanged`:
+    of tensors that may be, by their positions among the boundary of the Einsum. `kept_exchanged`,
+    `widening_exchanged`: by their positions among what is live before it.
     """
 
     new_bits: float
     kept_bits: float
     widening_bits: float
-    new_exchanged: tuple[OnChip, ...]
-    kept_exchanged: tuple[OnChip, ...]
-    widening_exchanged: tuple[OnChip, ...]
+    new_exchanged: tuple[ExchangedBits, ...]
+    kept_exchanged: tuple[ExchangedBits, ...]
+    widening_exchanged: tuple[ExchangedBits, ...]
 
-    def bits(self, depths: Sequence[int], before: Sequence[int]) -> tuple[float, float, float]:
-        """Return the bits of all three, given where tensors are: -1 if not on chip."""
-        fresh = _bits_off_chip(self.new_exchanged, depths)
-        kept, wider = (
-            _bits_off_chip(some, before) for some in (self.kept_exchanged, self.widening_exchanged)
+    def bits(self, depths: Sequence[int], live_depths: Sequence[int]) -> OutermostBits:
+        """Return the bits, given the depths of boundary and live tensors (-1: not on chip)."""
+        return OutermostBits(
+            self.new_bits + _bits_off_chip(self.new_exchanged, depths),
+            self.kept_bits + _bits_off_chip(self.kept_exchanged, live_depths),
+            self.widening_bits + _bits_off_chip(self.widening_exchanged, live_depths),
         )
-        return self.new_bits + fresh, self.kept_bits + kept, self.widening_bits + wider
 
 
-def _bits_off_chip(some: Iterable[OnChip], depths: Sequence[int]) -> float:
-    """Return the bits of those tensors that are in none of their places on chip."""
-    return sum(bits for places, bits in some if all(depths[place] < 0 for place in places))
+def _bits_off_chip(tensors: Iterable[ExchangedBits], depths: Sequence[int]) -> float:
+    """Return the bits of the tensors that are in none of their places on chip."""
+    return sum(t.bits for t in tensors if all(depths[position] < 0 for position in t.positions))
 
 
 @dataclass(frozen=True, slots=True)
 class CountedUsage:
-    """The memories: those that Einsums exchange tensors in (`inner`), others below the outermost
-    one (`deep`), and that (`outer`); empty where it does not count. `tenants`: of that, per Einsum.
+    """The memories whose usage counts, empty where none does.
+
+    `private`: those below the outermost one that Einsums exchange nothing in. `exchange`: those
+    that they exchange tensors in. `outermost`: the outermost one. `outermost_tensors`: its tensors
+    while each Einsum runs.
     """
 
     private: tuple[str, ...] = ()
@@ -79,17 +102,19 @@ class CountedUsage:
 
     @property
     def pmapping_memories(self) -> tuple[str, ...]:
-        """Those of which a mapping of one Einsum says what it uses itself: of the outermost what no
-        other one uses, a copy all."""
+        """Those of which a pmapping says what it uses itself.
+
+        Of the outermost memory that is what no other Einsum uses; a copy says all.
+        """
         return (*self.private, self.outermost) if self.outermost else self.private
 
     @property
     def zeros(self) -> tuple[float, ...]:
-        """Nothing used: a bound of every usage."""
+        """A lower bound of every usage: nothing is used."""
         return (0.0,) * len(self.names)
 
     def usages_of(self, score: Score) -> tuple[float, ...]:
-        """Return the usages of a score."""
+        """Return the usages of a score, in bits, in the order of `names`."""
         return tuple(float(score.capacity.get(name, 0)) for name in self.names)
 
 
@@ -97,41 +122,40 @@ NO_USAGE = CountedUsage()
 
 
 def counted_usage(
-    runs: Sequence[Run],
-    memories: Iterable[str],
-    room: ExchangeMemories,
-    boundaries: ExchangedTensors,
+    paths: Sequence[EinsumPath],
+    names: Iterable[str],
+    memories: ExchangeMemories,
+    exchanged: ExchangedTensors,
 ) -> CountedUsage:
-    """Prepare to count how much of `memories` is used.
+    """Prepare to count how much of the memories `names` is used.
 
     UnsupportedFeature where they are spread over an Array, or a tensor changes its size.
     """
-    asked = frozenset(memories)
+    asked = frozenset(names)
     if not asked:
         return NO_USAGE
-    _refuse_array_memories(runs, asked)
-    inner = tuple(name for name in room.memories if name in asked)
-    for name in inner:
-        refuse_unclear_tiles(runs, name, boundaries)
-        refuse_bounded_widths(runs, name, boundaries)
-    for name in (n for n in (room.outermost, room.second) if n in asked):
+    _refuse_array_memories(paths, asked)
+    exchange = tuple(name for name in memories.memories if name in asked)
+    for name in exchange:
+        refuse_unclear_tiles(paths, name, exchanged)
+        refuse_bounded_widths(paths, name, exchanged)
+    for name in (n for n in (memories.outermost, memories.second) if n in asked):
         # by default what a copy writes on chip is there from then on
-        sure = (
-            _written_by_copies(boundaries)
-            if name in inner and boundaries.shares_tiles
-            else frozenset()
-        )
-        refuse_copied_widths(runs, str(name), boundaries)
-        refuse_distant_copies(str(name), boundaries.workload, sure)
-    seen = dict.fromkeys(c.name for _, flat in runs for c in flat.components)
-    deep = tuple(name for name in seen if name in asked - {room.outermost, *inner})
-    if room.outermost not in asked:
-        return CountedUsage(deep, inner)
-    return CountedUsage(deep, inner, room.outermost, _outermost_tensors(runs, boundaries))
+        sure = name in exchange and exchanged.shares_tiles
+        certain = _written_by_copies(exchanged) if sure else frozenset[str]()
+        refuse_copied_widths(paths, str(name), exchanged)
+        refuse_distant_copies(str(name), exchanged.workload, certain)
+    components = dict.fromkeys(c.name for _, flat in paths for c in flat.components)
+    shared = {memories.outermost, *exchange}
+    private = tuple(name for name in components if name in asked - shared)
+    if memories.outermost not in asked:
+        return CountedUsage(private, exchange)
+    tensors = _OutermostCounter(paths, exchanged).per_einsum()
+    return CountedUsage(private, exchange, memories.outermost, tensors)
 
 
-def _refuse_array_memories(runs: Sequence[Run], asked: frozenset[str]) -> None:
-    for component in (c for _, flat in runs for c in flat.components):
+def _refuse_array_memories(paths: Sequence[EinsumPath], asked: frozenset[str]) -> None:
+    for component in (c for _, flat in paths for c in flat.components):
         if component.name in asked and component.physical_fanout > 1:
             raise UnsupportedFeature(
                 f"the usage of {component.name} is not counted: it is spread over an Array",
@@ -139,84 +163,122 @@ def _refuse_array_memories(runs: Sequence[Run], asked: frozenset[str]) -> None:
             )
 
 
-def _written_by_copies(boundaries: ExchangedTensors) -> frozenset[str]:
-    copies = [einsum for einsum in boundaries.workload.einsums if einsum.is_copy]
+def _written_by_copies(exchanged: ExchangedTensors) -> frozenset[str]:
+    copies = [einsum for einsum in exchanged.workload.einsums if einsum.is_copy]
     return frozenset(access.tensor for einsum in copies for access in einsum.outputs)
 
 
 def refuse_distant_copies(
-    memory: str, workload: Workload, sure: frozenset[str] = frozenset()
+    memory: str, workload: Workload, certain: frozenset[str] = frozenset()
 ) -> None:
-    """Raise UnsupportedFeature for a copy with others between it and the users of its tensors: its
-    mapping decides whether they are in `memory` by then, but for those that are `sure` to be."""
-    for number, einsum in enumerate(workload.einsums):
-        accesses = [access for access in einsum.accesses if access.tensor not in sure]
-        for access in accesses if einsum.is_copy else ():
-            users = (i for i, e in enumerate(workload.einsums) if access.tensor in e.tensors)
-            others = [user for user in users if user != number]
-            before, after = [i for i in others if i < number], [i for i in others if i > number]
-            near = max(before, default=number - 1), min(after, default=number + 1)
-            if near != (number - 1, number + 1) or (before and after) or access.persistent:
-                raise UnsupportedFeature(
-                    f"the usage of {memory} is not counted: {einsum.name}, a copy, does not stand"
-                    f" right beside the other Einsums that use {access.tensor}",
-                    instead="leave that usage out, or move the copy",
-                )
+    """Raise UnsupportedFeature for a copy with other Einsums between it and users of its tensors.
 
-
-def _outermost_tensors(
-    runs: Sequence[Run], boundaries: ExchangedTensors
-) -> tuple[OutermostTensors, ...]:
-    workload = boundaries.workload
-    whole = {t: _whole_tensor_bits(runs, t) for t in workload.tensors}
-    always = {a.tensor for einsum in workload.einsums for a in einsum.accesses if a.persistent}
-    span = {t: (users[0], users[-1]) for t, users in boundaries.users.items()}
-    found: list[OutermostTensors] = []
-    live: tuple[str, ...] = ()
+    Its mapping decides whether these tensors are in `memory` by then, except for those that are
+    `certain` to be there.
+    """
     for number, einsum in enumerate(workload.einsums):
-        bits = {t: sizes[max(number, span[t][0])] for t, sizes in whole.items()}
-        until = {t: sizes[max(number - 1, span[t][0])] for t, sizes in whole.items()}
-        own = [place.tensor for place in boundaries.places_of_einsum(einsum)]
-        # of these a mapping says itself whether they are there
-        hidden = {t for t in einsum.tensors if einsum.is_copy or len(boundaries.users[t]) == 1}
-        seen = [t for t in workload.tensors if t not in always and t not in hidden]
-        begun = [t for t in seen if span[t][0] == number]
-        stays = [*always, *(t for t in seen if span[t][0] < number <= span[t][1])]
-        more = {t: bits[t] - until[t] for t in stays}
-        found.append(
-            OutermostTensors(
-                sum(bits[t] for t in begun if t not in own),
-                sum(bits[t] for t in stays if t not in live),
-                sum(more[t] for t in stays if t not in live),
-                tuple((_positions(own, t), bits[t]) for t in begun if t in own),
-                tuple((_positions(live, t), bits[t]) for t in stays if t in live),
-                tuple((_positions(live, t), more[t]) for t in stays if t in live),
+        for access in einsum.accesses if einsum.is_copy else ():
+            if access.tensor in certain or _is_beside_users(workload, number, access):
+                continue
+            raise UnsupportedFeature(
+                f"the usage of {memory} is not counted: {einsum.name}, a copy, does not stand"
+                f" right beside the other Einsums that use {access.tensor}",
+                instead="leave that usage out, or move the copy",
             )
+
+
+def _is_beside_users(workload: Workload, number: int, access: TensorAccess) -> bool:
+    """Tell whether all other users of a copy's tensor are on one side of it, and adjacent."""
+    users = [i for i, e in enumerate(workload.einsums) if access.tensor in e.tensors]
+    before, after = [i for i in users if i < number], [i for i in users if i > number]
+    previous, following = max(before, default=number - 1), min(after, default=number + 1)
+    adjacent = (previous, following) == (number - 1, number + 1)
+    return adjacent and not (before and after) and not access.persistent
+
+
+class _OutermostCounter:
+    """Counts the tensors in the outermost memory while each Einsum runs."""
+
+    def __init__(self, paths: Sequence[EinsumPath], exchanged: ExchangedTensors) -> None:
+        self._exchanged = exchanged
+        self._einsums = exchanged.workload.einsums
+        self._bits = {t: _whole_tensor_bits(paths, t) for t in exchanged.workload.tensors}
+        self._first = {t: users[0] for t, users in exchanged.users.items()}
+        self._last = {t: users[-1] for t, users in exchanged.users.items()}
+        self._persistent = {a.tensor for e in self._einsums for a in e.accesses if a.persistent}
+
+    def per_einsum(self) -> tuple[OutermostTensors, ...]:
+        """Return the tensors of each Einsum, in order."""
+        counts: list[OutermostTensors] = []
+        live: tuple[str, ...] = ()
+        for number in range(len(self._einsums)):
+            counts.append(self._tensors_of(number, live))
+            live = tuple(place.tensor for place in self._exchanged.live_after(number))
+        return tuple(counts)
+
+    def _tensors_of(self, number: int, live: tuple[str, ...]) -> OutermostTensors:
+        """Return the tensors while an Einsum runs; `live`: those that may be on chip before."""
+        places = self._exchanged.places_of_einsum(self._einsums[number])
+        boundary = [place.tensor for place in places]
+        counted = self._counted(self._einsums[number])
+        new = [t for t in counted if self._first[t] == number]
+        kept = [*self._persistent]
+        kept += [t for t in counted if self._first[t] < number <= self._last[t]]
+        bits = {t: sizes[max(number, self._first[t])] for t, sizes in self._bits.items()}
+        bits_before = {t: sizes[max(number - 1, self._first[t])] for t, sizes in self._bits.items()}
+        widening = {t: bits[t] - bits_before[t] for t in kept}
+        return OutermostTensors(
+            _bits_outside(new, boundary, bits),
+            _bits_outside(kept, live, bits),
+            _bits_outside(kept, live, widening),
+            _bits_inside(new, boundary, bits),
+            _bits_inside(kept, live, bits),
+            _bits_inside(kept, live, widening),
         )
-        live = tuple(place.tensor for place in boundaries.live_after(number))
-    return tuple(found)
+
+    def _counted(self, einsum: Einsum) -> list[str]:
+        """Return the tensors of which no pmapping of `einsum` says whether they are there."""
+        alone = {t for t in einsum.tensors if len(self._exchanged.users[t]) == 1}
+        uncounted = self._persistent | (set(einsum.tensors) if einsum.is_copy else alone)
+        return [t for t in self._exchanged.workload.tensors if t not in uncounted]
 
 
-def _positions(tensors: Sequence[str], tensor: str) -> tuple[int, ...]:
-    return tuple(place for place, other in enumerate(tensors) if other == tensor)
+def _bits_outside(
+    tensors: Sequence[str], listed: Sequence[str], bits: Mapping[str, float]
+) -> float:
+    """Return the bits of the tensors that are not listed."""
+    return sum(bits[tensor] for tensor in tensors if tensor not in listed)
 
 
-def _whole_tensor_bits(runs: Sequence[Run], tensor: str) -> dict[int, float]:
-    """Return the bits of a whole tensor in the outermost memory while each Einsum runs, from the
-    first one that uses it: in the width of the last one to do so."""
-    memory = first_two_memories(runs[0][1])[0].name
-    widths = widths_of(runs, memory, tensor)
-    names = list(dict.fromkeys(einsum.name for einsum, _ in runs))
+def _bits_inside(
+    tensors: Sequence[str], listed: Sequence[str], bits: Mapping[str, float]
+) -> tuple[ExchangedBits, ...]:
+    """Return the bits of the tensors that are listed, by their positions in the list."""
+    return tuple(
+        ExchangedBits(tuple(i for i, name in enumerate(listed) if name == tensor), bits[tensor])
+        for tensor in tensors
+        if tensor in listed
+    )
+
+
+def _whole_tensor_bits(paths: Sequence[EinsumPath], tensor: str) -> dict[int, float]:
+    """Return the bits of a whole tensor in the outermost memory while each Einsum runs.
+
+    From the first Einsum on that uses it, in the width of the last one that did so.
+    """
+    memory = first_two_memories(paths[0].flat)[0].name
+    widths = widths_of(paths, memory, tensor)
+    names = list(dict.fromkeys(einsum.name for einsum, _ in paths))
     values = [
         einsum.access(tensor).tile_size(einsum.bounds)
         * (einsum.n_instances if einsum.access(tensor).persistent else 1)
-        for einsum, _ in runs
+        for einsum, _ in paths
         if tensor in einsum.tensors
     ]
-    found: dict[int, float] = {}
+    bits: dict[int, float] = {}
     width = 0.0
     for number, name in enumerate(names):
-        if name in widths or found:
+        if name in widths or bits:
             width = widths.get(name, width)
-            found[number] = width * max(values)
-    return found
+            bits[number] = width * max(values)
+    return bits

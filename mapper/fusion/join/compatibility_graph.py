@@ -1,24 +1,27 @@
-"""Join the tables of all Einsums, in order: the graph of keys (fusion.md §4, §6.1).
+"""Join the tables of all Einsums, in order: the graph of compatibilities (fusion.md §4, §6.1).
 
-The state between two Einsums is the loops that both sides share and where each live tensor stands.
-This is a pass over these keys alone: without capacity between Einsums, the least that still has to
-be paid from each key is a lower bound. Keys of one form differ in tiles only, so that everything is
-done for all of them at a time.
+A node between two Einsums is a compatibility with its tile shapes: the loops that both sides share,
+and where each live tensor stands. An edge is a pmapping tiling of the Einsum that leads from one
+node to another. This pass looks at nodes alone. It ignores capacity between Einsums, so that the
+least remaining cost of each node is a lower bound. Nodes of one compatibility differ in tile
+shapes only, and everything is done for all of them at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.boundary.rank_names import LoopName
-from tilewright.mapper.fusion.fused_problem import EnergyLatency
+from tilewright.mapper.fusion.join.cost_limit import EnergyLatency
 from tilewright.mapper.fusion.join.join_steps import (
     START,
+    CarriedTensor,
     Compatibility,
     JoinStep,
     PendingTile,
@@ -30,11 +33,13 @@ from tilewright.mapper.searches.exact.kernels import Floats, Ints
 
 # of the Einsums behind number i, with these tensors on chip: the least they cost
 RemainingBound = Callable[[int, frozenset[TensorPlace]], EnergyLatency]
+Codes = dict[Compatibility, Ints]  # per compatibility, sorted codes of the tile shapes of its nodes
+Costs = dict[Compatibility, Floats]  # energy and latency of each node, shape (nodes, 2)
 
 
 @dataclass(frozen=True, slots=True)
 class JoinLimits:
-    """The `most` that a mapping may cost, and a bound of what is still to be paid."""
+    """The most that a mapping may cost, and a lower bound of the remaining cost."""
 
     cost_limit: EnergyLatency
     remaining: RemainingBound
@@ -42,8 +47,10 @@ class JoinLimits:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Edges:
-    """Rows of one shape that continue keys of one form; one entry per edge: the number of the key,
-    of the row, and of the key that it leads to."""
+    """Edges from nodes of `source` to nodes of `target` through the tilings of one group.
+
+    `nodes`, `tilings`, `target_nodes`: numbers, one entry per edge.
+    """
 
     source: Compatibility
     group: PmappingGroup
@@ -52,38 +59,40 @@ class Edges:
     tilings: Ints
     target_nodes: Ints
 
-    def some(self, chosen: Ints) -> Edges:
+    def select(self, chosen: Ints) -> Edges:
         """Return some of the edges."""
-        return Edges(
-            self.source, self.group, self.target,
-            self.nodes[chosen], self.tilings[chosen], self.target_nodes[chosen],
-        )  # fmt: skip
+        return replace(
+            self,
+            nodes=self.nodes[chosen],
+            tilings=self.tilings[chosen],
+            target_nodes=self.target_nodes[chosen],
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class CompatibilityGraph:
-    """All keys with their edges.
+    """All nodes with their edges.
 
-    `codes[i]`: the keys before Einsum i, per form, as numbers of `tiling`; `edges[i]`: its edges,
-    by source; `rest[i]`: the least energy and latency from there to the end, inf if there is no
-    way; shape (keys, 2).
+    `codes[i]`: the nodes before Einsum i, as numbers of `tile_codes`. `edges[i]`: its edges, by
+    source. `remaining[i]`: the least energy and latency from there to the end, inf if there is no
+    way.
     """
 
     steps: tuple[JoinStep, ...]
     tile_codes: TileCodes
-    codes: tuple[dict[Compatibility, Ints], ...]
+    codes: tuple[Codes, ...]
     edges: tuple[tuple[Edges, ...], ...]
-    remaining: tuple[dict[Compatibility, Floats], ...]
+    remaining: tuple[Costs, ...]
 
     @property
     def size(self) -> int:
-        """Keys and edges looked at."""
-        edges = sum(len(some.nodes) for step in self.edges for some in step)
-        return edges + sum(len(codes) for forms in self.codes for codes in forms.values())
+        """Nodes and edges looked at."""
+        edges = sum(len(edges.nodes) for step in self.edges for edges in step)
+        return edges + sum(len(codes) for nodes in self.codes for codes in nodes.values())
 
     @property
     def least_costs(self) -> EnergyLatency:
-        """The least energy and latency of a mapping, each on its own."""
+        """The least energy and the least latency of a mapping."""
         first = self.remaining[0].get(START)
         return (inf, inf) if first is None else (float(first[0, 0]), float(first[0, 1]))
 
@@ -91,187 +100,190 @@ class CompatibilityGraph:
 def build_graph(
     steps: tuple[JoinStep, ...], limits: JoinLimits, budget: Budget
 ) -> CompatibilityGraph:
-    """Walk the keys forwards, then the costs backwards."""
-    tiling = TileCodes(steps)
-    codes: list[dict[Compatibility, Ints]] = [{START: np.zeros(1, np.int64)}]
-    reach: dict[Compatibility, Floats] = {START: np.zeros((1, 2))}
+    """Find the nodes forwards, then the remaining costs backwards.
+
+    Nodes that cost more than the limit allows are left out. OutOfBudget.
+    """
+    tile_codes = TileCodes(steps)
+    codes: list[Codes] = [{START: np.zeros(1, np.int64)}]
+    costs: Costs = {START: np.zeros((1, 2))}
     edges: list[tuple[Edges, ...]] = []
-    for number in range(len(steps)):
+    for number, step in enumerate(steps):
         budget.check()
-        joined = _edges_of_step(
-            _JoinInput(number, steps[number], tiling, budget), (codes[-1], reach), limits
-        )
-        edges.append(joined)
-        following, reach = _reached_nodes(joined, reach)
+        source = _JoinInput(number, step, tile_codes, budget)
+        joined = _edges_of_step(source, codes[-1], costs, limits)
+        following, costs = _reached_nodes(joined, costs)
         codes.append(following)
-        edges[-1] = tuple(_with_node_numbers(one, following[one.target]) for one in joined)
-        budget.check(sum(len(one.nodes) for step in edges for one in step))
-    return CompatibilityGraph(
-        steps, tiling, tuple(codes), tuple(edges), _remaining_costs(edges, codes)
-    )
+        edges.append(
+            tuple(_with_node_numbers(bundle, following[bundle.target]) for bundle in joined)
+        )
+        budget.check(sum(len(bundle.nodes) for several in edges for bundle in several))
+    remaining = _remaining_costs(edges, codes)
+    return CompatibilityGraph(steps, tile_codes, tuple(codes), tuple(edges), remaining)
 
 
-@dataclass(frozen=True, slots=True)
-class _JoinInput:
+class _JoinInput(NamedTuple):
     """One Einsum to join."""
 
     number: int
     step: JoinStep
-    tiling: TileCodes
+    tile_codes: TileCodes
     budget: Budget
 
 
 def _edges_of_step(
-    side: _JoinInput,
-    before: tuple[dict[Compatibility, Ints], dict[Compatibility, Floats]],
-    limits: JoinLimits,
+    source: _JoinInput, nodes: Codes, costs: Costs, limits: JoinLimits
 ) -> tuple[Edges, ...]:
-    """Return the edges of one step; instead of the numbers of their ends the codes of these."""
-    tiling, index = side.tiling, _index_groups(side.step)
-    packed = {id(rows): tiling.encode(rows) for rows in side.step.groups}
-    found: list[Edges] = []
-    for form, codes in before[0].items():
-        side.budget.check()
-        shared = tuple(form.depths[place] for place, _ in side.step.read)
-        reach = before[1][form]
-        for rows in index.get((shared, form.loops), ()):
-            target = joined_compatibility(side.step, form, rows)
-            if target is None:
+    """Return the edges of one step; instead of numbers of target nodes they have their codes."""
+    number, step, tile_codes, budget = source
+    index = _index_groups(step)
+    group_codes = {id(group): tile_codes.encode(group) for group in step.groups}
+    edges: list[Edges] = []
+    for before, codes in nodes.items():
+        budget.check()
+        depths = tuple(before.depths[tensor.live] for tensor in step.read)
+        for group in index.get((depths, before.loops), ()):
+            after = joined_compatibility(step, before, group)
+            if after is None:
                 continue
-            own = packed[id(rows)]
-            head = tiling.prefix(own, len(form.loops))
-            keys = np.minimum(np.searchsorted(codes, head), len(codes) - 1)
-            on_chip = frozenset(
-                t for t, d in zip(side.step.live_after, target.depths, strict=True) if d >= 0
-            )
-            more = limits.remaining(side.number, on_chip)
-            cost = reach[keys] + rows.least_costs + np.array(more)
-            fine = (codes[keys] == head) & (cost <= np.array(limits.cost_limit)).all(axis=1)
-            if len(numbers := np.flatnonzero(fine)):
-                ends = tiling.prefix(own[numbers], len(target.loops))
-                found.append(Edges(form, rows, target, keys[numbers], numbers, ends))
-    return tuple(found)
+            encoded = group_codes[id(group)]
+            shared = tile_codes.prefix(encoded, len(before.loops))
+            matches = np.minimum(np.searchsorted(codes, shared), len(codes) - 1)
+            remaining = limits.remaining(number, _on_chip_after(step, after))
+            cost = costs[before][matches] + group.least_costs + np.array(remaining)
+            within = (cost <= np.array(limits.cost_limit)).all(axis=1)
+            tilings = np.flatnonzero((codes[matches] == shared) & within)
+            if len(tilings):
+                target_codes = tile_codes.prefix(encoded[tilings], len(after.loops))
+                edges.append(Edges(before, group, after, matches[tilings], tilings, target_codes))
+    return tuple(edges)
+
+
+def _on_chip_after(step: JoinStep, after: Compatibility) -> frozenset[TensorPlace]:
+    """Return the live tensors that are on chip after a step."""
+    pairs = zip(step.live_after, after.depths, strict=True)
+    return frozenset(place for place, depth in pairs if depth >= 0)
 
 
 def _index_groups(
     step: JoinStep,
 ) -> dict[tuple[tuple[int, ...], tuple[LoopName, ...]], list[PmappingGroup]]:
-    """File the rows by depths of shared tensors and first loops."""
-    found: dict[tuple[tuple[int, ...], tuple[LoopName, ...]], list[PmappingGroup]] = {}
-    for rows in step.groups:
-        depths = tuple(rows.depths[place] for _, place in step.read)
-        for count in range(max(0, *depths) if depths else 0, len(rows.loops) + 1):
-            found.setdefault((depths, rows.loops[:count]), []).append(rows)
-    return found
+    """Index the groups by the depths of the tensors that they read, and by their first loops."""
+    index: dict[tuple[tuple[int, ...], tuple[LoopName, ...]], list[PmappingGroup]] = {}
+    for group in step.groups:
+        depths = tuple(group.depths[tensor.position] for tensor in step.read)
+        for count in range(max(0, *depths) if depths else 0, len(group.loops) + 1):
+            index.setdefault((depths, group.loops[:count]), []).append(group)
+    return index
 
 
-def _reached_nodes(
-    edges: Sequence[Edges], reach: dict[Compatibility, Floats]
-) -> tuple[dict[Compatibility, Ints], dict[Compatibility, Floats]]:
-    """Return the keys after a step, and the least cost of a way to each."""
-    ends: dict[Compatibility, list[Ints]] = {}
-    for one in edges:
-        ends.setdefault(one.target, []).append(one.target_nodes)
-    codes = {form: np.unique(np.concatenate(few)) for form, few in ends.items()}
-    after = {form: np.full((len(few), 2), inf) for form, few in codes.items()}
-    for one in edges:
-        cost = reach[one.source][one.nodes] + one.group.least_costs[one.tilings]
-        np.minimum.at(after[one.target], np.searchsorted(codes[one.target], one.target_nodes), cost)
-    return codes, after
+def _reached_nodes(edges: Sequence[Edges], costs: Costs) -> tuple[Codes, Costs]:
+    """Return the nodes after a step, and the least cost of a way to each."""
+    target_codes: dict[Compatibility, list[Ints]] = {}
+    for bundle in edges:
+        target_codes.setdefault(bundle.target, []).append(bundle.target_nodes)
+    codes = {target: np.unique(np.concatenate(pieces)) for target, pieces in target_codes.items()}
+    reached = {target: np.full((len(nodes), 2), inf) for target, nodes in codes.items()}
+    for bundle in edges:
+        cost = costs[bundle.source][bundle.nodes] + bundle.group.least_costs[bundle.tilings]
+        numbers = np.searchsorted(codes[bundle.target], bundle.target_nodes)
+        np.minimum.at(reached[bundle.target], numbers, cost)
+    return codes, reached
 
 
 def _with_node_numbers(edges: Edges, codes: Ints) -> Edges:
-    ends = np.searchsorted(codes, edges.target_nodes)
-    return Edges(edges.source, edges.group, edges.target, edges.nodes, edges.tilings, ends)
+    """Replace the codes of target nodes by their numbers."""
+    return replace(edges, target_nodes=np.searchsorted(codes, edges.target_nodes))
 
 
-def _remaining_costs(
-    edges: Sequence[Sequence[Edges]], codes: Sequence[dict[Compatibility, Ints]]
-) -> tuple[dict[Compatibility, Floats], ...]:
-    """Return what is still to be paid; energy and latency each take their own best way."""
-    rest = [{form: np.zeros((len(few), 2)) for form, few in codes[-1].items()}]
+def _remaining_costs(edges: Sequence[Sequence[Edges]], codes: Sequence[Codes]) -> tuple[Costs, ...]:
+    """Return the least remaining cost of each node; energy and latency each take their own way."""
+    remaining = [{target: np.zeros((len(nodes), 2)) for target, nodes in codes[-1].items()}]
     for number in range(len(edges) - 1, -1, -1):
-        here = {form: np.full((len(few), 2), inf) for form, few in codes[number].items()}
-        for one in edges[number]:
-            cost = one.group.least_costs[one.tilings] + rest[-1][one.target][one.target_nodes]
-            np.minimum.at(here[one.source], one.nodes, cost)
-        rest.append(here)
-    return tuple(reversed(rest))
+        before = {source: np.full((len(n), 2), inf) for source, n in codes[number].items()}
+        for bundle in edges[number]:
+            after = remaining[-1][bundle.target][bundle.target_nodes]
+            cost = bundle.group.least_costs[bundle.tilings] + after
+            np.minimum.at(before[bundle.source], bundle.nodes, cost)
+        remaining.append(before)
+    return tuple(reversed(remaining))
 
 
 def joined_compatibility(
-    step: JoinStep, form: Compatibility, rows: PmappingGroup
+    step: JoinStep, before: Compatibility, group: PmappingGroup
 ) -> Compatibility | None:
-    """Return the form of keys after the rows; None if a contested tensor would stand in two places
-    above one loop.
+    """Return the compatibility after the pmappings of a group.
 
-    An older tensor that the rows do not touch is carried along: they run in all loops above it
-    (accelforge refuses that if no tensor of the row stays live as deep).
+    None if a contested tensor would stand at two places above one loop, or if the outermost memory
+    has no room. A live tensor that the Einsum does not use is carried along: the Einsum runs in all
+    loops above it (accelforge refuses that if no tensor of the pmapping stays live as deep).
     """
-    after = tuple(_depth_after(before, place, form, rows) for before, place in step.carried)
-    shared = max(0, *after) if after else 0
-    pending = _pending_tiles(step, form, (rows, shared))
-    outermost = _outermost_tensors(step, form, rows, after)
+    depths = tuple(_depth_after(carried, before, group) for carried in step.carried)
+    shared_loops = max(0, *depths) if depths else 0
+    pending = _pending_tiles(step, before, group, shared_loops)
+    outermost = _outermost_tensors(step, before, group, depths)
     if pending is None or outermost is None:
         return None
-    outermost, waiting = (
-        outermost if shared else frozenset(),
-        _waiting_tensors(step, form, rows, after),
-    )
-    return Compatibility(rows.loops[:shared], after, pending, outermost, waiting)
+    outermost = outermost if shared_loops else frozenset()
+    waiting = _waiting_tensors(step, before, group, depths)
+    return Compatibility(group.loops[:shared_loops], depths, pending, outermost, waiting)
 
 
 def _waiting_tensors(
-    step: JoinStep, form: Compatibility, rows: PmappingGroup, after: tuple[int, ...]
+    step: JoinStep, before: Compatibility, group: PmappingGroup, depths: tuple[int, ...]
 ) -> frozenset[int]:
     """Return the numbers of live tensors on chip that take no room yet: copies do not hold them."""
-    found: set[int] = set()
-    for number, (before, place) in enumerate(step.carried):
-        waited = before is None or before in form.waiting
-        if after[number] >= 0 and waited and (place is None or place in rows.absent):
-            found.add(number)
-    return frozenset(found)
+    waiting: set[int] = set()
+    for number, (live, position) in enumerate(step.carried):
+        waited = live is None or live in before.waiting
+        absent = position is None or position in group.absent
+        if depths[number] >= 0 and waited and absent:
+            waiting.add(number)
+    return frozenset(waiting)
 
 
 def _outermost_tensors(
-    step: JoinStep, form: Compatibility, rows: PmappingGroup, after: tuple[int, ...]
+    step: JoinStep, before: Compatibility, group: PmappingGroup, depths: tuple[int, ...]
 ) -> frozenset[str] | None:
-    """Return what the Einsums in the shared loops have in the outermost memory; None if there is no
-    room for that, and for what is there between earlier and later Einsums."""
+    """Return what the Einsums in the shared loops have in the outermost memory.
+
+    None if there is no room for that, and for what is there between earlier and later Einsums.
+    """
     if step.outermost_capacity is None:
         return frozenset()
     boundary = step.tables[0].boundary
-    on_chip = {p.tensor for p, depth in zip(boundary, rows.depths, strict=True) if depth >= 0}
-    used = form.outermost | (frozenset(step.tables[0].einsum.tensors) - on_chip)
-    stays = {p.tensor for p, depth in zip(step.live_after, after, strict=True) if depth >= 0}
+    on_chip = {p.tensor for p, depth in zip(boundary, group.depths, strict=True) if depth >= 0}
+    used = before.outermost | (frozenset(step.tables[0].einsum.tensors) - on_chip)
+    stays = {p.tensor for p, depth in zip(step.live_after, depths, strict=True) if depth >= 0}
     live = frozenset(place.tensor for place in step.live_after) - stays
     return used if step.outermost_capacity.fits(used | live | step.passing) else None
 
 
-def _depth_after(
-    before: int | None, place: int | None, form: Compatibility, rows: PmappingGroup
-) -> int:
-    if place is not None:
-        return rows.depths[place]
-    assert before is not None
-    return form.depths[before]
+def _depth_after(carried: CarriedTensor, before: Compatibility, group: PmappingGroup) -> int:
+    """Return the number of loops above a tensor that is live after a step."""
+    if carried.position is not None:
+        return group.depths[carried.position]
+    assert carried.live is not None
+    return before.depths[carried.live]
 
 
 def _pending_tiles(
-    step: JoinStep, form: Compatibility, after: tuple[PmappingGroup, int]
+    step: JoinStep, before: Compatibility, group: PmappingGroup, shared_loops: int
 ) -> tuple[PendingTile, ...] | None:
-    """Follow the contested tensors; None if users above one loop disagree about a place."""
-    rows, shared = after
-    own = step.held_tiles(rows)
-    found: dict[TensorPlace, PendingTile] = {}
-    for tensor, reach, tile in form.pending:
-        if tensor in own:
-            if own[tensor].position(reach) != tile.position(reach):
+    """Return what is held of contested tensors after a step that shares so many loops.
+
+    None if users above one loop disagree about a place.
+    """
+    own = step.held_tiles(group)
+    pending: dict[TensorPlace, PendingTile] = {}
+    for place, earlier_loops, tile in before.pending:
+        if place in own:
+            if own[place].position(earlier_loops) != tile.position(earlier_loops):
                 return None
-            own[tensor] = tile.merged(own[tensor], reach)
-        elif (left := min(reach, shared)) > 0:
-            found[tensor] = (tensor, left, tile.above(left))
-    if shared > 0:
-        for tensor, tile in own.items():
-            found[tensor] = (tensor, shared, tile.above(shared))
-    return tuple(found[p] for p in sorted(found) if p.tensor in step.contested_later)
+            own[place] = tile.merged(own[place], earlier_loops)
+        elif (left := min(earlier_loops, shared_loops)) > 0:
+            pending[place] = PendingTile(place, left, tile.above(left))
+    if shared_loops > 0:
+        for place, tile in own.items():
+            pending[place] = PendingTile(place, shared_loops, tile.above(shared_loops))
+    return tuple(pending[p] for p in sorted(pending) if p.tensor in step.contested_later)

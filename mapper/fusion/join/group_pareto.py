@@ -1,4 +1,4 @@
-"""Pareto points within groups."""
+"""Find the Pareto set of points within groups."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ NOISE = 1e-13  # relative: sums of the same terms in another order
 
 
 def pareto(groups: Ints, values: Floats, noise: float = NOISE) -> Ints:
-    """Return the numbers of the rows that no other row of their group dominates.
+    """Return the numbers of the points that no other point of their group dominates.
 
-    `groups`: shape (rows,); `values`: not negative, smaller is better, shape (rows, metrics). Of
-    equal rows the first one stays; values that differ by `noise`, relative, count as equal. Sorted
-    by group, then by value.
+    `groups`: shape (points,). `values`: not negative, smaller is better, shape (points, metrics).
+    Of equal points the first one stays; values that differ by `noise`, relative, count as equal.
+    The result is sorted by group, then by value.
     """
     keys = [values[:, column] for column in range(values.shape[1] - 1, -1, -1)]
     order = np.lexsort((*keys, groups))

@@ -1,15 +1,16 @@
-"""The search of a whole workload: rows that cost too much are never made.
+"""Search a whole workload; pmappings that cost too much are never made.
 
-1. The first mapping keeps nothing on chip between Einsums: each is at its best alone.
-2. The least that each Einsum can cost, alone, with each choice of what stays on chip, bounds what
-   it leaves to all others; choices that agree add up to a lower bound (einsum_bounds.py).
-3. Rows that cost more than a limit leaves them, when all other Einsums cost their least, cannot
-   matter below that limit. It is raised from the lower bound on, until a mapping lies below it:
-   then none is better (fusion.md §6.2). At each limit mappings without shared loops come
+1. The first mapping keeps nothing on chip between Einsums: each Einsum is at its best alone.
+2. What each Einsum costs at least, alone, with each choice of tensors on chip, bounds what it
+   leaves to all others. Choices that agree add up to a lower bound (einsum_bounds.py).
+3. Pmappings that cost more than a limit leaves to them, when all other Einsums cost their least,
+   cannot matter below that limit. The limit is raised from the lower bound on, until a mapping lies
+   below it: then none is better (fusion.md §6.2). At each limit mappings without shared loops come
    first: there are few, and one that meets the lower bound ends the search.
 
-With endless room in the second memory no shared loop pays: a loop right below the lowest tensor on
-chip costs no more than the same loop above it, it only needs more room. Then none is looked at.
+With endless capacity in the second memory no shared loop pays. A loop right below the lowest tensor
+on chip costs no more than the same loop above it, which only needs more capacity. Then no shared
+loops are looked at.
 """
 
 from __future__ import annotations
@@ -17,17 +18,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from typing import NamedTuple
 
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
-from tilewright.mapper.fusion.fused_problem import EnergyLatency, FusedProblem
+from tilewright.mapper.fusion.fused_problem import FusedProblem
 from tilewright.mapper.fusion.join.compatibility_graph import (
     CompatibilityGraph,
     JoinLimits,
     build_graph,
 )
-from tilewright.mapper.fusion.join.cost_limit import CostLimit
+from tilewright.mapper.fusion.join.cost_limit import CostLimit, EnergyLatency
 from tilewright.mapper.fusion.join.einsum_bounds import NEVER, EinsumBounds
-from tilewright.mapper.fusion.join.join_steps import join_steps
+from tilewright.mapper.fusion.join.join_steps import Tables, join_steps
 from tilewright.mapper.fusion.join.label_deepening import LabelDeepening
 from tilewright.mapper.fusion.join.label_pass import LabelColumns, WholeLabel
 from tilewright.mapper.fusion.pmappings.pmapping_builder import (
@@ -37,71 +39,83 @@ from tilewright.mapper.fusion.pmappings.pmapping_builder import (
     TableBuilder,
 )
 from tilewright.mapper.fusion.pmappings.pmapping_cache import PmappingCache
-from tilewright.mapper.fusion.pmappings.pmapping_table import PmappingTable
 from tilewright.mapper.searches.budget import Budget, OutOfBudget
-from tilewright.mapper.searches.result import Report, SearchStatistics
+from tilewright.mapper.searches.result import Report, SearchStatistics, no_report
 
-LIMIT_STEPS = (1e-9, 0.01, 0.05, 0.2, 0.6, 2.0, inf)
-EQUAL = 1e-12
-MANY_EINSUMS = 4  # Einsums
+LIMIT_STEPS = (1e-9, 0.01, 0.05, 0.2, 0.6, 2.0, inf)  # relative to the lower bound
+EQUAL = 1e-12  # relative: values that differ by less count as equal
+MANY_EINSUMS = 4
 TINY, HUGE = 1e-300, 1e300
 
 
 @dataclass(frozen=True, slots=True)
 class JoinResult:
-    """The best label with the graph it lives in (None: none found).
+    """The best label with the graph it lives in (None: none was found).
 
-    `lower`: no mapping has a lower value; `least`: the least energy and latency, each on its own;
+    `lower_bound`: no mapping has a lower value. `least_costs`: lower bounds of energy and latency.
     `exhausted`: the budget ended the search.
     """
 
     label: WholeLabel | None
     graph: CompatibilityGraph | None
     lower_bound: float
-    least_costs: tuple[float, float]
+    least_costs: EnergyLatency
     exhausted: bool
 
 
+class _Incumbent(NamedTuple):
+    """The best mapping so far, with the graph it lives in."""
+
+    label: WholeLabel
+    graph: CompatibilityGraph
+
+
+class _Pass(NamedTuple):
+    """Which mappings are looked at: with shared loops, and only with few pmappings."""
+
+    fused: bool
+    representatives: bool
+
+
 class JoinSearch:
-    """Searches one cascade. `seed`: a mapping found before; `shelf`: of searches of the same."""
+    """Searches one problem; `seed`: a result found before; `cache`: of searches of the same."""
 
     def __init__(
         self,
-        cascade: FusedProblem,
-        how: tuple[Budget, Report],
+        problem: FusedProblem,
+        budget: Budget,
+        report: Report = no_report,
         seed: JoinResult | None = None,
-        shelf: PmappingCache | None = None,
+        cache: PmappingCache | None = None,
     ) -> None:
-        self._problem = cascade
-        self._budget, self._report = how
-        self.cache = shelf or PmappingCache()
-        self._best: tuple[WholeLabel, CompatibilityGraph] | None = None
+        self.problem = problem
+        self._budget, self._report = budget, report
+        self.cache = cache or PmappingCache()
+        self._best: _Incumbent | None = None
         if seed is not None and seed.label is not None and seed.graph is not None:
-            self._best = seed.label, seed.graph
+            self._best = _Incumbent(seed.label, seed.graph)
         self._bounds: EinsumBounds | None = None
         self._lower_bound = 0.0
         self._least_costs = (0.0, 0.0)
         self._labels = 0
         self._graph_size = 0
-        hurried = cascade.objective != "energy" and cascade.ties is None
-        timed = cascade.objective != "energy" or cascade.ties is not None
+        minimizes_energy, breaks_ties = problem.objective == "energy", problem.ties is not None
         scope = BuilderScope(
-            cascade.counts_capacity,
-            cascade.capacities,
-            timed,
-            cascade.loops_per_variable,
-            cascade.usage,
-            hurried,
+            problem.counts_capacity,
+            problem.capacities,
+            counts_latency=not minimizes_energy or breaks_ties,
+            loops_per_variable=problem.loops_per_variable,
+            usage=problem.usage,
+            prunes_by_latency=not minimizes_energy and not breaks_ties,
         )
-        self._builder = TableBuilder(cascade.exchanged, scope, self._budget, self.cache)
+        self._builder = TableBuilder(problem.exchanged, scope, budget, self.cache)
 
     @property
     def statistics(self) -> SearchStatistics:
         """What was looked at so far."""
-        made = self._builder.statistics
-        return replace(
-            made, labels=made.labels + self._labels, evaluations=1, compatibilities=self._graph_size
-        )
+        built = self._builder.statistics
+        labels = built.labels + self._labels
+        return replace(built, labels=labels, evaluations=1, compatibilities=self._graph_size)
 
     def solve(self) -> JoinResult:
         """Return the best mapping, proven or as far as the budget goes."""
@@ -114,193 +128,211 @@ class JoinSearch:
     def graph_within(self, energy: float, latency: float) -> CompatibilityGraph | None:
         """Return the graph of all mappings with at most so much energy and latency.
 
-        OutOfBudget; None when there is no mapping.
+        None if there is no mapping. OutOfBudget.
         """
-        most = energy, latency
-        floors = self._new_bounds()
-        floors.raise_bounds(lambda _: True, lambda _: most)
-        wanted = PmappingFilter(CostLimit(), self._problem.counts_capacity)
-        return self._build_graph(floors.cost_limits(most), floors.join_limits(most), wanted)
+        limit = energy, latency
+        bounds = self._new_bounds()
+        bounds.raise_bounds(lambda _: True, lambda _: limit)
+        return self._graph_below(bounds, limit)
 
     def energy_slices(
         self, shares: Sequence[float]
     ) -> Iterator[tuple[float, CompatibilityGraph | None]]:
-        """Yield limits of energy, such shares above the least, with the graphs of all mappings
-        within them (None: there is none).
+        """Yield limits of energy with the graphs of all mappings within them (None: there is none).
 
-        OutOfBudget.
+        `shares`: of the limits above the least energy. OutOfBudget.
         """
-        floors = self._new_bounds()
-        floors.raise_bounds(lambda _: True, lambda _: NEVER)
-        least = floors.least_costs[0]
+        bounds = self._new_bounds()
+        bounds.raise_bounds(lambda _: True, lambda _: NEVER)
+        least = bounds.least_costs[0]
         for share in shares:
-            most = (least * (1 + share) if share < inf else inf), inf
-            wanted = PmappingFilter(CostLimit(), self._problem.counts_capacity)
-            yield (
-                most[0],
-                self._build_graph(floors.cost_limits(most), floors.join_limits(most), wanted),
-            )
+            energy = least * (1 + share) if share < inf else inf
+            yield energy, self._graph_below(bounds, (energy, inf))
 
-    def ceilings(self, limit: float) -> EnergyLatency:
+    def _graph_below(self, bounds: EinsumBounds, limit: EnergyLatency) -> CompatibilityGraph | None:
+        """Return the graph of all mappings that cost no more than `limit`."""
+        wanted = PmappingFilter(CostLimit(), self.problem.counts_capacity)
+        return self._build_graph(bounds.cost_limits(limit), bounds.join_limits(limit), wanted)
+
+    def cost_ceilings(self, limit: float) -> EnergyLatency:
         """Return the most energy and the most latency that a value of `limit` leaves room for."""
-        return self._ceilings(limit, *self._least_costs)
+        return self._ceilings(limit, self._least_costs)
 
     def choice_bounds_within(
-        self, most: EnergyLatency
+        self, limit: EnergyLatency
     ) -> dict[tuple[str, int, int], EnergyLatency]:
-        """Return the choices with which a mapping may cost no more than `most`, by name, with
-        bounds of what they cost."""
-        return {} if self._bounds is None else self._bounds.choice_bounds_within(most)
+        """Return the choices with which a mapping may cost no more than `limit`.
+
+        By name, with lower bounds of what they cost.
+        """
+        return {} if self._bounds is None else self._bounds.choice_bounds_within(limit)
 
     def _result(self, exhausted: bool) -> JoinResult:
         label, graph = self._best or (None, None)
         return JoinResult(label, graph, self._lower_bound, self._least_costs, exhausted)
 
     def _search(self) -> None:
-        floors = self._bounds = self._new_bounds()
-        self._least_costs = floors.least_costs
-        self._lower_bound = min(
-            float(self._problem.value_bound(*self._least_costs)), self._incumbent_value
-        )
+        """Raise the bounds, then the limit, until the incumbent meets the lower bound."""
+        bounds = self._bounds = self._new_bounds()
+        self._take_lower_bound(bounds)
         if self._lower_bound >= self._incumbent_value:
             return
         try:
-            self._raise_bounds(floors)
+            self._raise_bounds(bounds)
         finally:
-            self._least_costs = floors.least_costs
-            self._lower_bound = min(
-                float(self._problem.value_bound(*self._least_costs)), self._incumbent_value
-            )
+            self._take_lower_bound(bounds)
         least = self._lower_bound
-        for slack in LIMIT_STEPS if self._problem.ties is None else LIMIT_STEPS[-1:]:
+        for slack in LIMIT_STEPS if self.problem.ties is None else LIMIT_STEPS[-1:]:
             limit = least * (1 + slack) if least > 0 else inf
-            if self._incumbent_value <= self._lower_bound * (1 + EQUAL) or self._lower_bound == inf:
+            if self._is_proven or self._lower_bound == inf:
                 return
-            self._solve_below(limit, floors, first=slack == LIMIT_STEPS[0])
+            self._solve_below(limit, bounds, first=slack == LIMIT_STEPS[0])
             self._lower_bound = min(max(self._lower_bound, limit), self._incumbent_value)
             self._report(self._incumbent_value, self._lower_bound)
 
-    def _raise_bounds(self, floors: EinsumBounds) -> None:
+    def _take_lower_bound(self, bounds: EinsumBounds) -> None:
+        """Set the lower bound of the value from those of the Einsums."""
+        self._least_costs = bounds.least_costs
+        value = float(self.problem.value_bound(*self._least_costs))
+        self._lower_bound = min(value, self._incumbent_value)
+
+    @property
+    def _is_proven(self) -> bool:
+        """Whether the incumbent meets the lower bound."""
+        return self._incumbent_value <= self._lower_bound * (1 + EQUAL)
+
+    def _raise_bounds(self, bounds: EinsumBounds) -> None:
         """Raise the bounds; on the way, find a mapping that keeps nothing on chip."""
         if self._incumbent_value < inf:
-            floors.start_all()
-            least = float(self._problem.value_bound(*floors.least_costs))
-            if least * (1 + EQUAL) >= self._incumbent_value or self._ties_are_few:
+            bounds.start_all()
+            if not self._is_below_incumbent(bounds) or self._ties_are_few:
                 return
-        if self._best is None and self._problem.ties is None:
-            floors.raise_bounds(lambda choice: choice.mask == 0, lambda _: NEVER)
-            self._solve_unfused(floors)
-        floors.raise_bounds(
-            lambda _: True, lambda least: self._ceilings(self._incumbent_value, *least)
-        )
-        both = self._problem.objective == "edp" and self._has_many_einsums
-        if (
-            both
-            and float(self._problem.value_bound(*floors.least_costs)) * (1 + EQUAL)
-            < self._incumbent_value
-        ):
-            floors.raise_bounds(
-                lambda _: True, lambda least: self._ceilings(self._incumbent_value, *least), 1
-            )
+        if self._best is None and self.problem.ties is None:
+            bounds.raise_bounds(lambda choice: choice.mask == 0, lambda _: NEVER)
+            self._solve_unfused(bounds)
+        bounds.raise_bounds(lambda _: True, self._incumbent_ceilings)
+        both = self.problem.objective == "edp" and self._has_many_einsums
+        if both and self._is_below_incumbent(bounds):
+            bounds.raise_bounds(lambda _: True, self._incumbent_ceilings, 1)
+
+    def _is_below_incumbent(self, bounds: EinsumBounds) -> bool:
+        """Tell whether the lower bound is below the value of the incumbent."""
+        least = float(self.problem.value_bound(*bounds.least_costs))
+        return least * (1 + EQUAL) < self._incumbent_value
 
     @property
     def _ties_are_few(self) -> bool:
-        """Tell whether rows that tie are few. Of equal latency there are many, if many Einsums
-        together leave each far more energy than it can be better by."""
-        cascade = self._problem
-        return cascade.ties is not None and not (
-            cascade.objective == "energy" and self._has_many_einsums
-        )
+        """Whether ties are broken among few pmappings.
+
+        Of equal latency there are many, if many Einsums together leave each Einsum far more energy
+        than it can be better by.
+        """
+        if self.problem.ties is None:
+            return False
+        return self.problem.objective != "energy" or not self._has_many_einsums
 
     @property
     def _has_many_einsums(self) -> bool:
-        """Tell whether many Einsums are solved."""
-        return (
-            sum(not isinstance(solo, CopyTable) for solo in self._problem.einsums) >= MANY_EINSUMS
-        )
+        """Whether many Einsums other than copies are solved."""
+        solved = [entry for entry in self.problem.einsums if not isinstance(entry, CopyTable)]
+        return len(solved) >= MANY_EINSUMS
 
     def _new_bounds(self) -> EinsumBounds:
-        return EinsumBounds(self._problem, self._builder)
+        return EinsumBounds(self.problem, self._builder)
 
-    def _solve_unfused(self, floors: EinsumBounds) -> None:
+    def _solve_unfused(self, bounds: EinsumBounds) -> None:
         """Find a mapping that keeps nothing on chip."""
-        allowed = [
-            {choice: most for choice, most in each.items() if choice.mask == 0}
-            for each in floors.own_limits()
+        limits = [
+            {choice: limit for choice, limit in of_einsum.items() if choice.mask == 0}
+            for of_einsum in bounds.own_limits()
         ]
         wanted = PmappingFilter(CostLimit(), fused=False)
-        self._solve_graph(self._build_graph(allowed, floors.join_limits(NEVER), wanted), inf)
+        self._solve_graph(self._build_graph(limits, bounds.join_limits(NEVER), wanted), inf)
 
-    def _solve_below(self, limit: float, floors: EinsumBounds, first: bool) -> None:
-        """Look for a mapping of value `limit` or less, better than the incumbent: at few of those
-        without shared loops first, at all in the end. `first`: the limit is the lower bound."""
-        for fused, few in self._passes(first):
-            most = min(limit, self._incumbent_value)
-            room = self.ceilings(most)
-            wanted = PmappingFilter(CostLimit(), fused, few)
-            graph = self._build_graph(floors.cost_limits(room), floors.join_limits(room), wanted)
-            self._solve_graph(graph, most)
-            if self._incumbent_value <= self._lower_bound * (1 + EQUAL):
+    def _solve_below(self, limit: float, bounds: EinsumBounds, first: bool) -> None:
+        """Look for a mapping of value `limit` or less, better than the incumbent.
+
+        At few mappings without shared loops first, at all in the end. `first`: the limit is the
+        lower bound.
+        """
+        for fused, representatives in self._passes(first):
+            highest = min(limit, self._incumbent_value)
+            ceilings = self.cost_ceilings(highest)
+            wanted = PmappingFilter(CostLimit(), fused, representatives)
+            limits = bounds.cost_limits(ceilings), bounds.join_limits(ceilings)
+            self._solve_graph(self._build_graph(*limits, wanted), highest)
+            if self._is_proven:
                 return
 
-    def _passes(self, first: bool) -> Iterator[tuple[bool, bool]]:
-        """Yield which mappings are looked at: whether with shared loops, whether at few only."""
-        attained = first and self._problem.objective == "latency" and self._problem.ties is None
-        for few in (True, False) if attained else (False,):
-            for fused in (False, True) if self._problem.counts_capacity else (False,):
-                yield fused, few
+    def _passes(self, first: bool) -> Iterator[_Pass]:
+        """Yield which mappings are looked at, one pass after the other."""
+        attained = first and self.problem.objective == "latency" and self.problem.ties is None
+        for representatives in (True, False) if attained else (False,):
+            for fused in (False, True) if self.problem.counts_capacity else (False,):
+                yield _Pass(fused, representatives)
 
     @property
     def _incumbent_value(self) -> float:
         """The value of the incumbent."""
         if self._best is None:
-            return inf if self._problem.ties is None else self._problem.ties.known_value
-        return float(self._problem.value(*self._best[0].measures))
+            return inf if self.problem.ties is None else self.problem.ties.known_value
+        return float(self.problem.value(*self._best.label.measures))
 
     def _build_graph(
         self,
-        allowed: Sequence[Mapping[OnChipChoice, CostLimit]],
-        limits: JoinLimits,
+        limits: Sequence[Mapping[OnChipChoice, CostLimit]],
+        join_limits: JoinLimits,
         wanted: PmappingFilter,
     ) -> CompatibilityGraph | None:
-        """Return the graph of rows within the allowances; None if an Einsum has none."""
-        tables: list[tuple[PmappingTable | CopyTable, ...]] = []
-        for solo, choices in zip(self._problem.einsums, allowed, strict=True):
-            if isinstance(solo, CopyTable):
-                tables.append((solo.with_loops if wanted.fused and solo.shares_loops else solo,))
+        """Return the graph of pmappings within the cost limits; None if an Einsum has none."""
+        tables: list[Tables] = []
+        for entry, of_einsum in zip(self.problem.einsums, limits, strict=True):
+            if isinstance(entry, CopyTable):
+                with_loops = wanted.fused and entry.shares_loops
+                tables.append((entry.with_loops if with_loops else entry,))
                 continue
-            pairs = [(choice, replace(wanted, cost_limit=most)) for choice, most in choices.items()]
-            made = [self._builder.table(choice, few) for choice, few in pairs]
-            if not any(table.groups for table in made):
+            several = [
+                self._builder.table(choice, replace(wanted, cost_limit=limit))
+                for choice, limit in of_einsum.items()
+            ]
+            if not any(table.groups for table in several):
                 return None
-            tables.append(tuple(table.numbered(i) for i, table in enumerate(made)))
-        steps = join_steps(self._problem.exchanged, tables, self._problem.outermost_capacity)
-        graph = build_graph(steps, limits, self._budget)
+            tables.append(tuple(table.numbered(i) for i, table in enumerate(several)))
+        steps = join_steps(self.problem.exchanged, tables, self.problem.outermost_capacity)
+        graph = build_graph(steps, join_limits, self._budget)
         self._graph_size += graph.size
         return graph
 
-    def _solve_graph(self, graph: CompatibilityGraph | None, most: float) -> None:
-        """Pass labels; keep the best mapping of value `most` or less."""
+    def _solve_graph(self, graph: CompatibilityGraph | None, highest: float) -> None:
+        """Pass labels; keep the best mapping of value `highest` or less."""
         if graph is None:
             return
-        cascade = self._problem
-        room = LabelColumns(cascade.capacities, cascade.usage)
-        folded = LabelDeepening(graph, room, cascade.value, self._budget).solve(most)
-        self._labels += folded.labels
-        if folded.exhausted:
+        columns = LabelColumns(self.problem.capacities, self.problem.usage)
+        search = LabelDeepening(graph, columns, self.problem.value, self._budget)
+        outcome = search.solve(highest)
+        self._labels += outcome.labels
+        if outcome.exhausted:
             raise OutOfBudget
-        if folded.best is not None:
-            self._best = folded.best, graph
+        if outcome.best is not None:
+            self._best = _Incumbent(outcome.best, graph)
             self._report(self._incumbent_value, self._lower_bound)
 
-    def _ceilings(self, limit: float, energy: float, latency: float) -> tuple[float, float]:
-        """Return the same when all Einsums cost at least `energy` and `latency`."""
-        objective, value = self._problem.objective, self._problem.value_bound
-        most = NEVER if self._problem.ties is None else self._problem.ties.cost_limit
+    def _incumbent_ceilings(self, least_costs: EnergyLatency) -> EnergyLatency:
+        """Return the ceilings below the incumbent, given what all Einsums cost at least."""
+        return self._ceilings(self._incumbent_value, least_costs)
+
+    def _ceilings(self, limit: float, least_costs: EnergyLatency) -> EnergyLatency:
+        """Return the most energy and latency that a value of `limit` leaves room for.
+
+        `least_costs`: lower bounds of energy and latency.
+        """
+        (energy, latency), value = least_costs, self.problem.value_bound
+        objective, ties = self.problem.objective, self.problem.ties
+        highest = NEVER if ties is None else ties.cost_limit
         if objective == "energy":
-            return limit, most[1]
+            return limit, highest[1]
         if objective == "latency":
-            return most[0], limit
+            return highest[0], limit
         if objective == "edp":
             return _quotient(limit, latency), _quotient(limit, energy)
         return (
@@ -322,5 +354,5 @@ def _highest_argument(value: Callable[[float], float], start: float, limit: floa
     return high
 
 
-def _quotient(product: float, other: float) -> float:
-    return product / other if other > 0 else inf
+def _quotient(product: float, factor: float) -> float:
+    return product / factor if factor > 0 else inf

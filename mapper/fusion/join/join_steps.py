@@ -1,33 +1,50 @@
-"""How Einsums are joined, one after the other: which tensors are exchanged, live and contested."""
+"""Prepare how Einsums are joined, one after the other: exchanged, live and contested tensors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from tilewright.mapper.fusion.boundary.exchange_memories import OutermostCapacity
 from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors, TensorPlace
 from tilewright.mapper.fusion.boundary.rank_names import LoopName
-from tilewright.mapper.fusion.boundary.shared_tiles import HeldTile, Less, SeparateTiles, SharedTile
+from tilewright.mapper.fusion.boundary.shared_tiles import (
+    HeldTile,
+    LoopTiles,
+    Saving,
+    SeparateTiles,
+    SharedTile,
+    SizedTile,
+)
 from tilewright.mapper.fusion.boundary.tile_size import Extent, extent_of
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
 from tilewright.mapper.fusion.pmappings.pmapping_table import PmappingGroup, PmappingTable
+from tilewright.mapper.fusion.pmappings.pmappings import HeldTensor
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 
-# contested tensor in a memory, loops that an earlier user shares, what is held of it above these
-PendingTile = tuple[TensorPlace, int, HeldTile]
+Tables = tuple[PmappingTable | CopyTable, ...]  # of one Einsum: per compute and choice of tensors
+
+
+class PendingTile(NamedTuple):
+    """What earlier Einsums hold of a contested tensor above the loops that one of them shares."""
+
+    place: TensorPlace
+    shared_loops: int
+    tile: HeldTile
 
 
 @dataclass(frozen=True, slots=True)
 class Compatibility:
-    """What many keys have in common: the variables of the shared loops, outermost first, the depth
-    of each live tensor (-1: not on chip), and contested tensors. A key adds the tiles.
+    """What Einsums on both sides of a join must agree about, without tile shapes.
 
-    `outermost`: tensors in the outermost memory of the Einsums in those loops, if it may be full;
-    `waiting`: numbers of the live tensors that take no room before their next user has them.
+    `loops`: the shared loops, outermost first. `depths`: loops above each live tensor (-1: not on
+    chip). `pending`: contested tensors held above these loops. `outermost`: tensors in the
+    outermost memory of the Einsums in these loops, if it may be full. `waiting`: numbers of the
+    live tensors that take no room before their next user has them.
     """
 
     loops: tuple[LoopName, ...]
@@ -40,28 +57,49 @@ class Compatibility:
 START = Compatibility((), (), ())
 
 
+class ReadTensor(NamedTuple):
+    """A live tensor that an Einsum reads: its number among what is live, its boundary position."""
+
+    live: int
+    position: int
+
+
+class CarriedTensor(NamedTuple):
+    """A tensor live after an Einsum: its number before, and its boundary position, if any."""
+
+    live: int | None
+    position: int | None
+
+
+class Widening(NamedTuple):
+    """Bits that a tensor takes more from now on, below so many loops; shape (tilings,)."""
+
+    loops_above: int
+    bits: Floats
+
+
 @dataclass(frozen=True, slots=True)
 class JoinStep:
-    """How to join one Einsum. Positions count live tensors before, after, and boundary tensors.
+    """How to join one Einsum to those before it.
 
-    `shared`: (before, row) of tensors that it reads; `kept`: per live tensor after, (before, row),
-    None where it has no place; `new`: row positions of tensors that it writes; `live`: tensors live
-    afterwards; `earlier`: those live before, with their sizes `before` while it runs and `until`
-    then; `contested`: sizes of contested tensors that it touches (Boundaries.tiled; else in no
-    bits); `widest`: bits per value of these for the Einsum that has most; `later`:
-    contested tensors that a later Einsum touches; `limit`: the room of the outermost memory, if
-    that may be too little; `passing`: tensors that are there for Einsums before and after this one;
-    `exchanged`: only loops above tensors that take room on both sides count as shared
-    (SharedLoops); `memories`: those that tensors are exchanged in.
+    `live_before`, `live_after`: tensors that may be on chip before and after. `extents_before`,
+    `extents_now`: their sizes before, and while the Einsum runs. `read`: live tensors that it
+    reads. `carried`: where each tensor live afterwards comes from. `written`: boundary positions of
+    tensors that it writes. `contested_extents`: of contested tensors that it uses (width 0 unless
+    in ExchangedTensors.tracked_tiles). `max_widths`: bits per value of these for the Einsum that
+    has most. `contested_later`: contested tensors that a later Einsum uses. `outermost_capacity`:
+    None if the outermost memory has room for everything. `passing`: tensors there that Einsums
+    before and after this one use. `counts_exchanged_loops`: only loops above tensors that take room
+    on both sides count as shared (SeparateTiles). `memories`: those that tensors are exchanged in.
     """
 
-    tables: tuple[PmappingTable | CopyTable, ...]
-    live_after: tuple[TensorPlace, ...]
+    tables: Tables
     live_before: tuple[TensorPlace, ...]
-    extents_now: tuple[Extent, ...]
+    live_after: tuple[TensorPlace, ...]
     extents_before: tuple[Extent, ...]
-    read: tuple[tuple[int, int], ...]
-    carried: tuple[tuple[int | None, int | None], ...]
+    extents_now: tuple[Extent, ...]
+    read: tuple[ReadTensor, ...]
+    carried: tuple[CarriedTensor, ...]
     written: tuple[int, ...]
     contested_extents: Mapping[TensorPlace, Extent]
     max_widths: Mapping[TensorPlace, float]
@@ -73,224 +111,273 @@ class JoinStep:
 
     @property
     def groups(self) -> tuple[PmappingGroup, ...]:
-        """The rows of all tables."""
-        return tuple(rows for table in self.tables for rows in table.groups)
+        """The pmappings of all tables."""
+        return tuple(group for table in self.tables for group in table.groups)
 
-    def tensors_with_tile(self, form: Compatibility, rows: PmappingGroup) -> tuple[int, ...]:
+    def tensors_with_tile(self, before: Compatibility, group: PmappingGroup) -> tuple[int, ...]:
         """Return the numbers of live tensors that take room while this Einsum runs.
 
-        Not what waits, nor what a copy reads last and writes in its place.
+        Neither those that wait, nor what a copy reads last and writes in its place.
         """
+        kept = {carried.live for carried in self.carried}
         last = {
-            before
-            for before, place in self.read
-            if place in rows.absent and all(before != other for other, _ in self.carried)
+            tensor.live
+            for tensor in self.read
+            if tensor.position in group.absent and tensor.live not in kept
         }
-        return tuple(i for i in range(len(form.depths)) if i not in form.waiting | last)
+        return tuple(i for i in range(len(before.depths)) if i not in before.waiting | last)
 
-    def shared_loops(self, form: Compatibility, rows: PmappingGroup) -> int:
-        """Return how many loops count as shared with what ran before."""
+    def shared_loops(self, before: Compatibility, group: PmappingGroup) -> int:
+        """Return how many loops count as shared with the Einsums before."""
         if not self.counts_exchanged_loops:
-            return len(form.loops)
-        return max([0, *(form.depths[i] for i in self.tensors_with_tile(form, rows))])
+            return len(before.loops)
+        return max([0, *(before.depths[i] for i in self.tensors_with_tile(before, group))])
 
-    def tensors_from_now(self, form: Compatibility, rows: PmappingGroup, memory: str) -> list[int]:
-        """Return the row positions of tensors that take room in a memory from this Einsum on."""
-        waited = [place for before, place in self.read if before in form.waiting]
-        on_chip = (place for place in (*self.written, *waited) if rows.depths[place] >= 0)
+    def tensors_from_now(
+        self, before: Compatibility, group: PmappingGroup, memory: str
+    ) -> list[int]:
+        """Return the boundary positions of tensors that take room in a memory from now on."""
+        waited = [tensor.position for tensor in self.read if tensor.live in before.waiting]
         boundary = self.tables[0].boundary
-        here = (place for place in on_chip if boundary[place].memory == memory)
-        return [place for place in here if place not in rows.absent]
+        return [
+            position
+            for position in (*self.written, *waited)
+            if group.depths[position] >= 0
+            and boundary[position].memory == memory
+            and position not in group.absent
+        ]
 
     def bits_below_shared_loops(
-        self, form: Compatibility, rows: PmappingGroup, tiles: Ints, memory: str
+        self, before: Compatibility, group: PmappingGroup, tiles: Ints, memory: str
     ) -> Floats:
-        """Return the bits of tensors in a memory that stand below all shared loops, per key."""
-        total, depth = np.zeros(len(tiles)), self.shared_loops(form, rows)
-        for number in self.tensors_with_tile(form, rows):
-            if form.depths[number] == depth and self.live_before[number].memory == memory:
-                total += self.extents_now[number].bits_below(form.loops[:depth], tiles)
+        """Return the bits of live tensors in a memory that stand below all shared loops.
+
+        `tiles`: of the loops of `before`, shape (labels, loops). The result has shape (labels,).
+        """
+        total, depth = np.zeros(len(tiles)), self.shared_loops(before, group)
+        for number in self.tensors_with_tile(before, group):
+            if before.depths[number] == depth and self.live_before[number].memory == memory:
+                total += self.extents_now[number].bits_below(before.loops[:depth], tiles)
         return total
 
     def widening_bits(
-        self, form: Compatibility, rows: PmappingGroup, tiles: Ints, memory: str
-    ) -> list[tuple[int, Floats]]:
-        """Return (loops above, bits) that tensors in a memory above the innermost shared loop take
-        more from now on, because this Einsum sees other widths; per key."""
-        found: list[tuple[int, Floats]] = []
-        for number in self.tensors_with_tile(form, rows):
-            now, until, depth = (
-                self.extents_now[number],
-                self.extents_before[number],
-                form.depths[number],
-            )
-            here = self.live_before[number].memory == memory and now != until
-            if here and 0 <= depth < self.shared_loops(form, rows):
-                above = form.loops[:depth]
-                found.append((depth, now.bits_below(above, tiles) - until.bits_below(above, tiles)))
-        return found
+        self, before: Compatibility, group: PmappingGroup, tiles: Ints, memory: str
+    ) -> list[Widening]:
+        """Return what live tensors above the innermost shared loop take more from now on.
 
-    def held_tiles(self, rows: PmappingGroup) -> dict[TensorPlace, HeldTile]:
-        """Return the contested tensors that the rows do not keep on chip, as they hold them above
-        their innermost loop."""
-        pairs = zip(self.tables[0].boundary, rows.depths, strict=True)
-        on_chip = {tensor for tensor, depth in pairs if depth >= 0}
-        held = {tensor: (place, low) for tensor, place, low in rows.held}
-        return {
-            tensor: self._held_tile(tensor, held.get(tensor))
-            for tensor in self.contested_extents
-            if tensor not in on_chip
-        }
+        This Einsum sees other widths of those in `memory`. `tiles`: of the loops of `before`.
+        """
+        widenings: list[Widening] = []
+        for number in self.tensors_with_tile(before, group):
+            now, earlier = self.extents_now[number], self.extents_before[number]
+            depth = before.depths[number]
+            changed = self.live_before[number].memory == memory and now != earlier
+            if changed and 0 <= depth < self.shared_loops(before, group):
+                above = before.loops[:depth]
+                bits = now.bits_below(above, tiles) - earlier.bits_below(above, tiles)
+                widenings.append(Widening(depth, bits))
+        return widenings
 
-    def _held_tile(self, tensor: TensorPlace, held: tuple[int, int] | None) -> HeldTile:
-        size = self.contested_extents[tensor]
+    def held_tiles(self, group: PmappingGroup) -> dict[TensorPlace, HeldTile]:
+        """Return the contested tensors that pmappings do not keep on chip, as they hold them.
+
+        Only what they hold above their innermost loop.
+        """
+        depths = zip(self.tables[0].boundary, group.depths, strict=True)
+        on_chip = {place for place, depth in depths if depth >= 0}
+        held = {tensor.place: tensor for tensor in group.held}
+        places = (place for place in self.contested_extents if place not in on_chip)
+        return {place: self._held_tile(place, held.get(place)) for place in places}
+
+    def _held_tile(self, place: TensorPlace, held: HeldTensor | None) -> HeldTile:
+        """Return the tile of one contested tensor, none if it is not held."""
+        extent = self.contested_extents[place]
         if held is None:
             return SeparateTiles() if self.counts_exchanged_loops else SharedTile()
         if not self.counts_exchanged_loops:
-            return SharedTile(*held, size, self.max_widths[tensor])
-        place, low = held
-        if not size.width:  # the same for all Einsums
-            return SeparateTiles(place)
-        return SeparateTiles(place, ((low, size.with_width(1.0)),), size.width, size.width)
+            return SharedTile(held.holder_depth, held.tile_depth, extent, self.max_widths[place])
+        if not extent.width:  # the same for all Einsums
+            return SeparateTiles(held.holder_depth)
+        tile = SizedTile(held.tile_depth, extent.with_width(1.0))
+        return SeparateTiles(held.holder_depth, (tile,), extent.width, extent.width)
 
     def shared_savings(
-        self, form: Compatibility, rows: PmappingGroup, tiles: Ints, memory: str
-    ) -> Iterator[Less]:
-        """Yield what contested tensors that an earlier Einsum holds in a memory, too, take less
-        than the sum of both; `tiles`: those of the loops, per row."""
-        own, depth = self.held_tiles(rows), self.shared_loops(form, rows)
-        for tensor, reach, tile in form.pending:
-            if tensor.memory == memory and tensor in own:
-                yield from tile.savings(own[tensor], min(reach, depth), (rows.loops, tiles))
+        self, before: Compatibility, group: PmappingGroup, tiles: Ints, memory: str
+    ) -> Iterator[Saving]:
+        """Yield what contested tensors that an earlier Einsum holds in a memory, too, take less.
+
+        Less than the sum of both. `tiles`: of the loops of `group`, shape (labels, loops).
+        """
+        own, depth = self.held_tiles(group), self.shared_loops(before, group)
+        below = LoopTiles(group.loops, tiles)
+        for place, shared_loops, tile in before.pending:
+            if place.memory == memory and place in own:
+                yield from tile.savings(own[place], min(shared_loops, depth), below)
 
 
 def join_steps(
-    boundaries: ExchangedTensors,
-    tables: Sequence[tuple[PmappingTable | CopyTable, ...]],
-    limit: OutermostCapacity | None = None,
+    exchanged: ExchangedTensors,
+    tables: Sequence[Tables],
+    outermost_capacity: OutermostCapacity | None = None,
 ) -> tuple[JoinStep, ...]:
-    """Prepare how each Einsum is joined; `tables`: one per compute and choice of tensors; `limit`:
-    see Step."""
+    """Prepare how each Einsum is joined; `tables`: per Einsum."""
+    extents = _ExtentTracker(exchanged, tables)
     steps: list[JoinStep] = []
-    before: tuple[TensorPlace, ...] = ()
-    values = _exchanged_extents(boundaries, [several[0] for several in tables])
-    extents: dict[TensorPlace, Extent] = {}
-    widest = _max_widths(one for several in tables for one in several)
-    for number, several in enumerate(tables):
-        table, names = several[0], boundaries.loop_names[number]
-        after = boundaries.live_after(number)
-        place = {t: i for i, t in enumerate(table.boundary)}
-        earlier = {t: i for i, t in enumerate(before)}
-        shared = tuple((earlier[t], place[t]) for t in before if t in place)
-        kept = tuple((earlier.get(t), place.get(t)) for t in after)
-        new = tuple(place[t] for t in table.boundary if t not in earlier)
-        widths = {t: max(one.widths[t] for one in several) for t in table.widths}
-        width = {
-            p: bits if p.tensor in boundaries.tracked_tiles else 0.0 for p, bits in widths.items()
-        }
-        contested = [p for p in table.widths if p.tensor in boundaries.contested]
-        touched = {p: extent_of(table.einsum, names, p.tensor, width[p]) for p in contested}
-        most = {p: widest[p] if boundaries.shares_tiles else 0.0 for p in contested}
-        later = frozenset(t for t in boundaries.contested if boundaries.users[t][-1] > number)
-        until = tuple(extents[t] for t in before)
-        extents |= {t: values[t].with_width(widths[t]) for t in table.boundary}
-        sizes = tuple(extents[t] for t in before)
-        resized = tuple(_with_extents(one, extents) for one in several)
-        made = JoinStep(
-            resized, after, before, sizes, until, shared, kept, new, touched, most, later, limit
+    live: tuple[TensorPlace, ...] = ()
+    for number, of_einsum in enumerate(tables):
+        boundary = of_einsum[0].boundary
+        live_after = exchanged.live_after(number)
+        position = {place: i for i, place in enumerate(boundary)}
+        live_number = {place: i for i, place in enumerate(live)}
+        extents_before = extents.of(live)
+        extents.pass_einsum(of_einsum)
+        contested = extents.contested(number, of_einsum)
+        carried = (CarriedTensor(live_number.get(p), position.get(p)) for p in live_after)
+        step = JoinStep(
+            tables=tuple(_with_extents(table, extents.current) for table in of_einsum),
+            live_before=live,
+            live_after=live_after,
+            extents_before=extents_before,
+            extents_now=extents.of(live),
+            read=tuple(ReadTensor(live_number[p], position[p]) for p in live if p in position),
+            carried=tuple(carried),
+            written=tuple(position[place] for place in boundary if place not in live_number),
+            contested_extents=contested,
+            max_widths=extents.max_widths(contested),
+            contested_later=frozenset(
+                t for t in exchanged.contested if exchanged.users[t][-1] > number
+            ),
+            outermost_capacity=outermost_capacity,
+            passing=_tensors_passing(exchanged, number),
+            counts_exchanged_loops=not exchanged.shares_tiles,
+            memories=exchanged.memories,
         )
-        steps.append(
-            replace(
-                made,
-                passing=_tensors_passing(boundaries, number),
-                counts_exchanged_loops=not boundaries.shares_tiles,
-                memories=boundaries.memories,
-            )
-        )
-        before = after
+        steps.append(step)
+        live = live_after
     return tuple(steps)
+
+
+class _ExtentTracker:
+    """Follows the extents of exchanged tensors, in the width of the last Einsum that used each."""
+
+    def __init__(self, exchanged: ExchangedTensors, tables: Sequence[Tables]) -> None:
+        self._exchanged = exchanged
+        self._in_values = _exchanged_extents(exchanged, [several[0] for several in tables])
+        self._max_widths = _max_widths(table for several in tables for table in several)
+        self.current: dict[TensorPlace, Extent] = {}
+
+    def of(self, places: Iterable[TensorPlace]) -> tuple[Extent, ...]:
+        """Return the current extents of some tensors."""
+        return tuple(self.current[place] for place in places)
+
+    def pass_einsum(self, tables: Tables) -> None:
+        """Give the boundary of the next Einsum the widths that it sees."""
+        for place in tables[0].boundary:
+            width = max(table.widths[place] for table in tables)
+            self.current[place] = self._in_values[place].with_width(width)
+
+    def contested(self, number: int, tables: Tables) -> dict[TensorPlace, Extent]:
+        """Return the extents of contested tensors that Einsum `number` uses.
+
+        They have width 0 where their tiles do not matter to later Einsums.
+        """
+        names = self._exchanged.loop_names[number]
+        extents: dict[TensorPlace, Extent] = {}
+        for place in tables[0].widths:
+            if place.tensor in self._exchanged.contested:
+                width = max(table.widths[place] for table in tables)
+                tracked = place.tensor in self._exchanged.tracked_tiles
+                bits = width if tracked else 0.0
+                extents[place] = extent_of(tables[0].einsum, names, place.tensor, bits)
+        return extents
+
+    def max_widths(self, places: Iterable[TensorPlace]) -> dict[TensorPlace, float]:
+        """Return the most bits per value that any Einsum sees; 0 where it does not matter."""
+        shared = self._exchanged.shares_tiles
+        return {place: self._max_widths[place] if shared else 0.0 for place in places}
 
 
 def _max_widths(tables: Iterable[PmappingTable | CopyTable]) -> Mapping[TensorPlace, float]:
     """Return the most bits per value of each tensor in each memory."""
-    found: dict[TensorPlace, float] = {}
+    widths: dict[TensorPlace, float] = {}
     for table in tables:
         for place, width in table.widths.items():
-            found[place] = max(width, found.get(place, 0.0))
-    return found
+            widths[place] = max(width, widths.get(place, 0.0))
+    return widths
 
 
-def _tensors_passing(boundaries: ExchangedTensors, number: int) -> frozenset[str]:
+def _tensors_passing(exchanged: ExchangedTensors, number: int) -> frozenset[str]:
     """Return the tensors of the outermost memory that Einsums before and after this one use."""
-    users = boundaries.users
-    outside = (t for t in boundaries.workload.tensors if t not in boundaries.exchangeable)
+    users = exchanged.users
+    outside = (t for t in exchanged.workload.tensors if t not in exchanged.exchangeable)
     return frozenset(t for t in outside if users[t][0] < number < users[t][-1])
 
 
 def _exchanged_extents(
-    boundaries: ExchangedTensors, tables: Sequence[PmappingTable | CopyTable]
+    exchanged: ExchangedTensors, tables: Sequence[PmappingTable | CopyTable]
 ) -> Mapping[TensorPlace, Extent]:
     """Return the extents of the exchanged tensors in values, as all users together see them."""
-    found: dict[TensorPlace, Extent] = {}
-    for table, names in zip(tables, boundaries.loop_names, strict=True):
+    extents: dict[TensorPlace, Extent] = {}
+    for table, names in zip(tables, exchanged.loop_names, strict=True):
         for place in table.boundary:
-            mine = extent_of(table.einsum, names, place.tensor, 1.0)
-            found[place] = found[place].merged(mine) if place in found else mine
-    return found
+            extent = extent_of(table.einsum, names, place.tensor, 1.0)
+            extents[place] = extents[place].merged(extent) if place in extents else extent
+    return extents
 
 
 def _with_extents(
     table: PmappingTable | CopyTable, extents: Mapping[TensorPlace, Extent]
 ) -> PmappingTable | CopyTable:
     """Give the tensors that Einsums see in different sizes the largest of these."""
-    changed = [(i, t) for i, t in enumerate(table.boundary) if len(extents[t].views) > 1]
+    changed = [(i, p) for i, p in enumerate(table.boundary) if len(extents[p].views) > 1]
     if not changed:
         return table
-    made: list[PmappingGroup] = []
-    for rows in table.groups:
-        sizes = rows.sizes.copy()
-        for place, tensor in changed:
-            if (depth := rows.depths[place]) >= 0:
-                sizes[:, place] = extents[tensor].bits_below(rows.loops[:depth], rows.tiles)
-        made.append(replace(rows, sizes=sizes))
-    return replace(table, groups=tuple(made))
+    groups: list[PmappingGroup] = []
+    for group in table.groups:
+        sizes = group.sizes.copy()
+        for position, place in changed:
+            if (depth := group.depths[position]) >= 0:
+                sizes[:, position] = extents[place].bits_below(group.loops[:depth], group.tiles)
+        groups.append(replace(group, sizes=sizes))
+    return replace(table, groups=tuple(groups))
 
 
 class TileCodes:
-    """Packs the tiles of a list of loops into one number, the outermost loop lowest."""
+    """Packs the tiles of a list of loops into one number, the outermost loop in the lowest bits."""
 
     def __init__(self, steps: Sequence[JoinStep]) -> None:
+        """Number the tiles of all loops; UnsupportedFeature if 62 bits are not enough."""
         seen: dict[LoopName, list[Ints]] = {}
         deepest = 0
-        for rows in (rows for step in steps for rows in step.groups):
-            deepest = max(deepest, len(rows.loops))
-            for column, name in enumerate(rows.loops):
-                seen.setdefault(name, []).append(np.unique(rows.tiles[:, column]))
-        self._known = {name: np.unique(np.concatenate(few)) for name, few in seen.items()}
-        most = max((len(tiles) for tiles in self._known.values()), default=1)
-        self._bits = max(1, (most - 1).bit_length())
+        for group in (group for step in steps for group in step.groups):
+            deepest = max(deepest, len(group.loops))
+            for column, name in enumerate(group.loops):
+                seen.setdefault(name, []).append(np.unique(group.tiles[:, column]))
+        self._tiles = {name: np.unique(np.concatenate(several)) for name, several in seen.items()}
+        most_tiles = max((len(tiles) for tiles in self._tiles.values()), default=1)
+        self._bits = max(1, (most_tiles - 1).bit_length())
         if deepest * self._bits > 62:
             raise UnsupportedFeature(
-                f"{deepest} shared loops with up to {most} tiles each are too many to number",
+                f"{deepest} shared loops with up to {most_tiles} tiles each are too many to number",
                 instead="search without fusion",
             )
 
-    def encode(self, rows: PmappingGroup) -> Ints:
-        """Return one number per row."""
-        code = np.zeros(len(rows), np.int64)
-        for column, name in enumerate(rows.loops):
-            place = np.searchsorted(self._known[name], rows.tiles[:, column])
-            code |= place.astype(np.int64) << (self._bits * column)
+    def encode(self, group: PmappingGroup) -> Ints:
+        """Return the code of each tiling, shape (tilings,)."""
+        code = np.zeros(len(group), np.int64)
+        for column, name in enumerate(group.loops):
+            number = np.searchsorted(self._tiles[name], group.tiles[:, column])
+            code |= number.astype(np.int64) << (self._bits * column)
         return code
 
     def prefix(self, codes: Ints, count: int) -> Ints:
-        """Return the numbers of the first `count` loops alone."""
+        """Return the codes of the first `count` loops alone."""
         return codes & ((1 << (self._bits * count)) - 1)
 
     def decode(self, loops: Sequence[LoopName], codes: Ints) -> Ints:
-        """Return the tiles that numbers stand for, shape (codes, loops)."""
-        found = np.empty((len(codes), len(loops)), np.int64)
+        """Return the tiles that codes stand for, shape (codes, loops)."""
+        tiles = np.empty((len(codes), len(loops)), np.int64)
         for column, name in enumerate(loops):
-            place = codes >> (self._bits * column) & ((1 << self._bits) - 1)
-            found[:, column] = self._known[name][place]
-        return found
+            number = codes >> (self._bits * column) & ((1 << self._bits) - 1)
+            tiles[:, column] = self._tiles[name][number]
+        return tiles

@@ -1,4 +1,4 @@
-"""The best mapping of a graph: passes of labels below a limit that is raised."""
+"""Find the best mapping of a compatibility graph: label passes below a limit that is raised."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from tilewright.mapper.fusion.join.label_pass import NOISE, LabelColumns, LabelP
 from tilewright.mapper.searches.budget import Budget, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats
 
+# relative to the lower bound
 DEEPENING = (0.0, 0.001, 0.002, 0.004, 0.008, 0.016, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0, inf)
 
 
 @dataclass(frozen=True, slots=True)
 class LabelOutcome:
-    """The best complete label found, and the bound that holds for all others.
+    """The best whole label (None: none was found), and a lower bound of the value of all others.
 
-    `labels`: how many were kept on the way, over all rounds.
+    `exhausted`: the budget ended the search. `labels`: how many were kept, over all passes.
     """
 
     best: WholeLabel | None
@@ -34,21 +35,25 @@ class LabelDeepening:
     """Searches a graph for the least `value` of energy, latency and usages."""
 
     def __init__(
-        self, graph: CompatibilityGraph, room: LabelColumns, value: ValueFunction, budget: Budget
+        self,
+        graph: CompatibilityGraph,
+        columns: LabelColumns,
+        value: ValueFunction,
+        budget: Budget,
     ) -> None:
-        self._least_measures = (*graph.least_costs, *room.usage.zeros)
-        self._pass = LabelPass(graph, room, budget)
+        self._least_measures = (*graph.least_costs, *columns.usage.zeros)
+        self._pass = LabelPass(graph, columns, budget)
         self._value = value
         self._limit = inf
 
-    def solve(self, most: float = inf) -> LabelOutcome:
-        """Raise the limit until the best solution lies below it: then none is better.
+    def solve(self, highest: float = inf) -> LabelOutcome:
+        """Raise the limit until the best mapping lies below it: then none is better.
 
-        Without a solution of value `most` or less, that is the lower bound.
+        Without a mapping of value `highest` or less, that is the lower bound.
         """
         lower = float(self._value(*self._least_measures)) if self._least_measures[0] < inf else inf
-        for slack in DEEPENING if lower <= most and lower < inf else ():
-            self._limit = min(most, lower * (1 + slack) * (1 + NOISE) if lower > 0 else inf)
+        for slack in DEEPENING if lower <= highest and lower < inf else ():
+            self._limit = min(highest, lower * (1 + slack) * (1 + NOISE) if lower > 0 else inf)
             try:
                 best = self._best_within_limit()
             except OutOfBudget:
@@ -57,18 +62,18 @@ class LabelDeepening:
                 value = float(self._value(*best.measures))
                 return LabelOutcome(best, value, False, self._pass.labels)
             lower = max(lower, self._limit)
-            if self._limit >= most:
+            if self._limit >= highest:
                 break
-        return LabelOutcome(None, most, False, self._pass.labels)
+        return LabelOutcome(None, highest, False, self._pass.labels)
 
     def _best_within_limit(self) -> WholeLabel | None:
         """Return the best label not above the limit."""
-        found = self._pass.run(self._hopeless)
-        if not len(found):
+        measures = self._pass.run(self._exceeds_limit)
+        if not len(measures):
             return None
-        values = self._value(*found.T)
-        best = int(np.lexsort((*found.T[::-1], values))[0])
-        return self._pass.label(best, found[best])
+        values = self._value(*measures.T)
+        best = int(np.lexsort((*measures.T[::-1], values))[0])
+        return self._pass.label(best, measures[best])
 
-    def _hopeless(self, *row: Floats) -> NDArray[np.bool_]:
-        return ~np.asarray(self._value(*row) <= self._limit)
+    def _exceeds_limit(self, *measures: Floats) -> NDArray[np.bool_]:
+        return ~np.asarray(self._value(*measures) <= self._limit)

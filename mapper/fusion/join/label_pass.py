@@ -1,24 +1,26 @@
-"""Pass labels along the graph of keys: what is reserved across Einsums (fusion.md §4).
+"""Pass labels along the compatibility graph: what is reserved across Einsums (fusion.md §4).
 
-A label is a choice of rows so far: its energy and latency, the most bits used so far of memories
-whose usage counts (usage_peaks.py), `kept[k - 1]`: bits above loop k that stay, and `peak[s - 1]`:
-the most bits at a time in a finished Einsum that shares s loops or more with the next one. Nothing
-that follows can make a label the better one if another is nowhere above it in any of these.
+A label is a choice of pmappings so far, with its energy and latency, and the most bits used so far
+of memories whose usage counts (usage_peaks.py). Per exchange memory it has `kept[k - 1]`, the bits
+above loop k that stay, and `peak[s - 1]`, the most bits at a time in a finished Einsum that shares
+s loops or more with the next one. Nothing that follows can make a label the better one if another
+label of its node is nowhere above it in any of these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.mapper.fusion.boundary.usage_peaks import CountedUsage
+from tilewright.mapper.fusion.boundary.usage_peaks import CountedUsage, OutermostBits
 from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph, Edges
 from tilewright.mapper.fusion.join.group_pareto import pareto
 from tilewright.mapper.fusion.join.join_steps import START, Compatibility
-from tilewright.mapper.fusion.pmappings.pmapping_table import ChosenPmapping
+from tilewright.mapper.fusion.pmappings.pmapping_table import ChosenPmapping, PmappingGroup
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 
@@ -27,16 +29,20 @@ NOISE = 1e-12  # relative: sums of the same terms in another order
 MAX_PAIRS = 1 << 18  # labels made at a time
 BYTES = 256 * MAX_PAIRS  # of memory that they take
 
-# Which of some labels, by the least energy, latency and usages that they can come to, lead nowhere.
+# marks the labels that may be dropped, by lower bounds of energy, latency and usages; (labels,)
 PruneTest = Callable[..., NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class JoinLabels:
-    """Labels of one form, sorted by key. `values`: energy, latency, usages; if the usage of
+    """Labels of one compatibility, sorted by node.
+
+    `nodes`: number of the node, shape (labels,). `values`: energy, latency, usages; if the usage of
     the outermost memory counts, bits in it now, and the most of an Einsum that shares loops with
-    the next one; per memory kept …, peak …; `origin`: the label before (counted over all forms),
-    the number of the rows among those of the step, the row and the point."""
+    the next one; then per exchange memory kept …, peak …. `origins`: the label before (counted over
+    all compatibilities), the number of the group among those of the step, tiling and pmapping;
+    shape (labels, 4).
+    """
 
     nodes: Ints
     values: Floats
@@ -49,7 +55,7 @@ class JoinLabels:
 
 @dataclass(frozen=True, slots=True)
 class WholeLabel:
-    """A whole mapping: what it costs, and a row per Einsum."""
+    """A whole mapping: energy in joule, latency in second, usages in bits, and its pmappings."""
 
     energy: float
     latency: float
@@ -64,134 +70,142 @@ class WholeLabel:
 
 @dataclass(frozen=True, slots=True)
 class LabelColumns:
-    """The room in the memories that tensors are exchanged in, the second one first, and those whose
-    usage counts."""
+    """Which columns labels have.
+
+    `capacities`: bits of the exchange memories, the second memory first. `usage`: what counts.
+    """
 
     capacities: tuple[float, ...]
     usage: CountedUsage
 
     @property
     def pmapping_head(self) -> int:
-        """Numbers of a point before its bits: energy, latency, usages of its own."""
+        """Number of columns of a pmapping before its bits: energy, latency, usages of its own."""
         return METRICS + len(self.usage.pmapping_memories)
 
     @property
     def n_measures(self) -> int:
-        """Numbers of a label that a mapping is judged by."""
+        """Number of columns of a label that a mapping is judged by."""
         return METRICS + len(self.usage.names)
 
     def usage_column(self, memory: str) -> int:
-        """Return the number of the usage of one that tensors are exchanged in."""
+        """Return the column of the usage of an exchange memory."""
         return METRICS + self.usage.names.index(memory)
 
     @property
     def head(self) -> int:
-        """Numbers of a label before what is kept."""
+        """Number of columns of a label before what is kept."""
         return self.n_measures + 2 * bool(self.usage.outermost)
 
-    def outermost_bits(self, number: int, edges: Edges) -> tuple[float, float, float]:
-        """Return the bits in the outermost memory of tensors that are new at a step, of those that
-        stay there from before, and how much more these take from then on."""
+    def outermost_bits(self, number: int, edges: Edges) -> OutermostBits:
+        """Return the bits in the outermost memory while Einsum `number` runs."""
         if not self.usage.outermost:
-            return 0.0, 0.0, 0.0
-        return self.usage.outermost_tensors[number].bits(edges.group.depths, edges.source.depths)
+            return OutermostBits(0.0, 0.0, 0.0)
+        tensors = self.usage.outermost_tensors[number]
+        return tensors.bits(edges.group.depths, edges.source.depths)
+
+
+class _StepOrigins(NamedTuple):
+    """Where the labels after a step come from, over all compatibilities, and what they share."""
+
+    origins: Ints
+    shared_loops: Ints
+
+
+Front = dict[Compatibility, JoinLabels]
 
 
 class LabelPass:
-    """One pass over a graph."""
+    """One pass over a graph; `labels`: how many it kept so far."""
 
-    def __init__(self, graph: CompatibilityGraph, room: LabelColumns, budget: Budget) -> None:
+    def __init__(self, graph: CompatibilityGraph, columns: LabelColumns, budget: Budget) -> None:
         self._graph = graph
-        self._room = room
+        self._columns = columns
         self._budget = budget
-        self._origins: list[tuple[Ints, Ints]] = []  # per step: origins, loops shared afterwards
+        self._origins: list[_StepOrigins] = []
         self.labels = 0
 
-    def run(self, hopeless: PruneTest) -> Floats:
-        """Return energy, latency and usages of all mappings that are left; one row per mapping.
+    def run(self, prunable: PruneTest) -> Floats:
+        """Return energy, latency and usages of all mappings left, shape (mappings, measures).
 
         OutOfBudget.
         """
         none = np.zeros((1, 4), np.int64)
-        front = {START: JoinLabels(none[:, 0], np.zeros((1, self._room.head)), none)}
+        start = JoinLabels(none[:, 0], np.zeros((1, self._columns.head)), none)
+        front: Front = {START: start}
         self._origins = []
         for number in range(len(self._graph.steps)):
-            front = self._step(number, front, hopeless)
-            kept = sum(len(labels.nodes) for labels in front.values())
-            self.labels += kept
-            self._budget.check(kept * self._room.head // METRICS)  # longer ones take more room
-            self._remember(front)
-        width = self._room.n_measures
-        ends = [labels.values[:, :width] for labels in front.values()]
-        return np.concatenate([np.zeros((0, width)), *ends])
+            front = self._step(number, front, prunable)
+            count = sum(len(labels.nodes) for labels in front.values())
+            self.labels += count
+            self._budget.check(count * self._columns.head // METRICS)  # long labels take more room
+            self._origins.append(_step_origins(front))
+        width = self._columns.n_measures
+        measures = [labels.values[:, :width] for labels in front.values()]
+        return np.concatenate([np.zeros((0, width)), *measures])
 
-    def label(self, number: int, metrics: Floats) -> WholeLabel:
-        """Return one of the mappings of the last run."""
-        chosen: list[ChosenPmapping] = []
-        for (origins, shared), step in zip(
+    def label(self, number: int, measures: Floats) -> WholeLabel:
+        """Return one of the mappings of the last run, with its measures."""
+        pmappings: list[ChosenPmapping] = []
+        for (origins, shared_loops), step in zip(
             reversed(self._origins), reversed(self._graph.steps), strict=True
         ):
-            before, rows, row, point = origins[number].tolist()
-            chosen.append(ChosenPmapping(step.groups[rows], row, point, int(shared[number])))
+            before, group_number, tiling, pmapping = origins[number].tolist()
+            group: PmappingGroup = step.groups[group_number]
+            pmappings.append(ChosenPmapping(group, tiling, pmapping, int(shared_loops[number])))
             number = before
-        energy, latency, *usage = metrics.tolist()
-        return WholeLabel(energy, latency, tuple(reversed(chosen)), tuple(usage))
+        energy, latency, *usage = measures.tolist()
+        return WholeLabel(energy, latency, tuple(reversed(pmappings)), tuple(usage))
 
-    def _remember(self, front: dict[Compatibility, JoinLabels]) -> None:
-        origins = [labels.origins for labels in front.values()]
-        shared = [np.full(len(one.nodes), len(form.loops)) for form, one in front.items()]
-        none = np.zeros(0, np.int64)
-        self._origins.append(
-            (
-                np.concatenate([np.zeros((0, 4), np.int64), *origins]),
-                np.concatenate([none, *shared]),
-            )
-        )
-
-    def _step(
-        self, number: int, front: dict[Compatibility, JoinLabels], hopeless: PruneTest
-    ) -> dict[Compatibility, JoinLabels]:
-        step, rest = self._graph.steps[number], self._graph.remaining[number + 1]
-        places = {id(rows): place for place, rows in enumerate(step.groups)}
-        first = dict(zip(front, _first_numbers(front), strict=True))
-        found: dict[Compatibility, list[JoinLabels]] = {}
+    def _step(self, number: int, front: Front, prunable: PruneTest) -> Front:
+        """Join one Einsum to all labels."""
+        step, remaining = self._graph.steps[number], self._graph.remaining[number + 1]
+        group_numbers = {id(group): place for place, group in enumerate(step.groups)}
+        first_numbers = dict(zip(front, _first_numbers(front), strict=True))
+        joined: dict[Compatibility, list[JoinLabels]] = {}
         for edges in self._graph.edges[number]:
             labels = front.get(edges.source)
             if labels is None:
                 continue
             self._budget.check(more_bytes=BYTES)
-            join = _EdgeJoin(self._graph, number, edges, self._room)
-            for some in join.pairs(labels, rest[edges.target], hopeless):
-                made = join.joined_labels(labels, some)
-                if self._room.usage.names:
-                    made = join.hopeful(made, rest[edges.target], hopeless)
-                made.origins[:, 0] += first[edges.source]
-                made.origins[:, 1] = places[id(edges.group)]
-                several = found.setdefault(edges.target, [])
-                several.append(made)
-                if sum(len(one.nodes) for one in several) > MAX_PAIRS:
-                    found[edges.target] = [undominated_labels(several)]
-        fronts = {form: undominated_labels(several) for form, several in found.items()}
-        return {form: labels for form, labels in fronts.items() if len(labels.nodes)}
+            join = _EdgeJoin(self._graph, number, edges, self._columns)
+            for piece in join.pieces(labels, remaining[edges.target], prunable):
+                pieces = joined.setdefault(edges.target, [])
+                piece.origins[:, 0] += first_numbers[edges.source]
+                piece.origins[:, 1] = group_numbers[id(edges.group)]
+                pieces.append(piece)
+                if sum(len(several.nodes) for several in pieces) > MAX_PAIRS:
+                    pieces[:] = [undominated_labels(pieces)]
+        fronts = {after: undominated_labels(pieces) for after, pieces in joined.items()}
+        return {after: labels for after, labels in fronts.items() if len(labels.nodes)}
 
 
-def _first_numbers(front: dict[Compatibility, JoinLabels]) -> list[int]:
-    """Return the number of the first label of each form, counted over all."""
+def _step_origins(front: Front) -> _StepOrigins:
+    origins = [labels.origins for labels in front.values()]
+    shared = [np.full(len(labels.nodes), len(after.loops)) for after, labels in front.items()]
+    return _StepOrigins(
+        np.concatenate([np.zeros((0, 4), np.int64), *origins]),
+        np.concatenate([np.zeros(0, np.int64), *shared]),
+    )
+
+
+def _first_numbers(front: Front) -> list[int]:
+    """Return the number of the first label of each compatibility, counted over all."""
     counts = [len(labels.nodes) for labels in front.values()]
     return np.cumsum([0, *counts[:-1]]).tolist() if counts else []
 
 
-def undominated_labels(several: Sequence[JoinLabels]) -> JoinLabels:
-    """Return the labels that no other one of their key dominates."""
-    keys = np.concatenate([one.nodes for one in several])
-    values = np.concatenate([one.values for one in several])
-    origin = np.concatenate([one.origins for one in several])
-    return JoinLabels(keys, values, origin).select(pareto(keys, values, NOISE))
+def undominated_labels(pieces: Sequence[JoinLabels]) -> JoinLabels:
+    """Return the labels that no other label of their node dominates."""
+    nodes = np.concatenate([piece.nodes for piece in pieces])
+    values = np.concatenate([piece.values for piece in pieces])
+    origins = np.concatenate([piece.origins for piece in pieces])
+    return JoinLabels(nodes, values, origins).select(pareto(nodes, values, NOISE))
 
 
 @dataclass(frozen=True, slots=True)
 class LabelPairs:
-    """Labels with points that could follow: numbers of the label, of the edge, of the point."""
+    """Labels with pmappings that could follow: numbers of the label, the edge and the pmapping."""
 
     labels: Ints
     edges: Ints
@@ -202,165 +216,223 @@ class LabelPairs:
         return LabelPairs(self.labels[chosen], self.edges[chosen], self.pmappings[chosen])
 
 
+class _MemoryBits(NamedTuple):
+    """Bits of one exchange memory, per pair of a label and a pmapping.
+
+    `kept`, `peak`: of the label, shape (pairs, loops shared before). `reserved`: of the pmapping,
+    above loop 1 … n and in all, shape (pairs, loops + 1).
+    """
+
+    kept: Floats
+    peak: Floats
+    reserved: Floats
+
+
+class _LiveBits(NamedTuple):
+    """Bits of exchanged tensors in one memory, per pair.
+
+    `below_shared`: of live ones below all shared loops. `new_above`: of new ones above loop 1 … n.
+    `new`: of all new ones.
+    """
+
+    below_shared: Floats
+    new_above: Floats
+    new: Floats
+
+
 class _EdgeJoin:
-    """What the edges between two forms do to labels."""
+    """What the edges between two compatibilities do to labels."""
 
     def __init__(
-        self, graph: CompatibilityGraph, number: int, edges: Edges, room: LabelColumns
+        self, graph: CompatibilityGraph, number: int, edges: Edges, columns: LabelColumns
     ) -> None:
-        self._tiling = graph.tile_codes
-        self._step = graph.steps[number]
-        self._memories = self._step.memories
+        self._tile_codes = graph.tile_codes
+        self._join_step = graph.steps[number]
         self._codes = graph.codes[number][edges.source]
         self._edges = edges
-        self._room = room
-        self._fresh, self._stays, self._more = room.outermost_bits(number, edges)
-        self._kept = len(edges.source.loops)
-        self._before = self._step.shared_loops(edges.source, edges.group)
-        self._after = len(edges.target.loops)
+        self._columns = columns
+        self._outermost = columns.outermost_bits(number, edges)
+        self._loops_before = len(edges.source.loops)
+        self._shared_before = self._join_step.shared_loops(edges.source, edges.group)
+        self._loops_after = len(edges.target.loops)
 
-    def pairs(self, labels: JoinLabels, rest: Floats, hopeless: PruneTest) -> Iterator[LabelPairs]:
-        """Yield the pairs that could lead somewhere, some at a time."""
-        edges, rows = self._edges, self._edges.group
+    def pieces(
+        self, labels: JoinLabels, remaining: Floats, prunable: PruneTest
+    ) -> Iterator[JoinLabels]:
+        """Yield the labels that fit and may lead somewhere, some at a time.
+
+        `remaining`: least remaining cost of the target nodes. Origins count within the source.
+        """
+        for pairs in self._pairs(labels, remaining, prunable):
+            joined = self._joined_labels(labels, pairs)
+            if self._columns.usage.names:
+                joined = self._unpruned(joined, remaining, prunable)
+            yield joined
+
+    def _pairs(
+        self, labels: JoinLabels, remaining: Floats, prunable: PruneTest
+    ) -> Iterator[LabelPairs]:
+        """Yield the pairs that may lead somewhere, some at a time."""
+        edges, group = self._edges, self._edges.group
         begin = np.searchsorted(labels.nodes, edges.nodes)
         end = np.searchsorted(labels.nodes, edges.nodes, side="right")
-        more = rest[edges.target_nodes]
         alive = np.flatnonzero(end > begin)
         if not len(alive):
             return
-        measured = self._room.n_measures
-        paid = _least_measures(labels, begin[alive], measured)
-        cost = paid[:, :METRICS] + rows.least_costs[edges.tilings[alive]] + more[alive]
-        alive = alive[~hopeless(*cost.T, *paid[:, METRICS:].T)]
-        numbers = edges.tilings[alive]
-        points = rows.start[numbers + 1] - rows.start[numbers]
-        counts = (end[alive] - begin[alive]) * points
-        for part in _slices(counts):
-            edge, place = _repeat_edges(alive[part], counts[part])
-            width = np.repeat(points[part], counts[part])
-            pairs = LabelPairs(begin[edge] + place // width, edge,
-                          rows.start[edges.tilings[edge]] + place % width)  # fmt: skip
-            used = labels.values[pairs.labels, METRICS:measured]
-            cost = labels.values[pairs.labels, :METRICS] + rows.values[pairs.pmappings, :METRICS]
-            cost += more[edge]
-            if len(left := np.flatnonzero(~hopeless(*cost.T, *used.T))):
-                yield pairs.select(left)
+        paid = _least_measures(labels, begin[alive], self._columns.n_measures)
+        ahead = remaining[edges.target_nodes]
+        cost = paid[:, :METRICS] + group.least_costs[edges.tilings[alive]] + ahead[alive]
+        alive = alive[~prunable(*cost.T, *paid[:, METRICS:].T)]
+        tilings = edges.tilings[alive]
+        counts = group.start[tilings + 1] - group.start[tilings]  # pmappings of each edge
+        pair_counts = (end[alive] - begin[alive]) * counts
+        for part in _slices(pair_counts):
+            edge, place = _repeat_edges(alive[part], pair_counts[part])
+            width = np.repeat(counts[part], pair_counts[part])
+            pmappings = group.start[edges.tilings[edge]] + place % width
+            pairs = LabelPairs(begin[edge] + place // width, edge, pmappings)
+            kept = self._pairs_worth(labels, pairs, ahead, prunable)
+            if len(kept):
+                yield pairs.select(kept)
 
-    def hopeful(self, made: JoinLabels, rest: Floats, hopeless: PruneTest) -> JoinLabels:
+    def _pairs_worth(
+        self, labels: JoinLabels, pairs: LabelPairs, ahead: Floats, prunable: PruneTest
+    ) -> Ints:
+        """Return the numbers of the pairs that may lead somewhere, as their costs show."""
+        used = labels.values[pairs.labels, METRICS : self._columns.n_measures]
+        cost = labels.values[pairs.labels, :METRICS]
+        cost = cost + self._edges.group.values[pairs.pmappings, :METRICS]
+        cost += ahead[pairs.edges]
+        return np.flatnonzero(~prunable(*cost.T, *used.T))
+
+    def _unpruned(self, joined: JoinLabels, remaining: Floats, prunable: PruneTest) -> JoinLabels:
         """Return the labels that may lead somewhere, now that their usages are known."""
-        cost = made.values[:, :METRICS] + rest[made.nodes]
-        used = made.values[:, METRICS : self._room.n_measures]
-        return made.select(np.flatnonzero(~hopeless(*cost.T, *used.T)))
+        cost = joined.values[:, :METRICS] + remaining[joined.nodes]
+        used = joined.values[:, METRICS : self._columns.n_measures]
+        return joined.select(np.flatnonzero(~prunable(*cost.T, *used.T)))
 
-    def joined_labels(self, labels: JoinLabels, pairs: LabelPairs) -> JoinLabels:
-        """Return the labels that fit; their origin is counted within the form."""
-        edges, after = self._edges, self._after
-        head, own = self._room.head, self._room.pmapping_head
-        old = labels.values[pairs.labels]
-        point = edges.group.values[pairs.pmappings]
-        row, width = edges.tilings[pairs.edges], len(edges.group.loops) + 1
-        made = np.empty((len(old), head + 2 * after * len(self._room.capacities)))
-        made[:, :METRICS] = old[:, :METRICS] + point[:, :METRICS]
-        self._use(made, old, point)
-        fits = np.ones(len(old), np.bool_)
-        for number, (memory, size) in enumerate(
-            zip(self._memories, self._room.capacities, strict=True)
-        ):
-            mine = old[:, head + 2 * self._kept * number :][:, : 2 * self._kept]
-            most, now = self._reserved(pairs, memory, (mine, point[:, own:][:, :width]))
-            made[:, head + 2 * after * number :][:, : 2 * after] = now
-            if memory in self._room.usage.exchange:
-                column = self._room.usage_column(memory)
-                np.maximum(old[:, column], most, out=made[:, column])
-            fits &= most <= size
-            own += width
-        origin = np.column_stack([pairs.labels, pairs.labels, row, pairs.pmappings])
-        return JoinLabels(edges.target_nodes[pairs.edges], made, origin).select(
-            np.flatnonzero(fits)
-        )
+    def _joined_labels(self, labels: JoinLabels, pairs: LabelPairs) -> JoinLabels:
+        """Return the labels of the pairs that fit."""
+        edges, columns, after = self._edges, self._columns, self._loops_after
+        before = labels.values[pairs.labels]
+        pmapping = edges.group.values[pairs.pmappings]
+        values = np.empty((len(before), columns.head + 2 * after * len(columns.capacities)))
+        values[:, :METRICS] = before[:, :METRICS] + pmapping[:, :METRICS]
+        self._put_usages(values, before, pmapping)
+        fits = np.ones(len(before), np.bool_)
+        memories = zip(self._join_step.memories, columns.capacities, strict=True)
+        for number, (memory, capacity) in enumerate(memories):
+            bits = self._memory_bits(number, before, pmapping)
+            first = columns.head + 2 * after * number
+            most = self._reserve(pairs, memory, bits, values[:, first : first + 2 * after])
+            if memory in columns.usage.exchange:
+                column = columns.usage_column(memory)
+                np.maximum(before[:, column], most, out=values[:, column])
+            fits &= most <= capacity
+        tilings = edges.tilings[pairs.edges]
+        origins = np.column_stack([pairs.labels, pairs.labels, tilings, pairs.pmappings])
+        joined = JoinLabels(edges.target_nodes[pairs.edges], values, origins)
+        return joined.select(np.flatnonzero(fits))
 
-    def _reserved(
-        self, pairs: LabelPairs, memory: str, known: tuple[Floats, Floats]
-    ) -> tuple[Floats, Floats]:
-        """Return the most bits of a memory in use at a time, and what is kept there and the peaks
-        afterwards; `known`: the same before, and the bits of the points."""
-        before, after, (old, own) = self._before, self._after, known
-        live, added, new = self._sizes(pairs, memory)
-        earlier, later = self._twice(self._edges.tilings[pairs.edges], memory)
-        bits = own - later + self._wider(pairs, memory)
-        kept, peak = old[:, :before], old[:, self._kept :][:, :before]
-        held = kept[:, -1] if before else np.zeros(len(old))
-        total = held + live + bits[:, -1] + new
-        more = own[:, :before] - earlier[:, :before] + added[:, :before]
-        peaks = suffix_maximum(peak + more)
-        most = np.maximum(total, peaks[:, 0]) if before else total
-        made = np.empty((len(old), 2 * after))
+    def _memory_bits(self, number: int, before: Floats, pmapping: Floats) -> _MemoryBits:
+        """Return what labels and pmappings say about exchange memory `number`."""
+        loops, shared = self._loops_before, self._shared_before
+        width = len(self._edges.group.loops) + 1
+        of_label = before[:, self._columns.head + 2 * loops * number :][:, : 2 * loops]
+        of_pmapping = pmapping[:, self._columns.pmapping_head + width * number :][:, :width]
+        return _MemoryBits(of_label[:, :shared], of_label[:, loops:][:, :shared], of_pmapping)
+
+    def _reserve(self, pairs: LabelPairs, memory: str, bits: _MemoryBits, out: Floats) -> Floats:
+        """Put what is kept in a memory, and the peaks, afterwards into `out`.
+
+        Return the most bits in use at a time.
+        """
+        before, after = self._shared_before, self._loops_after
+        live = self._live_bits(pairs, memory)
+        finished, running = self._savings(self._edges.tilings[pairs.edges], memory)
+        own = bits.reserved - running + self._widening_bits(pairs, memory)
+        held = bits.kept[:, -1] if before else np.zeros(len(own))
+        total = held + live.below_shared + own[:, -1] + live.new
+        added = bits.reserved[:, :before] - finished[:, :before] + live.new_above[:, :before]
+        peaks = suffix_maximum(bits.peak + added)
         for k in range(after):
-            below = kept[:, min(k, before - 1)] if before else 0.0
-            made[:, k] = below + bits[:, k] + added[:, k] + (live if k >= before else 0.0)
-            made[:, after + k] = np.maximum(total, peaks[:, k]) if k < before else total
-        return most, made
+            below = bits.kept[:, min(k, before - 1)] if before else 0.0
+            ended = live.below_shared if k >= before else 0.0
+            out[:, k] = below + own[:, k] + live.new_above[:, k] + ended
+            out[:, after + k] = np.maximum(total, peaks[:, k]) if k < before else total
+        return np.maximum(total, peaks[:, 0]) if before else total
 
-    def _use(self, made: Floats, old: Floats, point: Floats) -> None:
-        """Put the usages into the labels that points and what is kept outermost decide."""
-        usage = self._room.usage
+    def _put_usages(self, values: Floats, before: Floats, pmapping: Floats) -> None:
+        """Put the usages into labels that pmappings and the outermost memory decide."""
+        usage = self._columns.usage
         last = METRICS + len(usage.private)
-        deep = slice(METRICS, last)
-        np.maximum(old[:, deep], point[:, deep], out=made[:, deep])
+        private = slice(METRICS, last)
+        np.maximum(before[:, private], pmapping[:, private], out=values[:, private])
         if usage.outermost:
-            end = self._room.n_measures
-            new = self._fresh + point[:, last]
-            made[:, end] = new + (old[:, end] + self._more if self._kept else self._stays)
-            made[:, end + 1] = made[:, end]
-            if self._kept:
-                np.maximum(made[:, end], old[:, end + 1] + new, out=made[:, end + 1])
-            np.maximum(old[:, end - 1], made[:, end + 1], out=made[:, end - 1])
+            end = self._columns.n_measures
+            new = self._outermost.new + pmapping[:, last]
+            shares_loops = bool(self._loops_before)
+            kept = (
+                before[:, end] + self._outermost.widening if shares_loops else self._outermost.kept
+            )
+            values[:, end] = new + kept
+            values[:, end + 1] = values[:, end]
+            if shares_loops:
+                np.maximum(values[:, end], before[:, end + 1] + new, out=values[:, end + 1])
+            np.maximum(before[:, end - 1], values[:, end + 1], out=values[:, end - 1])
 
-    def _sizes(self, pairs: LabelPairs, memory: str) -> tuple[Floats, Floats, Floats]:
-        """Return, per pair, bits in a memory of live tensors below all shared loops, of new ones
-        above loop 1 … n, and of all new ones."""
-        edges, source = self._edges, self._edges.source
-        codes = self._codes[edges.nodes[pairs.edges]]
-        tiles = self._tiling.decode(source.loops, codes)
-        live = self._step.bits_below_shared_loops(source, edges.group, tiles, memory)
-        row = edges.tilings[pairs.edges]
-        new = self._step.tensors_from_now(source, edges.group, memory)
-        sizes = edges.group.sizes[row][:, new]
-        depths = np.array([edges.group.depths[place] for place in new], np.int64)
-        loops = np.arange(1, len(edges.group.loops) + 1)
-        added = sizes @ (depths[:, np.newaxis] < loops).astype(np.float64)
-        return live, added, sizes.sum(axis=1)
+    def _live_bits(self, pairs: LabelPairs, memory: str) -> _LiveBits:
+        """Return the bits of exchanged tensors in a memory."""
+        edges, step = self._edges, self._join_step
+        group, source = edges.group, edges.source
+        tiles = self._tiles_before(pairs)
+        below_shared = step.bits_below_shared_loops(source, group, tiles, memory)
+        new = step.tensors_from_now(source, group, memory)
+        sizes = group.sizes[edges.tilings[pairs.edges]][:, new]
+        depths = np.array([group.depths[position] for position in new], np.int64)
+        loops = np.arange(1, len(group.loops) + 1)
+        new_above = sizes @ (depths[:, np.newaxis] < loops).astype(np.float64)
+        return _LiveBits(below_shared, new_above, sizes.sum(axis=1))
 
-    def _twice(self, row: Ints, memory: str) -> tuple[Floats, Floats]:
-        """Return the bits of a memory that an earlier Einsum already holds at the same place: for
-        what has run, and for what runs now or later."""
-        rows = self._edges.group
-        tiles = rows.tiles[row]
-        totals = np.zeros((2, len(row), len(rows.loops) + 1))
-        for place, both in self._step.shared_savings(self._edges.source, rows, tiles, memory):
-            for total, bits in zip(totals, both, strict=True):
-                total[:, place:] += bits[:, np.newaxis]
-        return totals[0], totals[1]
+    def _tiles_before(self, pairs: LabelPairs) -> Ints:
+        """Return the tiles of the loops shared before, shape (pairs, loops)."""
+        codes = self._codes[self._edges.nodes[pairs.edges]]
+        return self._tile_codes.decode(self._edges.source.loops, codes)
 
-    def _wider(self, pairs: LabelPairs, memory: str) -> Floats:
-        """Return the bits that kept tensors take more, as this Einsum sees them."""
-        edges, source = self._edges, self._edges.source
+    def _savings(self, tilings: Ints, memory: str) -> tuple[Floats, Floats]:
+        """Return the bits of a memory that an earlier Einsum already holds at the same place.
+
+        For what has finished, and for what runs now or later; shape (pairs, loops + 1) each.
+        """
+        group = self._edges.group
+        tiles = group.tiles[tilings]
+        finished, running = np.zeros((2, len(tilings), len(group.loops) + 1))
+        savings = self._join_step.shared_savings(self._edges.source, group, tiles, memory)
+        for saving in savings:
+            finished[:, saving.loops_above :] += saving.finished[:, np.newaxis]
+            running[:, saving.loops_above :] += saving.running[:, np.newaxis]
+        return finished, running
+
+    def _widening_bits(self, pairs: LabelPairs, memory: str) -> Floats:
+        """Return the bits that kept tensors take more from now on, shape (pairs, loops + 1)."""
+        edges = self._edges
         total = np.zeros((len(pairs.edges), len(edges.group.loops) + 1))
-        tiles = self._tiling.decode(source.loops, self._codes[edges.nodes[pairs.edges]])
-        for place, bits in self._step.widening_bits(source, edges.group, tiles, memory):
-            total[:, place:] += bits[:, np.newaxis]
+        tiles = self._tiles_before(pairs)
+        widenings = self._join_step.widening_bits(edges.source, edges.group, tiles, memory)
+        for loops_above, bits in widenings:
+            total[:, loops_above:] += bits[:, np.newaxis]
         return total
 
 
 def _least_measures(labels: JoinLabels, begin: Ints, width: int) -> Floats:
-    """Return the least of the first numbers of the keys whose first labels are given."""
+    """Return the least of the first columns, for nodes whose first labels are given."""
     first = np.unique(labels.nodes, return_index=True)[1]
     least = np.minimum.reduceat(labels.values[:, :width], first, axis=0)
     return least[np.searchsorted(first, begin)]
 
 
 def _slices(counts: Ints) -> Iterator[slice]:
-    """Cut a list of counts into runs of about MAX_PAIRS in all."""
+    """Cut a list of counts into slices of about MAX_PAIRS in all."""
     total = np.cumsum(counts)
     first = 0
     while first < len(counts):
@@ -376,6 +448,6 @@ def _repeat_edges(edges: Ints, counts: Ints) -> tuple[Ints, Ints]:
     return np.repeat(edges, counts), np.arange(len(starts)) - starts
 
 
-def suffix_maximum(peaks: Floats) -> Floats:
-    """Return the greatest value at or behind each place: all that later tests can see."""
-    return np.maximum.accumulate(peaks[:, ::-1], axis=1)[:, ::-1]
+def suffix_maximum(values: Floats) -> Floats:
+    """Return the greatest value at or behind each column: all that later checks can see."""
+    return np.maximum.accumulate(values[:, ::-1], axis=1)[:, ::-1]

@@ -1,9 +1,12 @@
-"""Which tensors stay on chip, and nothing else: a relaxation of the search of a workload.
+"""Relax the search of a workload to the choice of the tensors that stay on chip.
 
-Each Einsum keeps a set of its exchanged tensors on chip; users of one tensor must agree. Rows of an
-Einsum with one such choice cost at least so much, and all other Einsums together at least the least
-that goes with it: a bound far above the sum of what each Einsum costs at best (fusion.md §6.3,
-with the choice as the key).
+Each Einsum keeps a set of its exchanged tensors on chip, and the users of one tensor must agree.
+The pmappings of an Einsum with one such choice cost at least so much, and all other Einsums
+together at least the least that agrees with it. This bound is far above the sum of what each Einsum
+costs at best (fusion.md §6.3, with the choice as the compatibility).
+
+Example: Y costs 5 in its producer and 4 in its consumer on chip, 3 and 9 off chip. The bound is
+9 = 5 + 4; the sum of the least costs would be 7 = 3 + 4.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,10 +23,17 @@ from tilewright.mapper.searches.exact.kernels import Floats, Ints
 
 MAX_TRACKED = 10  # tensors live at a time whose users must agree here; more would only take time
 
+Places = frozenset[TensorPlace]  # tracked tensors on chip, at their places
+
 
 @dataclass(frozen=True, slots=True)
 class _Transitions:
-    """Transitions of one Einsum: from state `source` by choice number `choice` to `target`."""
+    """How the choices of one Einsum lead from states to states.
+
+    A state is the set of live tracked tensors on chip, by number. `masks`: the choices, as bits of
+    the boundary. `source`, `choice`, `target`: numbers, one entry per transition. `sources`,
+    `targets`: how many states there are before and after.
+    """
 
     masks: tuple[int, ...]
     source: Ints
@@ -32,27 +43,29 @@ class _Transitions:
     targets: int
 
     def costs_of(self, cost: Mapping[int, float]) -> Floats:
-        """Return the costs of the choices, inf where there is none."""
+        """Return the costs of the choices, inf where a choice has none; shape (choices,)."""
         return np.array([cost.get(mask, inf) for mask in self.masks])
 
 
 class RelaxationSweep:
-    """A walk over the Einsums, first to last: what all others cost, when those already passed cost
-    what `go_on` was told and those to come what was known at the start."""
+    """Walks over the Einsums, first to last, and returns what all others cost.
 
-    def __init__(self, steps: tuple[_Transitions, ...], rest: Sequence[Floats]) -> None:
+    Einsums already passed cost what `advance` was told; those to come what was known at the start.
+    """
+
+    def __init__(self, steps: tuple[_Transitions, ...], remaining: Sequence[Floats]) -> None:
         self._steps = steps
-        self._rest = rest
+        self._remaining = remaining
         self._number = 0
         self._paid = np.zeros(1)
 
     def costs_of_others(self) -> dict[int, float]:
         """Return, per choice of the next Einsum, the least that all others cost (inf: no way)."""
         step = self._steps[self._number]
-        around = np.full(len(step.masks), inf)
-        rest = self._rest[self._number]
-        np.minimum.at(around, step.choice, self._paid[step.source] + rest[step.target])
-        return dict(zip(step.masks, around.tolist(), strict=True))
+        costs = np.full(len(step.masks), inf)
+        remaining = self._remaining[self._number]
+        np.minimum.at(costs, step.choice, self._paid[step.source] + remaining[step.target])
+        return dict(zip(step.masks, costs.tolist(), strict=True))
 
     def advance(self, cost: Mapping[int, float]) -> None:
         """Pass the next Einsum, whose choices cost at least so much."""
@@ -66,46 +79,47 @@ class RelaxationSweep:
 
 
 class OnChipRelaxation:
-    """The choices of all Einsums, as bits of their boundary tensors."""
+    """The choices of all Einsums, as bits of their boundary.
 
-    def __init__(self, boundaries: ExchangedTensors, allowed: Sequence[Collection[int]]) -> None:
-        self.tracked = tracked = _tracked_places(boundaries)
+    `tracked`: the places whose users must agree.
+    """
+
+    def __init__(self, exchanged: ExchangedTensors, allowed: Sequence[Collection[int]]) -> None:
+        """Prepare the transitions; `allowed`: per Einsum the choices looked at."""
+        self.tracked = tracked = _tracked_places(exchanged)
         self._steps: list[_Transitions] = []
-        self._states: list[dict[frozenset[TensorPlace], int]] = []
-        states: dict[frozenset[TensorPlace], int] = {frozenset(): 0}
-        live: frozenset[TensorPlace] = frozenset()
+        self._states: list[dict[Places, int]] = []
+        states: dict[Places, int] = {frozenset(): 0}
+        live: Places = frozenset()
         for number, masks in enumerate(allowed):
-            boundary = boundaries.places_of_einsum(boundaries.workload.einsums[number])
-            own = [place if place in tracked else None for place in boundary]
-            before, live = live, frozenset(boundaries.live_after(number)) & tracked
-            step, states = _join_states(states, own, (before, live), tuple(sorted(masks)))
+            places = exchanged.places_of_einsum(exchanged.workload.einsums[number])
+            boundary = [place if place in tracked else None for place in places]
+            live_before, live = live, frozenset(exchanged.live_after(number)) & tracked
+            choices = _EinsumChoices(boundary, tuple(sorted(masks)), live_before, live)
+            step, states = _join_states(states, choices)
             self._steps.append(step)
             self._states.append(states)
 
     def costs_of_others(self, costs: Sequence[Mapping[int, float]]) -> list[dict[int, float]]:
         """Return, per Einsum and choice, the least that all other Einsums cost (inf: no way)."""
         sweep = self.sweep(costs)
-        found: list[dict[int, float]] = []
+        costs_of_others: list[dict[int, float]] = []
         for cost in costs:
-            found.append(sweep.costs_of_others())
+            costs_of_others.append(sweep.costs_of_others())
             sweep.advance(cost)
-        return found
+        return costs_of_others
 
     def sweep(self, costs: Sequence[Mapping[int, float]]) -> RelaxationSweep:
         """Start a walk over the Einsums whose own costs may rise on the way."""
-        return RelaxationSweep(
-            tuple(self._steps), self._remaining_costs(self._costs_per_step(costs))[1:]
-        )
+        remaining = self._remaining_costs(self._costs_per_step(costs))
+        return RelaxationSweep(tuple(self._steps), remaining[1:])
 
-    def costs_of_later(
-        self, costs: Sequence[Mapping[int, float]]
-    ) -> list[dict[frozenset[TensorPlace], float]]:
-        """Return, per Einsum and set of tracked tensors on chip behind it, the least that all later
-        Einsums cost."""
-        rest = self._remaining_costs(self._costs_per_step(costs))[1:]
+    def costs_of_later(self, costs: Sequence[Mapping[int, float]]) -> list[dict[Places, float]]:
+        """Return, per Einsum and state behind it, the least that all later Einsums cost."""
+        remaining = self._remaining_costs(self._costs_per_step(costs))[1:]
         return [
-            {state: float(few[number]) for state, number in states.items()}
-            for states, few in zip(self._states, rest, strict=True)
+            {state: float(after[number]) for state, number in states.items()}
+            for states, after in zip(self._states, remaining, strict=True)
         ]
 
     def least_cost(self, costs: Sequence[Mapping[int, float]]) -> float:
@@ -116,44 +130,52 @@ class OnChipRelaxation:
     def _costs_per_step(self, costs: Sequence[Mapping[int, float]]) -> list[Floats]:
         return [step.costs_of(cost) for step, cost in zip(self._steps, costs, strict=True)]
 
-    def _remaining_costs(self, priced: Sequence[Floats]) -> list[Floats]:
-        rest = [np.zeros(self._steps[-1].targets)]
-        for step, cost in zip(reversed(self._steps), reversed(priced), strict=True):
-            here = np.full(step.sources, inf)
-            np.minimum.at(here, step.source, cost[step.choice] + rest[-1][step.target])
-            rest.append(here)
-        return rest[::-1]
+    def _remaining_costs(self, costs: Sequence[Floats]) -> list[Floats]:
+        """Return, before each Einsum and at the end, the least remaining cost of each state."""
+        remaining = [np.zeros(self._steps[-1].targets)]
+        for step, cost in zip(reversed(self._steps), reversed(costs), strict=True):
+            before = np.full(step.sources, inf)
+            np.minimum.at(before, step.source, cost[step.choice] + remaining[-1][step.target])
+            remaining.append(before)
+        return remaining[::-1]
 
 
-def _tracked_places(boundaries: ExchangedTensors) -> frozenset[TensorPlace]:
+def _tracked_places(exchanged: ExchangedTensors) -> Places:
     """Choose tensors that with their places are at most MAX_TRACKED at a time."""
     chosen: set[TensorPlace] = set()
-    for tensor in boundaries.workload.tensors:
-        if tensor in boundaries.exchangeable:
-            users = boundaries.users[tensor]
-            lives = [set(boundaries.live_after(b)) for b in range(users[0], users[-1])]
-            places = boundaries.places_of_tensor(tensor)
-            if all(len(live & chosen) + len(places) <= MAX_TRACKED for live in lives):
+    for tensor in exchanged.workload.tensors:
+        if tensor in exchanged.exchangeable:
+            users = exchanged.users[tensor]
+            live_sets = [set(exchanged.live_after(b)) for b in range(users[0], users[-1])]
+            places = exchanged.places_of_tensor(tensor)
+            if all(len(live & chosen) + len(places) <= MAX_TRACKED for live in live_sets):
                 chosen.update(places)
     return frozenset(chosen)
 
 
+class _EinsumChoices(NamedTuple):
+    """The choices of one Einsum: bits of its boundary (None: not tracked), and what is live."""
+
+    boundary: Sequence[TensorPlace | None]
+    masks: tuple[int, ...]
+    live_before: Places
+    live_after: Places
+
+
 def _join_states(
-    states: Mapping[frozenset[TensorPlace], int],
-    boundary: Sequence[TensorPlace | None],
-    live: tuple[frozenset[TensorPlace], frozenset[TensorPlace]],
-    masks: tuple[int, ...],
-) -> tuple[_Transitions, dict[frozenset[TensorPlace], int]]:
-    """Join every state with every choice that agrees with it; `live`: before and after."""
-    here = live[0].intersection(boundary)
-    after: dict[frozenset[TensorPlace], int] = {}
-    rows: list[tuple[int, int, int]] = []
-    stays = [frozenset(t for i, t in enumerate(boundary) if t and m >> i & 1) for m in masks]
+    states: Mapping[Places, int], choices: _EinsumChoices
+) -> tuple[_Transitions, dict[Places, int]]:
+    """Join every state with every choice that agrees with it; return the states after, too."""
+    boundary, masks, live_before, live_after = choices
+    common = live_before.intersection(boundary)
+    after: dict[Places, int] = {}
+    entries: list[tuple[int, int, int]] = []
+    on_chip = [frozenset(p for i, p in enumerate(boundary) if p and m >> i & 1) for m in masks]
     for state, source in states.items():
-        for number, kept in enumerate(stays):
-            if state & here == kept & here:
-                target = (state | kept) & live[1]
-                rows.append((source, number, after.setdefault(target, len(after))))
-    table = np.array(rows, np.int64).reshape(-1, 3)
+        for number, places in enumerate(on_chip):
+            if state & common == places & common:
+                target = (state | places) & live_after
+                entries.append((source, number, after.setdefault(target, len(after))))
+    table = np.array(entries, np.int64).reshape(-1, 3)
     columns = table[:, 0], table[:, 1], table[:, 2]
     return _Transitions(masks, *columns, len(states), len(after)), after

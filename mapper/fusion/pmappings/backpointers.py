@@ -1,6 +1,6 @@
-"""The tiles that labels went through below the shared loops: what is kept of a search's tables.
+"""Keep the tiles that labels went through below the shared loops: what is left of the tables.
 
-Of all labels few are points of rows, and of a point nothing matters but the tile at each gap.
+Few labels become pmappings, and of a pmapping only the tile at each gap is needed to build it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from tilewright.mapper.searches.exact.kernels import Ints
 
 @dataclass(frozen=True, slots=True)
 class Backpointers:
-    """The ways of some labels of a part. `labels`: their numbers, rising; `states`: per label the
-    tile below each operation of its program, innermost first, and its own; shape (tiles, labels).
+    """The tiles that some labels of an inner program went through.
+
+    `labels`: their numbers, rising; shape (labels,). `states`: per label the tile below each
+    operation of its program, innermost first, then its own; shape (operations + 1, labels).
     """
 
     inner_program: InnerProgram
@@ -29,35 +31,38 @@ class Backpointers:
 
     def tiles_below_slots(self, lattice: Lattice, label: int) -> dict[int, tuple[int, ...]]:
         """Return the tile below each slot that an operation stands for."""
-        states = self._of(label)[:-1]
-        slots = self.inner_program.program.slots
-        found = zip(slots, lattice.tiles[states].tolist(), strict=True)
-        return {slot: tuple(tile) for slot, tile in found if slot is not None}
+        states = self._states_of(label)[:-1]
+        tiles = lattice.tiles[states].tolist()
+        pairs = zip(self.inner_program.program.slots, tiles, strict=True)
+        return {slot: tuple(tile) for slot, tile in pairs if slot is not None}
 
     def tile_state(self, label: int) -> int:
-        """Return the tile of a label, as a state."""
-        return int(self._of(label)[-1])
+        """Return the tile of a label, as a state of the lattice."""
+        return int(self._states_of(label)[-1])
 
-    def _of(self, label: int) -> Ints:
+    def _states_of(self, label: int) -> Ints:
         return self.states[:, int(np.searchsorted(self.labels, label))]
 
 
 def backpointers_of(solved: Sequence[SolvedProgram], origins: Ints) -> Iterator[Backpointers]:
-    """Yield a trail for each of `solved`; `origins`: numbers of solved parts and labels there,
-    shape (points, 2), in any order and as often as they come."""
+    """Yield the backpointers of the labels of each solved program that became pmappings.
+
+    `origins`: (number of the program, label there) of each pmapping, shape (pmappings, 2), in any
+    order, with repetitions.
+    """
     order = np.lexsort((origins[:, 1], origins[:, 0]))
-    sorted_ = origins[order]
-    ends = np.searchsorted(sorted_[:, 0], np.arange(len(solved) + 1))
-    for number, one in enumerate(solved):
-        labels = sorted_[ends[number] : ends[number + 1], 1]
-        yield _follow_labels(one, labels[np.diff(labels, prepend=-1) > 0])
+    sorted_origins = origins[order]
+    ends = np.searchsorted(sorted_origins[:, 0], np.arange(len(solved) + 1))
+    for number, program in enumerate(solved):
+        labels = sorted_origins[ends[number] : ends[number + 1], 1]
+        yield _follow_labels(program, labels[np.diff(labels, prepend=-1) > 0])
 
 
 def _follow_labels(solved: SolvedProgram, labels: Ints) -> Backpointers:
-    """Follow labels down, all at once."""
-    path, at = solved.tables, labels
-    states: Any = np.empty((len(path), len(labels)), np.int32)
-    for number in range(len(path) - 1, -1, -1):
-        states[number] = np.searchsorted(path[number].start, at, side="right") - 1
-        at = path[number].origin[at, 0]
+    """Follow labels down through the tables, all at once."""
+    tables, current = solved.tables, labels
+    states: Any = np.empty((len(tables), len(labels)), np.int32)
+    for number in range(len(tables) - 1, -1, -1):
+        states[number] = np.searchsorted(tables[number].start, current, side="right") - 1
+        current = tables[number].origin[current, 0]
     return Backpointers(solved.inner_program, labels, states)

@@ -1,10 +1,15 @@
-"""Cut layouts at the lowest tensor on chip and compile what stands below, lanes above fixed."""
+"""Compile what stands below the lowest tensor on chip in a fused template.
+
+The spatial loops above it are fixed first: one inner program for each spatial choice there. What
+its holders and Networks charge in the region above is kept as functions of the tile there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,205 +50,259 @@ from tilewright.mapper.templates.slot_sequence import slot_sequence
 from tilewright.mapper.templates.slots import Fill, Reservation, Slot, TemporalLoops
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
-LoopGaps = tuple[tuple[int, tuple[int, ...]], ...]
+
+class LoopGaps(NamedTuple):
+    """Where temporal loops over a variable may stand, by the number of the variable.
+
+    `gaps`: see shared_spatial.py.
+    """
+
+    variable: int
+    gaps: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SharingRules:
-    """Where shared loops may stand: (variable, region holders that they may stand right above), and
-    which variables may be dealt over lanes there, per holder."""
+    """Where loops may be shared above the lowest tensor on chip.
 
-    loop_places: LoopGaps = ()
-    lanes: Sequence[frozenset[str]] = ()
+    `loop_places`: (variable, holders of the region right above which temporal loops over it may
+    stand). `spatial_variables`: variables that may be distributed right above each holder.
+    """
+
+    loop_places: Sequence[tuple[int, tuple[int, ...]]] = ()
+    spatial_variables: Sequence[frozenset[str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CutTemplate:
-    """A layout, the loops that may be shared above its lowest tensor on chip (variable, gaps: see
-    shared_spatial.py), and the lanes."""
+    """A fused template with one spatial choice above its lowest tensor on chip.
+
+    `slots`: its slots. `loop_gaps`: where fused loops may stand. `spatial_loops`: those above the
+    lowest tensor on chip.
+    """
 
     template: FusedTemplate
-    loop_gaps: LoopGaps
+    slots: tuple[Slot, ...]
+    loop_gaps: tuple[LoopGaps, ...] = ()
     spatial_loops: tuple[SharedSpatialLoop, ...] = ()
+
+    @property
+    def region_slots(self) -> list[int]:
+        """The numbers of the slots of the region's holders."""
+        return _region_slots(self.slots, self.template)
+
+    @property
+    def lowest_slot(self) -> int:
+        """The number of the slot of the lowest tensor on chip."""
+        fills = [i for i, slot in enumerate(self.slots) if isinstance(slot, Fill)]
+        return fills[self.template.lowest_on_chip]
 
 
 @dataclass(frozen=True, slots=True)
 class InnerProgram:
-    """A layout cut at its lowest tensor on chip.
+    """The program below the lowest tensor on chip, and what is charged in the region above.
 
-    `program.operations` are those below; `above[i]` = what reaching holder `layout.first + i` of
-    the region costs, as a function of the tile there; `legal`: variables that fused loops may use
-    and their gaps; `spreads`: the lanes above the lowest tensor on chip, which the labels count as
-    one; `sent[i]`: what those right above holder i of the region send over Networks, as a function
-    of the tile right below them.
+    `holder_charges[i]`: what reaching holder i of the region costs, as a function of the tile
+    there. `loop_gaps`: where fused loops may stand. `spatial_loops`: those above the lowest tensor
+    on chip; labels count their lanes as one. `network_charges[i]`: what the spatial loops right
+    above holder i of the region send over Networks, as a function of the tile right below them.
     """
 
     template: FusedTemplate
     program: TemplateProgram
     holder_charges: tuple[tuple[CostTerm, ...], ...]
-    loop_gaps: LoopGaps
+    loop_gaps: tuple[LoopGaps, ...]
     spatial_loops: tuple[SharedSpatialLoop, ...] = ()
     network_charges: Mapping[int, tuple[CostTerm, ...]] = field(default_factory=dict)
 
     def spatial_loops_above(self, place: int) -> tuple[SharedSpatialLoop, ...]:
-        """Return the lanes above holder `place` of the region."""
-        return tuple(spread for spread in self.spatial_loops if spread.region_place <= place)
+        """Return the spatial loops above holder `place` of the region."""
+        return tuple(loop for loop in self.spatial_loops if loop.region_place <= place)
 
 
 def inner_programs(
-    problem: Problem, fields: LabelFields, layout: FusedTemplate, rules: SharingRules
+    problem: Problem, fields: LabelFields, template: FusedTemplate, rules: SharingRules
 ) -> Iterator[InnerProgram]:
-    """Compile `layout`; several parts when lanes must be enumerated outside the program.
+    """Compile `template`, once for each spatial choice that cannot be left to the program.
 
-    None where lanes above a holder of an outer memory would count in a way that is not modelled
-    (free_orders in fused_templates.py).
+    Yields nothing where spatial loops above a holder of an outer memory would count in a way that
+    is not modelled (reorderable_memories in fused_templates.py).
     """
-    slots = slot_sequence(problem, layout.template)
+    slots = slot_sequence(problem, template.template)
     fans = [slot for slot in slots if isinstance(slot, SpatialLoops)]
     if not problem.conventions.loops_sink and below_deeper_lanes(problem, slots) is not None:
         return
     if not all(fan.choices for fan in fans):
         return
-    if not layout.region:
-        yield from _compile_with_fixed_lanes(problem, fields, CutTemplate(layout, ()), slots)
+    if not template.region:
+        yield from _InnerCompiler(problem, fields, CutTemplate(template, slots)).programs()
         return
-    for fixed, spreads in fixed_spatial_loops(
-        problem, slots, _region_slots(slots, layout), rules.lanes
-    ):
-        stands = {spread.region_place for spread in spreads}
-        legal = tuple((v, tuple(_gaps(places, stands))) for v, places in rules.loop_places)
-        yield from _compile_with_fixed_lanes(
-            problem, fields, CutTemplate(layout, legal, spreads), fixed
-        )
+    region = _region_slots(slots, template)
+    for fixed in fixed_spatial_loops(problem, slots, region, rules.spatial_variables):
+        places = {loop.region_place for loop in fixed.loops}
+        gaps = (LoopGaps(v, tuple(_gaps(above, places))) for v, above in rules.loop_places)
+        cut = CutTemplate(template, fixed.slots, tuple(gaps), fixed.loops)
+        yield from _InnerCompiler(problem, fields, cut).programs()
 
 
-def _gaps(places: Sequence[int], stands: Collection[int]) -> Iterator[int]:
-    """Yield the gaps right above some holders; `stands`: those with lanes right above them."""
+def _gaps(places: Sequence[int], places_with_lanes: Collection[int]) -> Iterator[int]:
+    """Yield the gaps right above some holders of the region."""
     for place in places:
         yield gap_below_lanes(place)
-        if place in stands:
+        if place in places_with_lanes:
             yield gap_above_lanes(place)
 
 
-def _region_slots(slots: Sequence[Slot], layout: FusedTemplate) -> list[int]:
-    """Return the places of the region's holders among the slots."""
+def _region_slots(slots: Sequence[Slot], template: FusedTemplate) -> list[int]:
+    """Return the numbers of the slots of the region's holders."""
     fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
-    return fills[layout.n_outermost : layout.lowest_on_chip + 1]
+    return fills[template.n_outermost : template.lowest_on_chip + 1]
 
 
-def _cut_slot(slots: Sequence[Slot], layout: FusedTemplate) -> int:
-    """Return the place of the lowest tensor on chip among the slots."""
-    fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
-    return fills[layout.lowest_on_chip]
+class _NetworkSites(NamedTuple):
+    """Where to charge what is sent over Networks: above the region's holders, and below."""
+
+    upper: list[ChargeSite]
+    others: list[ChargeSite]
 
 
-def _compile_with_fixed_lanes(
-    problem: Problem, fields: LabelFields, cut: CutTemplate, slots: tuple[Slot, ...]
-) -> Iterator[InnerProgram]:
-    """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
-    template = cut.template.template
-    router = ChargeLocator(problem, fields, slots)
-    routes = [router.site_of(tap) for tap in edge_charges(problem, template)]
-    upper, hops = _network_routes((problem, fields), cut, slots)
-    routes += hops
-    later = deferred_costs(problem, fields, slots, deferred_charges(routes))
-    if later is not None and any(debt.top <= _cut_slot(slots, cut.template) for debt in later):
-        later = None  # it would be paid above the program
-    blocking = [route for route in routes if later is None or route.deferral is None]
-    blocked = sorted({i for route in blocking for i in route.blocking_slots})
-    if not blocked:
-        sent = network_charges(slots, _region_slots(slots, cut.template), upper) if upper else {}
-        yield _compile_program(
-            (problem, fields), cut, slots, (CostsBySlot(routes, later or []), sent)
+@dataclass(frozen=True, slots=True)
+class _Costs:
+    """What a program costs by slot, and what Networks cost above holders of the region."""
+
+    by_slot: CostsBySlot
+    network_charges: Mapping[int, tuple[CostTerm, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _InnerCompiler:
+    """Compiles one cut template."""
+
+    problem: Problem
+    fields: LabelFields
+    cut: CutTemplate
+
+    def programs(self) -> Iterator[InnerProgram]:
+        """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
+        problem, fields, cut = self.problem, self.fields, self.cut
+        locator = ChargeLocator(problem, fields, cut.slots)
+        template = cut.template.template
+        sites = [locator.site_of(charge) for charge in edge_charges(problem, template)]
+        network = self._network_sites()
+        sites += network.others
+        deferred = deferred_costs(problem, fields, cut.slots, deferred_charges(sites))
+        if deferred is not None and any(cost.top <= cut.lowest_slot for cost in deferred):
+            deferred = None  # it would be paid above the program
+        blocking = [site for site in sites if deferred is None or site.deferral is None]
+        blocked = sorted({i for site in blocking for i in site.blocking_slots})
+        if not blocked:
+            upper = network.upper
+            charges = network_charges(cut.slots, cut.region_slots, upper) if upper else {}
+            yield self._compile(_Costs(CostsBySlot(sites, deferred or []), charges))
+            return
+        for fixed in with_fixed_lanes(cut.slots, blocked):
+            yield from _InnerCompiler(problem, fields, replace(cut, slots=fixed)).programs()
+
+    def _network_sites(self) -> _NetworkSites:
+        """Return where to charge what spatial loops send over Networks."""
+        if not self.problem.has_networks:
+            return _NetworkSites([], [])
+        lowest, has_lanes = self.cut.lowest_slot, bool(self.cut.spatial_loops)
+        given = self.problem, self.fields, self.cut.template.template, self.cut.slots
+        open_sites = open_network_charge_sites(*given)
+        if open_sites:
+            upper = charge_sites_at_fixed_lanes(open_sites, lowest) if has_lanes else []
+            others = [s for s in open_sites if not (has_lanes and s.charges and s.slot < lowest)]
+            return _NetworkSites(upper, others)
+        sites = list(network_charge_sites(*given))
+        upper = [site for site in sites if has_lanes and site.terms and site.slot <= lowest]
+        return _NetworkSites(upper, [site for site in sites if site not in upper])
+
+    def _compile(self, costs: _Costs) -> InnerProgram:
+        """Return the program of all slots below the region."""
+        cut, slots = self.cut, self.cut.slots
+        first = cut.lowest_slot + 1  # a slot of the region: the lowest tensor's reservation
+        lower = slots[first + 1 :]
+        steps: list[ProgramStep] = [costs.by_slot.charge_step(len(slots))]
+        numbers: list[int | None] = [None]
+        for index in range(len(slots) - 1, first, -1):
+            own = list(self._slot_steps(costs.by_slot, lower, index))
+            after = self._cost_steps(costs.by_slot, index)
+            steps += [*own, *after]
+            numbers += [*[index] * len(own), *[None] * len(after)]
+        upper = self._upper_spatial(first)
+        for index, fan in reversed(upper):
+            steps.append(costs.by_slot.spatial_step(index, fan))
+            numbers.append(None)
+        template = cut.template.template
+        program = TemplateProgram(template, slots, tuple(steps), tuple(numbers))
+        region, shares = cut.region_slots, self._shares(upper)
+        holder_charges = tuple(
+            _scale_charges(costs.by_slot.charge_step(slot).terms, share)
+            for slot, share in zip(region, shares, strict=True)
         )
-        return
-    for fixed in with_fixed_lanes(slots, blocked):
-        yield from _compile_with_fixed_lanes(problem, fields, cut, fixed)
+        charges = {
+            place: _scale_charges(terms, shares[place])
+            for place, terms in costs.network_charges.items()
+        }
+        return InnerProgram(
+            cut.template, program, holder_charges, cut.loop_gaps, cut.spatial_loops, charges
+        )
+
+    def _slot_steps(
+        self, costs: CostsBySlot, lower: Sequence[Slot], index: int
+    ) -> Iterator[ProgramStep]:
+        """Yield the steps of slot `index` itself; `lower`: all slots below the region."""
+        for step in _steps(self.problem, self.fields, lower, self.cut.slots[index]):
+            yield costs.spatial_step(index, step.loops) if isinstance(step, SpatialStep) else step
+
+    def _cost_steps(self, costs: CostsBySlot, index: int) -> list[ProgramStep]:
+        """Return the steps that pay what is charged right above slot `index`."""
+        template, slot = self.cut.template.template, self.cut.slots[index]
+        shapes = required_tile_shape(self.problem, template, slot)
+        return costs.steps_above(index, shapes)
+
+    def _upper_spatial(self, first: int) -> list[tuple[int, SpatialLoops]]:
+        """Return the spatial slots above slot `first` that Einsums share."""
+        slots = self.cut.slots[:first] if self.cut.spatial_loops else ()
+        return [(i, slot) for i, slot in enumerate(slots) if isinstance(slot, SpatialLoops)]
+
+    def _shares(self, upper: Sequence[tuple[int, SpatialLoops]]) -> list[Floats]:
+        """Return, per holder of the region, by how much the spatial loops above multiply fields."""
+        fields = self.fields
+        factors = [(index, field_factors(self.problem, fields, fan)[0]) for index, fan in upper]
+        return [
+            prod((factor for index, factor in factors if index < slot), start=np.ones(fields.width))
+            for slot in self.cut.region_slots
+        ]
 
 
-def _network_routes(
-    problem: tuple[Problem, LabelFields], cut: CutTemplate, slots: tuple[Slot, ...]
-) -> tuple[list[ChargeSite], list[ChargeSite]]:
-    """Return where to charge what lanes send over Networks: those above the region, and others."""
-    if not problem[0].has_networks:
-        return [], []
-    limit = _cut_slot(slots, cut.template)
-    asked = (*problem, cut.template.template, slots)
-    free = open_network_charge_sites(*asked)
-    if free:
-        upper = charge_sites_at_fixed_lanes(free, limit) if cut.spatial_loops else []
-        return upper, [r for r in free if not (cut.spatial_loops and r.charges and r.slot < limit)]
-    hops = list(network_charge_sites(*asked))
-    upper = [r for r in hops if cut.spatial_loops and r.terms and r.slot <= limit]
-    return upper, [route for route in hops if route not in upper]
+def _scale_charges(terms: Sequence[CostTerm], shares: Floats) -> tuple[CostTerm, ...]:
+    """Return charges below lanes that labels count already: calls of one instance are its share."""
+    return tuple(replace(term, factor=term.factor * float(shares[term.field])) for term in terms)
 
 
-def _compile_program(
-    problem_fields: tuple[Problem, LabelFields],
-    cut: CutTemplate,
-    slots: tuple[Slot, ...],
-    costs: tuple[CostsBySlot, Mapping[int, tuple[CostTerm, ...]]],
-) -> InnerProgram:
-    (problem, fields), layout, (at, sent) = problem_fields, cut.template, costs
-    operations: list[ProgramStep] = [at.charge_step(len(slots))]
-    numbers: list[int | None] = [None]
-    start = _cut_slot(slots, layout) + 1
-    for index in range(len(slots) - 1, start, -1):
-        for operation in _operations(problem, fields, slots[start + 1 :], slots[index]):
-            made = operation
-            if isinstance(operation, SpatialStep):
-                made = at.spatial_step(index, operation.loops)
-            operations.append(made)
-            numbers.append(index)
-        pins = required_tile_shape(problem, layout.template, slots[index])
-        after: list[ProgramStep] = at.steps_above(index, pins)
-        operations += after
-        numbers += [None] * len(after)
-    upper = [
-        (i, s)
-        for i, s in enumerate(slots[:start])
-        if isinstance(s, SpatialLoops) and cut.spatial_loops
-    ]
-    for index, fan in reversed(upper):
-        operations.append(at.spatial_step(index, fan))
-        numbers.append(None)
-    program = TemplateProgram(layout.template, slots, tuple(operations), tuple(numbers))
-    region = _region_slots(slots, layout)
-    times = [(index, field_factors(problem, fields, fan)[0]) for index, fan in upper]
-    shares = [
-        prod((one for index, one in times if index < i), start=np.ones(fields.width))
-        for i in region
-    ]
-    above = tuple(
-        _scale_charges(at.charge_step(i).terms, share)
-        for i, share in zip(region, shares, strict=True)
-    )
-    hops = {stand: _scale_charges(adds, shares[stand]) for stand, adds in sent.items()}
-    return InnerProgram(layout, program, above, cut.loop_gaps, cut.spatial_loops, hops)
-
-
-def _scale_charges(adds: Sequence[CostTerm], shares: Floats) -> tuple[CostTerm, ...]:
-    """Return costs below lanes that labels count already: calls of one instance are its share."""
-    return tuple(replace(add, factor=add.factor * float(shares[add.field])) for add in adds)
-
-
-def _operations(
+def _steps(
     problem: Problem, fields: LabelFields, lower: Sequence[Slot], slot: Slot
 ) -> Iterator[ProgramStep]:
+    """Yield the steps of one slot; `lower`: all slots below the region."""
     if isinstance(slot, TemporalLoops):
         yield SingleLoopStep(slot.variables) if slot.single else LoopStep(slot.variables)
     elif isinstance(slot, SpatialLoops):
         if any(prod(choice) > 1 for choice in slot.choices):
             yield SpatialStep(slot, ())
     elif isinstance(slot, Reservation):
-        yield from _reserve_operations(problem, fields, lower, slot)
+        yield from _reserve_steps(problem, fields, lower, slot)
 
 
-def _reserve_operations(
+def _reserve_steps(
     problem: Problem, fields: LabelFields, lower: Sequence[Slot], slot: Reservation
 ) -> Iterator[ProgramStep]:
-    """Room in the second memory stays in the label, and in those whose usage counts; deeper
-    memories are free again above."""
+    """Yield the step of a reservation, if it may be too much or has to stay in the label.
+
+    What is reserved in the second memory, and in memories whose usage counts, stays in the label.
+    Deeper memories are free again above.
+    """
     if slot.component not in fields.used_bits:
         return
     memories = [c for c in problem.components if isinstance(c, Memory)]

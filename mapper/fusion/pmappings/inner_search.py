@@ -1,13 +1,13 @@
-"""The dynamic program below the shared loops: everything under the lowest tensor on chip.
+"""Search everything below the lowest tensor on chip by a dynamic program over tile shapes.
 
-It is the program of lattice.md §3 without its upper part, so one tree of operations serves all
-layouts that agree below. Room in the second memory is summed and kept in the label, because what
-other Einsums leave there is only known when they are joined.
+It is the program of lattice.md §3 without its upper part, so that one tree of operations serves
+all fused templates that agree below. The reservation in the second memory is summed and kept in the
+label, because what other Einsums leave there is only known when they are joined.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -30,18 +30,23 @@ from tilewright.mapper.searches.exact.latency_bound import FieldAmount, remainin
 from tilewright.mapper.searches.program.charge_sites import CostTerm
 from tilewright.mapper.searches.program.program_tree import ProgramNode, program_tree
 
-TREE_BYTES = 400_000_000  # of the outlooks of one tree; of larger ones a branch at a time is kept
+TREE_BYTES = (
+    400_000_000  # of the outlooks of one tree; of larger trees one branch at a time is kept
+)
 BRANCH_BYTES = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class RegionRules:
-    """What decides about loops above tensors on chip (see Boundaries), and the room there is in the
-    memories that they are exchanged in.
+    """What decides about loops above tensors on chip.
 
-    `timed`: latency counts; `fused`: loops may stand there at all, `repeats` of a variable at most;
-    `used`: memories whose usage counts (Usage.of_points); `alone`: tensors that no other Einsum
-    uses, and that do not persist.
+    `shareable[T]`: rank variables of the loops that may be shared above T. `contested`,
+    `tracked_tiles`, `varied_windows`, `shares_tiles`: see ExchangedTensors. `memories`,
+    `capacities`: the memories that tensors are exchanged in, and their bits. `counts_latency`:
+    latency is computed. `fused`: loops may stand above tensors on chip at all, at most
+    `loops_per_variable` over one variable. `usage_memories`: memories whose usage counts
+    (CountedUsage.pmapping_memories). `private`: tensors that no other Einsum uses, and that do not
+    persist.
     """
 
     shareable: Mapping[str, frozenset[str]]
@@ -59,13 +64,15 @@ class RegionRules:
 
 
 _NO_LABELS = np.zeros((0, 0))
-NO_PACES = np.zeros((0, 3))
+NO_LATENCY_TERMS = np.zeros((0, 3))
 
 
 @dataclass(frozen=True, slots=True)
 class SolvedProgram:
-    """The `labels` of one part, and the tables that lead to them (innermost first): of these only
-    where labels begin and come from."""
+    """The labels of one inner program, and the tables that lead to them, innermost first.
+
+    `labels`: shape (labels, fields). The tables keep only where labels begin and come from.
+    """
 
     inner_program: InnerProgram
     labels: Floats
@@ -73,51 +80,53 @@ class SolvedProgram:
 
 
 class InnerSearch:
-    """Runs the programs of many parts, sharing what they have in common. Before anything is asked
-    of it, it looks ahead."""
+    """Runs the inner programs of one Einsum, sharing the operations that they have in common.
+
+    Call `look_ahead` before anything else.
+    """
 
     def __init__(
         self,
         engine: LabelEngine,
-        parts: Sequence[InnerProgram],
+        inner_programs: Sequence[InnerProgram],
         rules: RegionRules,
-        paces: Floats = NO_PACES,
+        latency_terms: Floats = NO_LATENCY_TERMS,
     ) -> None:
         self._engine = engine
         self._rules = rules
-        self._paces = paces
+        self._latency_terms = latency_terms
         self._n_deciding = 0
         self._budget = Budget()
         self._bound = np.zeros(0)
-        self.inner_programs = tuple(parts)
-        self._by_program = {id(part.program): part for part in parts}
+        self.inner_programs = tuple(inner_programs)
+        self._by_program = {id(inner.program): inner for inner in inner_programs}
         self._solved: list[SolvedProgram] = []
         self._live_labels = 0
-        self._root = program_tree(part.program for part in parts)
+        self._root = program_tree(inner.program for inner in inner_programs)
         self._branch = self._root.size
-        rows = 2 + len(paces)
-        each = rows * 8 * engine.lattice.size  # bytes of the outlook that a node has of its own
-        if self._root.size * each > TREE_BYTES:
-            self._branch = BRANCH_BYTES // each
-        self.nbytes = (self._branch + _kept_outlooks(self._root, self._branch)) * each
+        outlook_rows = 2 + len(latency_terms)
+        outlook_bytes = outlook_rows * 8 * engine.lattice.size  # of each node
+        if self._root.size * outlook_bytes > TREE_BYTES:
+            self._branch = BRANCH_BYTES // outlook_bytes
+        self.nbytes = (self._branch + _kept_outlooks(self._root, self._branch)) * outlook_bytes
         """Bytes of the outlooks that are kept at a time."""
         self.labels = 0
 
     @property
     def bounds_latency(self) -> bool:
         """Tell whether it can prune by latency."""
-        return self._paces is not NO_PACES
+        return self._latency_terms is not NO_LATENCY_TERMS
 
     def look_ahead(self, check: Callable[[], None]) -> None:
-        """Fill in the bounds: this takes the memory."""
+        """Compute the lower bounds of the remaining cost; `check` is called on the way."""
         self._look_ahead(self._root, check)
 
-    def solve(self, bound: Floats, budget: Budget, nd: int) -> list[SolvedProgram]:
-        """Return the labels of every part that can lead below `bound` (see kernels.py).
+    def solve(self, bound: Floats, budget: Budget, n_deciding: int) -> list[SolvedProgram]:
+        """Return the labels of every program that can lead below `bound` (see kernels.py).
 
-        `nd`: leading fields that decide between labels.
+        `n_deciding`: number of leading fields that decide between labels. OutOfBudget.
         """
-        self._n_deciding = nd
+        self._n_deciding = n_deciding
         self._bound, self._budget = bound, budget
         self._solved, self._live_labels = [], 0
         self._visit(self._root, self._engine.initial(), ())
@@ -140,7 +149,9 @@ class InnerSearch:
         """Fill in where labels can still arrive: only fused loops stand above."""
         check()
         views = [self._look_ahead(child, check) for child in node.children.values()]
-        views += [self._outlook_of_region(self._by_program[id(end)]) for end in node.programs]
+        views += [
+            self._outlook_of_region(self._by_program[id(program)]) for program in node.programs
+        ]
         node.after = least_remaining(views) if views else self._empty_outlook()
         node.before = (
             node.after
@@ -153,59 +164,58 @@ class InnerSearch:
         return node.before
 
     def _forget(self, node: ProgramNode) -> None:
-        """Drop the outlooks below the foot of a branch: they are made again when it is visited."""
+        """Drop the outlooks below the foot of a branch; a later visit computes them again."""
         if node.size > self._branch:
             return
-        below = list(node.children.values())
-        for one in below:
-            one.before = one.after = None
-            below += one.children.values()
+        descendants = list(node.children.values())
+        for descendant in descendants:
+            descendant.before = descendant.after = None
+            descendants += descendant.children.values()
 
     def _empty_outlook(self) -> RemainingCost:
-        """Return the outlook without any part: no label arrives."""
+        """Return the outlook without any program: no label arrives."""
         size = self._engine.lattice.size
         nowhere = np.zeros(size, np.bool_)
         return RemainingCost(
-            np.full(size, inf), np.zeros(size), remaining_at_arrival(self._paces, nowhere, ())
+            np.full(size, inf),
+            np.zeros(size),
+            remaining_at_arrival(self._latency_terms, nowhere, ()),
         )
 
-    def _outlook_of_region(self, part: InnerProgram) -> RemainingCost:
+    def _outlook_of_region(self, inner: InnerProgram) -> RemainingCost:
         """Return where labels may arrive, and the least that the region above costs them."""
         lattice = self._engine.lattice
         whole = lattice.tiles == np.array(lattice.bounds)
-        free = {v for v, _ in part.loop_gaps}
+        free = {variable for variable, _ in inner.loop_gaps}
         fixed = [v for v in range(len(lattice.bounds)) if v not in free]
-        arrived = whole[:, fixed].all(axis=1) & self._fits(part)
-        priced = zip(part.template.region, part.holder_charges, strict=True)
-        adds = [add for holder, some in priced if not holder.backing for add in some]
-        adds += [add for some in part.network_charges.values() for add in some]
-        dues = [FieldAmount(add.field, self._least_charge(add)) for add in adds]
+        arrived = whole[:, fixed].all(axis=1) & self._fits(inner)
+        dues = [FieldAmount(add.field, self._least_charge(add)) for add in _region_charges(inner)]
         rest = sum(due for field, due in dues if field == 0)
-        slow = remaining_at_arrival(self._paces, arrived, dues)
+        slow = remaining_at_arrival(self._latency_terms, arrived, dues)
         return RemainingCost(np.where(arrived, rest, inf), np.where(arrived, 1.0, 0.0), slow)
 
-    def _fits(self, part: InnerProgram) -> NDArray[np.bool_]:
-        """Tell where the tensors on chip fit, no larger than below all fused loops."""
+    def _fits(self, inner: InnerProgram) -> NDArray[np.bool_]:
+        """Tell for which states the tensors on chip fit, no larger than below all fused loops."""
         fits = np.ones(self._engine.lattice.size, np.bool_)
-        lattice, region = self._engine.lattice, part.template.region
-        for memory, size in zip(self._rules.memories, self._rules.capacities, strict=True):
+        lattice, region = self._engine.lattice, inner.template.region
+        for memory, capacity in zip(self._rules.memories, self._rules.capacities, strict=True):
             total = np.zeros(lattice.size)
-            for number, holder in enumerate(region) if size < inf else ():
+            for place, holder in enumerate(region) if capacity < inf else ():
                 if holder.backing and holder.component == memory:
                     bits = tile_bits(self._engine, holder.tensor, memory)
-                    total += np.roll(bits, lane_stride(lattice, part.spatial_loops_above(number)))
-            fits &= total <= size
+                    total += np.roll(bits, lane_stride(lattice, inner.spatial_loops_above(place)))
+            fits &= total <= capacity
         return fits
 
     def _least_charge(self, add: CostTerm) -> float:
         counts = self._engine.count(add.tensor, add.kind, add.lanes)
         return add.factor * float(counts.min() if add.factor > 0 else counts.max())
 
-    def _visit(self, node: ProgramNode, table: LabelTable, path: tuple[LabelTable, ...]) -> None:
-        path = (*path, replace(table, label=_NO_LABELS))
-        self._solved += [
-            SolvedProgram(self._by_program[id(end)], table.label, path) for end in node.programs
-        ]
+    def _visit(self, node: ProgramNode, table: LabelTable, tables: tuple[LabelTable, ...]) -> None:
+        """Collect the labels of the programs that end at `node`, then go on to its children."""
+        tables = (*tables, replace(table, label=_NO_LABELS))
+        for program in node.programs:
+            self._solved.append(SolvedProgram(self._by_program[id(program)], table.label, tables))
         forgotten = [child for child in node.children.values() if child.before is None]
         for child in forgotten:
             self._look_ahead(child, self._budget.check)
@@ -216,13 +226,23 @@ class InnerSearch:
             bounds = StepBounds(child.before, child.after, self._bound)
             self._budget.check(more_bytes=GROWTH * table.label.nbytes)
             following = self._engine.apply(child.step, table, self._n_deciding, bounds)
-            self.labels += following.label.shape[0]
-            self._live_labels += following.label.shape[0]
+            count = following.label.shape[0]
+            self.labels += count
+            self._live_labels += count
             self._budget.check(self._live_labels)
-            if following.label.shape[0]:
-                self._visit(child, following, path)
+            if count:
+                self._visit(child, following, tables)
         if forgotten:
             self._forget(node)
+
+
+def _region_charges(inner: InnerProgram) -> Iterator[CostTerm]:
+    """Yield what is charged in the region: for its non-backing holders, and over Networks."""
+    for holder, adds in zip(inner.template.region, inner.holder_charges, strict=True):
+        if not holder.backing:
+            yield from adds
+    for adds in inner.network_charges.values():
+        yield from adds
 
 
 def _kept_outlooks(node: ProgramNode, branch: int) -> int:
@@ -233,7 +253,7 @@ def _kept_outlooks(node: ProgramNode, branch: int) -> int:
 
 
 def tile_bits(engine: LabelEngine, tensor: str, memory: str) -> Floats:
-    """Return the bits of `tensor` in `memory` per tile."""
+    """Return the bits of `tensor` in `memory` for the tile of each state; shape (states,)."""
     problem = engine.problem
     access = problem.einsum.access(tensor)
     width = float(problem.holder(memory).bits_per_value.get(tensor, access.bits_per_value))

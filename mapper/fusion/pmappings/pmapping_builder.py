@@ -1,18 +1,25 @@
-"""Make the tables of a workload; Einsums that differ in names only are solved once."""
+"""Build the pmapping tables of a workload.
+
+Einsums that pose the same problem under other names share one solution.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
 from tilewright.arch.components.components import Memory
-from tilewright.arch.flattening.flat import FlatArch
-from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors, TensorPlace
+from tilewright.mapper.fusion.boundary.exchanged_tensors import (
+    EinsumPath,
+    ExchangedTensors,
+    TensorPlace,
+)
 from tilewright.mapper.fusion.boundary.usage_peaks import NO_USAGE, CountedUsage
-from tilewright.mapper.fusion.join.cost_limit import CostLimit
+from tilewright.mapper.fusion.join.cost_limit import CostLimit, EnergyLatency
 from tilewright.mapper.fusion.pmappings.backpointers import backpointers_of
 from tilewright.mapper.fusion.pmappings.fused_templates import (
     FusedTemplate,
@@ -26,7 +33,11 @@ from tilewright.mapper.fusion.pmappings.inner_programs import (
     SharingRules,
     inner_programs,
 )
-from tilewright.mapper.fusion.pmappings.inner_search import NO_PACES, InnerSearch, RegionRules
+from tilewright.mapper.fusion.pmappings.inner_search import (
+    NO_LATENCY_TERMS,
+    InnerSearch,
+    RegionRules,
+)
 from tilewright.mapper.fusion.pmappings.pmapping_cache import (
     CompiledChoice,
     PmappingCache,
@@ -41,7 +52,7 @@ from tilewright.mapper.fusion.pmappings.pmappings import PmappingMaker, legal_pl
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY
-from tilewright.mapper.searches.exact.label_fields import LabelFields, label_fields
+from tilewright.mapper.searches.exact.label_fields import LabelFields, Leak, label_fields
 from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
 from tilewright.mapper.searches.exact.label_tables import LabelEngine
 from tilewright.mapper.searches.exact.metric_terms import (
@@ -62,10 +73,11 @@ NOISE = 1e-9  # relative: sums of the same terms in another order
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FusedEinsum:
-    """One Einsum on the way to one of its computes: the `number`-th.
+    """One Einsum on the path to one of its computes, the `number`-th, in a fused search.
 
-    `key`: equal for runs that pose the same problem under other names. `placements`: by the
-    exchanged tensors that they keep on chip, as bits of `boundary`.
+    `boundary`: where its tensors may stay on chip. `key`: equal for those that pose the same
+    problem under other names. `placements`: by the exchanged tensors on chip, as bits of
+    `boundary`.
     """
 
     space: Mapspace
@@ -79,42 +91,52 @@ class FusedEinsum:
         """The Einsum."""
         return self.space.einsum
 
-    def compulsory_costs(self, mask: int) -> tuple[float, float]:
-        """Return joule and second that computing and moving each tensor once takes at least."""
+    def compulsory_costs(self, mask: int) -> EnergyLatency:
+        """Return the least energy and latency of computing, and of moving each tensor once."""
         energy, latency = least_costs(self.space, self.placements[mask])
         return energy * self.einsum.n_instances, latency * self.einsum.n_instances
 
 
 def fused_einsum(
-    boundaries: ExchangedTensors,
+    exchanged: ExchangedTensors,
     conventions: str,
-    flat: FlatArch,
-    place: tuple[Einsum, int],
+    path: EinsumPath,
+    number: int,
     crowded: frozenset[str] = frozenset(),
 ) -> FusedEinsum:
-    """Prepare a run of `place` = (Einsum, number of the compute); `crowded`: see Mapspace."""
-    einsum, number = place
-    own = frozenset(einsum.tensors)
-    backed = own & boundaries.outermost_only
+    """Prepare an Einsum on the path to its compute `number`; `crowded`: see Mapspace.
+
+    UnsupportedFeature for what the search cannot model.
+    """
+    einsum, flat = path
+    tensors = frozenset(einsum.tensors)
     space = Mapspace(
-        einsum, flat, conventions, backed, crowded=crowded, exchanged=own & boundaries.exchangeable,
+        einsum,
+        flat,
+        conventions,
+        tensors & exchanged.outermost_only,
+        crowded=crowded,
+        exchanged=tensors & exchanged.exchangeable,
         lists_lane_choices=True,
-    )  # fmt: skip
+    )
     refuse_unsupported(space.problem, networks=True)
-    boundary = boundaries.places_of_einsum(einsum)
-    key = problem_signature(space), einsum.n_instances, _tensor_roles(boundaries, einsum)
+    boundary = exchanged.places_of_einsum(einsum)
+    key = problem_signature(space), einsum.n_instances, _tensor_roles(exchanged, einsum)
     return FusedEinsum(space, number, boundary, key, _placements_by_mask(space, boundary))
 
 
-def refuse_unkept_tensors(outer: str, runs: Iterable[FusedEinsum]) -> None:
-    """Refuse a small outermost memory that need not have what no other Einsum uses: what it has is
-    known by the tensors that Einsums exchange."""
-    for run in runs:
-        for placement in (one for several in run.placements.values() for one in several):
-            left = private_tensors(run.space) - frozenset(dict(placement.kept).get(outer, ()))
-            if left:
+def refuse_unkept_tensors(outermost: str, einsums: Iterable[FusedEinsum]) -> None:
+    """Raise UnsupportedFeature where a small outermost memory need not keep a private tensor.
+
+    What such a memory holds is known from the tensors that Einsums exchange only.
+    """
+    for fused in einsums:
+        for placement in (p for several in fused.placements.values() for p in several):
+            kept = frozenset(dict(placement.kept).get(outermost, ()))
+            unkept = private_tensors(fused.space) - kept
+            if unkept:
                 raise UnsupportedFeature(
-                    f"{outer} may be too small, and need not keep {', '.join(sorted(left))}",
+                    f"{outermost} may be too small, and need not keep {', '.join(sorted(unkept))}",
                     instead="search without fusion",
                 )
 
@@ -122,35 +144,46 @@ def refuse_unkept_tensors(outer: str, runs: Iterable[FusedEinsum]) -> None:
 def _placements_by_mask(
     space: Mapspace, boundary: Sequence[TensorPlace]
 ) -> Mapping[int, Sequence[Placement]]:
-    """Group the placements by what they keep on chip; none keeps an exchanged tensor elsewhere."""
-    outer = first_two_memories(space.flat)[0].name
-    found: dict[int, list[Placement]] = {}
+    """Group the placements by the exchanged tensors on chip, as bits of the boundary.
+
+    Placements that keep an exchanged tensor first elsewhere are left out.
+    """
+    groups: dict[int, list[Placement]] = {}
     for placement in space.placements:
-        mask = 0
-        for tensor in dict.fromkeys(place.tensor for place in boundary):
-            holders = [
-                space.problem.holder(name) for name, kept in placement.kept if tensor in kept
-            ]
-            first = next(holder.name for holder in holders if isinstance(holder, Memory))
-            if first != outer and TensorPlace(tensor, first) not in boundary:
-                break
-            mask |= sum(1 << i for i, place in enumerate(boundary) if place == (tensor, first))
-        else:
-            found.setdefault(mask, []).append(placement)
-    return found
+        mask = _on_chip_mask(space, placement, boundary)
+        if mask is not None:
+            groups.setdefault(mask, []).append(placement)
+    return groups
 
 
-def _tensor_roles(boundaries: ExchangedTensors, einsum: Einsum) -> Hashable:
-    """Return what the boundaries say about the Einsum, without the names of tensors."""
-    carried, contested = boundaries.shareable_variables(einsum), boundaries.contested
+def _on_chip_mask(
+    space: Mapspace, placement: Placement, boundary: Sequence[TensorPlace]
+) -> int | None:
+    """Return the exchanged tensors on chip, as bits; None if one is kept first elsewhere."""
+    outermost = first_two_memories(space.flat)[0].name
+    mask = 0
+    for tensor in dict.fromkeys(place.tensor for place in boundary):
+        holders = [space.problem.holder(name) for name, kept in placement.kept if tensor in kept]
+        first = next(holder.name for holder in holders if isinstance(holder, Memory))
+        place = TensorPlace(tensor, first)
+        if place in boundary:
+            mask |= sum(1 << i for i, known in enumerate(boundary) if known == place)
+        elif first != outermost:
+            return None
+    return mask
+
+
+def _tensor_roles(exchanged: ExchangedTensors, einsum: Einsum) -> Hashable:
+    """Return what matters about the exchanged tensors of an Einsum, without their names."""
+    shareable = exchanged.shareable_variables(einsum)
     return tuple(
         (
-            tensor in contested,
-            tensor in boundaries.tracked_tiles,
-            tensor in boundaries.varied_windows,
-            tuple(v in carried[tensor] for v in einsum.bounds) if tensor in carried else None,
-            tuple(place.memory for place in boundaries.places_of_tensor(tensor))
-            if tensor in carried
+            tensor in exchanged.contested,
+            tensor in exchanged.tracked_tiles,
+            tensor in exchanged.varied_windows,
+            tuple(v in shareable[tensor] for v in einsum.bounds) if tensor in shareable else None,
+            tuple(place.memory for place in exchanged.places_of_tensor(tensor))
+            if tensor in shareable
             else (),
         )
         for tensor in einsum.tensors
@@ -159,12 +192,12 @@ def _tensor_roles(boundaries: ExchangedTensors, einsum: Einsum) -> Hashable:
 
 @dataclass(frozen=True, slots=True)
 class BuilderScope:
-    """Which mappings a maker looks at.
+    """Which pmappings a builder looks at.
 
-    `fused`: Einsums may share loops; `capacities`: bits of the memories that tensors are exchanged
-    in; `timed`: latency counts; `hurried`: it rules out so much that bounds of it pay
-    (latency_bound.py);
-    `repeats`: how many shared loops a variable may have; `usage`: of which memories it counts.
+    `fused`: Einsums may share loops. `capacities`: bits of the memories that tensors are exchanged
+    in. `counts_latency`: latency matters. `loops_per_variable`: how many shared loops a variable
+    may have. `usage`: of which memories it counts. `prunes_by_latency`: latency rules out so much
+    that lower bounds of it pay (latency_bound.py).
     """
 
     fused: bool
@@ -177,10 +210,11 @@ class BuilderScope:
 
 @dataclass(frozen=True, slots=True)
 class PmappingFilter:
-    """Which rows of a choice are made: those that cost no more than `most`.
+    """Which pmappings of a choice are made: those that cost no more than `cost_limit`.
 
-    `fused`: with shared loops, too; `few`: of those that agree in energy, room and lanes only one
-    (as in fronts/label_sweep.py): all are there, but others may do better.
+    `fused`: with shared loops, too. `representatives`: of those that agree in energy, capacity and
+    lanes only one (as in fronts/label_sweep.py). Then all that are made exist, but others may be
+    better.
     """
 
     cost_limit: CostLimit
@@ -190,7 +224,7 @@ class PmappingFilter:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class OnChipChoice:
-    """The mappings of a run that keep one set of its exchanged tensors on chip: bits of `mask`."""
+    """The pmappings of an Einsum that keep one set of exchanged tensors on chip, as bits."""
 
     fused_einsum: FusedEinsum
     mask: int
@@ -206,45 +240,53 @@ class OnChipChoice:
         return self.fused_einsum.einsum.name, self.fused_einsum.number, self.mask
 
 
+class _CachedSolution(NamedTuple):
+    """The pmappings of a choice up to a cost limit."""
+
+    cost_limit: CostLimit
+    solution: PmappingSolution
+
+
 class TableBuilder:
-    """Makes the tables of a workload; Einsums that differ in names only are solved once."""
+    """Builds the pmapping tables of a workload; Einsums that differ in names only share one."""
 
     def __init__(
         self,
-        boundaries: ExchangedTensors,
+        exchanged: ExchangedTensors,
         scope: BuilderScope,
         budget: Budget,
-        shelf: PmappingCache,
-    ):
-        self._exchanged = boundaries
+        cache: PmappingCache,
+    ) -> None:
+        self._exchanged = exchanged
         self._scope = scope
         self._budget = budget
-        self.cache = shelf
-        self._compulsory_costs: dict[Hashable, tuple[float, float]] = {}
-        self._solutions: dict[Hashable, tuple[CostLimit, PmappingSolution]] = {}
+        self.cache = cache
+        self._compulsory_costs: dict[Hashable, EnergyLatency] = {}
+        self._solutions: dict[Hashable, _CachedSolution] = {}
         self.statistics = SearchStatistics()
 
-    def choices(self, run: FusedEinsum) -> tuple[OnChipChoice, ...]:
-        """Return the sets of tensors that `run` may keep on chip; some may turn out not to fit."""
-        return tuple(OnChipChoice(run, mask) for mask in sorted(run.placements))
+    def choices(self, fused: FusedEinsum) -> tuple[OnChipChoice, ...]:
+        """Return the sets of tensors that may be on chip; some may turn out not to fit."""
+        return tuple(OnChipChoice(fused, mask) for mask in sorted(fused.placements))
 
-    def compulsory_costs(self, choice: OnChipChoice) -> tuple[float, float]:
-        """Return bounds of energy and latency that need no templates."""
+    def compulsory_costs(self, choice: OnChipChoice) -> EnergyLatency:
+        """Return lower bounds of energy and latency that need no templates."""
         key = choice.key
         if key not in self._compulsory_costs:
             self._compulsory_costs[key] = choice.fused_einsum.compulsory_costs(choice.mask)
         return self._compulsory_costs[key]
 
-    def start_bounds(self, choice: OnChipChoice) -> tuple[float, float]:
-        """Return a bound of the energy and of the latency; inf: nothing fits."""
-        opened, times = self._compiled(choice), choice.fused_einsum.einsum.n_instances
-        energy, latency = opened.start_bounds
-        return energy * times, latency * times if self._counts_latency(opened) else 0.0
+    def start_bounds(self, choice: OnChipChoice) -> EnergyLatency:
+        """Return lower bounds of energy and latency before a search; inf: nothing fits."""
+        compiled, times = self._compiled(choice), choice.fused_einsum.einsum.n_instances
+        energy, latency = compiled.start_bounds
+        return energy * times, latency * times if self._counts_latency(compiled) else 0.0
 
-    def least_costs(
-        self, choice: OnChipChoice, wanted: PmappingFilter
-    ) -> tuple[float, float] | None:
-        """Return the least energy and latency of the rows; None: there is no such row."""
+    def least_costs(self, choice: OnChipChoice, wanted: PmappingFilter) -> EnergyLatency | None:
+        """Return the least energy and the least latency of the pmappings; None: there is none.
+
+        OutOfBudget.
+        """
         blocks = self._solution(choice, wanted).blocks.values()
         least = [block.values[:, :2].min(axis=0) for block in blocks if len(block.states)]
         if not least:
@@ -253,152 +295,173 @@ class TableBuilder:
         return energy, latency
 
     def table(self, choice: OnChipChoice, wanted: PmappingFilter) -> PmappingTable:
-        """Return the rows of `choice`.
+        """Return the pmappings of `choice`.
 
         UnsupportedFeature for what it cannot model; OutOfBudget.
         """
         solution = self._solution(choice, wanted)
-        run = choice.fused_einsum
-        names = self._exchanged.loop_names_of(run.einsum)
-        where = run.boundary, (*self._exchanged.memories, *self._exchanged.tolls)
-        return named_table(solution, run.space, where, names)
+        fused, exchanged = choice.fused_einsum, self._exchanged
+        memories = *exchanged.memories, *exchanged.tolls
+        names = exchanged.loop_names_of(fused.einsum)
+        return named_table(solution, fused.space, fused.boundary, memories, names)
 
     def _solution(self, choice: OnChipChoice, wanted: PmappingFilter) -> PmappingSolution:
+        """Return the solution of a choice up to the cost limit wanted, or a little above it."""
         key = choice.key, wanted.fused, wanted.representatives
-        known = self._solutions.get(key)
-        if known is None or not known[0].covers(wanted.cost_limit):
-            most = wanted.cost_limit.rounded
-            solved = self._solve(choice, replace(wanted, cost_limit=most))
-            known = self._solutions[key] = most, solved
-        return known[1]
+        cached = self._solutions.get(key)
+        if cached is None or not cached.cost_limit.covers(wanted.cost_limit):
+            limit = wanted.cost_limit.rounded
+            solution = self._solve(choice, replace(wanted, cost_limit=limit))
+            cached = self._solutions[key] = _CachedSolution(limit, solution)
+        return cached.solution
 
-    def _prepared(self, run: FusedEinsum) -> PreparedEinsum:
-        known = self.cache.prepared
-        if run.key not in known:
-            made = known[run.key] = self._prepare(run)
-            self.statistics = self.statistics.plus(
-                SearchStatistics(0, made.engine.lattice.size, solved=1)
-            )
-        return known[run.key]
+    def _prepared(self, fused: FusedEinsum) -> PreparedEinsum:
+        cache = self.cache.prepared
+        if fused.key not in cache:
+            prepared = cache[fused.key] = self._prepare(fused)
+            self._count(SearchStatistics(0, prepared.engine.lattice.size, solved=1))
+        return cache[fused.key]
 
     def _compiled(self, choice: OnChipChoice) -> CompiledChoice:
-        known = self.cache.compiled.get(choice.key)
-        if known is not None and (known.search.bounds_latency or not self._scope.prunes_by_latency):
-            return known
-        ready = self._prepared(choice.fused_einsum)
-        compiled = (
-            self._inner_programs(choice, ready) if known is None else known.search.inner_programs
+        cached = self.cache.compiled.get(choice.key)
+        prunes = self._scope.prunes_by_latency
+        if cached is not None and (cached.search.bounds_latency or not prunes):
+            return cached
+        prepared = self._prepared(choice.fused_einsum)
+        programs = (
+            self._inner_programs(choice, prepared)
+            if cached is None
+            else cached.search.inner_programs
         )
-        self.statistics = self.statistics.plus(SearchStatistics(len(compiled)))
-        metrics = self._metrics(choice, ready)
-        paces = metrics.latency_terms() if self._scope.prunes_by_latency else NO_PACES
-        search = InnerSearch(ready.engine, compiled, ready.rules, paces)
+        self._count(SearchStatistics(len(programs)))
+        metrics = self._metrics(choice, prepared)
+        latency_terms = metrics.latency_terms() if prunes else NO_LATENCY_TERMS
+        search = InnerSearch(prepared.engine, programs, prepared.rules, latency_terms)
         self.cache.make_room(search.nbytes, choice.key)
         search.look_ahead(self._budget.check)
-        made = CompiledChoice(ready, metrics, search, search.start_bounds(metrics))
-        self.cache.compiled[choice.key] = made
-        return made
+        compiled = CompiledChoice(prepared, metrics, search, search.start_bounds(metrics))
+        self.cache.compiled[choice.key] = compiled
+        return compiled
 
-    def _counts_latency(self, opened: CompiledChoice) -> bool:
+    def _counts_latency(self, compiled: CompiledChoice) -> bool:
         """Tell whether latency counts, because it is looked at or because something leaks."""
-        return self._scope.counts_latency or bool(opened.prepared.leaks)
+        return self._scope.counts_latency or bool(compiled.prepared.leaks)
 
     def _solve(self, choice: OnChipChoice, wanted: PmappingFilter) -> PmappingSolution:
-        opened, allowance = self._compiled(choice), wanted.cost_limit
-        ready, lower = opened.prepared, opened.search
-        share = (1 + NOISE) / choice.fused_einsum.einsum.n_instances
-        most = CostLimit(allowance.energy * share, allowance.latency * share)
-        bound = opened.metrics.pruning_limits(ENERGY, most.energy, inf)
-        if most.latency < inf:
-            bound = opened.metrics.pruning_limits(LATENCY, most.latency, most.energy)
-        before = lower.labels
-        timed = self._counts_latency(opened)
-        solved = lower.solve(
-            bound, self._budget, _n_deciding_fields(ready.engine.fields, timed, wanted)
-        )
-        self.statistics = self.statistics.plus(SearchStatistics(labels=lower.labels - before))
-        rules = replace(ready.rules, fused=wanted.fused, counts_latency=timed)
-        maker = PmappingMaker(ready.engine, opened.metrics, rules, most, self._budget)
+        """Search the inner programs of a choice, and make its pmappings."""
+        compiled = self._compiled(choice)
+        prepared, search = compiled.prepared, compiled.search
+        limit = wanted.cost_limit.scaled((1 + NOISE) / choice.fused_einsum.einsum.n_instances)
+        bound = compiled.metrics.pruning_limits(ENERGY, limit.energy, inf)
+        if limit.latency < inf:
+            bound = compiled.metrics.pruning_limits(LATENCY, limit.latency, limit.energy)
+        labels_before = search.labels
+        counts_latency = self._counts_latency(compiled)
+        n_deciding = _n_deciding_fields(prepared.engine.fields, counts_latency, wanted)
+        solved = search.solve(bound, self._budget, n_deciding)
+        self._count(SearchStatistics(labels=search.labels - labels_before))
+        rules = replace(prepared.rules, fused=wanted.fused, counts_latency=counts_latency)
+        maker = PmappingMaker(prepared.engine, compiled.metrics, rules, limit, self._budget)
         blocks = maker.make(solved)
-        origins = maker.origins(blocks)
+        backpointers = backpointers_of(solved, maker.origins(blocks))
         return PmappingSolution(
-            ready.space,
-            ready.engine,
-            blocks,
-            tuple(maker.sources),
-            tuple(backpointers_of(solved, origins)),
+            prepared.space, prepared.engine, blocks, tuple(maker.sources), tuple(backpointers)
         )
 
-    def _prepare(self, run: FusedEinsum) -> PreparedEinsum:
-        space, scope = run.space, self._scope
+    def _prepare(self, fused: FusedEinsum) -> PreparedEinsum:
+        """Enumerate the fused templates of an Einsum, and choose the fields of its labels."""
+        space = fused.space
         leaks = leaks_of(space.flat, space.conventions)
-        sizes = dict(zip(self._exchanged.memories, scope.capacities, strict=True))
         space.templates_within(self._budget.check)
-        found: dict[int, list[FusedTemplate]] = {}
-        for layout in fused_templates(space, frozenset(run.boundary)):
+        by_mask: dict[int, list[FusedTemplate]] = {}
+        for template in fused_templates(space, frozenset(fused.boundary)):
             self._budget.check()
-            mask = sum(1 << i for i, place in enumerate(run.boundary) if place in layout.on_chip)
-            found.setdefault(mask, []).append(layout)
-        rules = RegionRules(
-            self._exchanged.shareable_variables(run.einsum),
-            self._exchanged.contested,
-            self._exchanged.tracked_tiles,
-            self._exchanged.varied_windows,
-            self._exchanged.shares_tiles,
-            tuple(sizes),
+            on_chip = template.on_chip
+            mask = sum(1 << i for i, place in enumerate(fused.boundary) if place in on_chip)
+            by_mask.setdefault(mask, []).append(template)
+        templates = {mask: tuple(several) for mask, several in by_mask.items()}
+        fields = self._fields(space, leaks, [t for several in by_mask.values() for t in several])
+        engine = LabelEngine(space.problem, fields)
+        return PreparedEinsum(space, engine, leaks, self._region_rules(fused), templates)
+
+    def _region_rules(self, fused: FusedEinsum) -> RegionRules:
+        """Return the rules of the region, with latency counted."""
+        exchanged, scope, space = self._exchanged, self._scope, fused.space
+        private = (t for t in private_tensors(space) if not space.einsum.access(t).persistent)
+        return RegionRules(
+            exchanged.shareable_variables(fused.einsum),
+            exchanged.contested,
+            exchanged.tracked_tiles,
+            exchanged.varied_windows,
+            exchanged.shares_tiles,
+            exchanged.memories,
             scope.capacities,
             True,
             scope.fused,
             scope.loops_per_variable,
             scope.usage.pmapping_memories,
-            frozenset(t for t in private_tensors(space) if not space.einsum.access(t).persistent),
+            frozenset(private),
         )
-        chosen = {mask: tuple(several) for mask, several in found.items()}
-        templates = [layout.template for several in found.values() for layout in several]
-        owed = most_deferred(
-            space.problem, label_fields(space.problem, leaks), self._budget.checking(templates)
-        )
-        roomy = {m for m, size in sizes.items() if size == inf and m not in scope.usage.exchange}
-        path = {component.name for component in space.flat.components}
-        shared = (set(sizes) & path) - roomy if scope.fused else set()
-        kept = label_fields(space.problem, leaks, frozenset(scope.usage.private) | shared, owed)
-        kept = replace(kept, used_bits={m: f for m, f in kept.used_bits.items() if m not in roomy})
-        return PreparedEinsum(space, LabelEngine(space.problem, kept), leaks, rules, chosen)
 
-    def _metrics(self, choice: OnChipChoice, ready: PreparedEinsum) -> LabelMetrics:
-        templates = [layout.template for layout in ready.templates.get(choice.mask, ())]
-        least = compulsory_latency(ready.space, templates)
-        return LabelMetrics(ready.space.problem, ready.engine.fields, ready.leaks, least)
+    def _fields(
+        self, space: Mapspace, leaks: tuple[Leak, ...], templates: Sequence[FusedTemplate]
+    ) -> LabelFields:
+        """Return the fields of labels, with used bits of memories that may be full or count."""
+        scope, problem = self._scope, space.problem
+        sizes = dict(zip(self._exchanged.memories, scope.capacities, strict=True))
+        unlimited = {m for m, n in sizes.items() if n == inf and m not in scope.usage.exchange}
+        on_path = {component.name for component in space.flat.components}
+        shared = (set(sizes) & on_path) - unlimited if scope.fused else set()
+        checked = self._budget.checking([template.template for template in templates])
+        deferred = most_deferred(problem, label_fields(problem, leaks), checked)
+        tracked = frozenset(scope.usage.private) | shared
+        fields = label_fields(problem, leaks, tracked, deferred)
+        used_bits = {m: field for m, field in fields.used_bits.items() if m not in unlimited}
+        return replace(fields, used_bits=used_bits)
 
-    def _inner_programs(self, choice: OnChipChoice, ready: PreparedEinsum) -> list[InnerProgram]:
-        space, rules = ready.space, ready.rules
-        names = tuple(space.einsum.bounds) if self._scope.fused else ()
-        found: list[InnerProgram] = []
-        for layout in ready.templates.get(choice.mask, ()):
+    def _metrics(self, choice: OnChipChoice, prepared: PreparedEinsum) -> LabelMetrics:
+        templates = [fused.template for fused in prepared.templates.get(choice.mask, ())]
+        least = compulsory_latency(prepared.space, templates)
+        return LabelMetrics(prepared.space.problem, prepared.engine.fields, prepared.leaks, least)
+
+    def _inner_programs(
+        self, choice: OnChipChoice, prepared: PreparedEinsum
+    ) -> Sequence[InnerProgram]:
+        """Compile the templates of a choice."""
+        space, shareable = prepared.space, prepared.rules.shareable
+        variables = tuple(space.einsum.bounds) if self._scope.fused else ()
+        programs: list[InnerProgram] = []
+        for template in prepared.templates.get(choice.mask, ()):
             self._budget.check()
-            banned = banned_variables(space, layout)
-            places = [legal_places(name, layout, rules.shareable, banned) for name in names]
-            legal = tuple((v, gaps) for v, gaps in enumerate(places) if gaps)
-            carried = SharingRules(legal, _spatial_variables(space, layout, rules.shareable))
-            found += inner_programs(space.problem, ready.engine.fields, layout, carried)
-        return found
+            banned = banned_variables(space, template)
+            places = [legal_places(v, template, shareable, banned) for v in variables]
+            loop_places = tuple((v, gaps) for v, gaps in enumerate(places) if gaps)
+            rules = SharingRules(loop_places, _spatial_variables(space, template, shareable))
+            programs += inner_programs(space.problem, prepared.engine.fields, template, rules)
+        return programs
+
+    def _count(self, statistics: SearchStatistics) -> None:
+        self.statistics = self.statistics.plus(statistics)
 
 
 def _spatial_variables(
-    space: Mapspace, layout: FusedTemplate, carried: Mapping[str, frozenset[str]]
+    space: Mapspace, template: FusedTemplate, shareable: Mapping[str, frozenset[str]]
 ) -> list[frozenset[str]]:
-    """Return the variables that lanes may deal out right above each holder of the region: those of
-    loops that may stand above every tensor on chip below."""
-    found: list[frozenset[str]] = []
-    left = frozenset(space.einsum.bounds)
-    for holder in reversed(layout.region):
-        left = left & carried.get(holder.tensor, left) if holder.backing else left
-        found.insert(0, left)
-    return found
+    """Return the variables that may be distributed right above each holder of the region.
+
+    Those of loops that may stand above every tensor on chip below.
+    """
+    variables: list[frozenset[str]] = []
+    allowed = frozenset(space.einsum.bounds)
+    for holder in reversed(template.region):
+        if holder.backing:
+            allowed = allowed & shareable.get(holder.tensor, allowed)
+        variables.insert(0, allowed)
+    return variables
 
 
-def _n_deciding_fields(fields: LabelFields, timed: bool, wanted: PmappingFilter) -> int:
+def _n_deciding_fields(fields: LabelFields, counts_latency: bool, wanted: PmappingFilter) -> int:
     """Return the number of leading fields that decide between labels."""
-    if not timed:
+    if not counts_latency:
         return fields.n_energy_fields
     return fields.n_class_fields if wanted.representatives else fields.width

@@ -1,4 +1,7 @@
-"""The table of one Einsum: all its rows, under the names of the workload."""
+"""Give the pmappings of one Einsum the names of the workload: its table.
+
+Einsums that differ in names only share one solution, in numbers; each has a table of its own.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.boundary.rank_names import LoopName
 from tilewright.mapper.fusion.pmappings.backpointers import Backpointers
 from tilewright.mapper.fusion.pmappings.pmappings import (
+    HeldTensor,
     NumberedCompatibility,
     PmappingBlock,
     PmappingSource,
@@ -27,26 +31,25 @@ from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.exact.label_tables import LabelEngine
 from tilewright.mapper.workload.einsum import Einsum
 
-HeldTensors = tuple[tuple[TensorPlace, int, int], ...]
-
 
 @dataclass(frozen=True, eq=False)
 class PmappingGroup:
-    """Rows of one shape: loops over the same variables, outermost first, with other tiles.
+    """Pmappings of one Einsum whose compatibilities differ in tile shapes only.
 
-    `depths[i]`: loops above boundary tensor i, -1 if not on chip; `held`: (contested tensor, loops
-    above its holder, above its tile) where it is held above the innermost loop; `tiles`: shape
-    (rows, loops); `sizes`: bits of the boundary tensors, (rows, boundary); row i has the points
-    `start[i]` to `start[i + 1]`; `points`: energy, latency, bits in use of memories
-    (Usage.of_points), per memory bits above loop 1 … n, bits in all; `origins`: (number of the
-    source, label) of each point; `table`: number of the table among those of the Einsum; `absent`:
-    numbers of boundary tensors on chip that have no tile of their own while the Einsum runs
-    (copy_pmappings.py).
+    One choice of tile shapes is a tiling. `loops`: the fused loops, outermost first. `depths[i]`:
+    loops above boundary tensor i, -1 if not on chip. `held`: contested tensors held above the
+    innermost loop. `tiles`: tile below each loop, shape (tilings, loops). `sizes`: bits of the
+    boundary tensors, shape (tilings, boundary). Tiling i has the pmappings `start[i]` to
+    `start[i + 1]`. `values`: energy in joule, latency in second, bits in use of memories
+    (CountedUsage.pmapping_memories), then per exchange memory bits above loop 1 … n and in all;
+    shape (pmappings, values). `origins`: (number of the source, label) of each pmapping. `table`:
+    number of the table among those of the Einsum. `absent`: numbers of boundary tensors on chip
+    that have no tile of their own while the Einsum runs (copy_pmappings.py).
     """
 
     loops: tuple[LoopName, ...]
     depths: tuple[int, ...]
-    held: HeldTensors
+    held: tuple[HeldTensor, ...]
     tiles: Ints
     sizes: Floats
     start: Ints
@@ -60,7 +63,7 @@ class PmappingGroup:
 
     @cached_property
     def least_costs(self) -> Floats:
-        """Least energy and least latency of each row, shape (rows, 2)."""
+        """Least energy and least latency of each tiling, shape (tilings, 2)."""
         return np.minimum.reduceat(self.values[:, :2], self.start[:-1], axis=0)
 
     @property
@@ -71,7 +74,7 @@ class PmappingGroup:
 
 @dataclass(frozen=True, slots=True)
 class ChosenPmapping:
-    """A row of a mapping, and how many of its loops it shares with the next Einsum."""
+    """A pmapping of a mapping, and how many of its loops it shares with the next Einsum."""
 
     group: PmappingGroup
     tiling: int
@@ -80,13 +83,13 @@ class ChosenPmapping:
 
     @property
     def loops(self) -> tuple[tuple[LoopName, int], ...]:
-        """Name and tile of its loops."""
+        """Name and tile of its fused loops."""
         return tuple(zip(self.group.loops, self.group.tiles[self.tiling].tolist(), strict=True))
 
 
 @dataclass(frozen=True)
 class PmappingSolution:
-    """The rows of one space in numbers instead of names, and what leads to them."""
+    """The pmappings of one mapspace in numbers instead of names, and what leads to them."""
 
     space: Mapspace
     engine: LabelEngine
@@ -97,8 +100,11 @@ class PmappingSolution:
 
 @dataclass(frozen=True)
 class PmappingTable:
-    """The rows of one Einsum. `boundary`: where its tensors may stay on chip; `widths`: the bits
-    of a value of each of its tensors there; `names`: those of the loops over its variables."""
+    """The pmappings of one Einsum, by compatibility without tile shapes.
+
+    `boundary`: where its tensors may stay on chip. `widths`: bits per value of each of its tensors
+    there. `loop_names`: of the loops over its rank variables.
+    """
 
     einsum: Einsum
     boundary: tuple[TensorPlace, ...]
@@ -110,114 +116,152 @@ class PmappingTable:
 
     def numbered(self, number: int) -> PmappingTable:
         """Return the table as one of several of its Einsum."""
-        return replace(self, groups=tuple(replace(rows, table=number) for rows in self.groups))
+        return replace(self, groups=tuple(replace(group, table=number) for group in self.groups))
 
 
 def named_table(
     solution: PmappingSolution,
     space: Mapspace,
-    where: tuple[tuple[TensorPlace, ...], Sequence[str]],
-    names: Mapping[str, str],
+    boundary: tuple[TensorPlace, ...],
+    memories: Sequence[str],
+    loop_names: Mapping[str, str],
 ) -> PmappingTable:
-    """Give the rows of a solution the names of `space`, a problem with the same signature.
+    """Give a solution the names of `space`, a problem with the same signature.
 
-    `where`: the places of its tensors on chip, and the memories; `names`: those of the loops over
-    its rank variables.
+    `boundary`: the places of its tensors on chip. `memories`: all exchange memories and Tolls.
+    `loop_names`: of the loops over its rank variables.
     """
-    boundary, memories = where
-    tensors = dict(zip(solution.space.einsum.tensors, space.einsum.tensors, strict=True))
     widths = value_widths(space, memories)
-    old = {new: tensor for tensor, new in tensors.items()}
-    bits = {TensorPlace(old[place.tensor], place.memory): widths[place] for place in boundary}
-    variables = tuple(names[v] for v in space.einsum.bounds)
-    rows: list[PmappingGroup] = []
-    for shape, block in solution.blocks.items():
-        if len(block.states):
-            depth = {TensorPlace(tensors[p.tensor], p.memory): d for p, d in shape.depths}
-            made = _unnamed_group(solution, shape, block, bits)
-            order = _column_order(shape, variables)
-            loops = tuple(_loop_name(shape, variables, column) for column in order)
-            depths = tuple(depth.get(place, -1) for place in boundary)
-            held = tuple(
-                (TensorPlace(tensors[p.tensor], p.memory), d, low) for p, d, low in shape.held
-            )
-            tiles = made.tiles[:, order]
-            rows.append(replace(made, loops=loops, tiles=tiles, depths=depths, held=held))
-    return PmappingTable(space.einsum, boundary, widths, tuple(rows), solution, space, names)
+    naming = _Naming(solution, space, boundary, loop_names)
+    bits = naming.solved_widths(widths)
+    groups = tuple(
+        naming.group(compatibility, block, bits)
+        for compatibility, block in solution.blocks.items()
+        if len(block.states)
+    )
+    return PmappingTable(space.einsum, boundary, widths, groups, solution, space, loop_names)
 
 
-def _column_order(shape: NumberedCompatibility, variables: Sequence[str]) -> list[int]:
-    """Return the loops in an order that all Einsums agree about: lanes of one dimension, between
-    which nothing stands, by the names of their variables."""
+class _Naming:
+    """Translates a solution into the names of another Einsum."""
 
-    def place(column: int) -> tuple[tuple[int, ...], str]:
-        one = shape.spatial_loops[-1 - shape.order[column][0]]
-        return one.position, variables[one.variable]
+    def __init__(
+        self,
+        solution: PmappingSolution,
+        space: Mapspace,
+        boundary: tuple[TensorPlace, ...],
+        loop_names: Mapping[str, str],
+    ) -> None:
+        self._solution = solution
+        self._boundary = boundary
+        solved, named = solution.space.einsum.tensors, space.einsum.tensors
+        self._new_names = dict(zip(solved, named, strict=True))
+        self._solved_names = dict(zip(named, solved, strict=True))
+        self._variables = tuple(loop_names[v] for v in space.einsum.bounds)
 
-    order: list[int] = []
-    numbers = range(len(shape.order))
-    for dealt, run in groupby(numbers, lambda column: shape.order[column][0] < 0):
-        columns = list(run)
-        order += sorted(columns, key=place) if dealt else columns
-    return order
+    def solved_widths(self, widths: Mapping[TensorPlace, float]) -> dict[TensorPlace, float]:
+        """Return the widths of the boundary, by places in the names of the solution."""
+        return {
+            TensorPlace(self._solved_names[place.tensor], place.memory): widths[place]
+            for place in self._boundary
+        }
+
+    def group(
+        self,
+        compatibility: NumberedCompatibility,
+        block: PmappingBlock,
+        widths: Mapping[TensorPlace, float],
+    ) -> PmappingGroup:
+        """Return the pmappings of one compatibility without tile shapes, under the new names.
+
+        `widths`: of the boundary (see solved_widths).
+        """
+        states, starts = np.unique(block.states, return_index=True)
+        lattice = self._solution.engine.lattice
+        order = _column_order(compatibility, self._variables)
+        loop_order, spatial = compatibility.order, compatibility.spatial_loops
+        tiles = tiles_below(loop_order, spatial, lattice.bounds, lattice.tiles[states])
+        depths = {self._renamed(place): depth for place, depth in compatibility.depths}
+        return PmappingGroup(
+            tuple(_loop_name(compatibility, self._variables, column) for column in order),
+            tuple(depths.get(place, -1) for place in self._boundary),
+            tuple(held._replace(place=self._renamed(held.place)) for held in compatibility.held),
+            tiles[:, order],
+            _tensor_bits(self._solution, compatibility, states, widths),
+            np.append(starts, len(block.states)).astype(np.int64),
+            block.values,
+            block.origins,
+        )
+
+    def _renamed(self, place: TensorPlace) -> TensorPlace:
+        return TensorPlace(self._new_names[place.tensor], place.memory)
 
 
-def _loop_name(shape: NumberedCompatibility, variables: Sequence[str], column: int) -> LoopName:
-    number = shape.order[column][0]
+def _column_order(compatibility: NumberedCompatibility, variables: Sequence[str]) -> list[int]:
+    """Return the loops in an order that all Einsums agree about.
+
+    Spatial loops of one dimension, between which nothing stands, come by the names of their
+    variables.
+    """
+
+    def position(column: int) -> tuple[tuple[int, ...], str]:
+        loop = compatibility.spatial_loops[-1 - compatibility.order[column][0]]
+        return loop.position, variables[loop.variable]
+
+    columns: list[int] = []
+    numbers = range(len(compatibility.order))
+    for is_spatial, run in groupby(numbers, lambda column: compatibility.order[column][0] < 0):
+        same_kind = list(run)
+        columns += sorted(same_kind, key=position) if is_spatial else same_kind
+    return columns
+
+
+def _loop_name(
+    compatibility: NumberedCompatibility, variables: Sequence[str], column: int
+) -> LoopName:
+    number = compatibility.order[column][0]
     if number >= 0:
         return LoopName(variables[number])
-    one = shape.spatial_loops[-1 - number]
-    return LoopName(variables[one.variable], one.dim)
-
-
-def _unnamed_group(
-    solution: PmappingSolution,
-    shape: NumberedCompatibility,
-    block: PmappingBlock,
-    bits: Mapping[TensorPlace, float],
-) -> PmappingGroup:
-    """Return the rows of one shape without names: one per tile below the fused loops."""
-    states, starts = np.unique(block.states, return_index=True)
-    lattice = solution.engine.lattice
-    tiles = tiles_below(shape.order, shape.spatial_loops, lattice.bounds, lattice.tiles[states])
-    sizes = _tensor_bits(solution, shape, states, bits)
-    start = np.append(starts, len(block.states)).astype(np.int64)
-    return PmappingGroup((), (), (), tiles, sizes, start, block.values, block.origins)
+    loop = compatibility.spatial_loops[-1 - number]
+    return LoopName(variables[loop.variable], loop.dim)
 
 
 def _tensor_bits(
     solution: PmappingSolution,
-    shape: NumberedCompatibility,
+    compatibility: NumberedCompatibility,
     states: Ints,
-    bits: Mapping[TensorPlace, float],
+    widths: Mapping[TensorPlace, float],
 ) -> Floats:
-    """Return the bits of each boundary tensor below the loops above it, per state; 0 if it is not
-    on chip. `bits`: width of its values, in the order of the boundary."""
+    """Return the bits of each boundary tensor below the loops above it, shape (states, boundary).
+
+    0 where it is not on chip. `widths`: bits per value, in the order of the boundary.
+    """
     lattice = solution.engine.lattice
-    depth = dict(shape.depths)
-    found = np.zeros((len(states), len(bits)))
-    for column, (place, width) in enumerate(bits.items()):
-        if place in depth:
-            upper, deeper = shape.order[: depth[place]], shape.order[depth[place] :]
-            lanes = [shape.spatial_loops[-1 - number] for number, _ in upper if number < 0]
-            above = with_tiles(lattice, states, tiles_above(upper, deeper)) - lane_stride(
-                lattice, lanes
-            )
+    depths = dict(compatibility.depths)
+    bits = np.zeros((len(states), len(widths)))
+    for column, (place, width) in enumerate(widths.items()):
+        if place in depths:
+            upper = compatibility.order[: depths[place]]
+            deeper = compatibility.order[depths[place] :]
+            lanes = [compatibility.spatial_loops[-1 - number] for number, _ in upper if number < 0]
+            above = with_tiles(lattice, states, tiles_above(upper, deeper))
             access = solution.space.einsum.access(place.tensor)
-            found[:, column] = lattice.occupancy(access)[above] * width
-    return found
+            bits[:, column] = lattice.occupancy(access)[above - lane_stride(lattice, lanes)] * width
+    return bits
 
 
 def value_widths(space: Mapspace, memories: Sequence[str]) -> dict[TensorPlace, float]:
-    """Return the bits per value of each tensor in some memories, as this Einsum sees it; 0 where
-    it does not see the memory, and in Tolls."""
-    found: dict[TensorPlace, float] = {}
-    known = {c.name: c for c in space.flat.components if isinstance(c, Memory)}
+    """Return the bits per value of each tensor in some memories, as this Einsum sees it.
+
+    0 in Tolls, and in memories that the Einsum does not see.
+    """
+    widths: dict[TensorPlace, float] = {}
+    seen = {c.name: c for c in space.flat.components if isinstance(c, Memory)}
     for access in space.einsum.accesses:
         for memory in memories:
             width = Fraction(0)
-            if memory in known:
-                held = known[memory].bits_per_value
-                width = Fraction(held.get(access.tensor, access.bits_per_value))
-            found[TensorPlace(access.tensor, memory)] = float(width)
-    return found
+            if memory in seen:
+                bits_per_value = seen[memory].bits_per_value
+                width = Fraction(bits_per_value.get(access.tensor, access.bits_per_value))
+            widths[TensorPlace(access.tensor, memory)] = float(width)
+    return widths

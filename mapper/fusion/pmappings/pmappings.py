@@ -1,20 +1,22 @@
-"""Rows of one Einsum: choices of fused loops, with what they cost and reserve.
+"""Make the pmappings of one Einsum from the labels of its inner programs.
 
-A row is (fused loops outermost first, depth of every tensor on chip); its labels are the Pareto
-points of (energy, latency, bits above each loop), and of the bits in deeper memories whose usage
-counts. Everything above the lowest tensor on chip is in
-closed form, because a tile there is the whole of each variable except those of the loops above
-(fusion.md §2).
+A pmapping adds fused loops above the lowest tensor on chip to a label of an inner program.
+Pmappings of one compatibility have the same fused loops (outermost first, with tile shapes) and the
+same number of loops above every tensor on chip. Among these only the Pareto set is kept, over
+energy, latency, bits above each loop, and bits in use of memories whose usage counts.
+Everything in the region has a closed form: a tile there is the whole of each variable, except for
+the variables of the loops above it (fusion.md §2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
 from itertools import permutations, product
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.join.cost_limit import CostLimit
@@ -22,7 +24,7 @@ from tilewright.mapper.fusion.join.group_pareto import pareto
 from tilewright.mapper.fusion.pmappings.fused_templates import FusedTemplate
 from tilewright.mapper.fusion.pmappings.inner_programs import InnerProgram
 from tilewright.mapper.fusion.pmappings.inner_search import RegionRules, SolvedProgram, tile_bits
-from tilewright.mapper.fusion.pmappings.region import FusedLoops, RegionStates
+from tilewright.mapper.fusion.pmappings.region import FusedLoop, FusedLoops, RegionStates
 from tilewright.mapper.fusion.pmappings.shared_spatial import (
     SharedSpatialLoop,
     gap_above_lanes,
@@ -39,47 +41,55 @@ from tilewright.mapper.searches.program.charge_sites import CostTerm
 from tilewright.mapper.templates.placement import Holder
 from tilewright.mapper.templates.spatial_choices import divisors
 
-HeldTensor = tuple[TensorPlace, int, int]
+
+class HeldTensor(NamedTuple):
+    """A contested tensor that an Einsum holds above its innermost fused loop.
+
+    `holder_depth`, `tile_depth`: numbers of loops above its holder and above its tile.
+    """
+
+    place: TensorPlace
+    holder_depth: int
+    tile_depth: int
 
 
 @dataclass(frozen=True, slots=True)
 class PmappingSource:
-    """Where labels come from: a solved part, its number, and where its fused loops stand."""
+    """Where pmappings come from: a solved program, its number, and fused loops above it."""
 
     inner_program: InnerProgram
     number: int
     loops: FusedLoops
 
     def holder_depth(self, place: int) -> int:
-        """Return the number of loops and lanes above holder `place` of the region."""
-        return len(self.inner_program.spatial_loops_above(place)) + self._loops_down_to(
-            gap_below_lanes(place)
-        )
+        """Return the number of temporal and spatial loops above holder `place` of the region."""
+        n_spatial = len(self.inner_program.spatial_loops_above(place))
+        return n_spatial + self._loops_down_to(gap_below_lanes(place))
 
     def toll_depth(self, passage: TollPassage) -> int:
-        """Return the number of loops and lanes above a Toll of the region."""
+        """Return the number of temporal and spatial loops above a Toll of the region."""
         if passage.lanes_above is None:
             return self.holder_depth(passage.region_place)
         return passage.lanes_above + self._loops_down_to(gap_above_lanes(passage.region_place))
 
     @property
     def loops_above_lanes(self) -> list[int]:
-        """The number of loops above each of the lanes."""
-        return [
-            self._loops_down_to(gap_above_lanes(spread.region_place))
-            for spread in self.inner_program.spatial_loops
-        ]
+        """The number of temporal loops above each spatial loop."""
+        spatial = self.inner_program.spatial_loops
+        return [self._loops_down_to(gap_above_lanes(loop.region_place)) for loop in spatial]
 
     def _loops_down_to(self, gap: int) -> int:
-        return sum(own <= gap for _, own, _ in self.loops)
+        return sum(loop.gap <= gap for loop in self.loops)
 
 
 @dataclass(frozen=True, slots=True)
 class NumberedCompatibility:
-    """`order`: the fused loops; `depths`: (tensor, loops above) of those on chip; `held`: (tensor,
-    loops above its holder, above its tile) of contested ones held above the innermost loop, and
-    (…, …, the same) of the Tolls that they pass there; `spreads`: the lanes among the loops, which
-    have the numbers -1, -2, … there."""
+    """A compatibility without tile shapes, in numbers of variables instead of names.
+
+    `order`: the loops, outermost first; spatial loops have the numbers -1, -2, … of
+    `spatial_loops`. `depths`: (place, loops above) of exchanged tensors on chip. `held`: contested
+    tensors held above the innermost loop, and the Tolls that they pass there.
+    """
 
     order: LoopOrder
     depths: tuple[tuple[TensorPlace, int], ...]
@@ -89,11 +99,11 @@ class NumberedCompatibility:
 
 @dataclass(frozen=True, slots=True)
 class PmappingBlock:
-    """Labels of one shape. `states`: the tile below the fused loops, lanes taken for one.
+    """Pmappings of one compatibility without tile shapes; one entry each.
 
-    `values`: energy, latency, bits in use (Rules.used), per memory (Rules.memories) bits reserved
-    above loop 1, …, n, and in all; one row per label.
-    `origin`: number of the source, label there.
+    `states`: the tile below the fused loops, all lanes together. `values`: energy in joule, latency
+    in second, bits in use (RegionRules.usage_memories), then per memory (RegionRules.memories) bits
+    reserved above loop 1, …, n, and in all. `origins`: (number of the source, label there).
     """
 
     states: Ints
@@ -101,305 +111,347 @@ class PmappingBlock:
     origins: Ints
 
 
+class _Placement(NamedTuple):
+    """One placement of fused loops, with the numbers and states of the labels that it suits."""
+
+    region: RegionStates
+    source: PmappingSource
+    labels: Ints
+    states: Ints
+
+
+class _Reserved(NamedTuple):
+    """Bits that a placement reserves, per memory and label.
+
+    `above`: above loop 1, …, n, and in all; shape (memories, labels, loops + 1). `exchanged`: of
+    exchanged tensors, which are not in `above`; shape (memories, labels).
+    """
+
+    above: Floats
+    exchanged: Floats
+
+
 class PmappingMaker:
-    """Makes the rows of one Einsum from the labels below its fused loops."""
+    """Makes the pmappings of one Einsum that cost no more than a limit."""
 
     def __init__(
         self,
         engine: LabelEngine,
         metrics: LabelMetrics,
         rules: RegionRules,
-        most: CostLimit,
+        cost_limit: CostLimit,
         budget: Budget,
     ) -> None:
-        self._cost_limit = most
+        self._cost_limit = cost_limit
         self._budget = budget
         self._engine = engine
         self._metrics = metrics
         self._rules = rules
         lattice = engine.lattice
-        parted = lattice.tiles != np.array(lattice.bounds)
-        self._cut_variables = parted @ (
-            1 << np.arange(len(lattice.bounds))
-        )  # variables cut, as bits
+        is_cut = lattice.tiles != np.array(lattice.bounds)
+        self._cut_variables = is_cut @ (1 << np.arange(len(lattice.bounds)))  # as bits, per state
         self._tile_bits: dict[TensorPlace, Floats] = {}
         self._pieces: dict[NumberedCompatibility, list[PmappingBlock]] = {}
         self._solved: Sequence[SolvedProgram] = ()
         self.sources: list[PmappingSource] = []
 
     def make(self, solved: Sequence[SolvedProgram]) -> dict[NumberedCompatibility, PmappingBlock]:
-        """Return the rows of all parts, only their Pareto points kept."""
+        """Return the Pareto set of the pmappings of all programs, by compatibility."""
         self._solved = solved
         for number in range(len(solved)):
             self._add_program(number)
-        return {
-            shape: _undominated_block(pieces)
-            for shape, pieces in sorted_compatibilities(self._pieces)
-        }
+        pieces = sorted_compatibilities(self._pieces)
+        return {compatibility: _undominated_block(blocks) for compatibility, blocks in pieces}
 
     def origins(self, blocks: Mapping[NumberedCompatibility, PmappingBlock]) -> Ints:
-        """Return the number of the part and the label there of every point, shape (points, 2)."""
-        parts = np.array([source.number for source in self.sources], np.int64)
+        """Return (number of the program, label there) of every pmapping, shape (pmappings, 2)."""
+        programs = np.array([source.number for source in self.sources], np.int64)
         none = np.zeros((0, 2), np.int64)
-        found = np.concatenate([none, *(block.origins for block in blocks.values())])
-        found[:, 0] = parts[found[:, 0]]
-        return found
+        origins = np.concatenate([none, *(block.origins for block in blocks.values())])
+        origins[:, 0] = programs[origins[:, 0]]
+        return origins
 
     def _add_program(self, number: int) -> None:
-        """Add the rows of one part: its labels by the variables that their fused loops cut."""
+        """CostTerm the pmappings of one program, by the variables that their fused loops cut."""
         solved = self._solved[number]
         table = solved.tables[-1]
         states = np.repeat(np.arange(table.start.shape[0] - 1), np.diff(table.start))
-        lattice = self._engine.lattice
         cut = self._cut_variables[states]
-        legal = dict(solved.inner_program.loop_gaps)
-        ground = RegionStates(self._engine, solved.inner_program, self._rules)
+        region = RegionStates(self._engine, solved.inner_program, self._rules)
         patterns = np.unique(cut).tolist() if self._rules.fused else [0]
         for pattern in patterns:
-            variables = [v for v in range(len(lattice.bounds)) if pattern >> v & 1]
             chosen = np.flatnonzero(cut == pattern)
-            options = (self._loop_chains(v, legal.get(v, ())) for v in variables)
-            for nested in product(*options):
-                gaps = tuple(loop for loops in nested for loop in loops)
-                source = PmappingSource(solved.inner_program, number, gaps)
-                mine = chosen[self._divides(source.loops, states[chosen])]
-                for place, allowed in ground.tile_shape_masks:
-                    above = ground.states_above(source.loops, gap_below_lanes(place), states[mine])
-                    mine = mine[allowed[above]]
-                if len(mine):
-                    self._add_placed(ground, source, (mine, states[mine]))
+            for loops in self._loop_placements(solved.inner_program, pattern):
+                source = PmappingSource(solved.inner_program, number, loops)
+                labels = self._legal_labels(region, loops, chosen, states)
+                if len(labels):
+                    self._add_placement(_Placement(region, source, labels, states[labels]))
 
-    def _add_placed(
-        self, ground: RegionStates, source: PmappingSource, labelled: tuple[Ints, Ints]
-    ) -> None:
-        """Add the rows of one placement of the fused loops; `labelled`: labels, states."""
-        depths = tuple(source.holder_depth(place) for place in range(len(ground.region.holders)))
-        above = source.loops_above_lanes
-        ways = (
-            with_spatial_loops(order, above)
-            for order in loop_orders(source.loops, ground.needless_first)
-        )
-        passed = tuple(self._held_in_tolls(ground, source, depths[-1])) if depths else ()
-        for rooms, some in ground.region.orders_by_reservation(depths, ways).items():
-            block = self._priced_block((ground, source), rooms, labelled)
-            if len(block.states):
-                self._add_block((ground.inner_program, passed), depths, (rooms, some), block)
+    def _loop_placements(self, inner: InnerProgram, pattern: int) -> Iterator[FusedLoops]:
+        """Yield the ways to place fused loops over the variables of a pattern of bits."""
+        gaps, bounds = dict(inner.loop_gaps), self._engine.lattice.bounds
+        repeats = self._rules.loops_per_variable
+        variables = [v for v in range(len(bounds)) if pattern >> v & 1]
+        options = (list(loop_chains(v, bounds[v], gaps.get(v, ()), repeats)) for v in variables)
+        for nested in product(*options):
+            yield tuple(loop for chain in nested for loop in chain)
 
-    def _held_in_tolls(
-        self, ground: RegionStates, source: PmappingSource, lowest: int
-    ) -> Iterator[HeldTensor]:
-        """Yield where contested tensors pass Tolls above the innermost of `lowest` loops."""
-        for one in ground.toll_passages:
-            depth = source.toll_depth(one)
-            if depth < lowest and one.toll.tensor in self._rules.contested:
-                yield TensorPlace(one.toll.tensor, one.toll.component), depth, depth
+    def _legal_labels(
+        self, region: RegionStates, loops: FusedLoops, chosen: Ints, states: Ints
+    ) -> Ints:
+        """Return the `chosen` labels whose tiles divide those of the loops and fit tile_shape."""
+        labels = chosen[self._divides(loops, states[chosen])]
+        for place, allowed in region.tile_shape_masks:
+            above = region.states_above(loops, gap_below_lanes(place), states[labels])
+            labels = labels[allowed[above]]
+        return labels
 
-    def _loop_chains(self, variable: int, places: tuple[int, ...]) -> list[FusedLoops]:
-        """Return the ways to place the loops over a variable, outermost first."""
-        return list(
-            loop_chains((variable, self._engine.lattice.bounds[variable]), places, self._rules)
-        )
-
-    def _divides(self, gaps: FusedLoops, states: Ints) -> Any:
-        """Mark the states whose tiles are parts of those of the loops above."""
-        fine = np.ones(len(states), np.bool_)
-        for variable, _, tile in gaps:
+    def _divides(self, loops: FusedLoops, states: Ints) -> NDArray[np.bool_]:
+        """Mark the states whose tiles properly divide those of the loops above."""
+        divides = np.ones(len(states), np.bool_)
+        for variable, _, tile in loops:
             if tile:
-                own = self._engine.lattice.tiles[states, variable]
-                fine &= (own < tile) & (tile % own == 0)
-        return fine
+                inner_tile = self._engine.lattice.tiles[states, variable]
+                divides &= (inner_tile < tile) & (tile % inner_tile == 0)
+        return divides
 
-    def _add_block(
+    def _add_placement(self, placement: _Placement) -> None:
+        """CostTerm the pmappings of one placement of the fused loops."""
+        region, source = placement.region, placement.source
+        depths = tuple(source.holder_depth(place) for place in range(len(region.region.holders)))
+        above = source.loops_above_lanes
+        temporal = loop_orders(source.loops, region.needless_first)
+        orders = (with_spatial_loops(order, above) for order in temporal)
+        in_tolls = tuple(self._held_in_tolls(placement, depths[-1])) if depths else ()
+        for reservations, same in region.region.orders_by_reservation(depths, orders).items():
+            block = self._priced_block(placement, reservations)
+            if len(block.states):
+                held = (*self._held_by_holders(placement, depths, reservations), *in_tolls)
+                for compatibility in _compatibilities(region, depths, held, same):
+                    self._pieces.setdefault(compatibility, []).append(block)
+
+    def _held_in_tolls(self, placement: _Placement, lowest: int) -> Iterator[HeldTensor]:
+        """Yield where contested tensors pass Tolls above the innermost of `lowest` loops."""
+        for passage in placement.region.toll_passages:
+            depth, toll = placement.source.toll_depth(passage), passage.toll
+            if depth < lowest and toll.tensor in self._rules.contested:
+                yield HeldTensor(TensorPlace(toll.tensor, toll.component), depth, depth)
+
+    def _held_by_holders(
         self,
-        made: tuple[InnerProgram, tuple[HeldTensor, ...]],
+        placement: _Placement,
         depths: Sequence[int],
-        ways: tuple[tuple[TileReservation, ...], list[LoopOrder]],
-        block: PmappingBlock,
-    ) -> None:
-        """Put labels under their shapes: one per order of the loops; `made`: a part, and the Tolls
-        that contested tensors pass."""
-        (part, passed), (rooms, some) = made, ways
-        region = part.template.region
-        places = [TensorPlace(holder.tensor, holder.component) for holder in region]
-        exchanged = set(part.template.on_chip)
-        on_chip = [(p, d) for p, d in zip(places, depths, strict=True) if p in exchanged]
-        held = [
-            (p, depth, low if h.tensor in self._rules.tracked_tiles else depth)
-            for p, h, depth, (low, _) in zip(places, region, depths, rooms, strict=True)
-            if not h.backing and depth < depths[-1] and h.tensor in self._rules.contested
-        ]
-        spreads = tuple(spread._replace(region_place=0) for spread in part.spatial_loops)
-        for order in some:
-            stands = tuple(sorted((*held, *passed)))
-            shape = NumberedCompatibility(order, tuple(sorted(on_chip)), stands, spreads)
-            self._pieces.setdefault(shape, []).append(block)
+        reservations: Sequence[TileReservation],
+    ) -> Iterator[HeldTensor]:
+        """Yield the contested tensors that holders of the region hold above the innermost loop."""
+        holders = placement.region.region.holders
+        for holder, depth, reservation in zip(holders, depths, reservations, strict=True):
+            contested = holder.tensor in self._rules.contested
+            if contested and not holder.backing and depth < depths[-1]:
+                tracked = holder.tensor in self._rules.tracked_tiles
+                tile_depth = reservation.loops_above if tracked else depth
+                yield HeldTensor(_place_of(holder), depth, tile_depth)
 
     def _priced_block(
-        self,
-        placed: tuple[RegionStates, PmappingSource],
-        rooms: Sequence[TileReservation],
-        labelled: tuple[Ints, Ints],
+        self, placement: _Placement, reservations: Sequence[TileReservation]
     ) -> PmappingBlock:
-        """Price the region for one placement of its fused loops; `labelled`: labels, states."""
-        ground, source = placed
-        every, part = self._solved[source.number].labels, ground.inner_program
-        self._budget.check(more_bytes=GROWTH * every.nbytes)
-        chosen, states = labelled
-        labels = every[chosen]
-        memories = {name: number for number, name in enumerate(self._rules.memories)}
-        columns = len(source.loops) + len(part.spatial_loops) + 1
-        reserved = np.zeros((len(memories), len(chosen), columns))
-        shared = np.zeros((len(memories), len(chosen)))
-        streamed = part.template.streamed
-        for place, adds in part.network_charges.items():
-            self._charge(
-                labels, adds, ground.states_above(source.loops, gap_above_lanes(place), states)
-            )
-        for place, holder in enumerate(part.template.region):
-            low, tiles = rooms[place]
-            memory = memories[holder.component]
-            kept = self._bits_of(holder)[ground.reserved_states(tiles, states)]
-            if holder.backing and place >= part.template.n_private:
-                shared[memory] += kept
-                continue
-            above = ground.states_above(source.loops, gap_below_lanes(place), states)
-            self._charge(labels, part.holder_charges[place], above)
-            if place not in streamed:
-                reserved[memory, :, low] += kept
-        reserved = np.cumsum(reserved, axis=2)
-        room = self._engine.fields.used_bits
-        for name, memory in memories.items():
-            if name in room:
-                reserved[memory, :, -1] += labels[:, room[name]]
-            else:
-                reserved[memory] = 0.0
-        values = self._values(labels, reserved, part.template)
+        """Price the region for one placement; keep the pmappings that fit below the limit."""
+        source = placement.source
+        all_labels = self._solved[source.number].labels
+        self._budget.check(more_bytes=GROWTH * all_labels.nbytes)
+        labels = all_labels[placement.labels]
+        self._charge_region(placement, labels)
+        reserved = self._reserved_bits(placement, reservations, labels)
+        values = self._values(labels, reserved.above, source.inner_program.template)
         times = self._engine.problem.einsum.n_instances
-        sizes = np.array(self._rules.capacities)[:, np.newaxis]
+        capacities = np.array(self._rules.capacities)[:, np.newaxis]
         fits = (
-            (reserved[:, :, -1] + shared <= sizes).all(axis=0)
+            (reserved.above[:, :, -1] + reserved.exchanged <= capacities).all(axis=0)
             & (values[:, 0] <= self._cost_limit.energy * times)
             & (values[:, 1] <= self._cost_limit.latency * times)
         )
-        origin = np.stack([np.full(len(chosen), len(self.sources)), chosen], axis=1)
+        numbers = np.full(len(placement.labels), len(self.sources))
+        origins = np.stack([numbers, placement.labels], axis=1)
         self.sources.append(source)
-        return PmappingBlock(states[fits], values[fits], origin[fits])
+        return PmappingBlock(placement.states[fits], values[fits], origins[fits])
+
+    def _charge_region(self, placement: _Placement, labels: Floats) -> None:
+        """CostTerm to labels what their tiles in the region cost."""
+        region, loops, states = placement.region, placement.source.loops, placement.states
+        inner = placement.source.inner_program
+        for place, adds in inner.network_charges.items():
+            self._charge(labels, adds, region.states_above(loops, gap_above_lanes(place), states))
+        for place, holder in enumerate(inner.template.region):
+            if not _is_exchanged(inner.template, place, holder):
+                above = region.states_above(loops, gap_below_lanes(place), states)
+                self._charge(labels, inner.holder_charges[place], above)
 
     def _charge(self, labels: Floats, adds: Sequence[CostTerm], above: Ints) -> None:
-        """Add what tiles given as states cost."""
+        """CostTerm to labels what tiles given as states cost."""
         for add in adds:
             counts = self._engine.count(add.tensor, add.kind, add.lanes)
             labels[:, add.field] += add.factor * counts[above]
 
-    def _values(self, labels: Floats, reserved: Floats, layout: FusedTemplate) -> Floats:
+    def _reserved_bits(
+        self, placement: _Placement, reservations: Sequence[TileReservation], labels: Floats
+    ) -> _Reserved:
+        """Return the bits that the holders of the region and those below reserve."""
+        template = placement.source.inner_program.template
+        n_loops = len(placement.source.loops) + len(placement.source.inner_program.spatial_loops)
+        memories = {name: number for number, name in enumerate(self._rules.memories)}
+        above = np.zeros((len(memories), len(labels), n_loops + 1))
+        exchanged = np.zeros((len(memories), len(labels)))
+        for place, (holder, reservation) in enumerate(
+            zip(template.region, reservations, strict=True)
+        ):
+            states = placement.region.reserved_states(reservation.tiles, placement.states)
+            bits, memory = self._bits_of(holder)[states], memories[holder.component]
+            if _is_exchanged(template, place, holder):
+                exchanged[memory] += bits
+            elif place not in template.streamed:
+                above[memory, :, reservation.loops_above] += bits
+        above = np.cumsum(above, axis=2)
+        room = self._engine.fields.used_bits
+        for name, memory in memories.items():
+            if name in room:
+                above[memory, :, -1] += labels[:, room[name]]
+            else:
+                above[memory] = 0.0
+        return _Reserved(above, exchanged)
+
+    def _values(self, labels: Floats, reserved: Floats, template: FusedTemplate) -> Floats:
+        """Return the values of pmappings (see PmappingBlock); shape (labels, values)."""
         energy, latency = labels[:, 0], np.zeros(len(labels))
         if self._rules.counts_latency:
             latency = self._metrics.all_latencies(labels)
             energy = self._metrics.all_energies(labels, latency)
         times = float(self._engine.problem.einsum.n_instances)
         room = self._engine.fields.used_bits
-        none = np.zeros(len(labels))
-        outside = self._outermost_bits(layout)
-        used = [
-            labels[:, room[name]] if name in room else none + outside.get(name, 0.0)
+        nothing = np.zeros(len(labels))
+        outermost = self._outermost_bits(template)
+        usage = [
+            labels[:, room[name]] if name in room else nothing + outermost.get(name, 0.0)
             for name in self._rules.usage_memories
         ]
-        return np.column_stack([energy * times, latency * times, *used, *reserved])
+        return np.column_stack([energy * times, latency * times, *usage, *reserved])
 
-    def _outermost_bits(self, layout: FusedTemplate) -> dict[str, float]:
+    def _outermost_bits(self, template: FusedTemplate) -> dict[str, float]:
         """Return the bits in the outermost memory of tensors that no other Einsum uses."""
-        found: dict[str, float] = {}
-        for holder in layout.template.holders[: layout.n_outermost]:
+        bits: dict[str, float] = {}
+        for holder in template.template.holders[: template.n_outermost]:
             if holder.tensor in self._rules.private:
                 whole = float(self._bits_of(holder)[-1])
-                found[holder.component] = found.get(holder.component, 0.0) + whole
-        return found
+                bits[holder.component] = bits.get(holder.component, 0.0) + whole
+        return bits
 
     def _bits_of(self, holder: Holder) -> Floats:
-        place = TensorPlace(holder.tensor, holder.component)
+        """Return the bits of a holder's tile for each state; shape (states,)."""
+        place = _place_of(holder)
         if place not in self._tile_bits:
             self._tile_bits[place] = tile_bits(self._engine, *place)
         return self._tile_bits[place]
 
 
+def _place_of(holder: Holder) -> TensorPlace:
+    return TensorPlace(holder.tensor, holder.component)
+
+
+def _is_exchanged(template: FusedTemplate, place: int, holder: Holder) -> bool:
+    """Tell whether a holder of the region backs a tensor that Einsums exchange."""
+    return holder.backing and place >= template.n_private
+
+
+def _compatibilities(
+    region: RegionStates,
+    depths: Sequence[int],
+    held: Sequence[HeldTensor],
+    orders: Iterable[LoopOrder],
+) -> Iterator[NumberedCompatibility]:
+    """Yield the compatibility of each order of the loops; `depths`: loops above each holder."""
+    inner = region.inner_program
+    exchanged = set(inner.template.on_chip)
+    places = zip(map(_place_of, inner.template.region), depths, strict=True)
+    on_chip = tuple(sorted((place, depth) for place, depth in places if place in exchanged))
+    spatial = tuple(loop._replace(region_place=0) for loop in inner.spatial_loops)
+    for order in orders:
+        yield NumberedCompatibility(order, on_chip, tuple(sorted(held)), spatial)
+
+
 def legal_places(
     variable: str,
-    layout: FusedTemplate,
-    carried: Mapping[str, frozenset[str]],
+    template: FusedTemplate,
+    shareable: Mapping[str, frozenset[str]],
     banned: Sequence[frozenset[str]],
 ) -> tuple[int, ...]:
-    """Return the region holders right above which a fused loop over `variable` may stand.
+    """Return the holders of the region right above which a fused loop over `variable` may stand.
 
-    It must be fully relevant to every tensor on chip below it; `banned`: see banned_above.
+    The variable must be fully relevant to every tensor on chip below. `shareable[T]`: variables of
+    loops that may be shared above T. `banned`: see banned_variables.
     """
-    holders = layout.region
-    found: list[int] = []
-    for place in range(len(holders) - 1, layout.n_private - 1, -1):
+    holders = template.region
+    places: list[int] = []
+    for place in range(len(holders) - 1, template.n_private - 1, -1):
         holder = holders[place]
-        if holder.backing and variable not in carried[holder.tensor]:
+        if holder.backing and variable not in shareable[holder.tensor]:
             break
         if variable not in banned[place]:
-            found.append(place)
-    return tuple(found)
+            places.append(place)
+    return tuple(places)
 
 
 def loop_chains(
-    subject: tuple[int, int], places: tuple[int, ...], rules: RegionRules
+    variable: int, tile_above: int, gaps: tuple[int, ...], repeats: int
 ) -> Iterator[FusedLoops]:
-    """Yield the ways to place up to `rules.repeats` loops over a variable, outermost first.
+    """Yield the ways to place up to `repeats` loops over a variable, outermost first.
 
-    `subject`: the variable and the tile above; the innermost loop has the tile of the state.
+    `gaps`: where they may stand. The innermost loop has the tile of the state.
     """
-    variable, above = subject
-    for place in places:
-        yield ((variable, place, 0),)
-        if rules.loops_per_variable == 1:
+    for gap in gaps:
+        yield (FusedLoop(variable, gap, 0),)
+        if repeats == 1:
             continue
-        lower = tuple(p for p in places if p >= place)
-        for tile in divisors(above)[1:-1]:
-            for rest in loop_chains(
-                (variable, tile),
-                lower,
-                replace(rules, loops_per_variable=rules.loops_per_variable - 1),
-            ):
-                yield ((variable, place, tile), *rest)
+        lower = tuple(g for g in gaps if g >= gap)
+        for tile in divisors(tile_above)[1:-1]:
+            for rest in loop_chains(variable, tile, lower, repeats - 1):
+                yield (FusedLoop(variable, gap, tile), *rest)
 
 
-def loop_orders(gaps: FusedLoops, idle: Mapping[int, frozenset[int]]) -> Iterator[LoopOrder]:
-    """Yield the orders of the loops: those of one gap may stand in any order, of one variable the
-    outer one first.
+def loop_orders(
+    loops: FusedLoops, needless_first: Mapping[int, frozenset[int]]
+) -> Iterator[LoopOrder]:
+    """Yield the orders of fused loops; loops of one gap may stand in any order.
 
-    `idle[gap]`: variables relevant to the tensor held right above, not backed there. As the first
-    loop of the gap they would only make it keep more than it needs: it can be held below.
+    Of two loops over one variable the outer one comes first. `needless_first[gap]`: variables that
+    need not be the first loop of the gap (see needless_first_variables).
     """
     groups: dict[int, list[tuple[int, int]]] = {}
-    for variable, gap, tile in gaps:
+    for variable, gap, tile in loops:
         groups.setdefault(gap, []).append((variable, tile))
-    for chosen in product(*(permutations(groups[gap]) for gap in sorted(groups))):
-        if any(
-            group[0][0] in idle.get(gap, ())
-            for gap, group in zip(sorted(groups), chosen, strict=True)
-        ):
+    gaps = sorted(groups)
+    for chosen in product(*(permutations(groups[gap]) for gap in gaps)):
+        firsts = zip(gaps, (group[0][0] for group in chosen), strict=True)
+        if any(variable in needless_first.get(gap, ()) for gap, variable in firsts):
             continue
         order = tuple(loop for group in chosen for loop in group)
-        if all([loop for loop in order if loop[0] == v] == _loops_over(gaps, v) for v, _ in order):
+        if all([loop for loop in order if loop[0] == v] == _loops_over(loops, v) for v, _ in order):
             yield order
 
 
-def _loops_over(gaps: FusedLoops, variable: int) -> list[tuple[int, int]]:
-    return [(v, tile) for v, _, tile in gaps if v == variable]
+def _loops_over(loops: FusedLoops, variable: int) -> list[tuple[int, int]]:
+    return [(loop.variable, loop.tile) for loop in loops if loop.variable == variable]
 
 
 def sorted_compatibilities(
     pieces: Mapping[NumberedCompatibility, list[PmappingBlock]],
 ) -> list[tuple[NumberedCompatibility, list[PmappingBlock]]]:
-    """Return the shapes in a fixed order."""
+    """Return compatibilities with their blocks in a fixed order."""
     return sorted(pieces.items(), key=lambda item: astuple(item[0]))
 
 
-def _undominated_block(pieces: Sequence[PmappingBlock]) -> PmappingBlock:
-    states = np.concatenate([piece.states for piece in pieces])
-    values = np.concatenate([piece.values for piece in pieces])
-    origin = np.concatenate([piece.origins for piece in pieces])
+def _undominated_block(blocks: Sequence[PmappingBlock]) -> PmappingBlock:
+    """Return the Pareto set of the pmappings of some blocks, per state."""
+    states = np.concatenate([block.states for block in blocks])
+    values = np.concatenate([block.values for block in blocks])
+    origins = np.concatenate([block.origins for block in blocks])
     kept = pareto(states, values)
-    return PmappingBlock(states[kept], values[kept], origin[kept])
+    return PmappingBlock(states[kept], values[kept], origins[kept])

@@ -1,9 +1,10 @@
-"""What all rows of one part have in common: its region, and the tiles there as states."""
+"""Map the tiles in the region of one inner program to states of its lattice."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,27 +24,38 @@ from tilewright.mapper.searches.exact.kernels import Ints
 from tilewright.mapper.searches.exact.label_tables import LabelEngine
 from tilewright.mapper.templates.problem import Problem
 
-# (variable, the gap of its loop: see shared_spatial.py; its tile: 0 for that of the state)
-FusedLoops = tuple[tuple[int, int, int], ...]
+
+class FusedLoop(NamedTuple):
+    """A temporal loop above the lowest tensor on chip.
+
+    `variable`: number of its rank variable. `gap`: where it stands (shared_spatial.py). `tile`: of
+    the variable below the loop; 0 for that of the state.
+    """
+
+    variable: int
+    gap: int
+    tile: int
+
+
+FusedLoops = tuple[FusedLoop, ...]
 
 
 class RegionStates:
-    """The region of one part, below which its labels stand."""
+    """The region of one inner program, whose labels are given for tiles below the region."""
 
-    def __init__(self, engine: LabelEngine, part: InnerProgram, rules: RegionRules) -> None:
-        problem, spreads = engine.problem, part.spatial_loops
-        apart = rules.varied_windows if rules.shares_tiles else frozenset()
-        stands = {spread.region_place for spread in spreads}
-        self.inner_program = part
-        self.region = Region(problem, part.template.region, apart)
+    def __init__(self, engine: LabelEngine, inner: InnerProgram, rules: RegionRules) -> None:
+        problem, loops = engine.problem, inner.spatial_loops
+        shared_windows = rules.varied_windows if rules.shares_tiles else frozenset()
+        places = {loop.region_place for loop in loops}
+        self.inner_program = inner
+        self.region = Region(problem, inner.template.region, shared_windows)
         self.needless_first = needless_first_variables(
-            problem, part.template, rules.varied_windows, stands
+            problem, inner.template, rules.varied_windows, places
         )
         self._engine = engine
-        self._strides = [lane_stride(engine.lattice, spreads[:n]) for n in range(len(spreads) + 1)]
-        self._lanes = [
-            len(part.spatial_loops_above(place)) for place in range(len(part.template.region))
-        ]
+        self._strides = [lane_stride(engine.lattice, loops[:n]) for n in range(len(loops) + 1)]
+        holders = range(len(inner.template.region))
+        self._n_spatial = [len(inner.spatial_loops_above(place)) for place in holders]
 
     @cached_property
     def toll_passages(self) -> list[TollPassage]:
@@ -52,54 +64,58 @@ class RegionStates:
 
     @cached_property
     def tile_shape_masks(self) -> list[tuple[int, NDArray[np.bool_]]]:
-        """Holders with a tile_shape, and the states that it allows right above."""
-        held = tile_shape_places(self._engine.problem, self.inner_program.template)
-        return [(place, self._engine.lattice.admitted(shapes)) for place, shapes in held]
+        """Holders with a tile_shape, and which states it allows right above; shape (states,)."""
+        places = tile_shape_places(self._engine.problem, self.inner_program.template)
+        return [(place, self._engine.lattice.admitted(shapes)) for place, shapes in places]
 
-    def states_above(self, gaps: FusedLoops, gap: int, states: Ints) -> Ints:
-        """Return the tiles below the loops and lanes down to a gap, as states."""
-        upper = [(v, tile) for v, own, tile in gaps if own <= gap]
-        deeper = [(v, tile) for v, own, tile in gaps if own > gap]
-        step = self._strides[self._lanes[gap // 2]]
-        return with_tiles(self._engine.lattice, states, tiles_above(upper, deeper)) - step
+    def states_above(self, loops: FusedLoops, gap: int, states: Ints) -> Ints:
+        """Return the tiles below the loops and lanes down to a gap, as states; shape (labels,)."""
+        upper = [(loop.variable, loop.tile) for loop in loops if loop.gap <= gap]
+        deeper = [(loop.variable, loop.tile) for loop in loops if loop.gap > gap]
+        stride = self._strides[self._n_spatial[gap // 2]]
+        return with_tiles(self._engine.lattice, states, tiles_above(upper, deeper)) - stride
 
     def reserved_states(self, tiles: Sequence[NumberedLoop], states: Ints) -> Ints:
-        """Return the states with given tiles (tile_reservations.py) of loops and lanes below."""
-        lanes = (
-            sum(number >= 0 for number, _ in tiles)
-            - len(tiles)
-            + len(self.inner_program.spatial_loops)
-        )
-        return with_tiles(self._engine.lattice, states, dict(tiles)) - self._strides[lanes]
+        """Return the states with the tiles of a reservation above the loops and lanes below it."""
+        n_below = sum(number < 0 for number, _ in tiles)
+        stride = self._strides[len(self.inner_program.spatial_loops) - n_below]
+        return with_tiles(self._engine.lattice, states, dict(tiles)) - stride
 
 
 def needless_first_variables(
     problem: Problem,
-    layout: FusedTemplate,
-    apart: frozenset[str] = frozenset(),
-    stands: Collection[int] = (),
+    template: FusedTemplate,
+    varied_windows: frozenset[str] = frozenset(),
+    places_with_lanes: Collection[int] = (),
 ) -> dict[int, frozenset[int]]:
-    """Return, per gap right below a region holder, the variables that may not be looped over first
-    there.
+    """Return, per gap right below a holder, the variables that no first loop there needs.
 
-    `apart`: tensors that another Einsum may have to hold where it is; `stands`: the holders that
-    lanes stand right above. Where a tile is held still,
-    or an order is given in which holders stand together, none is left out.
+    A loop relevant to the tensor held right above only makes that holder reserve more than it must:
+    the same tensor may be held below the loop. `varied_windows`: tensors that another Einsum may
+    have to hold where they are. `places_with_lanes`: holders with spatial loops right above. All
+    loops are needed where a tile_shape holds, or where an order is given in which holders stand
+    together.
     """
-    found: dict[int, frozenset[int]] = {}
-    rules = layout.template.placement.rules_of
-    for place, above in enumerate(layout.region[:-1]):
+    if tile_shape_places(problem, template):
+        return {}
+    needless: dict[int, frozenset[int]] = {}
+    rules_of = template.template.placement.rules_of
+    names = tuple(problem.einsum.bounds)
+    for place, holder in enumerate(template.region[:-1]):
         ordered = (
             problem.conventions.adjacent_holders_shrink
-            and rules(above.component).tensor_order_options
+            and rules_of(holder.component).tensor_order_options
         )
-        if above.backing or above.tensor in apart or ordered or tile_shape_places(problem, layout):
+        if holder.backing or holder.tensor in varied_windows or ordered:
             continue
-        access, names = problem.einsum.access(above.tensor), tuple(problem.einsum.bounds)
-        relevant = [v for v in names if access.relevance(v) == "relevant"]
-        gap = gap_above_lanes(place + 1) if place + 1 in stands else gap_below_lanes(place + 1)
-        found[gap] = frozenset(names.index(v) for v in relevant)
-    return found
+        access = problem.einsum.access(holder.tensor)
+        below = place + 1
+        has_lanes = below in places_with_lanes
+        gap = gap_above_lanes(below) if has_lanes else gap_below_lanes(below)
+        needless[gap] = frozenset(
+            number for number, v in enumerate(names) if access.relevance(v) == "relevant"
+        )
+    return needless
 
 
 def with_tiles(lattice: Lattice, states: Ints, tiles: Mapping[int, int]) -> Ints:
@@ -107,11 +123,13 @@ def with_tiles(lattice: Lattice, states: Ints, tiles: Mapping[int, int]) -> Ints
     moved = states.copy()
     for column, axis in enumerate(lattice.axes):
         if axis.variable in tiles:
-            digit = _power(axis.prime, tiles[axis.variable], axis.radix - 1)
+            digit = _exponent(axis.prime, tiles[axis.variable], axis.radix - 1)
             moved += (digit - lattice.digits[states, column]) * axis.stride
     return moved
 
 
-def _power(prime: int, tile: int, most: int) -> int:
-    """Return how often `prime` divides the tile, `most` times for the whole."""
-    return most if not tile else next(n for n in range(most, -1, -1) if tile % prime**n == 0)
+def _exponent(prime: int, tile: int, largest: int) -> int:
+    """Return how often `prime` divides the tile, `largest` times for the whole."""
+    if not tile:
+        return largest
+    return next(n for n in range(largest, -1, -1) if tile % prime**n == 0)

@@ -1,16 +1,17 @@
-"""Lanes above what Einsums exchange: loops that they run through together, side by side.
+"""Place spatial loops that Einsums share above what they exchange.
 
 A fanout between the outermost memory and one in which Einsums exchange tensors gives each of its
-lanes a memory of its own. What stays there is dealt once, for all Einsums that touch it: the lanes
-are loops above it, below those that precede the fanout, over variables that any shared loop above
-it may run over (Boundaries.carried), and equal in all Einsums that meet there. What they exchange
-in memories above the fanout has no part in this.
+lanes a memory of its own. What stays there is distributed once, for all Einsums that use it. The
+spatial loops stand above it, below the loops that precede the fanout. They run over variables that
+any shared loop above it may run over (ExchangedTensors.shareable_loops), and they are equal in all
+Einsums that share them. Tensors exchanged in memories above the fanout do not depend on them.
 
-What these lanes send over a Network is charged apart, for the tile right below those that stand
-together.
+What such a fanout sends over a Network is charged apart, for the tile right below all spatial loops
+at one place.
 
-A state of the program counts as if these lanes were one: its tile is that of one lane times the
-lanes, so that a variable is cut by shared loops where it is not whole. `stride` leads back.
+A state of the inner program counts as if these lanes were one: its tile is that of one lane times
+the number of lanes. So a shared loop cuts a variable where the tile of its state is not whole.
+`lane_stride` leads from such a state back to the tile of one lane.
 """
 
 from __future__ import annotations
@@ -35,30 +36,41 @@ from tilewright.mapper.templates.spatial_choices import Lanes, SpatialLoops
 
 
 def gap_above_lanes(place: int) -> int:
-    """Return the number of the gap above the lanes that stand right above holder `place` of the
-    region; gaps are numbered from the outermost in."""
+    """Return the number of the gap above the spatial loops right above holder `place` of a region.
+
+    Gaps are numbered from the outermost in.
+    """
     return 2 * place
 
 
 def gap_below_lanes(place: int) -> int:
-    """Return the number of the gap between these lanes and the holder; the only one of a holder
-    without them."""
+    """Return the number of the gap between these spatial loops and holder `place`.
+
+    It is the only gap of a holder without them.
+    """
     return 2 * place + 1
 
 
 class SharedSpatialLoop(NamedTuple):
-    """Tiles of variable number `variable` dealt over `lanes` lanes of a dimension.
+    """Tiles of variable number `variable` distributed over `lanes` lanes of a dimension.
 
-    `place`: (level of its component on the path, its number there, place among the variables of the
-    dimension if their order matters: else 0). `stand`: the region holder that it stands right
-    above.
+    `position`: (level of its component on the path, number of its dimension there, place among the
+    variables of the dimension if their order matters, else 0). `dim`: (component, dimension).
+    `region_place`: the holder of the region that it stands right above.
     """
 
     position: tuple[int, int, int]
     variable: int
     lanes: int
-    dim: tuple[str, str]  # component, dimension
+    dim: tuple[str, str]
     region_place: int = 0
+
+
+class FixedLanes(NamedTuple):
+    """Slots of which those above the lowest tensor on chip have one spatial choice each."""
+
+    slots: tuple[Slot, ...]
+    loops: tuple[SharedSpatialLoop, ...]
 
 
 def fixed_spatial_loops(
@@ -66,34 +78,37 @@ def fixed_spatial_loops(
     slots: tuple[Slot, ...],
     region: Sequence[int],
     variables: Sequence[Collection[str]],
-) -> Iterator[tuple[tuple[Slot, ...], tuple[SharedSpatialLoop, ...]]]:
-    """Yield the slots with each choice of the lanes above the last slot of the `region`, in which
-    `variables` may be dealt right above each of its slots.
+) -> Iterator[FixedLanes]:
+    """Yield the slots with each spatial choice above the last slot of the `region`.
 
-    Behind a Network the variables of a dimension come in each order: what is sent depends on it.
+    `variables`: which may be distributed right above each slot of the region. Behind a Network the
+    variables of a dimension come in each order, because what is sent depends on it.
     UnsupportedFeature if the choices are too many.
     """
     upper = [i for i, slot in enumerate(slots[: region[-1]]) if isinstance(slot, SpatialLoops)]
-    left = tuple(
+    restricted = tuple(
         _over_variables(slot, variables[_region_place_below(i, region)])
         if isinstance(slot, SpatialLoops) and i in upper
         else slot
         for i, slot in enumerate(slots)
     )
-    for one in with_fixed_lanes(left, upper):
-        for fixed in _variable_orders(problem, one, upper):
-            spreads = tuple(
-                s
+    for chosen in with_fixed_lanes(restricted, upper):
+        for fixed in _variable_orders(problem, chosen, upper):
+            loops = tuple(
+                loop
                 for i in upper
-                for s in _spatial_loops(problem, fixed[i], _region_place_below(i, region))
+                for loop in _spatial_loops(problem, fixed[i], _region_place_below(i, region))
             )
-            shares = (
-                prod(one.lanes for one in spreads if one.variable == number)
-                for number in range(len(problem.einsum.bounds))
-            )
-            bounds = problem.einsum.bounds.values()
-            if all(bound % share == 0 for bound, share in zip(bounds, shares, strict=True)):
-                yield fixed, spreads
+            if _divides_bounds(problem, loops):
+                yield FixedLanes(fixed, loops)
+
+
+def _divides_bounds(problem: Problem, loops: Sequence[SharedSpatialLoop]) -> bool:
+    """Tell whether the lanes of each variable divide its bound."""
+    return all(
+        bound % prod(loop.lanes for loop in loops if loop.variable == number) == 0
+        for number, bound in enumerate(problem.einsum.bounds.values())
+    )
 
 
 def _region_place_below(index: int, region: Sequence[int]) -> int:
@@ -102,7 +117,7 @@ def _region_place_below(index: int, region: Sequence[int]) -> int:
 
 
 def behind_network(components: Sequence[Component], level: int) -> bool:
-    """Tell whether lanes at a level of a path stand behind a Network."""
+    """Tell whether a fanout at a level of a path stands behind a Network."""
     return any(isinstance(component, Network) for component in components[: level + 1])
 
 
@@ -110,17 +125,18 @@ def _variable_orders(
     problem: Problem, slots: tuple[Slot, ...], upper: Sequence[int]
 ) -> Iterator[tuple[Slot, ...]]:
     """Yield the slots with the variables of each dimension behind a Network in every order."""
-    ways: list[list[Slot]] = []
+    variants: list[list[Slot]] = []
     for index, slot in enumerate(slots):
-        ways.append([slot])
+        variants.append([slot])
         if index not in upper or not isinstance(slot, SpatialLoops):
             continue
         if behind_network(problem.components, problem.level(slot.component)):
-            ways[-1] = list(_fan_orders(slot))
-    yield from product(*ways)
+            variants[-1] = list(_fan_orders(slot))
+    yield from product(*variants)
 
 
 def _fan_orders(fan: SpatialLoops) -> Iterator[SpatialLoops]:
+    """Yield a dimension of one spatial choice with its variables in every order."""
     (lanes,) = fan.choices
     pairs = [(v, n) for v, n in zip(fan.variables, lanes, strict=True) if n > 1]
     for order in permutations(pairs):
@@ -132,26 +148,26 @@ def _fan_orders(fan: SpatialLoops) -> Iterator[SpatialLoops]:
 def network_charges(
     slots: Sequence[Slot], region: Sequence[int], routes: Iterable[ChargeSite]
 ) -> dict[int, tuple[CostTerm, ...]]:
-    """Return what the lanes right above each slot of the region send over Networks, for the tile
-    below all lanes there.
+    """Return what the fanouts right above each slot of the region send over Networks.
 
-    It is known per tile right below each dimension (network_hops.py); those below make it smaller.
+    It is charged for the tile below all spatial loops there. It is known per tile right below each
+    dimension (network_hops.py); the dimensions below make that tile smaller.
     """
-    found: dict[int, list[CostTerm]] = {}
+    charges: dict[int, list[CostTerm]] = {}
     for route in routes:
-        stand = _region_place_below(route.slot, region)
+        place = _region_place_below(route.slot, region)
         below = [
-            slot for slot in slots[route.slot : region[stand]] if isinstance(slot, SpatialLoops)
+            slot for slot in slots[route.slot : region[place]] if isinstance(slot, SpatialLoops)
         ]
         lanes = [pair for fan in below for pair in zip(fan.variables, fan.choices[0], strict=True)]
-        more = prod(number for _, number in lanes)
+        n_lanes = prod(number for _, number in lanes)
         for add in route.terms:
-            factor = add.factor / more if add.kind == "moved" else add.factor
-            moved = replace(add, factor=factor, lanes=_lanes_per_variable([*add.lanes, *lanes]))
-            found.setdefault(stand, []).append(moved)
+            factor = add.factor / n_lanes if add.kind == "moved" else add.factor
+            all_lanes = _lanes_per_variable([*add.lanes, *lanes])
+            charges.setdefault(place, []).append(replace(add, factor=factor, lanes=all_lanes))
     return {
-        stand: tuple(sorted(add for add in adds if add.factor != 0.0))
-        for stand, adds in sorted(found.items())
+        place: tuple(sorted(add for add in adds if add.factor != 0.0))
+        for place, adds in sorted(charges.items())
     }
 
 
@@ -163,61 +179,64 @@ def _lanes_per_variable(pairs: Iterable[tuple[str, int]]) -> Lanes:
 
 
 def _over_variables(fan: SpatialLoops, variables: Collection[str]) -> SpatialLoops:
-    """Return the dimension with lanes over some variables only."""
-    other = [i for i, v in enumerate(fan.variables) if v not in variables]
-    return replace(fan, choices=tuple(c for c in fan.choices if all(c[i] == 1 for i in other)))
+    """Return the dimension with the spatial choices over some variables only."""
+    banned = [i for i, v in enumerate(fan.variables) if v not in variables]
+    return replace(fan, choices=tuple(c for c in fan.choices if all(c[i] == 1 for i in banned)))
 
 
-def _spatial_loops(problem: Problem, slot: Slot, stand: int) -> Iterator[SharedSpatialLoop]:
+def _spatial_loops(problem: Problem, slot: Slot, region_place: int) -> Iterator[SharedSpatialLoop]:
+    """Yield the spatial loops of a dimension of one spatial choice."""
     assert isinstance(slot, SpatialLoops)
     level = problem.level(slot.component)
     dims = [dim.name for dim in problem.components[level].spatial]
     names, ordered = tuple(problem.einsum.bounds), behind_network(problem.components, level)
     for number, (variable, lanes) in enumerate(zip(slot.variables, slot.choices[0], strict=True)):
         if lanes > 1:
-            place = level, dims.index(slot.name), number if ordered else 0
+            position = level, dims.index(slot.name), number if ordered else 0
             dim = slot.component, slot.name
-            yield SharedSpatialLoop(place, names.index(variable), lanes, dim, stand)
+            yield SharedSpatialLoop(position, names.index(variable), lanes, dim, region_place)
 
 
-def lane_stride(lattice: Lattice, spreads: Sequence[SharedSpatialLoop]) -> int:
+def lane_stride(lattice: Lattice, loops: Sequence[SharedSpatialLoop]) -> int:
     """Return by how much the number of a state exceeds that of the tile of one lane."""
     lanes = [1] * len(lattice.bounds)
-    for one in spreads:
-        lanes[one.variable] *= one.lanes
+    for loop in loops:
+        lanes[loop.variable] *= loop.lanes
     return lattice.offset(lattice.exponents(lanes))
 
 
-def with_spatial_loops(order: LoopOrder, above: Sequence[int]) -> LoopOrder:
-    """Put the lanes into an order of loops, as numbers -1, -2, …; `above`: how many loops precede
-    each."""
-    found: list[tuple[int, int]] = []
+def with_spatial_loops(order: LoopOrder, loops_above: Sequence[int]) -> LoopOrder:
+    """Put spatial loops into an order of temporal loops, as numbers -1, -2, ….
+
+    `loops_above`: how many temporal loops precede each spatial loop.
+    """
+    merged: list[tuple[int, int]] = []
     done = 0
-    for number, count in enumerate(above):
-        found += [*order[done:count], (-1 - number, 0)]
+    for number, count in enumerate(loops_above):
+        merged += [*order[done:count], (-1 - number, 0)]
         done = count
-    return (*found, *order[done:])
+    return (*merged, *order[done:])
 
 
 def tiles_below(
-    order: LoopOrder, spreads: Sequence[SharedSpatialLoop], whole: Sequence[int], states: Ints
+    order: LoopOrder, loops: Sequence[SharedSpatialLoop], bounds: Sequence[int], states: Ints
 ) -> Ints:
-    """Return the tile below each loop, shape (states, loops).
+    """Return the tile below each loop of an order, shape (states, loops).
 
-    `whole`: the bounds; `states`: tiles of the states, shape (states, variables).
+    `bounds`: of the variables; `states`: tiles of the states, shape (states, variables).
     """
-    found = np.empty((len(states), len(order)), np.int64)
-    left: dict[int, Ints] = {}
+    tiles = np.empty((len(states), len(order)), np.int64)
+    tile_of: dict[int, Ints] = {}  # of all lanes together
     lanes: dict[int, int] = {}
     for column, (number, tile) in enumerate(order):
         variable = number
         if number < 0:
-            one = spreads[-1 - number]
-            variable = one.variable
-            lanes[variable] = lanes.get(variable, 1) * one.lanes
-            left.setdefault(variable, np.full(len(states), whole[variable], np.int64))
+            loop = loops[-1 - number]
+            variable = loop.variable
+            lanes[variable] = lanes.get(variable, 1) * loop.lanes
+            tile_of.setdefault(variable, np.full(len(states), bounds[variable], np.int64))
         else:
-            own = np.full(len(states), tile, np.int64) if tile else states[:, variable]
-            left[variable] = own
-        found[:, column] = left[variable] // lanes.get(variable, 1)
-    return found
+            fixed = np.full(len(states), tile, np.int64) if tile else states[:, variable]
+            tile_of[variable] = fixed
+        tiles[:, column] = tile_of[variable] // lanes.get(variable, 1)
+    return tiles

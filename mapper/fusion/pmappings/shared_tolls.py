@@ -1,4 +1,4 @@
-"""Tolls above the lowest tensor on chip: where among the shared loops a tensor passes them."""
+"""Find where among the shared loops a tensor passes Tolls above the lowest tensor on chip."""
 
 from __future__ import annotations
 
@@ -14,8 +14,12 @@ from tilewright.mapper.templates.slots import Fill, TollCrossing
 
 
 class TollPassage(NamedTuple):
-    """`toll` stands right above region holder number `place` (one more than the last: below all),
-    or right below the outermost `lanes` lanes, above others that stand above that holder."""
+    """A tensor that passes a Toll in the region.
+
+    `toll` stands right above the region's holder number `region_place` (one more than the last:
+    below all holders). If `lanes_above` is a number, the Toll stands right below so many outermost
+    spatial loops, and above the other spatial loops above that holder.
+    """
 
     toll: TollCrossing
     region_place: int
@@ -24,42 +28,40 @@ class TollPassage(NamedTuple):
 
 def tolls_in(flats: Iterable[FlatArch]) -> tuple[str, ...]:
     """Return the names of the Tolls on some paths."""
-    found = (c.name for flat in flats for c in flat.components if isinstance(c, Toll))
-    return tuple(dict.fromkeys(found))
+    tolls = (c.name for flat in flats for c in flat.components if isinstance(c, Toll))
+    return tuple(dict.fromkeys(tolls))
 
 
-def toll_passages(problem: Problem, part: InnerProgram) -> list[TollPassage]:
+def toll_passages(problem: Problem, inner: InnerProgram) -> list[TollPassage]:
     """Return what passes Tolls above the lowest tensor on chip, outermost first.
 
     A Toll stands right above the next holder of its tensor in a deeper memory, or above the first
-    lanes of a deeper level if these come first.
+    spatial loop of a deeper level if that comes first.
     """
-    region = part.template.region
-    found: list[TollPassage] = []
-    for toll in _tolls_above(part):
+    region = inner.template.region
+    passages: list[TollPassage] = []
+    for toll in _tolls_above(inner):
         level = problem.level(toll.component)
-        below = (i for i, holder in enumerate(region) if _reaches(problem, toll, holder))
+        below = (i for i, holder in enumerate(region) if _leads_to(problem, toll, holder))
         place = next(below, len(region))
-        lanes = (n for n, spread in enumerate(part.spatial_loops) if spread.position[0] > level)
-        first = next(lanes, None)
-        if first is not None and part.spatial_loops[first].region_place <= place:
-            found.append(TollPassage(toll, part.spatial_loops[first].region_place, first))
+        deeper = (n for n, loop in enumerate(inner.spatial_loops) if loop.position[0] > level)
+        first = next(deeper, None)
+        if first is not None and inner.spatial_loops[first].region_place <= place:
+            passages.append(TollPassage(toll, inner.spatial_loops[first].region_place, first))
         else:
-            found.append(TollPassage(toll, place, None))
-    return sorted(found, key=lambda one: one.region_place)
+            passages.append(TollPassage(toll, place, None))
+    return sorted(passages, key=lambda passage: passage.region_place)
 
 
-def _reaches(problem: Problem, toll: TollCrossing, holder: Holder) -> bool:
+def _leads_to(problem: Problem, toll: TollCrossing, holder: Holder) -> bool:
+    """Tell whether a holder is below a Toll and gets its tensor through it."""
     deeper = problem.level(holder.component) > problem.level(toll.component)
     return toll.tensor == holder.tensor and deeper and not holder.backing
 
 
-def _tolls_above(part: InnerProgram) -> list[TollCrossing]:
+def _tolls_above(inner: InnerProgram) -> list[TollCrossing]:
     """Return what passes a Toll above the lowest tensor on chip."""
-    slots = part.program.slot_sequence
+    slots = inner.program.slot_sequence
     fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
-    return [
-        slot
-        for slot in slots[: fills[part.template.lowest_on_chip]]
-        if isinstance(slot, TollCrossing)
-    ]
+    lowest = fills[inner.template.lowest_on_chip]
+    return [slot for slot in slots[:lowest] if isinstance(slot, TollCrossing)]

@@ -10,6 +10,7 @@ from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.fusion.boundary.exchange_options import memories_of_tensors
+from tilewright.mapper.fusion.boundary.exchanged_tensors import EinsumPath
 from tilewright.mapper.mapping.mapping import Spatial
 from tilewright.mapper.searches.api import search
 
@@ -31,8 +32,8 @@ def design(upper: str, lanes: int, lower: str = "keep: Nothing, may_keep: All") 
 
 
 def places(arch: Arch, tensor: str, deeper: bool = True) -> tuple[str, ...]:
-    runs = [(e, flat) for e in WORK.einsums for flat in flatten(arch, WORK.scope(e))]
-    return memories_of_tensors(runs, deeper)[tensor]
+    paths = [EinsumPath(e, flat) for e in WORK.einsums for flat in flatten(arch, WORK.scope(e))]
+    return memories_of_tensors(paths, deeper)[tensor]
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,19 @@ from hypothesis import strategies as st
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace, exchanged_tensors_of
 from tilewright.mapper.fusion.boundary.rank_names import LoopName
-from tilewright.mapper.fusion.boundary.tile_size import Extent
-from tilewright.mapper.fusion.fused_search import fused_search, garbage_collection_paused
+from tilewright.mapper.fusion.boundary.tile_size import Extent, RankExtent, TensorView
+from tilewright.mapper.fusion.fused_optimum import garbage_collection_paused
+from tilewright.mapper.fusion.fused_search import fused_search
 from tilewright.mapper.fusion.join.group_pareto import pareto
 from tilewright.mapper.fusion.join.label_pass import JoinLabels, suffix_maximum, undominated_labels
 from tilewright.mapper.fusion.join.on_chip_relaxation import OnChipRelaxation
 from tilewright.mapper.fusion.pmappings.fused_templates import fused_templates
 from tilewright.mapper.fusion.pmappings.pmappings import LoopOrder, loop_orders
-from tilewright.mapper.fusion.pmappings.region import needless_first_variables
+from tilewright.mapper.fusion.pmappings.region import (
+    FusedLoop,
+    FusedLoops,
+    needless_first_variables,
+)
 from tilewright.mapper.fusion.pmappings.shared_spatial import gap_below_lanes
 from tilewright.mapper.mapping.mapping import Sequential, Storage
 from tilewright.mapper.mapspace.space import Mapspace
@@ -116,7 +121,7 @@ def test_einsums_that_run_differently_often_exchange_as_in_accelforge() -> None:
     work = workload_of(texts, {"m": 4})
     work = replace(work, einsums=(*work.einsums[:2], replace(work.einsums[2], n_instances=3)))
     assert not exchanged_tensors_of(work).exchangeable
-    assert exchanged_tensors_of(work, counts=False).exchangeable == {"Y"}
+    assert exchanged_tensors_of(work, same_instances=False).exchangeable == {"Y"}
     backed = fused_search(two_memories(64), work)
     chip = fused_search(two_memories(64), work, conventions="accelforge")
     assert (backed.on_chip, chip.on_chip) == ((), ("Y",))
@@ -124,7 +129,8 @@ def test_einsums_that_run_differently_often_exchange_as_in_accelforge() -> None:
 
 
 def test_extents_shrink_with_the_loops_above() -> None:
-    extent = Extent(((2.0, ((1, (("m", 8, 1),)), (1, (("n", 6, 1),)))),))
+    ranks = (RankExtent(1, (("m", 8, 1),)), RankExtent(1, (("n", 6, 1),)))
+    extent = Extent((TensorView(2.0, ranks),))
     assert extent.bits_below((), np.zeros((1, 0), np.int64)).tolist() == [96]
     loops = (LoopName("m"), LoopName("k"))
     assert extent.bits_below(loops, np.array([[2, 1], [4, 3]])).tolist() == [24, 48]
@@ -133,14 +139,16 @@ def test_extents_shrink_with_the_loops_above() -> None:
 
 
 def test_the_largest_of_several_windows_counts() -> None:
-    whole, window = (1, (("w", 6, 1),)), (1, (("p", 2, 2), ("r", 3, 1)))
-    extent = Extent(((1.0, (whole,)),)).merged(Extent(((1.0, (window,)),)))
+    whole = TensorView(1.0, (RankExtent(1, (("w", 6, 1),)),))
+    window = TensorView(1.0, (RankExtent(1, (("p", 2, 2), ("r", 3, 1))),))
+    extent = Extent((whole,)).merged(Extent((window,)))
     tiles = np.array([[6, 2], [3, 2], [3, 1]])
     assert extent.bits_below((LoopName("w"), LoopName("p")), tiles).tolist() == [6, 5, 3]
 
 
 def test_positions_of_one_point_count_whatever_the_tile() -> None:
-    extent = Extent(((1.0, ((3, (("m", 8, 1),)), (4, ()))),))
+    ranks = (RankExtent(3, (("m", 8, 1),)), RankExtent(4, ()))
+    extent = Extent((TensorView(1.0, ranks),))
     assert extent.bits_below((), np.zeros((1, 0), np.int64)).tolist() == [40]
     assert extent.bits_below((LoopName("m"),), np.array([[2], [1]])).tolist() == [16, 12]
 
@@ -196,20 +204,27 @@ def test_choices_that_agree_add_up(costs: list[int]) -> None:
     assert found == sums
 
 
+def placed(*loops: tuple[int, int, int]) -> FusedLoops:
+    return tuple(FusedLoop(*loop) for loop in loops)
+
+
 def variables(ways: Iterable[LoopOrder]) -> set[tuple[int, ...]]:
     return {tuple(variable for variable, _ in way) for way in ways}
 
 
 def test_loops_of_one_gap_stand_in_any_order() -> None:
     none = {0: frozenset[int](), 1: frozenset[int]()}
-    assert variables(loop_orders(((0, 0, 0), (1, 0, 0), (2, 1, 0)), none)) == {(0, 1, 2), (1, 0, 2)}
+    assert variables(loop_orders(placed((0, 0, 0), (1, 0, 0), (2, 1, 0)), none)) == {
+        (0, 1, 2),
+        (1, 0, 2),
+    }
     idle = {0: frozenset[int](), 1: frozenset({0})}
-    assert variables(loop_orders(((0, 1, 0), (1, 1, 0)), idle)) == {(1, 0)}
+    assert variables(loop_orders(placed((0, 1, 0), (1, 1, 0)), idle)) == {(1, 0)}
 
 
 def test_the_outer_loop_of_one_variable_comes_first() -> None:
     none = {0: frozenset[int](), 1: frozenset[int]()}
-    found = set(loop_orders(((0, 0, 4), (0, 0, 0), (1, 0, 0)), none))
+    found = set(loop_orders(placed((0, 0, 4), (0, 0, 0), (1, 0, 0)), none))
     assert found == {
         ((0, 4), (0, 0), (1, 0)), ((0, 4), (1, 0), (0, 0)), ((1, 0), (0, 4), (0, 0)),
     }  # fmt: skip

@@ -13,6 +13,7 @@ from tilewright.mapper.fusion.join.cost_limit import CostLimit
 from tilewright.mapper.fusion.join.einsum_bounds import EinsumBounds
 from tilewright.mapper.fusion.pmappings import inner_search as lower
 from tilewright.mapper.fusion.pmappings import pmapping_cache as shelf
+from tilewright.mapper.fusion.pmappings.pmapping_cache import CachedBound
 from tilewright.mapper.workload.workload_loading import load_workload
 
 if TYPE_CHECKING:
@@ -108,8 +109,8 @@ def test_what_is_known_of_the_least_changes_nothing(monkeypatch: pytest.MonkeyPa
     """Latency and edp begin where the search of energy ended: with or without what it learned."""
     arch, workload = load_arch(ARCH), load_workload(WORKLOAD)
     known = [fused_search(arch, workload, objective=o) for o in ("latency", "edp")]
-    nothing = (0.0, False)
-    monkeypatch.setattr(EinsumBounds, "_cached_least", lambda self, way, metric: nothing)
+    nothing = CachedBound(0.0, False)
+    monkeypatch.setattr(EinsumBounds, "_cached_least", lambda self, bound, metric: nothing)
     for one, objective in zip(known, ("latency", "edp"), strict=True):
         other = fused_search(arch, workload, objective=objective)
         assert other.certificate == one.certificate

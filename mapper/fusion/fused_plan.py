@@ -1,0 +1,152 @@
+"""Prepare a fused search: what Einsums exchange, in which memories, and the pmappings to join."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import NamedTuple
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.mapper.fusion.boundary.exchange_memories import ExchangeMemories, exchange_memories
+from tilewright.mapper.fusion.boundary.exchanged_tensors import (
+    EinsumPath,
+    ExchangedTensors,
+    exchanged_tensors_of,
+)
+from tilewright.mapper.fusion.boundary.memory_sizes import refuse_unequal_sizes
+from tilewright.mapper.fusion.boundary.tensor_views import bounded_widths_in, varied_widths_in
+from tilewright.mapper.fusion.boundary.usage_peaks import CountedUsage, counted_usage
+from tilewright.mapper.fusion.copies.fused_copies import CopySolver
+from tilewright.mapper.fusion.fused_problem import EinsumEntry, FusedProblem, ValueFunction
+from tilewright.mapper.fusion.pmappings.pmapping_builder import fused_einsum, refuse_unkept_tensors
+from tilewright.mapper.fusion.pmappings.pmapping_cache import PmappingCache
+from tilewright.mapper.fusion.pmappings.shared_tolls import tolls_in
+from tilewright.mapper.model.conventions import conventions_called
+from tilewright.mapper.searches.request import Request
+from tilewright.mapper.searches.search_errors import UnsupportedFeature
+
+
+@dataclass(frozen=True, slots=True)
+class FusedPlan:
+    """What is searched, and the memories that all Einsums see.
+
+    `seed`: the same without the usage of memories, if that counts: what a search starts from.
+    `cache`: what searches of the same workload share.
+    """
+
+    problem: FusedProblem
+    memories: ExchangeMemories
+    seed: FusedPlan | None = None
+    cache: PmappingCache = field(default_factory=PmappingCache)
+
+
+class _Exchange(NamedTuple):
+    """Where Einsums exchange tensors, which tensors, and of which memories the usage counts."""
+
+    memories: ExchangeMemories
+    exchanged: ExchangedTensors
+    usage: CountedUsage
+
+
+def plan_fused_search(
+    request: Request, objective: str, value: ValueFunction, memories: Sequence[str] = ()
+) -> FusedPlan:
+    """Prepare a search for the least `value` of energy, latency and the usage of `memories`.
+
+    `objective`: its name. TilewrightError if an Einsum has no compute; UnsupportedFeature for what
+    cannot be modelled.
+    """
+    paths = _paths_of(request)
+    refuse_unequal_sizes(request, memories)
+    exchange = _exchange(request, paths, memories)
+    entries = _entries(request, paths, exchange)
+    outermost_capacity = exchange.memories.outermost_capacity
+    if outermost_capacity is not None:
+        solved = (entry for entry in entries if isinstance(entry, tuple))
+        refuse_unkept_tensors(exchange.memories.outermost, chain.from_iterable(solved))
+    problem = FusedProblem(
+        exchange.exchanged,
+        tuple(entries),
+        exchange.memories.capacities,
+        objective,
+        value,
+        loops_per_variable=request.options.max_fused_loops_per_rank_variable,
+        usage=exchange.usage,
+        outermost_capacity=outermost_capacity,
+    )
+    return FusedPlan(problem, exchange.memories)
+
+
+def _paths_of(request: Request) -> list[list[EinsumPath]]:
+    """Return, per Einsum, the paths to its computes."""
+    paths: list[list[EinsumPath]] = []
+    for einsum in request.workload.einsums:
+        paths.append([EinsumPath(einsum, flat) for flat in request.flat_archs(einsum)])
+        if not paths[-1]:
+            raise TilewrightError(
+                f"no Compute of the architecture is enabled for {einsum.name}",
+                instead="look at the `enabled` of its Computes",
+            )
+    return paths
+
+
+def _entries(
+    request: Request, paths: Sequence[Sequence[EinsumPath]], exchange: _Exchange
+) -> list[EinsumEntry]:
+    """Return the table of each copy, and the mapspaces of each other Einsum."""
+    memories, exchanged, usage = exchange
+    crowded = memories.crowded | frozenset(usage.names)
+    copies = CopySolver(request, memories, exchanged, usage)
+    conventions = request.options.conventions
+    return [
+        copies.table(several[0].einsum)
+        if several[0].einsum.is_copy
+        else tuple(
+            fused_einsum(exchanged, conventions, path, number, crowded)
+            for number, path in enumerate(several)
+        )
+        for several in paths
+    ]
+
+
+def _exchange(
+    request: Request, paths: Sequence[Sequence[EinsumPath]], counted: Sequence[str]
+) -> _Exchange:
+    """Return what is exchanged below the second memory, too, if the usages can be counted there.
+
+    `counted`: the memories whose usage counts.
+    """
+    conventions = conventions_called(request.options.conventions)
+    every_path = list(chain.from_iterable(paths))
+    # accelforge may count fewer bits than this search where holders stand with no loop between
+    deeper = not counted or conventions.adjacent_holders_shrink
+    try:
+        return _exchange_in(request, every_path, counted, deeper)
+    except UnsupportedFeature:
+        if not counted:
+            raise
+        return _exchange_in(request, every_path, counted, deeper=False)
+
+
+def _exchange_in(
+    request: Request, paths: Sequence[EinsumPath], counted: Sequence[str], deeper: bool
+) -> _Exchange:
+    """Return what is exchanged in the second memory, if `deeper` also in those below."""
+    conventions = conventions_called(request.options.conventions)
+    memories = exchange_memories(paths, deeper)
+    exchanged = exchanged_tensors_of(
+        request.workload,
+        conventions.shared_tile_counts_once,
+        conventions.equal_instances_exchange,
+        memories.memories,
+    )
+    names = [n for n in memories.memories if n in memories.crowded or n in counted]
+    exchanged = replace(
+        exchanged,
+        varied_widths=varied_widths_in(paths, names, exchanged),
+        bounded_widths=bounded_widths_in(paths, names, exchanged),
+        tolls=tolls_in(flat for _, flat in paths),
+        memories_of=memories.memories_of,
+    )
+    return _Exchange(memories, exchanged, counted_usage(paths, counted, memories, exchanged))
