@@ -10,7 +10,7 @@ from tilewright.simulator.check.register_count import check_register_count
 from tilewright.simulator.compile.code.code_families import check_once
 from tilewright.simulator.compile.code.priorities import check_priorities
 from tilewright.simulator.compile.code.simd_modes import check_simd
-from tilewright.simulator.instructions.kind import ProfileContext
+from tilewright.simulator.instructions.kind import ProfileContext, no_check
 from tilewright.simulator.instructions.router_changes import route_changes
 from tilewright.simulator.instructions.table import kind_of
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
@@ -59,9 +59,11 @@ def _check_code(code: ElementCode, profile: Profile) -> None:
             instead=f"at most {profile.local_tasks}",
         )
     for task, instruction in all_instructions(code):
+        check = kind_of(instruction).check_profile
+        if check is no_check:
+            continue
         with ErrorSubject(instruction):
-            context = ProfileContext(code, task.name, profile)
-            kind_of(instruction).check_profile(instruction, context)
+            check(instruction, ProfileContext(code, task.name, profile))
     check_register_count(code, profile)
 
 

@@ -29,6 +29,7 @@ from tilewright.simulator.instructions.kind import (
     ColorContext,
     Counts,
     ProgramContext,
+    no_check,
 )
 from tilewright.simulator.instructions.register_load import check_load
 from tilewright.simulator.instructions.table import kind_of
@@ -190,13 +191,17 @@ def _check_body(code: ElementCode, task: Task, body: Body, counts: Counts) -> No
 
 def _check_instructions_with_colors(code: ElementCode, colors: frozenset[str]) -> None:
     for task, instruction in all_instructions(code):
+        check = kind_of(instruction).check_colors
+        if check is no_check:
+            continue
         with ErrorSubject(instruction):
-            context = ColorContext(code, colors, f"code {code.name}, task {task.name}")
-            kind_of(instruction).check_colors(instruction, context)
+            check(instruction, ColorContext(code, colors, f"code {code.name}, task {task.name}"))
 
 
 def _check_instructions_in_program(program: Program, code: ElementCode) -> None:
     for task, instruction in all_instructions(code):
+        check = kind_of(instruction).check_program
+        if check is no_check:
+            continue
         with ErrorSubject(instruction):
-            context = ProgramContext(program, code, f"code {code.name}, task {task.name}")
-            kind_of(instruction).check_program(instruction, context)
+            check(instruction, ProgramContext(program, code, f"code {code.name}, task {task.name}"))
