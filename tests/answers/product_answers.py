@@ -46,6 +46,7 @@ from tilewright.simulator.text.printing import print_program
 
 Data = dict[str, Any]
 
+FOLDERS = re.compile(r"(?:/[^/\s:'\"]+)+/(?=[^/\s:'\"]+\.yaml)")
 SECONDS = re.compile(r"searched in \S+ s")
 SCOPE = re.compile(r"^(.*?(?:optimal|lower bound|Pareto set|points).*?) among (.*)$", re.MULTILINE)
 
@@ -131,7 +132,10 @@ def answer_evaluate(request: Data) -> Data:
 
 
 def answer_command(request: Data) -> Data:
-    """Run a command in a folder with the request's files; seconds are left out, scopes apart."""
+    """Run a command in a folder with the request's files.
+
+    Folders and seconds are left out; scopes stand apart.
+    """
     with folder_with(request.get("files", {})) as folder:
         ran = CliRunner().invoke(cli, request["args"])
         if ran.exception is not None and not isinstance(ran.exception, SystemExit):
@@ -143,15 +147,16 @@ def answer_command(request: Data) -> Data:
             if not name.endswith(".html")  # a page has seconds in it
         }
     scopes: list[str] = []
+    stdout = FOLDERS.sub("", ran.stdout)
     if "--json" in request["args"] and ran.exit_code == 0:
-        out: Any = without_scopes(json.loads(ran.stdout), scopes)
+        out: Any = without_scopes(json.loads(stdout), scopes)
     else:
-        out = cut_scopes(SECONDS.sub("searched", ran.stdout), scopes)
+        out = cut_scopes(SECONDS.sub("searched", stdout), scopes)
     return {
         "kind": "output",
         "exit_code": ran.exit_code,
         "out": out,
-        "err": cut_scopes(ran.stderr, scopes),
+        "err": cut_scopes(FOLDERS.sub("", ran.stderr), scopes),
         "written": written,
         "files": files,
         "scope": scopes,

@@ -16,13 +16,17 @@ OBJECTIVES = ("energy", "latency", "edp")
 
 @dataclass(frozen=True)
 class Source:
-    """Where requests come from: `draw` makes one of a seed (None: no case), `amount` are wanted."""
+    """Where requests come from: `draw` makes one of a seed (None: no case), `amount` are wanted.
+
+    `infeasible`: the share of them that may be refused; `refused`: only such are wanted.
+    """
 
     about: str
     amount: int
     draw: Callable[[int], Data | None]
     first: int = 0
     infeasible: float = INFEASIBLE_SHARE
+    refused: bool = False
 
 
 class Recorder:

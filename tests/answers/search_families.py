@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from pinned_answers import Data
 from request_sources import Source, cases, of_case, of_space, opposed, spaces, squeezed
 
 FORMULAS = (
@@ -132,26 +129,23 @@ def options() -> list[Source]:
 
 def infeasible() -> list[Source]:
     """Ask for what does not fit; the answers are explanations."""
-
-    def only(draw: Callable[[int], Data]) -> Callable[[int], Data | None]:
-        def drawn(seed: int) -> Data | None:
-            from product_answers import answer
-
-            request = squeezed(draw)(seed)
-            return request if answer(request)["kind"] == "error" else None
-
-        return drawn
-
-    wanted = [
+    too_small = [
         (PLAIN, 7), ("tight_cases:tight_space_of", 5), ("bound_cases:bound_space_of", 4),
         ("network_cases:network_space_of", 3), ("uneven_cases:uneven_space", 3),
     ]  # fmt: skip
-    more = [
-        (FUSED_PLAIN, 5), ("fused_cases:random_narrow_case", 3), ("used_cases:random_used_case", 3),
-        ("fused_cases:random_bounded_case", 3), ("deep_cases:random_dealt_case", 3),
+    too_small_together = [
+        (FUSED_PLAIN, 3), ("deep_cases:random_dealt_case", 2),
         ("copied_cases:random_copied_case", 2), ("fused_tolls:random_toll_case", 2),
     ]  # fmt: skip
+    as_drawn = [
+        ("fused_cases:random_narrow_case", 6), ("fused_cases:random_bounded_case", 4),
+        ("deep_cases:random_exchanged_case", 4), ("used_cases:random_used_case", 3),
+        ("fused_cases:random_shaped_case", 3), ("fused_cases:random_wide_case", 3),
+    ]  # fmt: skip
+    one = [(where, n, squeezed(of_space(where))) for where, n in too_small]
+    several = [(where, n, squeezed(of_case(where))) for where, n in too_small_together]
+    drawn = [(where, n, of_case(where)) for where, n in as_drawn]
     return [
-        *(Source(w.split(":")[0], n, only(of_space(w)), 500, 1) for w, n in wanted),
-        *(Source(w.split("random_")[1], n, only(of_case(w)), 500, 1) for w, n in more),
+        Source(where.split(":")[1], amount, draw, 500, 1, refused=True)
+        for where, amount, draw in (*one, *several, *drawn)
     ]
