@@ -1,10 +1,10 @@
 """Draw the requests of families from the random generators, and write them as plain data.
 
-python tests/answers/draw_requests.py FAMILY…
+python tests/answers/draw_requests.py FAMILY… [--add ABOUT]
 
 What is written needs no generator any more: an edited generator changes no stored request. Drawing
-a family again replaces its requests, so it is done when the family should cover more; the answers
-are to be stored anew then, from a state of the product whose other answers are all the same.
+a family again replaces its requests; --add adds those of one source behind them. The answers are to
+be stored anew then, from a state of the product whose other answers are all the same.
 Requests over a second, and more infeasible ones than a fifth, are left out.
 """
 
@@ -15,9 +15,8 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -26,7 +25,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "oracles"))
 import machine_families as of_machine
 import model_families as of_model
 import search_families as of_search
-from pinned_answers import REQUESTS, Data, write
+from pinned_answers import REQUESTS, Data, read, write
 from request_sources import Source
 
 MOST_SECONDS = 1.0
@@ -48,7 +47,7 @@ FAMILIES: dict[str, Callable[[], list[Source]]] = {
     "tested": of_machine.tested,
     "grid": of_machine.grid,
 }
-ALLOWED = {"shipped": 8.0}
+ALLOWED = {"shipped": 8.0, "infeasible": 2.5}
 
 
 class TooLong(Exception):
@@ -89,54 +88,67 @@ def timed(given: tuple[str, int, int]) -> tuple[Data, float, bool] | None:
     return request, seconds, refused
 
 
-def drawn(family: str, pool: ProcessPoolExecutor) -> Iterator[tuple[Data, float]]:
-    """Yield the family's requests with the seconds that each took."""
+def drawn(family: str, about: str, pool: ProcessPoolExecutor) -> Iterator[tuple[Data, float]]:
+    """Yield the family's requests, or those of one source, with the seconds that each took."""
     for which, source in enumerate(FAMILIES[family]()):
-        refusals = round(source.amount * source.infeasible + 0.2)
-        missing, seen = source.amount, set()
-        for first in count(source.first, 8):
-            seeds = range(first, first + 8)
-            if (
-                missing == 0
-                or first > source.first + (20 if source.refused else 3) * source.amount + 16
-            ):
-                break
-            for made in pool.map(timed, [(family, which, seed) for seed in seeds]):
-                if made is None or missing == 0:
-                    continue
-                request, seconds, refused = made
-                text = json.dumps(request, sort_keys=True)
-                if text in seen or (refused and refusals == 0):
-                    continue
-                seen.add(text)
-                refusals -= refused
-                missing -= 1
-                yield {"about": source.about, **request}, seconds
-        if missing:
-            print(f"{family} {source.about}: {missing} missing", flush=True)
+        if about in ("", source.about):
+            yield from drawn_from(source, (family, which), pool)
 
 
-def draw_family(family: str, pool: ProcessPoolExecutor) -> None:
-    began = time.monotonic()
-    pairs = list(drawn(family, pool))
-    records = [{"number": number, **request} for number, (request, _) in enumerate(pairs)]
-    write(REQUESTS / f"{family}.json", records)
+def drawn_from(
+    source: Source, place: tuple[str, int], pool: ProcessPoolExecutor
+) -> Iterator[tuple[Data, float]]:
+    refusals = round(source.amount * source.infeasible + 0.2)
+    tries = (20 if source.refused else 3) * source.amount + 16
+    missing, seen = source.amount, set()
+    for first in range(source.first, source.first + tries, 8):
+        for made in pool.map(timed, [(*place, seed) for seed in range(first, first + 8)]):
+            if made is None or missing == 0:
+                continue
+            request, seconds, refused = made
+            text = json.dumps(request, sort_keys=True)
+            if text in seen or (refused and refusals == 0):
+                continue
+            seen.add(text)
+            refusals -= refused
+            missing -= 1
+            yield {"about": source.about, **request}, seconds
+        if missing == 0:
+            return
+    print(f"{place[0]} {source.about}: {missing} missing", flush=True)
+
+
+def draw_family(family: str, about: str, pool: ProcessPoolExecutor) -> None:
+    """Write the family's requests; with `about` add those of one source behind the others."""
+    path = REQUESTS / f"{family}.json"
+    records = read(path) if about else []
+    pairs = list(drawn(family, about, pool))
+    start = len(records)
+    records += [{"number": n, **request} for n, (request, _) in enumerate(pairs, start)]
+    write(path, records)
+    seconds = {f"{family}-{n:03d}": spent for n, (_, spent) in enumerate(pairs, start)}
+    write_seconds(seconds, "" if about else f"{family}-")
+    print(f"{family}: {len(pairs)} of {len(records)}, {sum(seconds.values()):.1f} s", flush=True)
+
+
+def write_seconds(seconds: dict[str, float], replaced: str) -> None:
+    """Note the seconds of some requests; lines that begin with `replaced` (not "") go."""
     path = REQUESTS.parent / "seconds.txt"
     old = path.read_text().splitlines() if path.exists() else []
-    lines = [line for line in old if not line.startswith(f"{family}-")]
-    lines += [f"{family}-{number:03d} {seconds:.3f}" for number, (_, seconds) in enumerate(pairs)]
+    lines = [line for line in old if not (replaced and line.startswith(replaced))]
+    lines += [f"{name} {spent:.3f}" for name, spent in seconds.items()]
     path.write_text("\n".join(sorted(lines)) + "\n")
-    total = sum(seconds for _, seconds in pairs)
-    print(f"{family}: {len(records)}, {total:.1f} s, drawn in {time.monotonic() - began:.0f} s")
 
 
-def main(chosen: Sequence[str]) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("family", nargs="+", choices=FAMILIES)
+    parser.add_argument("--add", default="", metavar="ABOUT", help="add those of this source")
+    given = parser.parse_args()
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        for family in chosen:
-            draw_family(family, pool)
+        for family in given.family:
+            draw_family(family, given.add, pool)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("family", nargs="+", choices=FAMILIES)
-    main(parser.parse_args().family)
+    main()

@@ -157,6 +157,18 @@ def squeezed(draw: Callable[[int], Data]) -> Callable[[int], Data]:
     return smaller
 
 
+def on_chip(draw: Callable[[int], Data]) -> Callable[[int], Data]:
+    """Ask the same with no room outside for what Einsums exchange, and little on chip."""
+
+    def kept(seed: int) -> Data:
+        request = squeezed(draw)(seed)
+        arch = request["arch"].replace('keep: "~Intermediates", may_keep: All', "OUTSIDE")
+        arch = arch.replace("keep: All", 'keep: "~DRAM", may_keep: All')
+        return {**request, "arch": arch.replace("OUTSIDE", 'keep: "~Intermediates"')}
+
+    return kept
+
+
 def spaces(amounts: dict[str, int], **options: Any) -> list[Source]:
     return [
         Source(name.split(":")[1].removesuffix("_space_of"), n, of_space(name, **options))

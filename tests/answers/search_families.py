@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from request_sources import Source, cases, of_case, of_space, opposed, spaces, squeezed
+from request_sources import Source, cases, of_case, of_space, on_chip, opposed, spaces, squeezed
 
 FORMULAS = (
     "energy * latency**2",
@@ -142,10 +142,17 @@ def infeasible() -> list[Source]:
         ("deep_cases:random_exchanged_case", 4), ("used_cases:random_used_case", 3),
         ("fused_cases:random_shaped_case", 3), ("fused_cases:random_wide_case", 3),
     ]  # fmt: skip
+    together = [(FUSED_PLAIN, 5), ("fused_cases:random_halo_case", 2)]
     one = [(where, n, squeezed(of_space(where))) for where, n in too_small]
     several = [(where, n, squeezed(of_case(where))) for where, n in too_small_together]
     drawn = [(where, n, of_case(where)) for where, n in as_drawn]
     return [
-        Source(where.split(":")[1], amount, draw, 500, 1, refused=True)
-        for where, amount, draw in (*one, *several, *drawn)
+        *(
+            Source(where.split(":")[1], amount, draw, 500, 1, refused=True)
+            for where, amount, draw in (*one, *several, *drawn)
+        ),
+        *(
+            Source("together", amount, on_chip(of_case(where)), 500, 1, refused=True)
+            for where, amount in together
+        ),
     ]
