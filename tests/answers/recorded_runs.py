@@ -20,12 +20,7 @@ from tilewright.simulator.run.machine import Machine
 from tilewright.simulator.text.printing import print_program
 
 ROOT = Path(__file__).resolve().parents[2]
-FEATURES = """
-machine_errors deadlock machine_runs fifos wavelets registers reconfigure teardown steering simd
-banks priorities map_inputs color_swap value_types undefined_runs saved_rings tensor_access
-control_transform held_rates queue_changes
-"""
-TESTS = ("tests/programs", *(f"tests/simulator/test_{name}.py" for name in FEATURES.split()))
+TESTS = ("tests/programs", "tests/simulator")
 MOST_CHARACTERS, MOST_DATA = 5000, 4000
 
 
@@ -93,7 +88,7 @@ def record(file: str) -> None:
             raise
 
     Machine.run, Machine.__init__ = run, init  # type: ignore[method-assign]
-    pytest.main(["-q", "-p", "no:cacheprovider", *TESTS], plugins=[recorder])
+    pytest.main(["-q", "-n0", "-p", "no:cacheprovider", *TESTS], plugins=[recorder])
     Path(file).write_text(json.dumps(recorder.found), encoding="utf-8")
 
 
