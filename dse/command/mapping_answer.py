@@ -44,6 +44,7 @@ class MappingAnswer:
                 "lower_bound": proof.lower_bound,
                 "gap": proof.gap if math.isfinite(proof.gap) else None,
                 "scope": proof.scope,
+                "restrictions": [each.name for each in proof.restrictions],
             },
             "mapping": self.mapping_file(),
             "front": [self._point(scored) for scored in self.result.front],
@@ -72,6 +73,7 @@ class MappingAnswer:
             "whole": proof.whole,
             "proven_up_to_energy": proof.energy if math.isfinite(proof.energy) else None,
             "scope": proof.scope,
+            "restrictions": [each.name for each in proof.restrictions],
         }
 
     def _front_table(self) -> list[str]:
@@ -90,6 +92,7 @@ class MappingAnswer:
 
     def text(self) -> str:
         """Return the answer for the terminal."""
+        from tilewright.mapper.searches.restrictions import with_restrictions
         from tilewright.mapper.searches.result import gap_text
 
         score, proof = self.result.best.score, self.result.certificate
@@ -99,13 +102,14 @@ class MappingAnswer:
         if self.result.on_chip:
             lines.append(f"kept on chip between Einsums: {', '.join(self.result.on_chip)}")
         if proof.kind == "optimal":
-            lines.append(f"optimal in {self.objective} among {proof.scope}")
+            claim = f"optimal in {self.objective}"
         else:
-            lines.append(
-                f"best found; a lower bound of {self.objective} is "
-                f"{quantity(proof.lower_bound, self.objective)} (gap {gap_text(proof.gap)})"
-                f" among {proof.scope}"
+            bound = quantity(proof.lower_bound, self.objective)
+            claim = (
+                f"best found; a lower bound of {self.objective} is {bound}"
+                f" (gap {gap_text(proof.gap)})"
             )
+        lines.append(with_restrictions(claim, proof.restrictions))
         lines += self._front_table()
         lines += [f"note: {note}" for note in self.result.notes]
         lines.append(f"searched in {self.seconds:.3g} s")

@@ -25,6 +25,7 @@ from tilewright.mapper.searches.objective.measures import (
     front_metrics_of,
 )
 from tilewright.mapper.searches.request import Request
+from tilewright.mapper.searches.restrictions import Restrictions
 from tilewright.mapper.searches.result import (
     FrontProof,
     ScoredMapping,
@@ -32,7 +33,7 @@ from tilewright.mapper.searches.result import (
     SearchResult,
     SearchStatistics,
 )
-from tilewright.mapper.searches.scope import scope_alone, scope_unfused
+from tilewright.mapper.searches.scope import einsum_restrictions, unfused_restrictions
 from tilewright.mapper.searches.search_errors import InternalError, UnsupportedFeature
 from tilewright.mapper.searches.unfused import shared_tensors, unfused_mapping
 from tilewright.mapper.searches.verify import TOLERANCE, figures_agree
@@ -49,10 +50,12 @@ class FrontResult:
     statistics: SearchStatistics
 
 
-def front_of_einsums(request: Request, einsums: Sequence[Einsum], scope: str) -> FrontResult:
+def front_of_einsums(
+    request: Request, einsums: Sequence[Einsum], restrictions: Restrictions
+) -> FrontResult:
     """Return the Pareto set over `request.options.front` of Einsums that share no loops.
 
-    `scope` says among which mappings. TilewrightError for a metric that does not exist.
+    `restrictions`: of the mappings searched. TilewrightError for a metric that does not exist.
     """
     measures = requested_metrics(request, einsums)
     solver = EinsumFrontSolver(request, measures)
@@ -61,7 +64,7 @@ def front_of_einsums(request: Request, einsums: Sequence[Einsum], scope: str) ->
         found = [ScoredMapping(point.mapping, point.score) for point in fronts[0].points]
     else:
         found = _combined(request, measures, fronts)
-    proof = FrontProof(measures.names, proven_up_to(fronts), scope)
+    proof = FrontProof(measures.names, proven_up_to(fronts), restrictions)
     return FrontResult(pareto_mappings(found, measures), proof, solver.statistics)
 
 
@@ -79,11 +82,11 @@ def least_of_einsums(request: Request, einsums: Sequence[Einsum]) -> SearchResul
     values = formula.value(rows)
     number = least_row(values, rows)
     whole = proven_up_to(fronts) == inf
-    scope = scope_unfused([front.spaces[0] for front in fronts])
+    restrictions = unfused_restrictions([front.spaces[0] for front in fronts])
     value = float(values[number])
     kind: Literal["optimal", "bounded"] = "optimal" if whole else "bounded"
     bound = value if whole else min(value, _least_together(fronts, formula))
-    certificate = SearchCertificate(kind, formula.text, value, bound, scope)
+    certificate = SearchCertificate(kind, formula.text, value, bound, restrictions)
     return SearchResult(found[number], (found[number],), certificate, solver.statistics)
 
 
@@ -106,7 +109,7 @@ def _least(request: Request, einsum: Einsum, formula: Formula) -> SearchResult:
     optimal = found.value <= found.lower_bound * (1 + TOLERANCE)
     certificate = SearchCertificate(
         "optimal" if optimal else "bounded", formula.text, found.value, found.lower_bound,
-        scope_alone(solver.solver.mapspaces(einsum)[0][1]),
+        einsum_restrictions(solver.solver.mapspaces(einsum)[0][1]),
     )  # fmt: skip
     return SearchResult(best, (best,), certificate, found.statistics)
 

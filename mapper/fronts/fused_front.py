@@ -33,6 +33,7 @@ from tilewright.mapper.searches.budget import Budget, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_metrics import Objective
 from tilewright.mapper.searches.request import Request
+from tilewright.mapper.searches.restrictions import Restrictions
 from tilewright.mapper.searches.result import FrontProof, ScoredMapping, SearchStatistics
 from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.searches.verify import TOLERANCE
@@ -40,7 +41,9 @@ from tilewright.mapper.searches.verify import TOLERANCE
 Least = Callable[[ValueFunction], WholeLabel | None]  # the label with the least value
 
 
-def front_of_fused(request: Request, known: ScoredMapping, scope: str) -> FrontResult:
+def front_of_fused(
+    request: Request, known: ScoredMapping, restrictions: Restrictions
+) -> FrontResult:
     """Return the Pareto set of fused and unfused mappings; `known`: a mapping found before.
 
     UnsupportedFeature for what cannot be modelled.
@@ -55,7 +58,7 @@ def front_of_fused(request: Request, known: ScoredMapping, scope: str) -> FrontR
         whole = search.run()
     found = pareto_mappings([known, *search.found], measures)
     return FrontResult(
-        found, FrontProof(measures.names, inf if whole else 0.0, scope), search.statistics
+        found, FrontProof(measures.names, inf if whole else 0.0, restrictions), search.statistics
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tilewright.mapper.fronts.front_search import FrontResult, pareto_mappings
 from tilewright.mapper.fronts.pareto_points import covered, undominated
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
-from tilewright.mapper.fusion.fused_answer import scope_text
+from tilewright.mapper.fusion.fused_answer import fused_restrictions
 from tilewright.mapper.fusion.fused_optimum import garbage_collection_paused, score_result
 from tilewright.mapper.fusion.fused_plan import plan_fused_search
 from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES
@@ -41,7 +41,7 @@ def front_with_usage(request: Request, known: ScoredMapping, measures: FrontMetr
     with garbage_collection_paused():
         proven = search.run()
     found = pareto_mappings(search.found, measures)
-    proof = FrontProof(measures.names, proven, search.scope)
+    proof = FrontProof(measures.names, proven, search.restrictions)
     return FrontResult(found, proof, search.statistics)
 
 
@@ -60,7 +60,7 @@ class FusedUsageFrontSearch:
         places = (METRICS + self._usage.names.index(name) for name in measures.memories)
         self._counted = [*(i for i in measures.metric_columns if i < METRICS), *places]
         self._timed = objective != "energy"
-        self.scope = scope_text(cascade, self._plan.memories)
+        self.restrictions = fused_restrictions(cascade, self._plan.memories)
         self.found = [known]
         self.statistics = SearchStatistics()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tilewright.mapper.fusion.boundary.exchange_memories import ExchangeMemories
 from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors
@@ -15,7 +15,29 @@ from tilewright.mapper.fusion.join.label_pass import WholeLabel
 from tilewright.mapper.fusion.pmappings.fused_templates import reorderable_memories
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.scope import spatial_placement_text
+from tilewright.mapper.searches.restrictions import (
+    ADJACENT_HOLDERS_ORDER,
+    COPIES_PRIVATE_BELOW_LOOPS,
+    COPIES_SHARE_NO_LANES,
+    COPIES_SHARE_NO_LOOPS,
+    COPY_INPUTS_RESERVED,
+    EINSUM_ORDER_FIXED,
+    EXCHANGE_THROUGH_OUTERMOST,
+    EXCHANGED_IN_OUTERMOST,
+    FUSION_THROUGH,
+    LARGEST_TILE_RESERVED,
+    NO_HOLDER_BELOW_DEEPER_LANES,
+    NOT_EXCHANGED_IN,
+    ORDER_ABOVE_EXCHANGED,
+    SHARED_LOOP_VARIABLES,
+    SHARED_LOOPS_ABOVE_EXCHANGED,
+    SHARED_LOOPS_PER_VARIABLE,
+    SHARED_SPATIAL_LOOPS,
+    WIDEST_TILE_RESERVED,
+    Restriction,
+    Restrictions,
+)
+from tilewright.mapper.searches.scope import perfect_factors, spatial_restrictions
 
 
 def mapping_of_label(
@@ -51,87 +73,87 @@ def _has_lanes_above(space: Mapspace, inner: str) -> bool:
     return any(c.own_fanout > 1 for c in components[: names.index(inner) + 1])
 
 
-def scope_text(cascade: FusedProblem, room: ExchangeMemories) -> str:
-    """Say over which mappings the answer is optimal."""
-    boundaries = cascade.exchanged
-    workload = boundaries.workload
-    chip = [t for t in workload.tensors if t in boundaries.exchangeable]
-    outside = [t for t in workload.tensors if t in boundaries.outermost_only]
-    spaces = [run.space for solo in cascade.einsums if isinstance(solo, tuple) for run in solo]
-    lanes = "".join(dict.fromkeys(map(spatial_placement_text, spaces)))
-    dealt = [m for m in room.memories if m and any(_has_lanes_above(s, m) for s in spaces)]
-    text = f"mappings with even tiles{lanes}, the Einsums one after the other in the order given"
-    if room.second is None or not chip:
-        text += f", in which they exchange tensors through {room.outermost}"
-    else:
-        deepest = {place.memory for tensor in chip for place in boundaries.places_of_tensor(tensor)}
-        memories = [name for name in room.memories if name in deepest]
-        text += (
-            f", fused or not: each of {', '.join(chip)} is backed in {room.outermost} or"
-            f" {' or '.join(memories)}; Einsums share loops over what is one rank variable to all"
-            f" of them, at most {cascade.loops_per_variable} per variable, above the lowest tensor"
-            f" that they"
-            f" exchange in {' or '.join(memories)} and relevant to all of those"
-        )
-        below = [name for name in dealt if name in memories]
-        if below:
-            text += f", and lanes above {' or '.join(below)} over such variables"
-        text += _left_out_memories(boundaries, chip, memories)
-        if len(memories) > 1 and not boundaries.shares_tiles:
-            text += "; holders with no loop between count in the order of the hierarchy"
-        if outside:
-            text += f"; {', '.join(outside)}: backed in {room.outermost}"
-    text += _left_out_orders(spaces)
-    text += _left_out_copies(cascade, str(room.second) if room.second in dealt else "")
-    if boundaries.varied_windows and boundaries.shares_tiles:
-        apart = ", ".join(t for t in workload.tensors if t in boundaries.varied_windows)
-        text += f"; Einsums that hold {apart} in one place have room there for the largest tile"
-    if boundaries.bounded_widths:
-        several = ", ".join(t for t in workload.tensors if t in boundaries.bounded_widths)
-        text += (
-            f"; of {several}, whose width changes, a tile has room for the widest until it comes"
-        )
-    return text
+def fused_restrictions(problem: FusedProblem, memories: ExchangeMemories) -> Restrictions:
+    """Return the restrictions of a search of fused mappings."""
+    exchanged = problem.exchanged
+    spaces = [run.space for solo in problem.einsums if isinstance(solo, tuple) for run in solo]
+    below_lanes = [m for m in memories.memories if m and _any_lanes_above(spaces, m)]
+    second = str(memories.second) if memories.second in below_lanes else ""
+    return (
+        *perfect_factors(exchanged.workload.einsums),
+        *spatial_restrictions(spaces),
+        EINSUM_ORDER_FIXED(),
+        *_exchange_restrictions(problem, memories, below_lanes),
+        *_order_restrictions(spaces),
+        *_copy_restrictions(problem, second),
+        *_reservation_restrictions(exchanged),
+    )
 
 
-def _left_out_memories(
-    boundaries: ExchangedTensors, chip: Sequence[str], memories: Sequence[str]
-) -> str:
-    """Say which tensors are exchanged in some of the memories only."""
-    text = ""
-    for tensor in chip:
-        places = {place.memory for place in boundaries.places_of_tensor(tensor)}
-        if others := [name for name in memories if name not in places]:
-            text += f"; {tensor}: not backed in {' or '.join(others)}"
-    return text
+def _any_lanes_above(spaces: Sequence[Mapspace], memory: str) -> bool:
+    return any(_has_lanes_above(space, memory) for space in spaces)
 
 
-def _left_out_orders(spaces: Sequence[Mapspace]) -> str:
-    """Say which orders of holders are left out where memories may leave the hierarchy's."""
-    free = dict.fromkeys(name for space in spaces for name in reorderable_memories(space))
-    if not free:
-        return ""
-    text = f"; above what is exchanged on chip {', '.join(free)} hold nothing out of their order"
+def _exchange_restrictions(
+    problem: FusedProblem, memories: ExchangeMemories, below_lanes: Sequence[str]
+) -> Iterator[Restriction]:
+    """Yield through which memories Einsums exchange tensors, and which loops they share."""
+    exchanged, outermost = problem.exchanged, str(memories.outermost)
+    tensors = [t for t in exchanged.workload.tensors if t in exchanged.exchangeable]
+    if memories.second is None or not tensors:
+        yield EXCHANGE_THROUGH_OUTERMOST(memory=outermost)
+        return
+    used = {place.memory for tensor in tensors for place in exchanged.places_of_tensor(tensor)}
+    inner = [name for name in memories.memories if name in used]
+    yield FUSION_THROUGH(memories=inner)
+    yield SHARED_LOOPS_PER_VARIABLE(number=problem.loops_per_variable)
+    yield SHARED_LOOP_VARIABLES()
+    yield SHARED_LOOPS_ABOVE_EXCHANGED()
+    spatial = [name for name in below_lanes if name in inner]
+    if spatial:
+        yield SHARED_SPATIAL_LOOPS(memories=spatial)
+    for tensor in tensors:
+        places = {place.memory for place in exchanged.places_of_tensor(tensor)}
+        if left_out := [name for name in inner if name not in places]:
+            yield NOT_EXCHANGED_IN(tensor=tensor, memories=left_out)
+    if len(inner) > 1 and not exchanged.shares_tiles:
+        yield ADJACENT_HOLDERS_ORDER()
+    outside = [t for t in exchanged.workload.tensors if t in exchanged.outermost_only]
+    if outside:
+        yield EXCHANGED_IN_OUTERMOST(tensors=outside, memory=outermost)
+
+
+def _order_restrictions(spaces: Sequence[Mapspace]) -> Iterator[Restriction]:
+    """Yield the orders of holders left out where memories may leave that of the hierarchy."""
+    reorderable = dict.fromkeys(name for space in spaces for name in reorderable_memories(space))
+    if not reorderable:
+        return
+    yield ORDER_ABOVE_EXCHANGED(memories=reorderable)
     if any(not space.problem.conventions.loops_sink for space in spaces):
-        text += ", nor anywhere below lanes of a deeper level"
-    return text
+        yield NO_HOLDER_BELOW_DEEPER_LANES()
 
 
-def _left_out_copies(cascade: FusedProblem, dealt: str) -> str:
-    """Say which mappings of copies are left out; `dealt`: the memory below lanes, if it is one."""
-    tables = [solo for solo in cascade.einsums if isinstance(solo, CopyTable)]
-    found = ""
-    alone = [table.einsum.name for table in tables if not table.shares_loops]
-    joint = [table.einsum.name for table in tables if table.shares_loops]
-    if alone:
-        found += f"; copies ({', '.join(alone)}) share no loops"
-    if joint:
-        found += (
-            f"; copies ({', '.join(joint)}) hold below the loops that they share what they do not"
-            " exchange there"
-        )
-    undealt = [table.einsum.name for table in tables if not table.shares_lanes]
-    if dealt and undealt:
-        names = ", ".join(undealt)
-        found += f"; copies ({names}) share no lanes above {dealt}"
-    return found + "; what a copy reads on chip has room there until then" * bool(tables)
+def _copy_restrictions(problem: FusedProblem, below_lanes: str) -> Iterator[Restriction]:
+    """Yield which mappings of copies are left out; `below_lanes`: the memory, if it is."""
+    tables = [solo for solo in problem.einsums if isinstance(solo, CopyTable)]
+    unshared = [table.einsum.name for table in tables if not table.shares_loops]
+    sharing = [table.einsum.name for table in tables if table.shares_loops]
+    if unshared:
+        yield COPIES_SHARE_NO_LOOPS(einsums=unshared)
+    if sharing:
+        yield COPIES_PRIVATE_BELOW_LOOPS(einsums=sharing)
+    unspread = [table.einsum.name for table in tables if not table.shares_lanes]
+    if below_lanes and unspread:
+        yield COPIES_SHARE_NO_LANES(einsums=unspread, memory=below_lanes)
+    if tables:
+        yield COPY_INPUTS_RESERVED()
+
+
+def _reservation_restrictions(exchanged: ExchangedTensors) -> Iterator[Restriction]:
+    """Yield the tensors that reserve more than each Einsum needs."""
+    tensors = exchanged.workload.tensors
+    if exchanged.varied_windows and exchanged.shares_tiles:
+        windowed = [t for t in tensors if t in exchanged.varied_windows]
+        yield LARGEST_TILE_RESERVED(tensors=windowed)
+    if exchanged.bounded_widths:
+        yield WIDEST_TILE_RESERVED(tensors=[t for t in tensors if t in exchanged.bounded_widths])

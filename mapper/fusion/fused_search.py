@@ -13,7 +13,7 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.fusion.boundary.memory_sizes import with_equal_sizes
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
-from tilewright.mapper.fusion.fused_answer import scope_text, tensors_on_chip
+from tilewright.mapper.fusion.fused_answer import fused_restrictions, tensors_on_chip
 from tilewright.mapper.fusion.fused_optimum import FusedOptimizer, garbage_collection_paused
 from tilewright.mapper.fusion.fused_plan import FusedPlan, plan_fused_search
 from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES, FusedProblem
@@ -26,6 +26,7 @@ from tilewright.mapper.fusion.outer_partition import (
 from tilewright.mapper.fusion.pmappings.fused_templates import reorderable_memories
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.request import FRONT_SHARE, Request, SearchOptions, request_of
+from tilewright.mapper.searches.restrictions import PARTITIONED_ALIKE, Restrictions, scope_text
 from tilewright.mapper.searches.result import SearchCertificate, SearchResult
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.searches.verify import TOLERANCE
@@ -79,9 +80,9 @@ def _merge_results(
     best = min(results, key=lambda result: result.certificate.value)
     complete = lower_bound == inf
     lower = min([lower_bound, *(result.certificate.lower_bound for result in results)])
-    scope = best.certificate.scope + "; all Einsums deal the lanes of the outermost memory alike"
+    restrictions = (*best.certificate.restrictions, PARTITIONED_ALIKE())
     kind = _kind_of(best.certificate.value, lower)
-    certificate = replace(best.certificate, kind=kind, lower_bound=lower, scope=scope)
+    certificate = replace(best.certificate, kind=kind, lower_bound=lower, restrictions=restrictions)
     statistics = results[0].statistics
     for result in results[1:]:
         statistics = statistics.plus(result.statistics)
@@ -94,7 +95,11 @@ def _merge_results(
     front = pareto_mappings(points, requested_metrics(request, request.workload.einsums))
     proofs = [result.front_proof for result in results if result.front_proof is not None]
     energy = min(proof.energy for proof in proofs) if complete else 0.0
-    return replace(merged, front=front, front_proof=replace(proofs[0], energy=energy, scope=scope))
+    return replace(
+        merged,
+        front=front,
+        front_proof=replace(proofs[0], energy=energy, restrictions=restrictions),
+    )
 
 
 def _kind_of(value: float, lower_bound: float) -> Literal["optimal", "bounded"]:
@@ -106,7 +111,7 @@ def _search_whole(request: Request) -> SearchResult:
     began = time.monotonic()
     plan = _plan_request(request)
     problem = plan.problem
-    scope = scope_text(problem, plan.memories)
+    restrictions = fused_restrictions(problem, plan.memories)
     first = request.with_budget_share(FRONT_SHARE) if request.options.front else request
     search = FusedOptimizer(request, plan, first.budget)
     with garbage_collection_paused():
@@ -114,15 +119,15 @@ def _search_whole(request: Request) -> SearchResult:
         optimum = search.best(request.options.objective, problem.value, report)
     result, scored = optimum.result, optimum.scored
     if scored is None:
-        raise _no_mapping(plan, result, scope)
+        raise _no_mapping(plan, result, restrictions)
     statistics = replace(search.statistics, seconds=time.monotonic() - began)
-    certificate = _certificate(problem, scored.score, result, scope)
+    certificate = _certificate(problem, scored.score, result, restrictions)
     answer = SearchResult(scored, (scored,), certificate, statistics, tensors_on_chip(result))
     if not request.options.front:
         return answer
     from tilewright.mapper.fronts.fused_front import front_of_fused
 
-    front = front_of_fused(request, scored, scope)
+    front = front_of_fused(request, scored, restrictions)
     statistics = statistics.plus(front.statistics)
     return replace(answer, front=front.points, front_proof=front.proof, statistics=statistics)
 
@@ -144,24 +149,24 @@ def _plan_request(request: Request) -> FusedPlan:
 
 
 class NoMappingInBudget(TilewrightError):  # noqa: N818 - a state of the search, not a fault
-    """The budget ended the search before its first mapping; `lower_bound` holds in `scope`."""
+    """The budget ended the search before its first mapping; `lower_bound` is proven."""
 
-    def __init__(self, lower_bound: float, scope: str) -> None:
+    def __init__(self, lower_bound: float, restrictions: Restrictions) -> None:
         super().__init__(
             "the budget was used up before a mapping was found", instead="a larger budget"
         )
         self.lower_bound = lower_bound
-        self.scope = scope
+        self.restrictions = restrictions
 
 
-def _no_mapping(plan: FusedPlan, result: JoinResult, scope: str) -> TilewrightError:
+def _no_mapping(plan: FusedPlan, result: JoinResult, restrictions: Restrictions) -> TilewrightError:
     """Return why there is no mapping."""
     if result.exhausted:
-        return NoMappingInBudget(_lower_bound(plan.problem, result), scope)
+        return NoMappingInBudget(_lower_bound(plan.problem, result), restrictions)
     entries = (entry for entry in plan.problem.einsums if isinstance(entry, tuple))
     if any(reorderable_memories(fused.space) for entry in entries for fused in entry):
         return UnsupportedFeature(
-            f"nothing fits in the order of the hierarchy (searched: {scope})",
+            f"nothing fits in the order of the hierarchy (searched: {scope_text(restrictions)})",
             instead="search without fusion",
         )
     return InfeasibleMapping(
@@ -172,12 +177,12 @@ def _no_mapping(plan: FusedPlan, result: JoinResult, scope: str) -> TilewrightEr
 
 
 def _certificate(
-    problem: FusedProblem, score: Score, result: JoinResult, scope: str
+    problem: FusedProblem, score: Score, result: JoinResult, restrictions: Restrictions
 ) -> SearchCertificate:
     usages = problem.usage.usages_of(score)
     value = float(problem.value(score.energy, score.latency, *usages))
     lower = _lower_bound(problem, result)
-    return SearchCertificate(_kind_of(value, lower), problem.objective, value, lower, scope)
+    return SearchCertificate(_kind_of(value, lower), problem.objective, value, lower, restrictions)
 
 
 def _lower_bound(problem: FusedProblem, result: JoinResult) -> float:

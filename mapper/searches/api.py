@@ -14,8 +14,13 @@ from tilewright.mapper.searches.budget import advising_on_memory
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.objective.edp_hull import least_edp
 from tilewright.mapper.searches.request import FRONT_SHARE, Request, SearchOptions, request_of
+from tilewright.mapper.searches.restrictions import Restrictions
 from tilewright.mapper.searches.result import ScoredMapping, SearchCertificate, SearchResult
-from tilewright.mapper.searches.scope import scope_alone, scope_both, scope_unfused
+from tilewright.mapper.searches.scope import (
+    einsum_restrictions,
+    restrictions_of_both,
+    unfused_restrictions,
+)
 from tilewright.mapper.searches.search_errors import InternalError, UnsupportedFeature
 from tilewright.mapper.searches.solver import EinsumSolution, EinsumSolver
 from tilewright.mapper.searches.unfused import summed_costs, unfused_mapping
@@ -80,7 +85,7 @@ def answer(request: Request, explain: bool = True) -> SearchResult:
     try:
         return solve_fused(request.with_budget_share(FUSED_SHARE))
     except NoMappingInBudget as error:
-        return _bounded_by(error.lower_bound, error.scope, _apart(request, chosen))
+        return _bounded_by(error.lower_bound, error.restrictions, _apart(request, chosen))
     except UnsupportedFeature as error:
         note = f"searched without fusion: {error}"
     except InfeasibleMapping as error:  # one by one: min_usage may give way
@@ -140,7 +145,9 @@ def _fused_or_uneven(request: Request) -> SearchResult:
     except NoMappingInBudget as error:
         proof = alone.certificate
         lower = min(error.lower_bound, proof.lower_bound)
-        return _bounded_by(lower, scope_both(error.scope, proof.scope), alone)
+        return _bounded_by(
+            lower, restrictions_of_both(error.restrictions, proof.restrictions), alone
+        )
     except (UnsupportedFeature, InfeasibleMapping) as error:
         return replace(alone, notes=(f"searched without fusion: {error}",))
     both = better_of(fused, alone)
@@ -162,12 +169,14 @@ def _apart(request: Request, einsums: tuple[Einsum, ...], explain: bool = True) 
     return _with_front(request, result, einsums)
 
 
-def _bounded_by(lower: float, scope: str, result: SearchResult) -> SearchResult:
-    """Compare a mapping without fusion with the bound of a larger scope."""
+def _bounded_by(lower: float, restrictions: Restrictions, result: SearchResult) -> SearchResult:
+    """Compare a mapping without fusion with the bound of a larger set of mappings."""
     value = result.certificate.value
     optimal = value <= lower * (1 + TOLERANCE)
     kind: Literal["optimal", "bounded"] = "optimal" if optimal else "bounded"
-    proof = replace(result.certificate, kind=kind, lower_bound=min(lower, value), scope=scope)
+    proof = replace(
+        result.certificate, kind=kind, lower_bound=min(lower, value), restrictions=restrictions
+    )
     note = "the budget ended the fused search before its first mapping: this one is unfused"
     return replace(result, certificate=proof, notes=(note,))
 
@@ -176,17 +185,19 @@ def _one(solver: EinsumSolver, einsum: Einsum, goal: Goal) -> SearchResult:
     solved = solver.solve(einsum, goal)
     best = ScoredMapping(solved.best.mapping, Verifier(solved.space).score(solved.best.mapping))
     bound = solved.lower_bound, solved.proven
-    certificate = _certificate(goal, solved.best.value(goal), bound, scope_alone(solved.space))
+    certificate = _certificate(
+        goal, solved.best.value(goal), bound, einsum_restrictions(solved.space)
+    )
     return SearchResult(best, (best,), certificate, solver.statistics)
 
 
 def _certificate(
-    goal: Goal, value: float, bound: tuple[float, bool], scope: str
+    goal: Goal, value: float, bound: tuple[float, bool], restrictions: Restrictions
 ) -> SearchCertificate:
     lower, proven = bound
     optimal = proven and value <= lower * (1 + TOLERANCE)
     return SearchCertificate(
-        "optimal" if optimal else "bounded", goal.objective, value, lower, scope
+        "optimal" if optimal else "bounded", goal.objective, value, lower, restrictions
     )
 
 
@@ -200,9 +211,9 @@ def _many(solver: EinsumSolver, goal: Goal) -> SearchResult:
         lower = sum(solved.lower_bound for solved in chosen)
         proven = all(solved.proven for solved in chosen)
     best = _joined(solver, chosen)
-    scope = scope_unfused([solved.space for solved in chosen])
+    restrictions = unfused_restrictions([solved.space for solved in chosen])
     value = goal.value(best.score.energy, best.score.latency)
-    certificate = _certificate(goal, value, (lower, proven), scope)
+    certificate = _certificate(goal, value, (lower, proven), restrictions)
     return SearchResult(best, (best,), certificate, solver.statistics)
 
 
@@ -212,7 +223,7 @@ def _with_front(request: Request, result: SearchResult, einsums: Sequence[Einsum
         return result
     from tilewright.mapper.fronts.front_search import front_of_einsums
 
-    found = front_of_einsums(request, einsums, result.certificate.scope)
+    found = front_of_einsums(request, einsums, result.certificate.restrictions)
     statistics = result.statistics.plus(found.statistics)
     best = next((point for point in found.points if _ties(point, result.best)), result.best)
     return replace(
@@ -244,7 +255,9 @@ def better_of(fused: SearchResult, alone: SearchResult) -> SearchResult:
     lower = min(fused.certificate.lower_bound, alone.certificate.lower_bound)
     proven = fused.certificate.kind == "optimal" and alone.certificate.kind == "optimal"
     kind: Literal["optimal", "bounded"] = "optimal" if proven else "bounded"
-    scope = scope_both(fused.certificate.scope, alone.certificate.scope)
-    certificate = replace(best.certificate, kind=kind, lower_bound=lower, scope=scope)
+    restrictions = restrictions_of_both(
+        fused.certificate.restrictions, alone.certificate.restrictions
+    )
+    certificate = replace(best.certificate, kind=kind, lower_bound=lower, restrictions=restrictions)
     statistics = fused.statistics.plus(alone.statistics)
     return replace(best, certificate=certificate, statistics=statistics)

@@ -22,16 +22,13 @@ from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.request import Request
 from tilewright.mapper.searches.result import ScoredMapping, SearchCertificate, SearchResult
+from tilewright.mapper.searches.scope import with_standalone_imperfect
 from tilewright.mapper.searches.solver import EinsumSolution, EinsumSolver
 from tilewright.mapper.searches.unfused import shared_tensors
 from tilewright.mapper.searches.verify import TOLERANCE
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
 from tilewright.mapper.workload.workload import Workload
 
-SCOPE = (
-    "; and with fused mappings in which Einsums that stand alone (no shared loops, nothing of other"
-    " Einsums on chip) have such uneven loops"
-)
 Branch = tuple[Node, ...]
 
 
@@ -94,7 +91,9 @@ def with_uneven_alone(
         )
         return replace(both, notes=(*both.notes, note))
     kind: Literal["optimal", "bounded"] = "optimal" if optimal else "bounded"
-    certificate = SearchCertificate(kind, proof.objective, value, lower, proof.scope + SCOPE)
+    certificate = SearchCertificate(
+        kind, proof.objective, value, lower, with_standalone_imperfect(proof.restrictions)
+    )
     return replace(best, certificate=certificate)
 
 

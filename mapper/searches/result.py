@@ -11,21 +11,28 @@ from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.restrictions import Restrictions, scope_text, with_restrictions
 
 
 @dataclass(frozen=True, slots=True)
 class SearchCertificate:
-    """How good the best mapping is proven to be, and among which mappings.
+    """How good the best mapping is proven to be, among the mappings that meet `restrictions`.
 
-    `optimal`: nothing in `scope` has a lower objective (to 1e-9 relative). `bounded`: nothing in
-    `scope` is below `lower_bound`; `gap` = value / lower_bound - 1.
+    `optimal`: none of them has a lower objective (to 1e-9 relative). `bounded`: none of them is
+    below `lower_bound`; `gap` = value / lower_bound - 1. Without restrictions that holds among all
+    mappings.
     """
 
     kind: Literal["optimal", "bounded"]
     objective: str
     value: float
     lower_bound: float
-    scope: str
+    restrictions: Restrictions
+
+    @property
+    def scope(self) -> str:
+        """The names of the restrictions as one text."""
+        return scope_text(self.restrictions)
 
     @property
     def gap(self) -> float:
@@ -36,8 +43,8 @@ class SearchCertificate:
 
     def __str__(self) -> str:
         if self.kind == "optimal":
-            return f"optimal in {self.objective} among {self.scope}"
-        return f"{self.distance} on {self.objective} among {self.scope}"
+            return with_restrictions(f"optimal in {self.objective}", self.restrictions)
+        return with_restrictions(f"{self.distance} on {self.objective}", self.restrictions)
 
     @property
     def distance(self) -> str:
@@ -142,15 +149,20 @@ class ScoredMapping:
 
 @dataclass(frozen=True, slots=True)
 class FrontProof:
-    """What is proven about a front over `metrics`, among the mappings in `scope`.
+    """What is proven about a front over `metrics`, among the mappings that meet `restrictions`.
 
-    Every mapping in `scope` with at most `energy` joule is matched in all metrics, to 1e-9
+    Each of them with at most `energy` joule is matched in all metrics, to 1e-9
     relative, by one of the front; inf: it is the whole Pareto set.
     """
 
     metrics: tuple[str, ...]
     energy: float
-    scope: str
+    restrictions: Restrictions
+
+    @property
+    def scope(self) -> str:
+        """The names of the restrictions as one text."""
+        return scope_text(self.restrictions)
 
     @property
     def whole(self) -> bool:
@@ -158,15 +170,20 @@ class FrontProof:
         return self.energy == inf
 
     def __str__(self) -> str:
+        return with_restrictions(self._claim, self.restrictions)
+
+    @property
+    def _claim(self) -> str:
+        """What is proven, without the restrictions."""
         over = ", ".join(self.metrics)
         if self.whole:
-            return f"the whole Pareto set over {over} among {self.scope}"
+            return f"the whole Pareto set over {over}"
         if self.energy > 0:
             return (
                 f"the Pareto set over {over} up to an energy of {self.energy:g} J, and some points"
-                f" above it, among {self.scope}"
+                " above it"
             )
-        return f"some points near the Pareto set over {over} among {self.scope}"
+        return f"some points near the Pareto set over {over}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,67 +1,116 @@
-"""Say over which mappings an answer holds, where Einsums share no loops."""
+"""The restrictions of searches whose Einsums share no loops, and of both kinds of search together.
+
+fusion/fused_answer.py has those of fused searches.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tilewright.arch.components.components import Memory, Network
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.restrictions import (
+    ACCELFORGE_NETWORK_ORDER,
+    ADJACENT_SPATIAL_LOOPS,
+    BACKED_IN_OUTERMOST,
+    FILE_NETWORK_ORDER,
+    ONE_IMPERFECT_LOOP,
+    PERFECT_FACTORS,
+    STANDALONE_IMPERFECT,
+    UNFUSED,
+    Restriction,
+    Restrictions,
+    only_for,
+)
+from tilewright.mapper.workload.einsum import Einsum
 
-_NOT_FUSED = "; fused mappings are not in it"
+_ALWAYS_PERFECT = 2  # values: every tile of a rank variable with at most so many divides it
 
 
-_STAND = " whose spatial loops stand right above what their fanout feeds"
+def einsum_restrictions(space: Mapspace) -> Restrictions:
+    """Return the restrictions of a search of one Einsum alone."""
+    restrictions = (*_tile_restrictions([space]), *spatial_restrictions([space]))
+    if not space.backed:
+        return restrictions
+    backed = BACKED_IN_OUTERMOST(tensors=sorted(space.backed), memory=_outermost(space))
+    return (*restrictions, backed)
 
 
-def scope_alone(space: Mapspace) -> str:
-    """Describe the mappings of one Einsum that were searched."""
-    scope = f"mappings of {space.einsum.name} {_tiles([space])}{spatial_placement_text(space)}"
-    if space.backed:
-        names = ", ".join(sorted(space.backed))
-        scope += f" that keep {names} in {_outermost(space)}, unfused with other Einsums"
-    return scope
-
-
-def scope_unfused(spaces: Sequence[Mapspace]) -> str:
-    """Describe the unfused mappings of a workload that were searched; one space per Einsum."""
-    lanes = "".join(dict.fromkeys(spatial_placement_text(space) for space in spaces))
+def unfused_restrictions(spaces: Sequence[Mapspace]) -> Restrictions:
+    """Return the restrictions of a search of a workload without fusion; one space per Einsum."""
     return (
-        f"unfused mappings {_tiles(spaces)}{lanes}: every tensor that Einsums share is kept whole"
-        f" in the outermost memory, {_outermost(spaces[0])}{_NOT_FUSED}"
+        *_tile_restrictions(spaces),
+        *spatial_restrictions(spaces),
+        UNFUSED(memory=_outermost(spaces[0])),
     )
 
 
-def scope_both(fused: str, alone: str) -> str:
-    """Describe fused and unfused mappings that were searched apart from each other."""
-    return f"{fused}; together with {alone.removesuffix(_NOT_FUSED)}"
+def restrictions_of_both(fused: Restrictions, unfused: Restrictions) -> Restrictions:
+    """Return the restrictions of fused and unfused mappings that were searched apart.
 
-
-def _tiles(spaces: Sequence[Mapspace]) -> str:
-    """Say which tiles the searched mappings have."""
-    names = sorted(set().union(*(space.uneven for space in spaces)))
-    if not names:
-        return "with even tiles"
-    listed = ", ".join(names)
-    return f"with at most one uneven loop per variable ({listed}) and even tiles otherwise"
-
-
-def spatial_placement_text(space: Mapspace) -> str:
-    """Say where spatial loops stand, if it matters: written lower, they may let tiles shrink."""
-    kinds = [
-        "memory" if isinstance(component, Memory) else "lanes"
-        for component in space.flat.components
-        if isinstance(component, Memory) or component.own_fanout > 1
+    A mapping with fusion meets those of `fused`, one without those of `unfused`.
+    """
+    fused_only = [
+        each if each.kind.concerns_fusion else only_for("fused", each)
+        for each in fused
+        if each not in unfused
     ]
+    unfused_only = [
+        only_for("unfused", each)
+        for each in unfused
+        if each not in fused and each.kind is not UNFUSED
+    ]
+    return (*(each for each in fused if each in unfused), *fused_only, *unfused_only)
+
+
+def with_standalone_imperfect(restrictions: Restrictions) -> Restrictions:
+    """Return the restrictions if standalone Einsums of fused mappings may be imperfect, too."""
+    perfect = only_for("fused", PERFECT_FACTORS())
+    return tuple(STANDALONE_IMPERFECT() if each == perfect else each for each in restrictions)
+
+
+def perfect_factors(einsums: Iterable[Einsum]) -> Restrictions:
+    """Return the restriction to perfect factors; none if every tile divides anyway."""
+    bounds = [bound for einsum in einsums for bound in einsum.bounds.values()]
+    return (PERFECT_FACTORS(),) if max(bounds, default=1) > _ALWAYS_PERFECT else ()
+
+
+def spatial_restrictions(spaces: Iterable[Mapspace]) -> Restrictions:
+    """Return where spatial loops stand, as far as it matters, each restriction once."""
+    return tuple(dict.fromkeys(each for space in spaces for each in _spatial_restrictions(space)))
+
+
+def _tile_restrictions(spaces: Sequence[Mapspace]) -> Restrictions:
+    """Return which tiles the searched mappings have."""
+    uneven = {v for space in spaces for v in space.uneven}
+    if not uneven:
+        return perfect_factors(space.einsum for space in spaces)
+    bounds = [(v, n) for space in spaces for v, n in space.einsum.bounds.items()]
+    if not any(bound > _ALWAYS_PERFECT for _, bound in bounds):
+        return ()
+    return (ONE_IMPERFECT_LOOP(variables=sorted(uneven)),)
+
+
+def _spatial_restrictions(space: Mapspace) -> Sequence[Restriction]:
+    """Return where the spatial loops of one space stand; written lower, tiles might shrink."""
     if any(isinstance(component, Network) for component in space.flat.components):
-        if not space.problem.conventions.spatial_loops_in_file_order:
-            return _STAND + ", behind a Network in AccelForge's order (docs/conventions.md)"
-        return _STAND + ", in the order of the file's dimensions and the Einsum's variables"
-    inner = kinds[kinds.index("memory") + 1 :] if "memory" in kinds else []
-    if not space.problem.conventions.loops_sink:
-        return ""
-    if "memory" not in inner or "lanes" not in inner[inner.index("memory") :]:
-        return ""
-    return _STAND
+        in_file_order = space.problem.conventions.spatial_loops_in_file_order
+        order = FILE_NETWORK_ORDER() if in_file_order else ACCELFORGE_NETWORK_ORDER()
+        return (ADJACENT_SPATIAL_LOOPS(), order)
+    if not space.problem.conventions.loops_sink or not _has_lanes_below_two_memories(space):
+        return ()
+    return (ADJACENT_SPATIAL_LOOPS(),)
+
+
+def _has_lanes_below_two_memories(space: Mapspace) -> bool:
+    """Tell whether lanes follow an inner memory, so that they could stand above its holders."""
+    memories = 0
+    for component in space.flat.components:
+        if isinstance(component, Memory):
+            memories += 1
+        elif component.own_fanout > 1 and memories >= 2:
+            return True
+    return False
 
 
 def _outermost(space: Mapspace) -> str:

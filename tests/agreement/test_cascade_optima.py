@@ -107,7 +107,7 @@ def test_decoder_layer_of_gpt3_on_tpu_v4i(shared_data: Path) -> None:
     unfused = search(arch, workload, conventions="accelforge", fusion=False)
     assert result.certificate.kind == "optimal"
     assert result.certificate.value < unfused.certificate.value
-    assert "copies (I) hold below the loops that they share" in result.certificate.scope
+    assert "unexchanged tensors of copies I below shared loops" in result.certificate.scope
     assert result.certificate.value == pytest.approx(0.024589064, rel=1e-7)  # AccelForge 1.0.467
 
 

@@ -23,7 +23,7 @@ def check(seed: int, limit: int, case: Case = random_network_case) -> bool:
     compared = compare(Subject(arch, workload, conventions), OBJECTIVES[seed % 3], limit)
     if compared is not None and compared.result is not None:
         scope = compared.result.certificate.scope
-        assert "spatial loops stand right above what their fanout feeds" in scope
+        assert "spatial loops adjacent to their fanout" in scope
     return compared is not None
 
 

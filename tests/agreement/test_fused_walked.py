@@ -59,7 +59,7 @@ def test_search_of_a_workload_equals_the_walk_on_many(block: int) -> None:
 def optimum_with(loops: int, arch: Arch, workload: Workload) -> float:
     result = search(arch, workload, max_fused_loops_per_rank_variable=loops)
     assert result.certificate.kind == "optimal"
-    assert f"at most {loops} per variable" in result.certificate.scope
+    assert f"shared loops per rank variable: at most {loops}" in result.certificate.scope
     return result.certificate.value
 
 

@@ -48,7 +48,11 @@ Data = dict[str, Any]
 
 FOLDERS = re.compile(r"(?:/[^/\s:'\"]+)+/(?=[^/\s:'\"]+\.yaml)")
 SECONDS = re.compile(r"searched in \S+ s")
-SCOPE = re.compile(r"^(.*?(?:optimal|lower bound|Pareto set|points).*?) among (.*)$", re.MULTILINE)
+SCOPE = re.compile(
+    r"^(.*?(?:optimal|lower bound|Pareto set|points).*?)"
+    r"(?:; restrictions: (.*)|, without restriction)$",
+    re.MULTILINE,
+)
 
 
 def answer(request: Data) -> Data:
@@ -186,7 +190,7 @@ def without_scopes(document: Any, scopes: list[str]) -> Any:
         return {
             key: without_scopes(item, scopes)
             for key, item in document.items()
-            if key not in ("scope", "seconds")
+            if key not in ("scope", "restrictions", "seconds")
         }
     if isinstance(document, list):
         return [without_scopes(item, scopes) for item in document]
@@ -197,7 +201,7 @@ def cut_scopes(text: str, scopes: list[str]) -> str:
     """Return a text for the terminal without its scopes; move these to a list."""
 
     def cut(match: re.Match[str]) -> str:
-        scopes.append(match[2])
+        scopes.append(match[2] or "all mappings")
         return f"{match[1]} among …"
 
     return SCOPE.sub(cut, text)

@@ -112,11 +112,17 @@ def test_arrays_are_read_back_as_they_were_packed(dtype: str) -> None:
 
 def test_scopes_and_seconds_are_kept_apart() -> None:
     scopes: list[str] = []
-    document = {"a": [{"scope": "S", "seconds": 3}], "seconds": 0.1, "value": 1}
+    document = {
+        "a": [{"scope": "S", "restrictions": ["S"], "seconds": 3}],
+        "seconds": 0.1,
+        "value": 1,
+    }
     assert without_scopes(document, scopes) == {"a": [{}], "value": 1}
-    text = cut_scopes("optimal in edp among all mappings\nenergy: 3 J\n", scopes)
+    text = cut_scopes("optimal in edp; restrictions: R; T\nenergy: 3 J\n", scopes)
     assert text == "optimal in edp among …\nenergy: 3 J\n"
-    assert scopes == ["S", "all mappings"]
+    text = cut_scopes("optimal in edp, without restriction\nenergy: 3 J\n", scopes)
+    assert text == "optimal in edp among …\nenergy: 3 J\n"
+    assert scopes == ["S", "R; T", "all mappings"]
 
 
 def test_numbers_without_end_are_words() -> None:

@@ -67,7 +67,7 @@ def test_exchange_below_lanes_under_a_memory_that_keeps_nothing() -> None:
     found = search(arch, WORK, objective="latency")
     assert not found.notes
     assert found.on_chip == ("Y",)
-    assert "is backed in DRAM or REG" in found.certificate.scope
-    assert "lanes above REG over such variables" in found.certificate.scope
+    assert "fusion through REG" in found.certificate.scope
+    assert "shared spatial loops only above REG" in found.certificate.scope
     assert any(isinstance(node, Spatial) for node in found.best.mapping.nodes)
     assert found.best.score.energy < search(arch, WORK, fusion=False).best.score.energy

@@ -91,7 +91,7 @@ def test_lanes_stand_above_everything() -> None:
     assert isinstance(first, Spatial)
     assert (first.component, first.tile_shape) == ("DRAM", 2)
     assert spatials(tuple(rest)) == []
-    assert "all Einsums deal the lanes of the outermost memory alike" in result.certificate.scope
+    assert "outermost memory partitioned alike for all Einsums" in result.certificate.scope
 
 
 def test_no_lanes_where_nothing_is_relevant_to_all_that_is_handed_on() -> None:

@@ -135,6 +135,6 @@ def test_tiles_of_their_own_in_more_than_two_widths_are_bounded() -> None:
     assert search(arch, work, front=("energy", "usage")).notes == ()
     found = search(arch, work, conventions="accelforge")
     assert found.notes == ()
-    assert "of A, whose width changes, a tile has room for the widest" in found.certificate.scope
+    assert "A reserved at their greatest bit width" in found.certificate.scope
     apart = search(arch, work, front=("energy", "usage"), conventions="accelforge")
     assert "may share loops use A, in values of 1 and 4 bits there" in apart.notes[0]

@@ -15,4 +15,4 @@ def test_the_code_of_the_page_runs(
     run_page("uneven.md", tmp_path / "lanes.yaml")
     told = capsys.readouterr().out
     assert "optimal in latency" in told
-    assert "at most one uneven loop per variable (m)" in told
+    assert "restrictions: one imperfect loop each over m" in told

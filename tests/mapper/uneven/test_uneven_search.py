@@ -77,10 +77,8 @@ def test_seven_rows_on_four_lanes() -> None:
     uneven = search(ARCH, work, objective="latency", uneven=["m"])
     assert uneven.best.score.latency < even.best.score.latency
     assert uneven.certificate.kind == "optimal"
-    assert uneven.certificate.scope.startswith(
-        "mappings of T1 with at most one uneven loop per variable (m) and even tiles otherwise"
-    )
-    assert "with even tiles" in even.certificate.scope
+    assert uneven.certificate.scope.startswith("one imperfect loop each over m")
+    assert "perfect factors" in even.certificate.scope
     again = evaluate(load_arch(ARCH), work, uneven.best.mapping)
     assert again.latency == uneven.best.score.latency
 
@@ -123,7 +121,7 @@ def test_on_average_variables_in_sums_stay_even() -> None:
         "    renames: {input: A, weight: B, output: Z}\n"
     )
     result = search(ARCH, work, conventions="accelforge", uneven="all")
-    assert "per variable (m)" in result.certificate.scope
+    assert "one imperfect loop each over m" in result.certificate.scope
     with pytest.raises(UnsupportedFeature, match="uneven tiles of p, which stand in sums"):
         search(ARCH, work, conventions="accelforge", uneven=["p"])
 
@@ -204,8 +202,8 @@ def test_a_workload_gets_the_better_of_fused_and_uneven() -> None:
     values = [r.certificate.value for r in (both, alone, fused)]
     assert values[0] == min(values)
     assert both.certificate.kind == "optimal"
-    assert "together with unfused mappings with at most one uneven loop" in both.certificate.scope
-    assert "fused mappings are not in it" in alone.certificate.scope
+    assert "if unfused: one imperfect loop each over" in both.certificate.scope
+    assert "no fusion: shared tensors kept whole" in alone.certificate.scope
 
 
 def test_a_budget_of_nothing_gives_an_honest_bound() -> None:

@@ -1,0 +1,280 @@
+"""The named restrictions of a search: a certificate holds among the mappings that meet them.
+
+"Optimal in energy; restrictions: perfect factors; Einsum order fixed" says that no mapping which
+meets both restrictions has less energy. Each kind has a name of at most 12 words, an explanation
+and an example; docs/restrictions.md lists them all, and is generated from this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+MAX_LISTED = 3  # names that a restriction spells out; of more it names the first two
+
+Mappings = Literal["fused", "unfused"]
+
+
+@dataclass(frozen=True, slots=True)
+class RestrictionKind:
+    """A kind of restriction.
+
+    `pattern`: its name, with its parameters in braces. `explanation` and `example`: sentences of
+    the page. `concerns_fusion`: every mapping without fusion meets it.
+    """
+
+    pattern: str
+    explanation: str
+    example: str
+    concerns_fusion: bool = False
+
+    def __call__(self, **parameters: Iterable[str] | str | int) -> Restriction:
+        """Return the restriction with these parameters, each a name or several."""
+        return Restriction(self, tuple((key, _names(v)) for key, v in parameters.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Restriction:
+    """A restriction with its parameters; `only_for`: the mappings that must meet it, if not all."""
+
+    kind: RestrictionKind
+    parameters: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    only_for: Mappings | None = None
+
+    @property
+    def name(self) -> str:
+        """The name as printed, e.g. "fusion through GlobalBuffer"."""
+        parameters = {key: _listed(names) for key, names in self.parameters}
+        text = self.kind.pattern.format(**parameters)
+        return text if self.only_for is None else f"if {self.only_for}: {text}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Restrictions = tuple[Restriction, ...]
+
+
+def names_of(restrictions: Iterable[Restriction]) -> list[str]:
+    """Return the names of restrictions."""
+    return [restriction.name for restriction in restrictions]
+
+
+def scope_text(restrictions: Sequence[Restriction]) -> str:
+    """Return the restrictions as one text: their names, or "all mappings"."""
+    return "; ".join(names_of(restrictions)) or "all mappings"
+
+
+def with_restrictions(claim: str, restrictions: Sequence[Restriction]) -> str:
+    """Return a claim with the restrictions under which it holds, for a person to read."""
+    if not restrictions:
+        return f"{claim}, without restriction"
+    return f"{claim}; restrictions: {scope_text(restrictions)}"
+
+
+def only_for(mappings: Mappings, restriction: Restriction) -> Restriction:
+    """Return the restriction for fused, or for unfused, mappings only."""
+    return replace(restriction, only_for=mappings)
+
+
+def _names(value: Iterable[str] | str | int) -> tuple[str, ...]:
+    return (str(value),) if isinstance(value, str | int) else tuple(value)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return a list of names; of a long one the first two and the number of the others."""
+    if len(names) <= MAX_LISTED:
+        return ", ".join(names)
+    return f"{', '.join(names[:2])}, +{len(names) - 2} more"
+
+
+PERFECT_FACTORS = RestrictionKind(
+    "perfect factors",
+    "The tile of each loop divides the tile above it, so that all tiles of a loop have one size."
+    " The restriction is left out if no rank variable has more than 2 values: then every tile"
+    " divides.",
+    "A loop over 12 values has tiles of 1, 2, 3, 4, 6 or 12 values, but not of 5.",
+)
+ONE_IMPERFECT_LOOP = RestrictionKind(
+    "one imperfect loop each over {variables}",
+    "Each of these rank variables has at most one loop whose last tile is smaller than the others;"
+    " all other loops have perfect factors. The option `uneven` names the variables.",
+    "12 = 5 + 5 + 2 in one loop over m, and perfect factors below it; two such loops over m are not"
+    " searched.",
+)
+STANDALONE_IMPERFECT = RestrictionKind(
+    "imperfect factors only in standalone Einsums",
+    "An Einsum of a fused mapping has an imperfect loop only if it shares no loop, exchanges its"
+    " tensors through the outermost memory, and no tensor of another Einsum is on chip while it"
+    " runs; other Einsums have perfect factors.",
+    "Of three Einsums, the first two share a loop and have perfect factors; the third runs alone"
+    " and may have tiles of 5 of 12 values.",
+    concerns_fusion=True,
+)
+ADJACENT_SPATIAL_LOOPS = RestrictionKind(
+    "spatial loops adjacent to their fanout",
+    "The spatial loops of a fanout stand right above the components that the fanout feeds, below"
+    " all holders of outer memories. Written lower, they might let a tile shrink.",
+    "With MainMemory, GlobalBuffer and a fanout of 4 Computes, the spatial loops of the fanout"
+    " stand below the Storage nodes of GlobalBuffer.",
+)
+ACCELFORGE_NETWORK_ORDER = RestrictionKind(
+    "spatial loops behind Networks in AccelForge's order",
+    "Below a Network the spatial loops of one fanout stand in the order in which AccelForge writes"
+    " them; the order decides which links carry which values (docs/conventions.md).",
+    "Of the dimensions X and Y of one fanout behind a Network, the last in the file is outermost.",
+)
+FILE_NETWORK_ORDER = RestrictionKind(
+    "spatial loops in the order of the file",
+    "With a Network on the path, the spatial loops of one fanout stand in the order of the"
+    " dimensions in the architecture file, and those of one dimension in the order of the Einsum's"
+    " rank variables; the order decides which links carry which values.",
+    "Of the dimensions X and Y of one fanout behind a Network, X, the first in the file, is"
+    " outermost.",
+)
+BACKED_IN_OUTERMOST = RestrictionKind(
+    "no fusion: {tensors} kept in {memory}",
+    "One Einsum of a workload is searched alone: the tensors that it shares with other Einsums are"
+    " kept whole in the outermost memory, and it shares no loop.",
+    "Of Y = A B and Z = Y C, Einsum Z alone reads Y from MainMemory.",
+)
+UNFUSED = RestrictionKind(
+    "no fusion: shared tensors kept whole in {memory}",
+    "Each Einsum is mapped alone: every tensor that Einsums share is kept whole in the outermost"
+    " memory, and they share no loop.",
+    "Y is written to MainMemory by the first Einsum, and read from there by the second.",
+)
+EXCHANGE_THROUGH_OUTERMOST = RestrictionKind(
+    "no fusion: tensors exchanged through {memory}",
+    "No memory below the outermost one can pass a tensor from Einsum to Einsum, so that they"
+    " exchange all tensors through the outermost memory.",
+    "The only memory between MainMemory and the Compute may not keep Y.",
+)
+EINSUM_ORDER_FIXED = RestrictionKind(
+    "Einsum order fixed",
+    "The Einsums run one after the other in the order of the workload file; another order may keep"
+    " less on chip.",
+    "Q, K and V are computed in this order, although V could come first.",
+    concerns_fusion=True,
+)
+FUSION_THROUGH = RestrictionKind(
+    "fusion through {memories}",
+    "A tensor that Einsums exchange is backed in the outermost memory, or in one of these memories;"
+    " no mapping exchanges it in another memory.",
+    "Y is written to MainMemory, or its tiles pass from Einsum to Einsum in GlobalBuffer; exchange"
+    " in the registers is not searched.",
+    concerns_fusion=True,
+)
+SHARED_LOOPS_PER_VARIABLE = RestrictionKind(
+    "shared loops per rank variable: at most {number}",
+    "Einsums share at most so many temporal loops over one rank variable"
+    " (`max_fused_loops_per_rank_variable`).",
+    "Two Einsums share one loop over m with tiles of 16; two loops, of 64 and of 16, are not"
+    " searched.",
+    concerns_fusion=True,
+)
+SHARED_LOOP_VARIABLES = RestrictionKind(
+    "shared loops over rank variables of all sharing Einsums",
+    "Einsums share a loop only over a rank variable that is one variable to all of them, by the"
+    " tensors that they exchange.",
+    "Y[m, n] and Z[m, p] may share a loop over m; a loop over n, which Z lacks, is not shared.",
+    concerns_fusion=True,
+)
+SHARED_LOOPS_ABOVE_EXCHANGED = RestrictionKind(
+    "shared loops relevant to, and above, tensors exchanged on chip",
+    "Shared temporal loops stand above the lowest tensor that the Einsums exchange on chip, and"
+    " each is relevant to all tensors that they exchange there.",
+    "Two Einsums that exchange Y[m, n] in GlobalBuffer share loops over m and n above the Storage"
+    " of Y, and no loop below it.",
+    concerns_fusion=True,
+)
+SHARED_SPATIAL_LOOPS = RestrictionKind(
+    "shared spatial loops only above {memories}",
+    "Einsums share spatial loops only above the memory in which they exchange tensors, and over"
+    " the rank variables over which they may share temporal loops.",
+    "Four GlobalBuffers, each with its part of m, hold the tiles of Y for both Einsums.",
+    concerns_fusion=True,
+)
+NOT_EXCHANGED_IN = RestrictionKind(
+    "{tensor} not exchanged in {memories}",
+    "This tensor is exchanged in some of the memories of `fusion through` only.",
+    "Fusion goes through L2 and L1; Y, which three Einsums use, is exchanged in L2 only.",
+    concerns_fusion=True,
+)
+ADJACENT_HOLDERS_ORDER = RestrictionKind(
+    "adjacent holders in hierarchy order",
+    "Holders without a loop between them count in the order of the memory hierarchy.",
+    "Storage nodes of L1 and L2 without a loop between them count as L2 above L1.",
+)
+EXCHANGED_IN_OUTERMOST = RestrictionKind(
+    "{tensors} exchanged only in {memory}",
+    "These tensors are shared by Einsums, but always through the outermost memory.",
+    "A weight that two Einsums read stays in MainMemory, while Y is exchanged in GlobalBuffer.",
+    concerns_fusion=True,
+)
+ORDER_ABOVE_EXCHANGED = RestrictionKind(
+    "{memories} in hierarchy order above exchanged tensors",
+    "These memories may leave the order of the hierarchy (`force_memory_hierarchy_order: false`),"
+    " but above tensors exchanged on chip only mappings in that order are searched.",
+    "L1 may hold A above the tile of A in L2, but not above the exchanged tile of Y.",
+    concerns_fusion=True,
+)
+NO_HOLDER_BELOW_DEEPER_LANES = RestrictionKind(
+    "no holder below lanes of a deeper level",
+    "No holder stands below spatial loops of a component that is deeper in the architecture than"
+    " the holder's memory.",
+    "A Storage of GlobalBuffer below the spatial loops of the Computes is not searched.",
+)
+COPIES_SHARE_NO_LOOPS = RestrictionKind(
+    "copies {einsums} share no loops",
+    "These copy Einsums share no loop with other Einsums.",
+    "K_new = K copies K from and to MainMemory in loops of its own.",
+    concerns_fusion=True,
+)
+COPIES_PRIVATE_BELOW_LOOPS = RestrictionKind(
+    "unexchanged tensors of copies {einsums} below shared loops",
+    "These copy Einsums hold the tensors that they do not exchange on chip below the loops that"
+    " they share.",
+    "I = A copies A on chip: the tile of A is held below the loop over m that I shares.",
+    concerns_fusion=True,
+)
+COPIES_SHARE_NO_LANES = RestrictionKind(
+    "copies {einsums} share no lanes above {memory}",
+    "These copy Einsums share no spatial loop above that memory with other Einsums.",
+    "Two Einsums spread m over four GlobalBuffers; the copy between them does not.",
+    concerns_fusion=True,
+)
+COPY_INPUTS_RESERVED = RestrictionKind(
+    "inputs of copies reserved until the copy runs",
+    "A tensor that a copy Einsum reads on chip keeps its room there until the copy runs, though an"
+    " alias might free it.",
+    "I = A: the tile of A and the tile of I have room in GlobalBuffer side by side.",
+    concerns_fusion=True,
+)
+LARGEST_TILE_RESERVED = RestrictionKind(
+    "{tensors} reserved at their users' largest tile",
+    "Einsums that hold one of these tensors in one place reserve room for the largest tile that one"
+    " of them needs, all the time.",
+    "A convolution needs 18 rows of Y and a pointwise Einsum 16: both reserve 18.",
+    concerns_fusion=True,
+)
+WIDEST_TILE_RESERVED = RestrictionKind(
+    "{tensors} reserved at their greatest bit width",
+    "Einsums see these tensors in several bit widths; a tile reserves the widest from the first"
+    " Einsum until the Einsum that needs it.",
+    "Y has 8 bits for its producer and 16 for its second reader: its tile reserves 16 bits per"
+    " value before that.",
+    concerns_fusion=True,
+)
+PARTITIONED_ALIKE = RestrictionKind(
+    "outermost memory partitioned alike for all Einsums",
+    "Lanes above the outermost memory split the tensors over its instances in the same way for all"
+    " Einsums.",
+    "With 2 DRAMs, all Einsums split m in two, or all split n; none splits m for one Einsum and n"
+    " for another.",
+)
+
+KINDS: tuple[RestrictionKind, ...] = tuple(
+    value for value in list(globals().values()) if isinstance(value, RestrictionKind)
+)
