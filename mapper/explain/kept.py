@@ -115,7 +115,7 @@ def why_not_kept(
     free = search(arch, workload, **_with_budget_share(options, ends, FREE_SHARE))
     if _keeps(free.best.mapping, tensor, memory, users):
         return NotKept(tensor, memory, objective, free, free, True)
-    forbidden = tuple(_forbidding(arch, workload, users, (tensor, memory)))
+    forbidden = tuple(_forbidding(arch, workload, users, tensor, memory))
     try:
         forced = search(
             _forced(arch, node, tensor), workload, **_with_budget_share(options, ends, 1.0)
@@ -152,10 +152,9 @@ def _forced(arch: Arch, node: Node, tensor: str) -> Arch:
 
 
 def _forbidding(
-    arch: Arch, workload: Workload, users: Sequence[Einsum], place: tuple[str, str]
+    arch: Arch, workload: Workload, users: Sequence[Einsum], tensor: str, memory: str
 ) -> list[MappingConstraint]:
     """Return the rules that keep the tensor out, each once."""
-    tensor, memory = place
     forbidding: dict[str, MappingConstraint] = {}
     for einsum in users:
         for c in ConstrainedEinsum(arch, workload, einsum).constraints:

@@ -160,16 +160,11 @@ class ConstrainedEinsum:
 
         A component that is enabled against its file brings no constraints of its own.
         """
-        changes = edits or {}
         every = [c for c in self.constraints_with_min_usage if min_usage or c.kind != "min_usage"]
         lifted = {c for c in every if c not in active}
         enabled = frozenset(c.component for c in lifted if c.kind == "enabled")
         backed = frozenset(c.tensor for c in active if c.kind == "unfused")
-        by_component: dict[str, list[Edit]] = {}
-        for c in every:
-            edit = changes.get(c, c.lift if c in lifted else None)
-            if edit is not None and c.kind not in ("enabled", "unfused"):
-                by_component.setdefault(c.component, []).append(edit)
+        by_component = _edits_by_component(every, lifted, edits or {})
         spaces = []
         for flat in self.flats(enabled):
             components = tuple(
@@ -246,6 +241,20 @@ class ConstrainedEinsum:
             for c in flat.components
             if isinstance(c, Memory)
         }
+
+
+def _edits_by_component(
+    constraints: list[MappingConstraint],
+    lifted: set[MappingConstraint],
+    edits: Mapping[MappingConstraint, Edit],
+) -> dict[str, list[Edit]]:
+    """Return the edits that lift or replace constraints, in file order."""
+    by_component: dict[str, list[Edit]] = {}
+    for c in constraints:
+        edit = edits.get(c, c.lift if c in lifted else None)
+        if edit is not None and c.kind not in ("enabled", "unfused"):
+            by_component.setdefault(c.component, []).append(edit)
+    return by_component
 
 
 def concluded(answers: Mapping[Active, bool], active: Active) -> bool | None:

@@ -98,9 +98,7 @@ class Points:
 
     def with_chosen_lanes(self) -> Iterator[Points]:
         """Yield the same points in parts, one for each choice of the open dimensions."""
-        names = {n for slot in self.slots if isinstance(slot, Reservation) for n in slot.open_dims}
-        dims = (slot for slot in self.slots if isinstance(slot, SpatialLoops))
-        open_dims = [loops for loops in dims if (loops.component, loops.name) in names]
+        open_dims = self._open_dims()
         if not open_dims:
             yield self
             return
@@ -108,6 +106,12 @@ class Points:
             lanes = {(d.component, d.name): c for d, c in zip(open_dims, chosen, strict=True)}
             slots = [_with_chosen_lanes(slot, open_dims, lanes) for slot in self.slots]
             yield Points(self.problem, self.template, slots, self.lattice)
+
+    def _open_dims(self) -> list[SpatialLoops]:
+        """Return the dimensions whose lanes some reservation depends on."""
+        names = {n for slot in self.slots if isinstance(slot, Reservation) for n in slot.open_dims}
+        dims = (slot for slot in self.slots if isinstance(slot, SpatialLoops))
+        return [loops for loops in dims if (loops.component, loops.name) in names]
 
     def _extend(self, done: Tiles, tile: Tile, used: tuple[float, ...]) -> Iterator[Tiles]:
         index = len(done)

@@ -28,7 +28,7 @@ from tilewright.mapper.searches.uneven.completion_bound import (
 )
 from tilewright.mapper.searches.uneven.costs.loop_sites import LoopSite, TileOptions
 from tilewright.mapper.searches.uneven.costs.slot_charges import SlotCharge
-from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, TileChains
+from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, ONE_LANE, LaneRange, TileChains
 from tilewright.mapper.searches.uneven.costs.tile_grid_bound import RemainingEnergy, TileGrid
 from tilewright.mapper.searches.uneven.costs.uneven_counts import FormGroup, groups_of, moved_values
 from tilewright.mapper.searches.uneven.costs.uneven_messages import SlotStates, UnevenMessages
@@ -230,7 +230,7 @@ class SlotWalk:
         """Return the labels below a temporal loop over one variable at slot `index`."""
         v = list(self._problem.einsum.bounds).index(variable)
         position = SlotPosition.at(index + 1, labels.states.shape[1])
-        site = LoopSite(index, v, None, (1, 1), remaining, position)
+        site = LoopSite(index, v, None, ONE_LANE, remaining, position)
         return self._extended(step, labels, site)[0]
 
     def _extended(
@@ -269,50 +269,43 @@ class SlotWalk:
     def _distribute(
         self, step: _PrunedWalk, index: int, labels: PartialMappings
     ) -> PartialMappings:
+        """Return the labels below a dimension: one variable after the other takes its lanes."""
         loops = step.plan.slots[index]
         assert isinstance(loops, SpatialLoops)
         names = list(self._problem.einsum.bounds)
-        dim = (loops.component, loops.name)
-        code = np.zeros(len(labels), np.int64)
-        used = np.ones(len(labels), np.int64)
-        most_used = max(map(prod, loops.choices))
-        position, above = SlotPosition.at(index, len(names)), labels
-        rows = np.arange(len(labels))
+        taken = _LanesTaken.none(labels)
+        position = SlotPosition.at(index, len(names))
         for place, variable in enumerate(loops.variables):
             number = names.index(variable)
             position = position.after_variable(number)
-            most_lanes = max(choice[place] for choice in loops.choices)
-            fewest_lanes = min(choice[place] for choice in loops.choices)
-            if most_lanes > 1:
-                numbered = PartialMappings(labels.states, labels.fields, np.arange(len(labels)))
+            lane_range = LaneRange.of(choice[place] for choice in loops.choices)
+            if lane_range.most > 1:
                 remaining = step.remaining.within[index][place + 1]
-                site = LoopSite(index, number, dim, (fewest_lanes, most_lanes), remaining, position)
-                grown, lanes_taken = self._extended(step, numbered, site)
-                origin = grown.origin
-                code, used = (
-                    code[origin] * (most_lanes + 1) + lanes_taken,
-                    used[origin] * lanes_taken,
-                )
-                keep = used <= most_used
-                labels, rows = grown.take(keep), rows[origin[keep]]
-                code, used = code[keep], used[keep]
-        keep = np.isin(code, _codes(loops))
-        rows = rows[keep]
-        states, fields = labels.states[keep], labels.fields[keep]
-        gate = self._fields.gates.get((*dim, 0))
+                dim = (loops.component, loops.name)
+                site = LoopSite(index, number, dim, lane_range, remaining, position)
+                extended, lanes = self._extended(step, taken.numbered, site)
+                taken = taken.extended(extended, lanes, lane_range.most)
+                taken = taken.take(taken.used <= max(map(prod, loops.choices)))
+        taken = taken.take(np.isin(taken.code, _codes(loops)))
+        self._charge_lanes(step.plan, index, labels.states[taken.rows], taken)
+        below = PartialMappings(taken.labels.states, taken.labels.fields, labels.origin[taken.rows])
+        return step.pruned(below, step.remaining.within[index][-1], index + 1)
+
+    def _charge_lanes(
+        self, plan: TemplatePlan, index: int, above: Ints, taken: _LanesTaken
+    ) -> None:
+        """Add the costs of the lanes of a dimension to the labels; `above`: their states above."""
+        loops = plan.slots[index]
+        assert isinstance(loops, SpatialLoops)
+        states, fields = taken.labels.states, taken.labels.fields
+        gate = self._fields.gates.get((loops.component, loops.name, 0))
         if gate is not None and self._problem.conventions.exact_remainders:
-            fields[:, gate] *= used[keep]
+            fields[:, gate] *= taken.used
         elif gate is not None:
-            fields[:, gate] *= self._extents(above.states[rows]) / self._extents(states)
+            fields[:, gate] *= self._extents(above) / self._extents(states)
         self._messages.charge(
-            loops,
-            step.plan.crossings.get(index, ()),
-            step.plan.step_kinds,
-            SlotStates(above.states[rows], states),
-            fields,
+            loops, plan.crossings.get(index, ()), plan.step_kinds, SlotStates(above, states), fields
         )
-        labels = PartialMappings(states, fields, above.origin[rows])
-        return step.pruned(labels, step.remaining.within[index][-1], index + 1)
 
     def _extents(self, states: Ints) -> Floats:
         """Return the product of all nominal tiles."""
@@ -420,6 +413,45 @@ class _PrunedWalk:
                 rows = np.sort(rows[order[: self._pruning.beam]])
             labels = labels.take(rows)
         return labels
+
+
+@dataclass(frozen=True, slots=True)
+class _LanesTaken:
+    """The labels while one dimension distributes its variables.
+
+    Per label: `rows`: the label above the slot; `code`: its choice so far, numbered as by `_codes`;
+    `used`: the lanes so far.
+    """
+
+    labels: PartialMappings
+    rows: Ints
+    code: Ints
+    used: Ints
+
+    @classmethod
+    def none(cls, labels: PartialMappings) -> _LanesTaken:
+        """Return the labels above the slot, without lanes."""
+        count = len(labels)
+        zeros, ones = np.zeros(count, np.int64), np.ones(count, np.int64)
+        return cls(labels, np.arange(count), zeros, ones)
+
+    @property
+    def numbered(self) -> PartialMappings:
+        """The labels with their own numbers as origin."""
+        labels = self.labels
+        return PartialMappings(labels.states, labels.fields, np.arange(len(labels)))
+
+    def extended(self, labels: PartialMappings, lanes: Ints, most: int) -> _LanesTaken:
+        """Return the labels with the lanes of one more variable, at most `most` of them."""
+        origin = labels.origin
+        code = self.code[origin] * (most + 1) + lanes
+        return _LanesTaken(labels, self.rows[origin], code, self.used[origin] * lanes)
+
+    def take(self, keep: Any) -> _LanesTaken:
+        """Return some labels, by mask."""
+        return _LanesTaken(
+            self.labels.take(keep), self.rows[keep], self.code[keep], self.used[keep]
+        )
 
 
 def _codes(loops: SpatialLoops) -> Ints:

@@ -139,7 +139,7 @@ class UnevenRun:
         seeding.best = self.best
         with suppress(OutOfBudget):
             seeding.rank()
-            seeding._search()
+            seeding.search()
         mapping = seeding.best.mapping
         if mapping is not None and self._space.contains(mapping) is None:
             self.consider(mapping)
@@ -150,7 +150,7 @@ class UnevenRun:
             self.rank()
             if not self.ranking.ranked:
                 return inf, True
-            self._search()
+            self.search()
         except OutOfBudget:
             self._answer_out_of_budget()
             if not self._is_optimal:
@@ -163,7 +163,7 @@ class UnevenRun:
         """Bound every template; the most promising comes first. OutOfBudget if time ends before."""
         self.ranking.rank(self._budget)
 
-    def _search(self) -> None:
+    def search(self) -> None:
         """Raise the lower bound to the best mapping. OutOfBudget."""
         self._raise_to_least()
         self._beams(BEAM)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.uneven.completion_bound import SlotPosition
-from tilewright.mapper.searches.uneven.costs.tile_chains import Lane
+from tilewright.mapper.searches.uneven.costs.tile_chains import Lane, LaneRange
 
 MOST_AT_ONCE = 500_000  # labels looked at together
 
@@ -25,7 +25,7 @@ class LoopSite:
     slot: int
     variable: int
     dim: Lane | None
-    lane_range: tuple[int, int]
+    lane_range: LaneRange
     remaining: Floats
     position: SlotPosition
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,22 @@ from tilewright.mapper.templates.spatial_choices import divisors
 
 Lane = tuple[str, str]  # component and dimension of a fanout
 TileCounts = tuple[float, float, float]  # full, odd, rest
+
+
+class LaneRange(NamedTuple):
+    """The fewest and the most lanes that a spatial loop may have."""
+
+    fewest: int
+    most: int
+
+    @classmethod
+    def of(cls, lanes: Iterable[int]) -> LaneRange:
+        """Return the range of some numbers of lanes."""
+        numbers = tuple(lanes)
+        return cls(min(numbers), max(numbers))
+
+
+ONE_LANE = LaneRange(1, 1)  # a temporal loop
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -83,7 +99,7 @@ class TileChains:
         self._wholes = frozenset(cuttable)
         self._rows: list[tuple[float, ...]] = []
         self._known: dict[tuple[float, ...], int] = {}
-        self._below: dict[tuple[int, Tail, Lane | None, tuple[int, int]], tuple[Ints, Ints]] = {}
+        self._below: dict[tuple[int, Tail, Lane | None, LaneRange], tuple[Ints, Ints]] = {}
         self._tables: dict[frozenset[CountKind], Ints] = {}
         self._columns: dict[CountKind, tuple[int, StateColumn]] = {}
         self.start = self._intern(bound, bound in cuttable, 0, [self._once] * len(self.kinds))
@@ -152,12 +168,12 @@ class TileChains:
         return int(tile), bool(may_cut), int(cut_tile)
 
     def below(
-        self, state: int, tail: Tail, lane: Lane | None, lanes: tuple[int, int] = (1, 1)
+        self, state: int, tail: Tail, lane: Lane | None, lanes: LaneRange = ONE_LANE
     ) -> tuple[Ints, Ints]:
         """Return the states that one slot can leave, with the lanes it takes (1 if temporal).
 
-        `tail`: the slots below; `lane`: the dimension of a spatial slot, with at least `lanes[0]`
-        and at most `lanes[1]` lanes.
+        `tail`: the slots below; `lane`: the dimension of a spatial slot, with so many
+        lanes.
         """
         key = (state, tail, lane, lanes)
         if key not in self._below:
@@ -183,9 +199,7 @@ class TileChains:
             options += [(t, False, 1) for t in odd if tile % t]
         return options
 
-    def _lane_tiles(
-        self, state: int, tail: Tail, lanes: tuple[int, int]
-    ) -> list[tuple[int, bool, int]]:
+    def _lane_tiles(self, state: int, tail: Tail, lanes: LaneRange) -> list[tuple[int, bool, int]]:
         tile, may_cut, _ = self._head(state)
         least, most = lanes
         options = [

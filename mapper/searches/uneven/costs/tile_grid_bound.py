@@ -18,6 +18,7 @@ import numpy as np
 from tilewright.arch.components.components import Memory
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.uneven.costs.slot_charges import ChargeBound
+from tilewright.mapper.searches.uneven.costs.tile_chains import LaneRange
 from tilewright.mapper.searches.uneven.costs.uneven_counts import groups_of, least_moved
 from tilewright.mapper.searches.uneven.search_parts import choice_classes
 from tilewright.mapper.templates.problem import Problem
@@ -163,7 +164,7 @@ class TileGrid:
         return [*steps[1:], np.minimum.reduce([bounds[-1] for bounds in by_group])]
 
     def _over_choice(
-        self, remaining: Floats, loops: SpatialLoops, choice: tuple[tuple[int, int], ...]
+        self, remaining: Floats, loops: SpatialLoops, choice: Sequence[LaneRange]
     ) -> list[Floats]:
         steps = [remaining]
         for name, (fewest_lanes, most_lanes) in reversed(
@@ -208,10 +209,10 @@ def range_min(values: Floats, low: Ints, high: Ints) -> Floats:
     return out
 
 
-def _lane_ranges(loops: SpatialLoops) -> Sequence[tuple[tuple[int, int], ...]]:
+def _lane_ranges(loops: SpatialLoops) -> Sequence[tuple[LaneRange, ...]]:
     """Return the least and the most lanes of each variable, per group of choices."""
     return [
-        tuple((min(lanes), max(lanes)) for lanes in zip(*choices, strict=True))
+        tuple(LaneRange.of(lanes) for lanes in zip(*choices, strict=True))
         for choices in choice_classes(loops)
     ]
 
