@@ -1,4 +1,8 @@
-"""Score a candidate by running it: lower, execute on numbers, compare with the reference, count."""
+"""Score a candidate by running it: lower it, run the program on numbers, check and count.
+
+The result is compared with numpy.einsum within the rounding bound of float32; a wrong result is an
+error, never a score. Energy is the machine's counts times the energies of the architecture.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.simulator.fast.fast_machine import FastResult, RunCertificate, run_fast
 from tilewright.simulator.isa.machine_errors import MachineError
-from tilewright.simulator.lowering.data import collect, deal
+from tilewright.simulator.lowering.data import collect, distribute
 from tilewright.simulator.lowering.lower import Lowered, lower
 from tilewright.simulator.lowering.roles import OUT
 from tilewright.simulator.lowering.route import input_edge
@@ -36,7 +40,7 @@ class WrongResult(TilewrightError):  # noqa: N818 - says what was found
 
 @dataclass(frozen=True, slots=True)
 class SimulatedScore:
-    """What a run of a candidate cost.
+    """The cost of a candidate's run.
 
     `metrics`: cycles, latency (s), energy (J), sram_bits per element, utilization (of the
     engines, by multiply-accumulates), hops. `counts`: values per `einsum/component/tensor/action`.
@@ -53,7 +57,7 @@ class SimulatedScore:
     error_bound_used: float
     trace: Trace
     engine: str
-    """Which engine ran: `fast, with certificate`, or `reference`, and why."""
+    """The engine that ran: `fast, with certificate`, or `reference` and the reason."""
     checked: bool = True
 
 
@@ -74,7 +78,11 @@ class SimulatedCostModel:
     """`reference`, or `fast`: the reference engine runs only the parts without a certificate."""
 
     def score(self, candidate: Candidate) -> SimulatedScore:
-        """Execute the candidate; raises InfeasibleMapping if it cannot be built."""
+        """Run the candidate and return its cost.
+
+        Raises InfeasibleMapping if it does not fit the machine, WrongResult if its output is not
+        the Einsum's.
+        """
         if self.engine not in RUNNERS:
             raise MachineError(
                 "no such engine", value=self.engine, instead=" or ".join(sorted(RUNNERS))
@@ -82,13 +90,13 @@ class SimulatedCostModel:
         operands = random_operands(candidate.einsum, self.seed)
         profile = self.profile(candidate)
         lowered = lower(candidate, profile.sram_reserved_bytes)
-        shown = spread(candidate, self.shown_elements)
-        found_by = RUNNERS[self.engine](lowered, profile, operands, shown)
-        result = found_by.result
+        shown = spread_elements(candidate, self.shown_elements)
+        run = RUNNERS[self.engine](lowered, profile, operands, shown)
+        result = run.result
         streams = {name: stream.values for name, stream in result.edges.items()}
-        found = output_of(candidate, result.memory, streams)
-        used = check(candidate.einsum, operands, found)
-        return _score(lowered, profile, found_by, used)
+        output = output_of(candidate, result.memory, streams)
+        bound_used = check_result(candidate.einsum, operands, output)
+        return _score(lowered, profile, run, bound_used)
 
     def profile(self, candidate: Candidate) -> Profile:
         """Return the machine's profile with the candidate's own memory size."""
@@ -107,14 +115,14 @@ def random_operands(einsum: Einsum, seed: int) -> dict[str, Floats]:
     return operands
 
 
-def execute(
+def execute_by_fast(
     lowered: Lowered,
     profile: Profile,
     operands: Mapping[str, Floats],
     timeline: TimelineRequest = False,
 ) -> FastResult:
-    """Run a lowered candidate on operands by tensor name: by the fast engine if it can vouch."""
-    memory, edges = data(lowered.candidate, operands)
+    """Run a lowered candidate by the fast engine; operands: by tensor name."""
+    memory, edges = run_inputs(lowered.candidate, operands)
     return run_fast(lowered.program, profile, memory, edges, timeline)
 
 
@@ -124,8 +132,8 @@ def execute_by_reference(
     operands: Mapping[str, Floats],
     timeline: TimelineRequest = False,
 ) -> FastResult:
-    """Run a lowered candidate by the reference engine."""
-    memory, edges = data(lowered.candidate, operands)
+    """Run a lowered candidate by the reference engine; operands: by tensor name."""
+    memory, edges = run_inputs(lowered.candidate, operands)
     machine = Machine(lowered.program, profile)
     result = machine.run(memory=memory, edges=edges, timeline=timeline)
     return FastResult(result, RunCertificate(False, "asked for", 0, 0, 0))
@@ -133,42 +141,46 @@ def execute_by_reference(
 
 Runner = Callable[[Lowered, Profile, Mapping[str, Floats], TimelineRequest], FastResult]
 RUNNERS: Final[dict[str, Runner]] = {
-    "fast": execute,
+    "fast": execute_by_fast,
     "reference": execute_by_reference,
 }
 
 
-def data(
+def run_inputs(
     candidate: Candidate, operands: Mapping[str, Floats]
 ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Return what is in the memories before a run, and what enters at the edges."""
+    """Return the contents of memories before a run, and the streams that enter at the edges."""
     return resident_shares(candidate, operands), edge_streams(candidate, operands)
 
 
-def spread(candidate: Candidate, elements: int | None) -> bool | tuple[tuple[int, int], ...]:
-    """Return so many elements (row, column), evenly spaced in row-major order; all for None."""
+def spread_elements(
+    candidate: Candidate, elements: int | None
+) -> bool | tuple[tuple[int, int], ...]:
+    """Return `elements` elements (row, column), evenly spaced in row-major order; None: all."""
     if elements is None:
         return True
     grid = candidate.grid
     total = grid.rows * grid.columns
     count = min(elements, total)
-    places = [at * (total - 1) // max(1, count - 1) for at in range(count)]
+    places = [number * (total - 1) // max(1, count - 1) for number in range(count)]
     return tuple(divmod(place, grid.columns) for place in places)
 
 
 def resident_shares(candidate: Candidate, operands: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return what the elements hold before the run: (rows, columns, 1, elements) by tensor."""
+    """Return the memories before the run: (rows, columns, 1, elements) by tensor."""
     return {
-        tensor.name: deal(candidate, tensor, operands[tensor.name])
+        tensor.name: distribute(candidate, tensor, operands[tensor.name])
         for tensor in candidate.tensors
         if tensor.resident and not tensor.access.output
     }
 
 
 def edge_streams(candidate: Candidate, operands: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return what enters at the edges: (positions, words) by edge port, tile after tile."""
+    """Return the streams at the edges: (positions, words) by edge port, tile after tile."""
     return {
-        input_edge(tensor.name): _stream(deal(candidate, tensor, operands[tensor.name]), tensor)
+        input_edge(tensor.name): _stream(
+            distribute(candidate, tensor, operands[tensor.name]), tensor
+        )
         for tensor in candidate.tensors
         if not tensor.resident and not tensor.access.output
     }
@@ -188,7 +200,7 @@ def output_of(
     return collect(candidate, output, shares)
 
 
-def check(einsum: Einsum, operands: Mapping[str, Floats], found: Floats) -> float:
+def check_result(einsum: Einsum, operands: Mapping[str, Floats], output: Floats) -> float:
     """Compare with numpy.einsum; return the largest error as a share of the rounding bound.
 
     Any order of n additions of products errs by at most gamma_n * sum |a| |b| with
@@ -199,20 +211,20 @@ def check(einsum: Einsum, operands: Mapping[str, Floats], found: Floats) -> floa
     exact = _reference(einsum, operands)
     scale = _reference(einsum, {name: np.abs(values) for name, values in operands.items()})
     gamma = terms * F32_ROUNDOFF / (1 - terms * F32_ROUNDOFF)
-    error = np.abs(found.astype(np.float64) - exact)
+    error = np.abs(output.astype(np.float64) - exact)
     allowed = gamma * scale + np.finfo(np.float32).tiny
     worst = float(np.max(error / allowed))
     if not worst <= 1:
-        at = np.unravel_index(int(np.nanargmax(error / allowed)), error.shape)
+        place = np.unravel_index(int(np.nanargmax(error / allowed)), error.shape)
         raise WrongResult(
-            f"the run of {einsum.name} gives {found[at]!r} at {tuple(map(int, at))}, "
-            f"numpy.einsum gives {exact[at]!r}: please report this"
+            f"the run of {einsum.name} gives {output[place]!r} at {tuple(map(int, place))}, "
+            f"numpy.einsum gives {exact[place]!r}: please report this"
         )
     return worst
 
 
 def _reference(einsum: Einsum, operands: Mapping[str, Floats]) -> npt.NDArray[np.float64]:
-    letters = {name: chr(ord("a") + at) for at, name in enumerate(einsum.bounds)}
+    letters = {name: chr(ord("a") + number) for number, name in enumerate(einsum.bounds)}
     spell = {
         access.tensor: "".join(letters[form.terms[0][0]] for _, form in access.projection)
         for access in einsum.accesses
@@ -223,7 +235,7 @@ def _reference(einsum: Einsum, operands: Mapping[str, Floats]) -> npt.NDArray[np
 
 
 def _stream(shares: Floats, tensor: GridTensor) -> Floats:
-    """Return what enters at each position of the edge, tile after tile."""
+    """Return the words at each position of the edge, tile after tile."""
     if "Y" in tensor.split:
         lines = shares[:, 0]
     elif "X" in tensor.split:
@@ -233,11 +245,13 @@ def _stream(shares: Floats, tensor: GridTensor) -> Floats:
     return np.ascontiguousarray(lines.reshape(len(lines), -1))
 
 
-def _score(lowered: Lowered, profile: Profile, run: FastResult, used: float) -> SimulatedScore:
+def _score(
+    lowered: Lowered, profile: Profile, run: FastResult, bound_used: float
+) -> SimulatedScore:
     candidate, result = lowered.candidate, run.result
-    counts = count(lowered, result)
+    counts = count_actions(lowered, result)
     latency = result.cycles / profile.clock_hz
-    energy_by = {**price(candidate, counts), **leakage(candidate, latency)}
+    energy_by = {**action_energies(candidate, counts), **leak_energies(candidate, latency)}
     elements = candidate.grid.columns * candidate.grid.rows
     states = result.trace.element_cycles.sum(axis=(0, 1))
     names = ("idle", "busy", "wait_input", "wait_output")
@@ -257,28 +271,28 @@ def _score(lowered: Lowered, profile: Profile, run: FastResult, used: float) -> 
         cycles_by={name: int(value) for name, value in zip(names, states, strict=True)},
         mapping=candidate.mapping,
         memory_words={b.name: b.size * b.copies for b in lowered.memory.buffers},
-        error_bound_used=used,
+        error_bound_used=bound_used,
         trace=result.trace,
         engine=run.engine,
     )
 
 
-def count(lowered: Lowered, result: RunResult) -> dict[str, int]:
+def count_actions(lowered: Lowered, result: RunResult) -> dict[str, int]:
     """Name the machine's counters as the analytical side does (`mapper.grid_counts.predict`)."""
-    candidate, grid, found = lowered.candidate, lowered.candidate.grid, result.counts
+    candidate, grid, counters = lowered.candidate, lowered.candidate.grid, result.counts
     name, memory = candidate.einsum.name, grid.memory.name
     counts: dict[str, int] = {}
-    for tensor, number in found.memory_reads.items():
+    for tensor, number in counters.memory_reads.items():
         counts[f"{name}/{memory}/{tensor}/read"] = number
-    for tensor, number in found.memory_writes.items():
+    for tensor, number in counters.memory_writes.items():
         counts[f"{name}/{memory}/{tensor}/write"] = number
     for tensor, number in _edge_words(lowered, result).items():
         action = "write" if tensor == candidate.output.name else "read"
         counts[f"{name}/{grid.host.name}/{tensor}/{action}"] = number
     fabric = grid.fabric.name if grid.fabric is not None else "fabric"
-    counts[f"{name}/{fabric}/None/hop"] = found.wavelet_hops
-    counts[f"{name}/{grid.compute.name}/None/compute"] = found.macs + found.multiplies
-    counts[f"{name}/{grid.compute.name}/None/add"] = found.adds
+    counts[f"{name}/{fabric}/None/hop"] = counters.wavelet_hops
+    counts[f"{name}/{grid.compute.name}/None/compute"] = counters.macs + counters.multiplies
+    counts[f"{name}/{grid.compute.name}/None/add"] = counters.adds
     return {key: number for key, number in sorted(counts.items()) if number}
 
 
@@ -298,7 +312,7 @@ def _edge_words(lowered: Lowered, result: RunResult) -> dict[str, int]:
     return words
 
 
-def price(candidate: Candidate, counts: Mapping[str, int]) -> dict[str, float]:
+def action_energies(candidate: Candidate, counts: Mapping[str, int]) -> dict[str, float]:
     """Multiply counts by the architecture's action energies (J).
 
     A value costs 1 / values_per_action of an action; an addition of the engine costs a compute
@@ -309,18 +323,18 @@ def price(candidate: Candidate, counts: Mapping[str, int]) -> dict[str, float]:
         _, component, tensor, action = key.split("/")
         if action == "hop":
             fabric = candidate.grid.fabric
-            each = fabric.action("hop").energy if fabric is not None else 0.0
+            unit_energy = fabric.action("hop").energy if fabric is not None else 0.0
         elif tensor == "None":
-            each = candidate.grid.compute.action("compute").energy
+            unit_energy = candidate.grid.compute.action("compute").energy
         else:
-            found = candidate.flat.component(component).action(action)
-            each = found.energy / float(found.values_per_action[tensor])
-        energy[key] = number * each
+            priced = candidate.flat.component(component).action(action)
+            unit_energy = priced.energy / float(priced.values_per_action[tensor])
+        energy[key] = number * unit_energy
     return energy
 
 
-def leakage(candidate: Candidate, latency: float) -> dict[str, float]:
-    """Return what every component leaks while the candidate runs (J), by `einsum/component/leak`.
+def leak_energies(candidate: Candidate, latency: float) -> dict[str, float]:
+    """Return the leakage energy (J) of every component, by `einsum/component/leak`.
 
     All instances leak, used or not: fanout of the component and of those above it.
     """

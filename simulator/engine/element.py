@@ -12,7 +12,7 @@ from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.datapath import do_element
 from tilewright.simulator.engine.fabric import await_space, has_space, head_ready, schedule
 from tilewright.simulator.engine.jit import address, inner_kernel, part_kernel, use
-from tilewright.simulator.engine.operations import (
+from tilewright.simulator.engine.operation_steps import (
     complete,
     fail,
     last_element,

@@ -12,7 +12,7 @@ from tilewright.simulator.engine.element import visit_element
 from tilewright.simulator.engine.fabric import add_to_wheel, settle_bid, visit_queue
 from tilewright.simulator.engine.fetching import fetch_ahead
 from tilewright.simulator.engine.jit import address, inner_kernel, part_kernel, use
-from tilewright.simulator.engine.operations import fail
+from tilewright.simulator.engine.operation_steps import fail
 
 
 @part_kernel

@@ -10,7 +10,7 @@ from __future__ import annotations
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.jit import FeatureArguments, inner_kernel
-from tilewright.simulator.engine.operations import fail, record
+from tilewright.simulator.engine.operation_steps import fail, record
 from tilewright.simulator.engine.places import OperandPlace, ThreadPlace
 from tilewright.simulator.engine.special_operations import (
     put_special,

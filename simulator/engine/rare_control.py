@@ -10,7 +10,7 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.fabric import schedule
 from tilewright.simulator.engine.jit import FeatureArguments, inner_kernel, use
-from tilewright.simulator.engine.operations import fail, start_of
+from tilewright.simulator.engine.operation_steps import fail, start_of
 from tilewright.simulator.engine.scalar import compute
 
 

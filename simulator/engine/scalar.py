@@ -20,7 +20,7 @@ from tilewright.simulator.engine.arithmetic import (
 )
 from tilewright.simulator.engine.datapath import read_word, write_word
 from tilewright.simulator.engine.jit import inner_kernel, part_kernel
-from tilewright.simulator.engine.operations import fail, start_of
+from tilewright.simulator.engine.operation_steps import fail, start_of
 from tilewright.simulator.isa.scalars import (
     ADD,
     AND,

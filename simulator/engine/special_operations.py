@@ -20,7 +20,7 @@ from tilewright.simulator.engine.fabric import (
     schedule,
 )
 from tilewright.simulator.engine.jit import FeatureArguments, address, inner_kernel, use
-from tilewright.simulator.engine.operations import fail, finish, memory_cycles, record
+from tilewright.simulator.engine.operation_steps import fail, finish, memory_cycles, record
 from tilewright.simulator.engine.places import OperandBits, OperandPlace, ThreadPlace
 from tilewright.simulator.engine.special_start import check_halves, load_special
 from tilewright.simulator.isa.operations import ADD_CARRY, DROP

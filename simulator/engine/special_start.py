@@ -11,7 +11,7 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.datapath import read_word, start_walk, write_word
 from tilewright.simulator.engine.jit import inner_kernel, part_kernel
-from tilewright.simulator.engine.operations import fail, start_of
+from tilewright.simulator.engine.operation_steps import fail, start_of
 from tilewright.simulator.engine.places import OperandPlace
 
 

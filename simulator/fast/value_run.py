@@ -20,7 +20,7 @@ from tilewright.simulator.engine.datapath import (
     value_of,
     write_word,
 )
-from tilewright.simulator.engine.operations import load_operands
+from tilewright.simulator.engine.operation_steps import load_operands
 from tilewright.simulator.engine.places import Computation, OperandBits
 from tilewright.simulator.fast.fast_jit import inner_kernel, whole
 from tilewright.simulator.fast.value_state import (

@@ -1,4 +1,4 @@
-"""Pass 2, allocate: addresses of the tensors' tiles in an element's memory."""
+"""Pass 2, allocate: addresses of the tiles of tensors in an element's memory."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ ALIGN_WORDS = 4  # 64 bits, the width of a read port (wafer.md §2.1)
 
 
 def allocate(candidate: Candidate, reserved_bytes: int = 0) -> MemoryMap:
-    """Place each tensor's tiles, resident tensors first; sizes in 16-bit words.
+    """Return the addresses of each tensor's tiles in 16-bit words, resident tensors first.
 
     `reserved_bytes` of the memory belong to the machine's own code. Raises InfeasibleMapping with
-    the numbers when the rest is too small.
+    the numbers if the remaining memory is too small.
     """
     memory = candidate.grid.memory
     capacity = (int(memory.size) // 8 - reserved_bytes) // 2

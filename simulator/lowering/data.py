@@ -1,4 +1,7 @@
-"""Deal tensors out to the elements and collect them again."""
+"""Distribute tensors over the elements of a grid, and collect them again.
+
+The share of an element is a strided view of the tensor, so nothing is copied twice.
+"""
 
 from __future__ import annotations
 
@@ -11,37 +14,48 @@ from tilewright.mapper.grid.candidate import Candidate, GridTensor
 Floats = npt.NDArray[np.float32]
 
 
-def deal(candidate: Candidate, tensor: GridTensor, values: Floats) -> Floats:
-    """Return each element's share: (rows, columns, tiles, elements of a tile), in memory order."""
-    shares = _shares(candidate, tensor, np.ascontiguousarray(values))
+def distribute(candidate: Candidate, tensor: GridTensor, values: Floats) -> Floats:
+    """Return each element's share of a tensor: (rows, columns, tiles, elements of a tile).
+
+    The elements of a tile are in memory order. `values`: the tensor, (shape of its ranks).
+    """
+    shares = _share_view(candidate, tensor, np.ascontiguousarray(values))
     return shares.reshape(*shares.shape[:3], -1)
 
 
 def collect(candidate: Candidate, tensor: GridTensor, shares: Floats) -> Floats:
-    """Return the tensor from the shares of all elements: the inverse of `deal`."""
+    """Return the tensor from the shares of all elements: the inverse of `distribute`."""
     whole = np.zeros(tensor.sharding.collapse.shape, dtype=np.float32)
-    places = _shares(candidate, tensor, whole)
+    view = _share_view(candidate, tensor, whole)
     # of elements that hold the same share the last one counts
-    one = tuple(slice(-1, None) if stride == 0 else slice(None) for stride in places.strides[:3])
-    places[one] = shares.reshape(places.shape)[one]
+    last = tuple(slice(-1, None) if stride == 0 else slice(None) for stride in view.strides[:3])
+    view[last] = shares.reshape(view.shape)[last]
     return whole
 
 
-def _shares(candidate: Candidate, tensor: GridTensor, values: Floats) -> Floats:
+def _share_view(candidate: Candidate, tensor: GridTensor, values: Floats) -> Floats:
     """Return the shares as a view of a tensor: (rows, columns, tiles, ranks of a tile)."""
-    grid, choices = candidate.grid, candidate.choices
-    shape = tensor.sharding.collapse.shape
+    grid, shape = candidate.grid, tensor.sharding.collapse.shape
     pitches = [int(pitch) for pitch in np.cumprod((1, *shape[:0:-1]))[::-1]]
-    row = column = tile = 0
-    for rank in tensor.order:
-        name, share = tensor.variables[rank], tensor.sharding.shard_shape[rank] * pitches[rank]
-        row += share if name == choices.shard_y else 0
-        if name == choices.shard_x:
-            column += share * (grid.rows if name == choices.shard_y else 1)
-        if name == candidate.tile_variable and tensor.tiles > 1:
-            tile += candidate.tile * pitches[rank]
     extents = (grid.rows, grid.columns, tensor.tiles, *(tensor.tile[rank] for rank in tensor.order))
-    strides = (row, column, tile, *(pitches[rank] for rank in tensor.order))
+    steps = _grid_steps(candidate, tensor, pitches)
+    strides = (*steps, *(pitches[rank] for rank in tensor.order))
     last = sum((extent - 1) * stride for extent, stride in zip(extents, strides, strict=True))
     assert last < values.size, (extents, strides, shape)
     return as_strided(values, extents, [stride * values.itemsize for stride in strides])
+
+
+def _grid_steps(
+    candidate: Candidate, tensor: GridTensor, pitches: list[int]
+) -> tuple[int, int, int]:
+    """Return the values of a tensor from a row, a column, a tile to the next one."""
+    choices, row, column, tile = candidate.choices, 0, 0, 0
+    for rank in tensor.order:
+        name, share = tensor.variables[rank], tensor.sharding.shard_shape[rank] * pitches[rank]
+        if name == choices.shard_y:
+            row += share
+        if name == choices.shard_x:
+            column += share * (candidate.grid.rows if name == choices.shard_y else 1)
+        if name == candidate.tile_variable and tensor.tiles > 1:
+            tile += candidate.tile * pitches[rank]
+    return row, column, tile

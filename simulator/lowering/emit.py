@@ -1,4 +1,4 @@
-"""Pass 4, emit: the element's loops around one DSD operation per vector."""
+"""Pass 4, emit: the loops of an element around one DSD operation per vector."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from tilewright.simulator.build.program_builder import CodeBuilder, TaskBuilder
 from tilewright.simulator.isa.dsd import Element, Index, Ref, variable
 from tilewright.simulator.program.instruction import Instruction
 
-STEP, SLOT, OTHER, SENT = "step", "slot", "other", "sent"
-"""Counters of an element: tiles done, the buffer in use, the other one, the one being sent."""
+STEP, SLOT, OTHER_SLOT, SENT_SLOT = "step", "slot", "other", "sent"
+"""Counters of an element: tiles done; the numbers of the buffer in use, of the other buffer, and of
+the buffer that is sent."""
 
 
 def declare_vectors(code: CodeBuilder, candidate: Candidate) -> None:
@@ -45,7 +46,7 @@ def tile_body(candidate: Candidate) -> tuple[Instruction, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Emitter:
-    """Writes the work on one tile into a task."""
+    """Append the work on one tile to a task."""
 
     candidate: Candidate
 
@@ -57,7 +58,10 @@ class _Emitter:
         *,
         fresh: bool,
     ) -> None:
-        """Append the loops around the vector operation at a point."""
+        """Append the loops around the vector operation at a point.
+
+        fresh: the first visit of the output, which multiplies without adding.
+        """
         if not loops:
             self._operation(task, point, fresh=fresh)
             return

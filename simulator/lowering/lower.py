@@ -1,4 +1,7 @@
-"""From a candidate to a program: place, allocate, route, emit and schedule, each printable."""
+"""Lower a candidate for a grid to a program: place, allocate, route, emit, schedule.
+
+Each pass is a module, its result can be printed.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from tilewright.simulator.program.program import Program
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A program with the decisions of each pass, to look at."""
+    """A program with the results of the passes."""
 
     candidate: Candidate
     roles: tuple[Role, ...]
@@ -27,9 +30,10 @@ class Lowered:
 
 
 def lower(candidate: Candidate, reserved_bytes: int = 0) -> Lowered:
-    """Lower a candidate to a program; raises InfeasibleMapping when it does not fit an element.
+    """Lower a candidate to a program.
 
-    `reserved_bytes`: what the machine keeps of each element's memory.
+    `reserved_bytes`: memory of each element that the machine itself uses. Raises InfeasibleMapping
+    if the tensors do not fit an element.
     """
     memory = allocate(candidate, reserved_bytes)
     classes, codes = roles(candidate)

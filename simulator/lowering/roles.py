@@ -1,14 +1,16 @@
-"""Pass 1, place: what each element does in the reduction, and the classes that follow."""
+"""Pass 1, place: the role of each element in the reduction; elements with one role share a code."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.mapper.grid.candidate import Candidate
 from tilewright.mapper.grid.collectives import Phase
+from tilewright.mapper.grid.grid import Grid
 
 Numbers = npt.NDArray[np.int32]
 OUT = "out"
@@ -36,60 +38,71 @@ def link_color(number: int, link: int) -> str:
 
 
 def roles(candidate: Candidate) -> tuple[tuple[Role, ...], Numbers]:
-    """Return the roles in the order in which rows of elements show them, and each element's."""
-    shape = candidate.grid.rows, candidate.grid.columns
+    """Return the roles in row-major order of their first element, and the role of each element.
+
+    The second is (rows, columns) numbers of roles.
+    """
+    grid = candidate.grid
+    shape = grid.rows, grid.columns
     if candidate.output.resident:
         return (Role((), None),), np.zeros(shape, dtype=np.int32)
-    parts = [_parts(phase, number, shape) for number, phase in enumerate(candidate.reduction)]
+    parts = [_phase_parts(phase, number, grid) for number, phase in enumerate(candidate.reduction)]
     marks = np.zeros(shape, dtype=np.int64)
-    for kinds, which in parts:
-        marks = marks * len(kinds) + which
-    found, first, place = np.unique(marks, return_index=True, return_inverse=True)
+    for phase in parts:
+        marks = marks * len(phase.kinds) + phase.kind
+    values, first, place = np.unique(marks, return_index=True, return_inverse=True)
     numbers: dict[Role, int] = {}
-    number = np.zeros(found.size, dtype=np.int32)
-    for at in np.argsort(first).tolist():
-        role = _joined(int(found[at]), [kinds for kinds, _ in parts])
-        number[at] = numbers.setdefault(role, len(numbers))
+    number = np.zeros(values.size, dtype=np.int32)
+    for index in np.argsort(first).tolist():
+        role = _joined_role(int(values[index]), [phase.kinds for phase in parts])
+        number[index] = numbers.setdefault(role, len(numbers))
     return tuple(numbers), number[place].reshape(shape)
 
 
-Part = tuple[tuple[str, ...], str | None]
+PhasePart = tuple[tuple[str, ...], str | None]
 """What an element receives in a phase, and the color on which it sends."""
 
 
-def _parts(phase: Phase, number: int, shape: tuple[int, int]) -> tuple[list[Part], Numbers]:
-    """Return the different parts that elements have in a phase, and each element's."""
+class PhaseParts(NamedTuple):
+    """The different parts of elements in a phase, and the number of each element's part."""
+
+    kinds: list[PhasePart]
+    kind: Numbers
+    """(rows, columns)."""
+
+
+def _phase_parts(phase: Phase, number: int, grid: Grid) -> PhaseParts:
+    """Return the parts of elements in a phase, which `number` tells from other phases."""
     received: dict[int, tuple[str, ...]] = {}
     sent: dict[int, str] = {}
     for chain in phase.chains:
         last = len(chain.positions) - 1
-        for at, position in enumerate(chain.positions):
-            if at > 0:
-                color = link_color(number, at - 1)
+        for link, position in enumerate(chain.positions):
+            if link > 0:
+                color = link_color(number, link - 1)
                 received[position] = (*received.get(position, ()), color)
-            if at < last:
-                sent[position] = link_color(number, at)
-    kinds: dict[Part, int] = {((), None): 0}
-    along = np.zeros(shape[0] if phase.axis == "Y" else shape[1], dtype=np.int32)
+            if link < last:
+                sent[position] = link_color(number, link)
+    kinds: dict[PhasePart, int] = {((), None): 0}
+    along = np.zeros(grid.rows if phase.axis == "Y" else grid.columns, dtype=np.int32)
     for position in sorted(received.keys() | sent.keys()):
         part = received.get(position, ()), sent.get(position)
         along[position] = kinds.setdefault(part, len(kinds))
-    which = np.zeros(shape, dtype=np.int32)
+    kind = np.zeros((grid.rows, grid.columns), dtype=np.int32)
+    lines = slice(None) if phase.line is None else slice(phase.line, phase.line + 1)
     if phase.axis == "Y":
-        lines = slice(None) if phase.line is None else slice(phase.line, phase.line + 1)
-        which[:, lines] = along[:, None]
+        kind[:, lines] = along[:, None]
     else:
-        lines = slice(None) if phase.line is None else slice(phase.line, phase.line + 1)
-        which[lines, :] = along[None, :]
-    return list(kinds), which
+        kind[lines, :] = along[None, :]
+    return PhaseParts(list(kinds), kind)
 
 
-def _joined(mark: int, kinds: list[list[Part]]) -> Role:
-    """Return the role whose parts in the phases a mark numbers."""
+def _joined_role(mark: int, kinds: list[list[PhasePart]]) -> Role:
+    """Return the role of a mark, a number whose digits are the parts in the phases."""
     parts = []
     for phase in reversed(kinds):
-        mark, at = divmod(mark, len(phase))
-        parts.append(phase[at])
+        mark, kind = divmod(mark, len(phase))
+        parts.append(phase[kind])
     receives: list[str] = []
     send = OUT
     for received, sent in reversed(parts):

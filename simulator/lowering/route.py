@@ -1,4 +1,4 @@
-"""Pass 3, route: colors, router configurations and edge ports for every stream."""
+"""Pass 3, route: the colors, routes and edge ports of every stream."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ DTYPE = "f32"
 
 
 def input_color(tensor: str) -> str:
+    """Name the color of an input tensor."""
     return f"in_{tensor}"
 
 
 def input_edge(tensor: str) -> str:
+    """Name the edge port of an input tensor."""
     return f"edge_{tensor}"
 
 
@@ -52,9 +54,11 @@ def _route_input(builder: ProgramBuilder, candidate: Candidate, tensor: GridTens
     builder.edge_input(EdgeInput(input_edge(tensor.name), side, 0, positions, color, DTYPE, count))
 
 
-def _multicast(builder: ProgramBuilder, color: str, area: Area, way: str, aside: str = "") -> None:
-    """Route lines of an area that come in by way[0] and go on by way[1], delivering on the way."""
-    came, goes = way[0], way[1]
+def _multicast(
+    builder: ProgramBuilder, color: str, area: Area, direction: str, aside: str = ""
+) -> None:
+    """Route lines of an area from direction[0] to direction[1]; every element receives."""
+    origin, goes = direction[0], direction[1]
     if goes == "S":
         through = Area(area.row, area.column, area.height - 1, area.width)
         end = Area(area.row + area.height - 1, area.column, 1, area.width)
@@ -62,30 +66,31 @@ def _multicast(builder: ProgramBuilder, color: str, area: Area, way: str, aside:
         through = Area(area.row, area.column, area.height, area.width - 1)
         end = Area(area.row, area.column + area.width - 1, area.height, 1)
     if through.height and through.width:
-        builder.route(color, through, rx=came, tx=f"{goes}{aside}R")
-    builder.route(color, end, rx=came, tx=f"{aside}R")
+        builder.route(color, through, rx=origin, tx=f"{goes}{aside}R")
+    builder.route(color, end, rx=origin, tx=f"{aside}R")
 
 
 def _route_phase(builder: ProgramBuilder, candidate: Candidate, number: int, phase: Phase) -> None:
+    """Declare the colors of a phase's links, which alternate, and route its chains."""
     links = max(len(chain.positions) - 1 for chain in phase.chains)
     for parity in range(min(2, links)):
         builder.color(link_color(number, parity))
     for chain in phase.chains:
-        _route_chain(builder, candidate, (number, phase), chain)
+        _route_chain(builder, candidate, number, phase, chain)
 
 
 def _route_chain(
-    builder: ProgramBuilder, candidate: Candidate, which: tuple[int, Phase], chain: Chain
+    builder: ProgramBuilder, candidate: Candidate, number: int, phase: Phase, chain: Chain
 ) -> None:
-    number, phase = which
-    came, goes = ("W", "E") if phase.axis == "X" else ("N", "S")
+    """Route the links of a chain of a phase: each from an element to the next of the chain."""
+    origin, goes = ("W", "E") if phase.axis == "X" else ("N", "S")
     for link, (start, end) in enumerate(pairwise(chain.positions)):
         color = link_color(number, link)
         builder.route(color, _line(candidate, phase, start, 1), rx="R", tx=goes)
         if end - start > 1:
             between = _line(candidate, phase, start + 1, end - start - 1)
-            builder.route(color, between, rx=came, tx=goes)
-        builder.route(color, _line(candidate, phase, end, 1), rx=came, tx="R")
+            builder.route(color, between, rx=origin, tx=goes)
+        builder.route(color, _line(candidate, phase, end, 1), rx=origin, tx="R")
 
 
 def _line(candidate: Candidate, phase: Phase, start: int, length: int) -> Area:
@@ -98,6 +103,7 @@ def _line(candidate: Candidate, phase: Phase, start: int, length: int) -> Area:
 
 
 def _route_output(builder: ProgramBuilder, candidate: Candidate) -> None:
+    """Route the output from the last elements of the reduction to the edge."""
     grid, output = candidate.grid, candidate.output
     color = builder.color(OUT)
     count = output.tiles * output.tile_elements

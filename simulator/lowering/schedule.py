@@ -1,8 +1,8 @@
 """Pass 5, schedule: the tasks of an element, single or double buffered.
 
-Single buffers: one task that receives a tile, works on it and sends, each step waiting for the
-last. Double buffers: task `work` starts the sending of the tile before and the receiving of the
-tile after on microthreads, then works on its own tile; it runs again when both are done.
+Single buffers: one task receives a tile, works on it and sends it, one step after the other. Double
+buffers: task `work` starts to send the last tile and to receive the next tile on microthreads, then
+works on its tile; it runs again when both are done.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tilewright.mapper.grid.candidate import Candidate, GridTensor
 from tilewright.simulator.build.program_builder import CodeBuilder, TaskBuilder
 from tilewright.simulator.isa.dsd import Index, Ref, variable
-from tilewright.simulator.lowering.emit import OTHER, SENT, SLOT, STEP, declare_vectors
+from tilewright.simulator.lowering.emit import OTHER_SLOT, SENT_SLOT, SLOT, STEP, declare_vectors
 from tilewright.simulator.lowering.roles import Role
 from tilewright.simulator.lowering.route import input_color
 from tilewright.simulator.program.instruction import Instruction
@@ -23,8 +23,8 @@ SEND_QUEUE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Send:
-    """One operation on the way out of a partial sum: into memory or on to the next element."""
+class SendOperation:
+    """One operation on a partial sum: add it in memory, or send it to the next element."""
 
     dest: str
     sources: tuple[str, ...]
@@ -44,24 +44,24 @@ def schedule(
     if role.send is not None:
         _declare_sums(code, candidate.output, role)
     overlapped = candidate.tiles > 1 and candidate.choices.buffers == 2
-    plan = _Plan(code, candidate, role, body)
+    plan = _TaskPlan(code, candidate, role, body)
     if overlapped:
         plan.overlapped(streams)
     else:
         plan.in_turn(streams)
 
 
-def sends(output: str, role: Role) -> tuple[Send, ...]:
-    """List the operations that add what is received to the own partial sum and pass it on.
+def send_operations(output: str, role: Role) -> tuple[SendOperation, ...]:
+    """Return the operations that add received partial sums to the element's and send the result.
 
-    The last receive is added on the fly while sending; each one before goes through memory.
+    The last received sum is added while it is sent; each sum before goes through memory.
     """
     if role.send is None:
         return ()
     received = [f"{color}_in" for color in role.receives]
-    mine, onward = f"{output}_tile", f"{output}_out"
-    through = [Send(mine, (mine, source)) for source in received[:-1]]
-    return (*through, Send(onward, (mine, *received[-1:])))
+    tile, onward = f"{output}_tile", f"{output}_out"
+    through = [SendOperation(tile, (tile, source)) for source in received[:-1]]
+    return (*through, SendOperation(onward, (tile, *received[-1:])))
 
 
 def _declare_stream(code: CodeBuilder, tensor: GridTensor, queue: int) -> None:
@@ -80,7 +80,7 @@ def _declare_sums(code: CodeBuilder, output: GridTensor, role: Role) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _TaskPlan:
     code: CodeBuilder
     candidate: Candidate
     role: Role
@@ -110,7 +110,7 @@ class _Plan:
         task.op("fmovs", f"{tensor.name}_tile", f"{tensor.name}_in", label=f"receive {tensor.name}")
 
     def _send_in_turn(self, task: TaskBuilder) -> None:
-        for send in sends(self.candidate.output.name, self.role):
+        for send in send_operations(self.candidate.output.name, self.role):
             name = "fmovs" if len(send.sources) == 1 else "fadds"
             task.op(name, send.dest, *send.sources, label=f"send {self.candidate.output.name}")
 
@@ -123,10 +123,10 @@ class _Plan:
         for tensor in streams:
             if tensor.tiles == 1:
                 self._receive(start, tensor)
-        start.set(OTHER, 1)
+        start.set(OTHER_SLOT, 1)
         self._fetch(start, passing, Index(0))
         work = self.code.task("work")
-        sending = sends(self.candidate.output.name, self.role)
+        sending = send_operations(self.candidate.output.name, self.role)
         if self.candidate.output.tiles > 1 and sending:
             self._overlap_sending(work, passing, sending)
         else:
@@ -141,7 +141,7 @@ class _Plan:
             join.activate("work")
 
     def _fetch(self, task: TaskBuilder, passing: Sequence[GridTensor], slot: Index) -> None:
-        """Start the receiving of the next tile of every stream; `work` runs when all are there."""
+        """Start to receive the next tile of every stream; `work` runs when all have arrived."""
         if not passing:
             task.activate("work")
             return
@@ -157,22 +157,22 @@ class _Plan:
             )
 
     def _step(self, work: TaskBuilder, passing: Sequence[GridTensor]) -> None:
-        """Fetch the next tile, work on this one, change the buffers."""
+        """Fetch the next tile, work on this tile, exchange the buffers."""
         with work.when_below(STEP, self.candidate.tiles - 1):
-            self._fetch(work, passing, variable(OTHER))
+            self._fetch(work, passing, variable(OTHER_SLOT))
         work.extend(self.body)
         work.increment(STEP)
         with work.when_below(SLOT, 1):
             work.set(SLOT, 1)
-            work.set(OTHER, 0)
+            work.set(OTHER_SLOT, 0)
         with work.otherwise():
             work.set(SLOT, 0)
-            work.set(OTHER, 1)
+            work.set(OTHER_SLOT, 1)
 
     def _overlap_sending(
-        self, work: TaskBuilder, passing: Sequence[GridTensor], sending: Sequence[Send]
+        self, work: TaskBuilder, passing: Sequence[GridTensor], sending: Sequence[SendOperation]
     ) -> None:
-        """Send tile i - 1 on a microthread while tile i is worked on; a last run sends the last.
+        """Send tile i - 1 on a microthread during the work on tile i; a last run sends the last.
 
         `work` blocks itself when it starts a send and the end of the send unblocks it.
         """
@@ -180,7 +180,9 @@ class _Plan:
             pass
         with work.otherwise():
             work.block("work")
-            _copy(work, OTHER, SENT)  # `work` changes the buffers while later steps still send
+            _copy(
+                work, OTHER_SLOT, SENT_SLOT
+            )  # `work` exchanges the buffers while later steps still send
             self._start_send(work, sending, 0)
         with work.when_below(STEP, self.candidate.tiles):
             self._step(work, passing)
@@ -191,11 +193,11 @@ class _Plan:
         for at in range(1, len(sending)):
             self._start_send(self.code.task(f"send{at}"), sending, at)
 
-    def _start_send(self, task: TaskBuilder, sending: Sequence[Send], at: int) -> None:
+    def _start_send(self, task: TaskBuilder, sending: Sequence[SendOperation], at: int) -> None:
         output = self.candidate.output
         name = "fmovs" if len(sending[at].sources) == 1 else "fadds"
         moved = [
-            Ref(operand).at(variable(SENT) * output.tile_elements)
+            Ref(operand).at(variable(SENT_SLOT) * output.tile_elements)
             if operand == f"{output.name}_tile"
             else Ref(operand)
             for operand in (sending[at].dest, *sending[at].sources)

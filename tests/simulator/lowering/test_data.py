@@ -11,7 +11,7 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.candidate import grid_candidate
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
-from tilewright.simulator.lowering.data import collect, deal
+from tilewright.simulator.lowering.data import collect, distribute
 
 HARDWARE = Path(__file__).resolve().parents[3] / "studies" / "hardware" / "wafer_grid.yaml"
 WORKLOAD = """
@@ -63,6 +63,6 @@ def test_shares_are_where_the_indices_say(shard_x, shard_y, tile):
     for tensor in candidate.tensors:
         shape = tensor.sharding.collapse.shape
         values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
-        shares = deal(candidate, tensor, values)
+        shares = distribute(candidate, tensor, values)
         assert np.array_equal(shares, values.reshape(-1)[positions(candidate, tensor)])
         assert np.array_equal(collect(candidate, tensor, shares), values)

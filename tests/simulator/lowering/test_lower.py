@@ -11,13 +11,13 @@ from untimed import Untimed
 from tilewright.mapper.grid.candidate import Candidate
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.cost_model import (
-    check,
+    check_result,
     edge_streams,
     output_of,
     random_operands,
     resident_shares,
 )
-from tilewright.simulator.lowering.data import collect, deal
+from tilewright.simulator.lowering.data import collect, distribute
 from tilewright.simulator.lowering.lower import lower
 from tilewright.simulator.text.printing import print_program
 
@@ -42,7 +42,7 @@ def run_untimed(found: Candidate) -> tuple[Untimed, np.ndarray]:
 def test_the_program_computes_the_einsum(found: Candidate) -> None:
     """Without a clock: every sharding, reduction, tile and buffering gives numpy's result."""
     _, result = run_untimed(found)
-    check(found.einsum, random_operands(found.einsum, seed=3), result)
+    check_result(found.einsum, random_operands(found.einsum, seed=3), result)
 
 
 @given(candidates())
@@ -52,7 +52,7 @@ def test_dealing_and_collecting_are_inverse(found: Candidate) -> None:
     for tensor in found.tensors:
         if not tensor.access.output:
             values = operands[tensor.name]
-            assert np.array_equal(collect(found, tensor, deal(found, tensor, values)), values)
+            assert np.array_equal(collect(found, tensor, distribute(found, tensor, values)), values)
 
 
 def test_a_program_in_full(golden: Callable[[str], None]) -> None:
