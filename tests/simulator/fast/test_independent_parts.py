@@ -3,6 +3,7 @@
 import numpy as np
 
 from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.compile.fabric.network import OUTPUT, ROUTER
 from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.profiles.profile import load_profile
@@ -68,7 +69,12 @@ def test_the_arbiter_decides_for_routers_only() -> None:
     """An output queue that contends cannot be decided: its part is refused."""
     parts = division()
     assert not parts.contend(NotCovered("no FIFOs are named"))
-    outputs = np.flatnonzero(parts.network.fifo[:, 0] >= 0)[:1]
-    assert parts.contend(NotCovered("contended", contending=outputs))
+    output = np.flatnonzero(parts.network.kind == OUTPUT)[:1]
+    assert parts.contend(NotCovered("contended", contending=output))
     assert parts.rounds == 1
-    assert (parts.contended & ~parts.fifos).sum() == 0
+    assert not parts.contended.any()
+    assert parts.elements.tolist() == [False, False, True, True]
+    router = np.flatnonzero((parts.network.kind == ROUTER) & parts.fifos)[:1]
+    assert parts.contend(NotCovered("contended", contending=router))
+    assert np.flatnonzero(parts.contended).tolist() == router.tolist()
+    assert parts.elements.tolist() == [False, False, True, True]

@@ -21,7 +21,7 @@ from tilewright.simulator.fast.script import (
 )
 from tilewright.simulator.fast.walker import MOST_INSTRUCTIONS, ScriptWalker
 from tilewright.simulator.profiles.profile import load_profile
-from tilewright.simulator.program.routes import Area
+from tilewright.simulator.program.routes import Area, EdgeOutput
 from tilewright.simulator.run.machine import Machine
 
 WORDS = 4
@@ -42,6 +42,7 @@ class Single:
     def block(self) -> CodeBlock:
         self.builder.place("only", Area(0, 0))
         self.builder.route("x", Area(0, 0), rx="R", tx="E")
+        self.builder.edge_output(EdgeOutput("east", "E", 0, 1, "x", "f32", WORDS))
         machine = Machine(self.builder.build(), load_profile("wse2-sdk-sim"))
         return machine.compiled.tables.blocks[0]
 

@@ -1,0 +1,120 @@
+"""Scalar arithmetic on bits against Python's integers and exact fractions."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.engine.arithmetic import bits_of, f32_of
+from tilewright.simulator.engine.scalar import on_bits, on_floats, on_integers, scaled, wrapped
+from tilewright.simulator.isa.scalars import (
+    ADD,
+    AND,
+    DIV,
+    EQ,
+    LE,
+    LT,
+    MAX,
+    MIN,
+    MUL,
+    NE,
+    NORM,
+    OR,
+    SCALE,
+    SHL,
+    SHR,
+    SUB,
+    XOR,
+)
+
+I16 = st.integers(-(1 << 15), (1 << 15) - 1)
+I32 = st.integers(-(1 << 31), (1 << 31) - 1)
+
+
+@numba.njit
+def integers(code, left, right):
+    return on_integers(code, left, right)
+
+
+@numba.njit
+def wrap(value, dtype):
+    return wrapped(value, dtype)
+
+
+@numba.njit
+def floats(code, left, right):
+    """Return an f32 operation on f32 values, its bits as an f32."""
+    return f32_of(on_floats(code, at.SCALAR_F32, bits_of(left), bits_of(right)))
+
+
+@numba.njit
+def comparison(code, left, right):
+    return on_floats(code, at.SCALAR_F32, bits_of(left), bits_of(right))
+
+
+@numba.njit
+def scale(code, value, power):
+    return scaled(code, value, power)
+
+
+@given(I32, I32)
+def test_integer_operations(left: int, right: int) -> None:
+    expected = {
+        ADD: left + right,
+        SUB: left - right,
+        MUL: left * right,
+        MIN: min(left, right),
+        MAX: max(left, right),
+        LT: int(left < right),
+        LE: int(left <= right),
+        EQ: int(left == right),
+        NE: int(left != right),
+        AND: left & right,
+        OR: left | right,
+        XOR: left ^ right,
+        SHL: left << (right & 31),
+        SHR: left >> (right & 31),
+    }
+    for code, value in expected.items():
+        assert int(integers(code, left, right)) == value, code
+    if right:
+        assert int(integers(DIV, left, right)) == math.trunc(Fraction(left, right))
+
+
+@given(st.integers(-(1 << 40), 1 << 40))
+def test_integers_wrap_to_their_dtype(value: int) -> None:
+    assert wrap(value, at.SCALAR_I16) == np.int64(value).astype(np.int16)
+    assert wrap(value, at.SCALAR_U16) == value % (1 << 16)
+    assert wrap(value, at.SCALAR_I32) == np.int64(value).astype(np.int32)
+    assert wrap(value, at.SCALAR_U32) == value % (1 << 32)
+
+
+@given(st.floats(width=32, allow_nan=False), st.floats(width=32, allow_nan=False))
+def test_float_operations_are_those_of_ieee(left: float, right: float) -> None:
+    a, b = np.float32(left), np.float32(right)
+    with np.errstate(all="ignore"):
+        for code, expected in ((ADD, a + b), (SUB, a - b), (MUL, a * b), (DIV, a / b)):
+            result = floats(code, a, b)
+            assert np.isnan(expected) if np.isnan(result) else result == expected
+    for code, holds in ((LT, a < b), (LE, a <= b), (EQ, a == b), (NE, a != b)):
+        assert comparison(code, a, b) == int(holds)
+
+
+@pytest.mark.parametrize(("value", "power"), [(1.0, 3), (1.5, -4), (-0.75, 10), (0.0, 7)])
+def test_scale_multiplies_by_a_power_of_two(value: float, power: int) -> None:
+    assert scale(SCALE, np.float32(value), power & 0xFFFF) == value * 2.0**power
+    normed = scale(NORM, np.float32(value), 0)
+    assert normed == 0 if value == 0 else 1 <= abs(normed) < 2
+    assert math.copysign(1, normed) == math.copysign(1, value)
+
+
+def test_bits_are_shifted_by_31_at_most() -> None:
+    assert on_bits.py_func(SHL, 1, 33) == 2
+    assert on_bits.py_func(SHR, -8, 1) == -4

@@ -1,0 +1,96 @@
+"""Work on memory: cycles of operations and loops, and the words that they touch, by hand."""
+
+import pytest
+
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.fast.memory_work import (
+    OperandReach,
+    busy_cycles,
+    have_common_word,
+    loop_runs,
+    reaches_of,
+)
+from tilewright.simulator.fast.plain_code import CodeWords, code_of_block
+from tilewright.simulator.isa.dsd import Ref, variable
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.routes import Area
+from tilewright.simulator.run.machine import Machine
+
+WORDS, TURNS = 6, 3
+
+
+def looped() -> tuple[CodeWords, Machine]:
+    """A loop of one move from the vector b to a[i], ..., a[i + 5]."""
+    b = ProgramBuilder("loop", 1, 1)
+    code = b.code("only")
+    code.buffer("a", "f32", WORDS + TURNS)
+    code.buffer("b", "f32", WORDS)
+    code.mem1d("moving", "a", WORDS)
+    code.mem1d("still", "b", WORDS)
+    task = code.task("main", entry=True)
+    with task.loop("i", TURNS):
+        task.op("fmovs", Ref("moving").at(variable("i")), "still")
+    b.place("only", Area(0, 0))
+    machine = Machine(b.build(), load_profile("wse2-sdk-sim"))
+    return code_of_block(machine.compiled.tables.blocks[0]), machine
+
+
+def first_instruction(code: CodeWords, kind: int) -> int:
+    pc = code[code.task]
+    while code[pc] != kind:
+        pc += at.I_WIDTH
+    return pc
+
+
+def test_a_loop_is_one_table_of_runs() -> None:
+    """Counter 1; each turn dispatch and the operation, then 9 for the back edge; 3 at the end."""
+    code, machine = looped()
+    loop = first_instruction(code, at.I_LOOP)
+    op = code[first_instruction(code, at.I_OPERATION) + 1]
+    load, busy = code[op + at.O_LOAD], busy_cycles(code, op)
+    runs = loop_runs(code, loop)
+    turn = load + busy + 9
+    assert runs.start.tolist() == [1 + load + turn * i for i in range(TURNS)]
+    assert runs.end.tolist() == [1 + load + busy + turn * i for i in range(TURNS)]
+    assert runs.row.tolist() == [op] * TURNS
+    assert runs.cycles == 1 + TURNS * (load + busy) + (TURNS - 1) * 9 + 3
+    timeline = machine.run(timeline=True).trace.timeline
+    starts = [event.start for event in timeline if event.operation.startswith("fmovs")]
+    assert starts == runs.start.tolist()
+    assert runs.after == first_instruction(code, at.I_END_LOOP) + at.I_WIDTH
+
+
+def test_operands_reach_what_their_counters_allow() -> None:
+    """An f32 takes two words: `a` is at words 0 to 17, `b` behind it."""
+    code, _ = looped()
+    op = code[first_instruction(code, at.I_OPERATION) + 1]
+    moving, still = reaches_of(code, op)
+    assert (moving.written, still.written) == (True, False)
+    ((slot, words),) = moving.terms
+    assert words == 2
+    assert moving.span({}, {}) == (0, 2 * WORDS - 1)
+    assert moving.span({slot: 2}, {}) == (4, 2 * WORDS + 3)
+    assert moving.span({}, {slot: (0, TURNS - 1)}) == (0, 2 * (WORDS + TURNS - 1) - 1)
+    low, high = still.span({}, {})
+    assert high - low + 1 == 2 * WORDS
+    assert low >= 2 * (WORDS + TURNS)
+
+
+def test_a_negative_step_turns_the_range_around() -> None:
+    reach = OperandReach(100, 103, [(7, -4)], written=False)
+    assert reach.span({}, {7: (0, 5)}) == (80, 103)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "common"),
+    [
+        ([(0, 3)], [(4, 7)], False),
+        ([(0, 4)], [(4, 7)], True),
+        ([(0, 1), (8, 9)], [(2, 7)], False),
+        ([(0, 9)], [(3, 3)], True),
+        ([], [(0, 9)], False),
+    ],
+)
+def test_common_words(first: list[tuple[int, int]], second: list[tuple[int, int]], common: bool):
+    assert have_common_word(first, second) is common
