@@ -43,7 +43,10 @@ def test_a_changed_source_drops_them(tmp_path: Path, changed: str) -> None:
 def test_an_address_keeps_all_its_bits() -> None:
     import numba
 
-    marked = numba.njit(lambda value: jit.address(value))
+    @numba.njit
+    def marked(value):
+        return jit.address(value)
+
     assert [marked(n) for n in (0, 1, 12345, 1 << 40)] == [0, 1, 12345, 1 << 40]
 
 

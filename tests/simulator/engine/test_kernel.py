@@ -1,5 +1,7 @@
 """The cycle loop: no order of visits matters, errors are the first of their cycle, limits hold."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -70,4 +72,4 @@ def test_a_timeline_longer_than_the_space_at_its_start_is_complete() -> None:
     timeline = Machine(b.build(), WSE2).run(timeline=True).trace.timeline
     moves = [event for event in timeline if event.operation == "fmovs"]
     assert len(moves) == turns
-    assert all(a.end < b.end for a, b in zip(moves, moves[1:], strict=False))
+    assert all(first.end < second.end for first, second in pairwise(moves))
