@@ -3,9 +3,10 @@
 import numpy as np
 from grids import candidate, matmul, matvec
 
+from tilewright.simulator.instructions.control_flow import Loop
 from tilewright.simulator.isa.dsd import Index
 from tilewright.simulator.lowering.emit import element_offset, tile_body
-from tilewright.simulator.program.program import DsdOperation, Loop
+from tilewright.simulator.program.instruction import DsdOperation
 
 
 def operations(body: object) -> list[str]:

@@ -6,8 +6,8 @@ from grids import candidate, matvec
 from tilewright.simulator.lowering.lower import lower
 from tilewright.simulator.lowering.roles import Role
 from tilewright.simulator.lowering.schedule import SendOperation, send_operations
-from tilewright.simulator.program.instructions import instructions
-from tilewright.simulator.program.program import DsdOperation
+from tilewright.simulator.program.code_parts import all_instructions
+from tilewright.simulator.program.instruction import DsdOperation
 
 
 def test_sums_before_the_last_go_through_memory() -> None:
@@ -36,7 +36,7 @@ def test_single_buffers_receive_work_and_send_in_turn() -> None:
     found = candidate(matvec(8, 24), 2, 2, shard_x="k", shard_y="m")
     program = lower(found).program
     for code in program.codes:
-        operations = [i for _, i in instructions(code) if isinstance(i, DsdOperation)]
+        operations = [i for _, i in all_instructions(code) if isinstance(i, DsdOperation)]
         labels = [op.label for op in operations if op.label]
         assert labels[0].startswith("receive ")
         assert labels[-1].startswith("send ")
@@ -50,7 +50,7 @@ def test_overlapped_receives_run_on_microthreads() -> None:
     for code in lower(found).program.codes:
         receives = [
             i
-            for _, i in instructions(code)
+            for _, i in all_instructions(code)
             if isinstance(i, DsdOperation) and i.label.startswith("receive")
         ]
         assert any(op.asynchronous for op in receives)
