@@ -77,7 +77,7 @@ def run(text: str, profile: Profile = WSE3, **memory: object) -> RunResult:
 def test_a_simd_length_is_a_multiple_of_its_group(profile: Profile, way: str) -> None:
     for sent, received, n in itertools.product(MODES, MODES, range(1, 9)):
         if bool(sent) != bool(received):
-            continue  # another number of wavelets: see the relays of test_simd_groups.py
+            continue  # another number of wavelets: see the relays of test_simd_modes.py
         send, receive = (line.format(n=n) for line in WAYS[way])
         simd = [f"simd {mode}" if mode else "" for mode in (sent, received)]
         text = PAIR.format(sent=simd[0], received=simd[1], n=n, send=send, receive=receive)
