@@ -41,34 +41,41 @@ def has_extras(store: Table, element: int, register: int, number: int) -> Word:
     return True
 
 
+@part_kernel
+def register_error(store: Table, element: int, thread: int, declared: int, register: int) -> Word:
+    """Return why an operand cannot use what a register holds, or OK.
+
+    declared: the operand row of the operation, which names the register.
+    """
+    row = store[register + at.R_ROW]
+    if row == 0:
+        return at.ERROR_NOT_LOADED
+    kind = store[row + at.D_KIND]
+    if store[declared + at.D_FLAGS] & at.FIFO_TYPED and kind != at.POOL:
+        return at.ERROR_NO_FIFO
+    if not has_extras(store, element, register, store[declared + at.D_BASE]):
+        return at.ERROR_EXTENDED
+    if store[declared + at.D_TYPES] & store[row + at.D_TYPES] == 0:
+        return at.ERROR_DTYPE
+    if store[register + at.R_SINGLE] != store[thread + at.T_SINGLE]:
+        single = store[register + at.R_SINGLE] == 1
+        return at.ERROR_SINGLE_STEP if single else at.ERROR_NO_SINGLE_STEP
+    if kind in (at.FABRIC_IN, at.FABRIC_OUT) and store[register + at.R_ASYNC] == 0:
+        asynchronous = store[store[thread + at.T_OP] + at.O_ASYNC] == 1
+        return at.ERROR_NOT_ASYNC if asynchronous else at.OK
+    return at.OK
+
+
 @inner_kernel
 def use_register(store: Table, element: int, thread: int, operand: int) -> Word:
     """Load the settings of a register into a thread; return the operand row, or -1 on an error."""
     op = store[thread + at.T_OP]
-    number = store[store[op + at.O_OPERANDS + operand] + at.D_BASE]
-    register = store[element + at.E_REGISTERS] + number * at.R_WIDTH
-    row = store[register + at.R_ROW]
-    if row == 0:
-        fail(store, at.ERROR_NOT_LOADED, element, op, number)
-        return -1
     declared = store[op + at.O_OPERANDS + operand]
-    if store[declared + at.D_FLAGS] & at.FIFO_TYPED and store[row + at.D_KIND] != at.POOL:
-        fail(store, at.ERROR_NO_FIFO, element, op, number)
-        return -1
-    if not has_extras(store, element, register, number):
-        fail(store, at.ERROR_EXTENDED, element, op, number)
-        return -1
-    if store[declared + at.D_TYPES] & store[row + at.D_TYPES] == 0:
-        fail(store, at.ERROR_DTYPE, element, op, number)
-        return -1
-    if store[register + at.R_SINGLE] != store[thread + at.T_SINGLE]:
-        single = store[register + at.R_SINGLE] == 1
-        error = at.ERROR_SINGLE_STEP if single else at.ERROR_NO_SINGLE_STEP
+    number = store[declared + at.D_BASE]
+    register = store[element + at.E_REGISTERS] + number * at.R_WIDTH
+    error = register_error(store, element, thread, declared, register)
+    if error != at.OK:
         fail(store, error, element, op, number)
-        return -1
-    streams_in = store[row + at.D_KIND] in (at.FABRIC_IN, at.FABRIC_OUT)
-    if streams_in and store[op + at.O_ASYNC] == 1 and store[register + at.R_ASYNC] == 0:
-        fail(store, at.ERROR_NOT_ASYNC, element, op, number)
         return -1
     if store[register + at.R_ACTION] != at.NO_ACTION:
         store[thread + at.T_ACTION] = store[register + at.R_ACTION]
@@ -76,7 +83,7 @@ def use_register(store: Table, element: int, thread: int, operand: int) -> Word:
     if store[register + at.R_ON_CONTROL] != at.CONTROL_IS_DATA:
         store[thread + at.T_ON_CONTROL] = store[register + at.R_ON_CONTROL]
         store[thread + at.T_CONTROL_TASK] = store[register + at.R_CONTROL_TASK]
-    return row
+    return store[register + at.R_ROW]
 
 
 @inner_kernel

@@ -141,10 +141,7 @@ def overlapping(ops: Sequence[FabricOp]) -> bool:
 
 def op_rows(ops: Sequence[FabricOp], words: Sequence[int]) -> TableRows:
     """Return the rows of the tables; words: those that pass each queue slot."""
-    followers: list[list[int]] = [[] for _ in ops]
-    for k, op in enumerate(ops):
-        for before in sorted({before for kind, before, _ in op.terms if kind >= AFTER}):
-            followers[before].append(k)
+    followers = _followers(ops)
     slot, passing = _slots(ops, words)
     return (
         [_row(op) for op in ops],
@@ -153,9 +150,23 @@ def op_rows(ops: Sequence[FabricOp], words: Sequence[int]) -> TableRows:
         [(k,) for after in followers for k in after],
         slot,
         passing,
-        [(k, j) for k, op in enumerate(ops) for j in op.exclusive],
-        [(k, j) for k, op in enumerate(ops) for j in op.together],
+        _pairs([op.exclusive for op in ops]),
+        _pairs([op.together for op in ops]),
     )
+
+
+def _followers(ops: Sequence[FabricOp]) -> list[list[int]]:
+    """Return the operations whose dispatch depends on each operation."""
+    followers: list[list[int]] = [[] for _ in ops]
+    for k, op in enumerate(ops):
+        for before in sorted({before for kind, before, _ in op.terms if kind >= AFTER}):
+            followers[before].append(k)
+    return followers
+
+
+def _pairs(earlier: Sequence[tuple[int, ...]]) -> list[tuple[int, int]]:
+    """Return (operation, earlier operation) for all earlier operations of each."""
+    return [(k, j) for k, before in enumerate(earlier) for j in before]
 
 
 def tables_of(rows: TableRows) -> OpTables:

@@ -335,7 +335,7 @@ class ScriptWalker:
 
     def _check_fabric(self, row: Sequence[int]) -> None:
         """Refuse operations with queues whose times the solver does not know."""
-        if row[at.O_DENOMINATOR] != 1 or row[at.O_CYCLES] < 1 or row[at.O_LOAD] < 1:
+        if row[at.O_DENOMINATOR] != 1 or min(row[at.O_CYCLES], row[at.O_LOAD]) < 1:
             raise NotCovered("a pace that is not a whole number of cycles")
         if row[at.O_ASYNC] and row[at.O_CYCLES] != 1:
             raise NotCovered("a microthread slower than one word per cycle")
