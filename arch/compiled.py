@@ -1,13 +1,14 @@
-"""Kernels whose machine code is kept on disk, so that only compiling them needs numba.
+"""Kernels with machine code on disk: numba is imported only to compile them.
 
-A kernel is a function that numba compiles, in a module that imports numba. Its callers name it here
-with its signature; the module is imported only when no machine code on disk fits its source, this
-processor and the installed numba. Importing numba and finding one compiled function in its own
-cache takes 0.3 s, loading the machine code 0.03 s (docs/decisions/0008).
+A kernel is a function that numba compiles, in a module that imports numba. A caller declares it
+here with its signature. The module is imported only if no stored machine code matches its source,
+this processor and the installed numba. Importing numba and loading one function from its own cache
+takes 0.3 s, loading the stored machine code 0.03 s (docs/decisions/0008).
 
-Machine code is called as numba calls it: with the addresses of result and error, then the
-arguments, an array as (null, null, size, item size, address, shape…, strides…). Whether that is
-still so is checked when a kernel is compiled; code that cannot stand alone is called through numba.
+Machine code is called by numba's calling convention: the addresses of result and error, then the
+arguments, an array as (null, null, size, item size, address, shape…, strides…). The compilation of
+a kernel checks that numba still uses this convention; code that needs numba at run time is called
+through numba.
 """
 
 from __future__ import annotations
@@ -40,13 +41,25 @@ _HELPERS: Final = re.compile(rb"\0_?(?:numba_|NRT_|_?Py[A-Z])")
 
 
 class Parameter(NamedTuple):
-    """A number, or a C-contiguous array of `dims` dimensions."""
+    """A parameter of a kernel: a number (`dims` 0), or a C-contiguous array of `dims` dimensions.
+
+    `kind`: numba's name of the scalar type, a key of `_SCALARS`.
+    """
 
     kind: str
     dims: int
 
+    @property
+    def dtype(self) -> Any:
+        """numpy's type of the array's items; None for a number."""
+        return np.dtype(self.kind) if self.dims else None
+
     def words(self) -> tuple[list[Any], list[str]]:
-        """Return the types of its machine words: for ctypes, and as LLVM names them."""
+        """Return the types of the parameter's machine words, for ctypes and as LLVM names them.
+
+        A number is one word. An array of d dimensions is 5 + 2 d words: two null pointers, number
+        of items, bytes per item, address, d extents, d strides in bytes.
+        """
         ours, theirs = _SCALARS[self.kind]
         if not self.dims:
             return [ours], [theirs]
@@ -61,7 +74,7 @@ class Parameter(NamedTuple):
 class ObjectCode(NamedTuple):
     """An object file with one kernel and all that it calls; `symbol`: the kernel's name in it.
 
-    The `body` is empty when the machine code would need numba to run.
+    `body` is empty if the machine code would need numba at run time.
     """
 
     symbol: str
@@ -69,12 +82,13 @@ class ObjectCode(NamedTuple):
 
 
 class Kernel:
-    """The function `name` of the module `home`, for a signature in numba's notation.
+    """The compiled function `name` of the module `home`, for one signature in numba's notation.
 
-    Arguments are numbers, C-contiguous arrays (`float64[:, ::1]`), tuples of numbers, or named
-    tuples of both: `records` has the types of their fields, by the class's name in the module. The
-    result is void or a number. The machine code depends on the module's file and on the `sources`,
-    files beside it.
+    Example: `Kernel("package.kernels", "add", "void(float64[:, ::1], int64)")`. Arguments are
+    numbers, C-contiguous arrays, tuples of numbers, or named tuples of both: `records` maps the
+    name of such a class in the module to the types of its fields. The result is void or a number.
+    The machine code is valid for the contents of the module's file and of `sources`, files in the
+    same folder that the module imports.
     """
 
     def __init__(
@@ -89,7 +103,7 @@ class Kernel:
         self.name = name
         self.records = dict(records or {})
         self.result, _, self.arguments = signature[:-1].partition("(")
-        fields = _NAME.sub(lambda found: self.records.get(found[0], found[0]), self.arguments)
+        fields = _NAME.sub(lambda match: self.records.get(match[0], match[0]), self.arguments)
         self.signature = f"{self.result}({fields})"
         self.sources = tuple(sources)
         self.parameters = [
@@ -100,21 +114,32 @@ class Kernel:
         self._function: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call the kernel; TypeError when an array is not of the signature's type and order."""
+        """Call the kernel.
+
+        TypeError: an array has another type, number of dimensions or memory order than the
+        signature; RuntimeError: the kernel itself raised an exception.
+        """
         if self._function is None:
             self._function = _function(self)
         return self._function(*arguments)
 
     def address(self) -> int | None:
-        """Return the address of the machine code; None without any or with NUMBA_DISABLE_JIT=1."""
+        """Return the address of the machine code in this process.
+
+        None if the code cannot run without numba, or with NUMBA_DISABLE_JIT=1.
+        """
         if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
             return None
         code = _kept(self) or _compiled(self)
         return _loaded(code) if code.body else None
 
     def python(self) -> Any:
-        """Return numba's function, or with NUMBA_DISABLE_JIT=1 the plain one."""
+        """Return numba's dispatcher; with NUMBA_DISABLE_JIT=1 the plain Python function."""
         return getattr(import_module(self.home), self.name)
+
+    def word_types(self) -> list[Any]:
+        """Return the ctypes of all machine words of the arguments, in order."""
+        return [word for parameter in self.parameters for word in parameter.words()[0]]
 
 
 def _function(kernel: Kernel) -> Callable[..., Any]:
@@ -128,34 +153,34 @@ def _function(kernel: Kernel) -> Callable[..., Any]:
 
 
 def _caller(kernel: Kernel, address: int) -> Callable[..., Any]:
-    """Return a function that calls machine code while it holds the interpreter's lock."""
-    types = [word for parameter in kernel.parameters for word in parameter.words()[0]]
+    """Return a function that calls the machine code and keeps the interpreter's lock meanwhile."""
+    types = kernel.word_types()
     call = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *types)(address)
-    result = None if kernel.result == "void" else _SCALARS[kernel.result][0]()
+    # A void kernel leaves a null pointer, whose value is None.
+    result = ctypes.c_void_p() if kernel.result == "void" else _SCALARS[kernel.result][0]()
     error = ctypes.c_void_p()
-    unused = ctypes.c_void_p()
-    places = (ctypes.byref(unused if result is None else result), ctypes.byref(error))
-    forms = [(np.dtype(kind) if dims else None, dims) for kind, dims in kernel.parameters]
+    result_words = (ctypes.byref(result), ctypes.byref(error))
+    array_types = [(parameter.dtype, parameter.dims) for parameter in kernel.parameters]
 
     def function(*arguments: Any) -> Any:
-        given: list[Any] = [*places]
-        for (dtype, dims), value in zip(forms, _single(arguments), strict=True):
+        words: list[Any] = [*result_words]
+        for (dtype, dims), value in zip(array_types, _flattened(arguments), strict=True):
             if dtype is None:
-                given.append(value)
+                words.append(value)
                 continue
             if value.dtype != dtype or value.ndim != dims or not value.flags.c_contiguous:
                 raise TypeError(f"{kernel.name} takes {kernel.signature}, not {value!r}")
-            given += (None, None, value.size, value.itemsize, _data(value))
-            given += value.shape + value.strides
-        if call(*given):
+            words += (None, None, value.size, value.itemsize, _data(value))
+            words += value.shape + value.strides
+        if call(*words):
             raise RuntimeError(f"the kernel {kernel.name} failed")
-        return None if result is None else result.value
+        return result.value
 
     return function
 
 
-def _single(arguments: tuple[Any, ...]) -> Iterator[Any]:
-    """Yield numbers and arrays, those in tuples one by one."""
+def _flattened(arguments: tuple[Any, ...]) -> Iterator[Any]:
+    """Yield the numbers and arrays among the arguments, and those inside tuples, in order."""
     for value in arguments:
         if isinstance(value, tuple):
             yield from value
@@ -164,7 +189,7 @@ def _single(arguments: tuple[Any, ...]) -> Iterator[Any]:
 
 
 def _data(array: Any) -> Any:
-    """Return an array's address for ctypes; numpy's own way to it takes four times as long."""
+    """Return an array's address for ctypes; `array.ctypes.data` takes four times as long."""
     try:
         return _ANY_BYTES.from_buffer(array)
     except TypeError:  # not writable
@@ -172,13 +197,13 @@ def _data(array: Any) -> Any:
 
 
 def _compiled(kernel: Kernel) -> ObjectCode:
-    """Compile a kernel and keep its code, empty when it cannot stand alone."""
+    """Compile a kernel and store its code, with an empty body if it cannot run without numba."""
     dispatcher = kernel.python()
     arguments = _numba_types(kernel)
     dispatcher.compile(arguments)
     try:
         body = dispatcher.overloads[arguments].library._get_compiled_object()
-    except RuntimeError:  # it was in numba's own cache, which does not give the object away
+    except RuntimeError:  # code from numba's own cache has no object file: compile it anew
         dispatcher.recompile()
         body = dispatcher.overloads[arguments].library._get_compiled_object()
     overload = dispatcher.overloads[arguments]
@@ -192,36 +217,36 @@ def _compiled(kernel: Kernel) -> ObjectCode:
 
 
 def _numba_types(kernel: Kernel) -> tuple[Any, ...]:
-    """Return the types of a kernel's arguments."""
+    """Return numba's types of a kernel's arguments, named tuples as their classes."""
     from numba import types
     from numba.core import sigutils
 
     signatures: Any = sigutils
-    found: list[Any] = []
+    argument_types: list[Any] = []
     for argument in _TYPE.finditer(kernel.arguments):
         name, text = argument[1], argument[0].removesuffix(", ")
         read, _ = signatures.normalize_signature(f"void({kernel.records.get(name, text)})")
         if name in kernel.records:
             home = import_module(kernel.home)
             read = (cast(Any, types).BaseTuple.from_types(read, getattr(home, name)),)
-        found.extend(read)
-    return tuple(found)
+        argument_types.extend(read)
+    return tuple(argument_types)
 
 
 def _kept(kernel: Kernel) -> ObjectCode | None:
-    """Return the code on disk if it is whole and fits."""
+    """Return the stored code if its digest and checksum hold; else None."""
     try:
         header, _, body = _file(kernel).read_bytes().partition(b"\n")
-        made_of, checksum, symbol = header.decode().split(" ")
+        digest, checksum, symbol = header.decode().split(" ")
     except (OSError, ValueError):
         return None
-    if made_of != _digest(kernel) or checksum != sha256(body).hexdigest():
+    if digest != _digest(kernel) or checksum != sha256(body).hexdigest():
         return None
     return ObjectCode(symbol, body)
 
 
 def _keep(kernel: Kernel, code: ObjectCode) -> None:
-    """Write the code to disk, whole or not at all; without write access, not at all."""
+    """Write the code to disk by a rename, so that no reader sees a part; ignore a refused write."""
     header = f"{_digest(kernel)} {sha256(code.body).hexdigest()} {code.symbol}\n"
     path = _file(kernel)
     draft = path.with_suffix(f".{os.getpid()}")
@@ -232,7 +257,7 @@ def _keep(kernel: Kernel, code: ObjectCode) -> None:
 
 
 def _file(kernel: Kernel) -> Path:
-    """Return where a kernel's code is kept: where numba keeps its own, one file a processor."""
+    """Return the file of a kernel's code: in numba's cache folder, one per kind of processor."""
     home = _home(kernel.home)
     processor = sha256(_host().encode()).hexdigest()[:12]
     name = f"{home.stem}.{kernel.name}-{processor}.code"
@@ -254,7 +279,7 @@ def _home(module: str) -> Path:
 
 
 def _digest(kernel: Kernel) -> str:
-    """Return a digest of all that the machine code depends on."""
+    """Return a digest of host, compiler, signature and the sources of the kernel."""
     home = _home(kernel.home)
     digest = sha256(f"{_host()} {kernel.home} {kernel.name} {kernel.signature}".encode())
     for path in [home, *(home.parent / source for source in kernel.sources)]:
@@ -269,11 +294,11 @@ def _bytes(path: Path) -> bytes:
 
 @cache
 def _host() -> str:
-    """Return the processor and the compiler in words."""
+    """Describe the processor, its features, and the versions of llvmlite and numba."""
     import llvmlite
     from llvmlite import binding
 
-    numba = _home("numba").with_name("_version.py").stat()  # importing numba is what is avoided
+    numba = _home("numba").with_name("_version.py").stat()  # without importing numba
     features = binding.get_host_cpu_features().flatten()
     return (
         f"{binding.get_default_triple()} {binding.get_host_cpu_name()} {features}"
@@ -293,7 +318,7 @@ def _linker() -> Any:
 
 
 def _loaded(code: ObjectCode) -> int:
-    """Return the address of a kernel's machine code in this process."""
+    """Link an object file into this process and return the address of its kernel."""
     from llvmlite import binding
 
     linker = _linker()

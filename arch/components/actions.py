@@ -11,7 +11,7 @@ from tilewright.arch.components.estimate import CostEstimate, CostQuery
 from tilewright.arch.components.estimators import find_costs
 from tilewright.arch.errors import SpecError
 from tilewright.arch.flattening.latency import ActionCosts
-from tilewright.arch.flattening.resolve import Places, Resolver
+from tilewright.arch.flattening.resolve import Places, Resolver, Steps
 from tilewright.arch.flattening.scope import LazyNames, evaluate_deep
 from tilewright.arch.flattening.widths import bits_per_value
 from tilewright.arch.names import did_you_mean
@@ -93,6 +93,10 @@ class _LazyAttributes(dict[str, object]):
         return float(value) if isinstance(value, Fraction) else value
 
 
+def _inverse(rate: float) -> float:
+    return 1 / rate if rate else math.inf
+
+
 def _scalar_fields(spec: ComponentSpec) -> dict[str, object]:
     return {
         name: getattr(spec, name)
@@ -131,11 +135,9 @@ def build_actions(
 
 
 class _ActionBuilder:
-    """Evaluates one action of a component."""
+    """Evaluates one action of a component; `at`: the path of the action in its component."""
 
-    def __init__(
-        self, outer: Resolver, spec: ComponentSpec, action: ActionSpec, at: tuple[str, int]
-    ) -> None:
+    def __init__(self, outer: Resolver, spec: ComponentSpec, action: ActionSpec, at: Steps) -> None:
         raw = {
             name: getattr(action, name)
             for name in sorted(action.model_fields_set - {"name"})
@@ -195,23 +197,22 @@ class _ActionBuilder:
         raise self._missing("energy")
 
     def _speed(self, estimate: Estimates) -> tuple[float, float]:
-        """Throughput (1/s) and latency (s) of one call; each gives the other if it is missing."""
-        resolver, action, at = self.resolver, self.action, self.at
-        throughput = latency = None
-        if action.throughput is not None:
-            throughput = resolver.number(action.throughput, *at, "throughput")
-        if action.latency is not None:
-            latency = resolver.number(action.latency, *at, "latency")
-        if throughput is None and latency is None:
-            throughput = self._estimated_throughput(estimate)
+        """Return throughput (1/s) and latency (s) of one call; each gives the other if missing.
+
+        SpecError: neither is written nor estimated, or a Network has no latency for a hop.
+        """
+        throughput = self._written("throughput", self.action.throughput)
+        latency = self._written("latency", self.action.latency)
+        if latency is not None:
+            return (_inverse(latency) if throughput is None else throughput), latency
         if throughput is None:
-            assert latency is not None
-            throughput = 1 / latency if latency else math.inf
-        if latency is None:
-            if isinstance(self.spec, NetworkSpec) and self.spec.total_latency is None:
-                raise self._missing("latency")
-            latency = 1 / throughput if throughput else math.inf
-        return throughput, latency
+            throughput = self._estimated_throughput(estimate)
+        if isinstance(self.spec, NetworkSpec) and self.spec.total_latency is None:
+            raise self._missing("latency")
+        return throughput, _inverse(throughput)
+
+    def _written(self, field: str, value: object) -> float | None:
+        return None if value is None else self.resolver.number(value, *self.at, field)
 
     def _estimated_throughput(self, estimate: Estimates) -> float:
         if estimate.possible:

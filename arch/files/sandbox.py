@@ -221,15 +221,24 @@ def _is_value(node: nodes.Node) -> bool:
 
 
 def _check_operands(operator: str, left: Any, right: Any) -> None:
+    """Raise LimitError for an operation whose result could be too large."""
     numbers = isinstance(left, int | float) and isinstance(right, int | float)
-    if operator == "**" and (not numbers or abs(right) > MAX_EXPONENT or abs(left) > 1e9):
-        raise LimitError(f"powers take numbers, exponents up to {MAX_EXPONENT}")
-    if operator == "%" and not numbers:
+    if operator == "**":
+        if not numbers or abs(right) > MAX_EXPONENT or abs(left) > 1e9:
+            raise LimitError(f"powers take numbers, exponents up to {MAX_EXPONENT}")
+    elif numbers:
+        return
+    elif operator == "%":
         raise LimitError("% takes numbers")
-    if operator == "*" and not numbers:
-        size = len(left) * right if hasattr(left, "__len__") else right * _length(right, left)
-        if not isinstance(size, int) or size > MAX_VALUE:
-            raise LimitError("the product is too large a text or list")
+    elif operator == "*":
+        _check_repetition(left, right)
+
+
+def _check_repetition(left: Any, right: Any) -> None:
+    """Check the length of `text * number` or `number * text`."""
+    size = len(left) * right if hasattr(left, "__len__") else right * _length(right, left)
+    if not isinstance(size, int) or size > MAX_VALUE:
+        raise LimitError("the product is too large a text or list")
 
 
 def _length(right: Any, left: Any) -> int:

@@ -40,14 +40,19 @@ class _FileJoin:
         return Document(self.first.file, data, self.first.root, self.marks, files)
 
     def _joined(self, left: object, right: object, path: DocPath) -> object:
-        if left is None or right is None or (left == right and type(left) is type(right)):
-            return right if left is None else left
+        if left is None:
+            return right
+        if right is None or (left == right and type(left) is type(right)):
+            return left
         if isinstance(left, dict) and isinstance(right, dict):
             return self._mapping(left, right, path)
         if isinstance(left, list) and isinstance(right, list):
             return self._list(left, right)
+        raise self._disagreement(right, path)
+
+    def _disagreement(self, right: object, path: DocPath) -> SpecError:
         first_place = self._place(self.first, path)
-        raise SpecError(
+        return SpecError(
             f"two files disagree about {path[-1] if path else 'their contents'}"
             f" (the first value is at {first_place.file}:{first_place.line})",
             where=self._place(self.second, path),

@@ -159,7 +159,7 @@ class _File:
         self, context: Context, path: str, keys: str = "", inherit: bool = True, **given: object
     ) -> str:
         file = _File(self.session, *self._open(self._find(path)), tuple(self.folders))
-        return self._register(file, context, keys, (inherit, given))
+        return self._register(file, _visible(context, inherit, given), keys)
 
     @pass_context
     def _include_all(
@@ -168,13 +168,11 @@ class _File:
         tags = []
         for path_below in self._find_all(path):
             file = _File(self.session, *self._open(path_below), tuple(self.folders))
-            tags.append(self._register(file, context, keys, (inherit, given)))
+            tags.append(self._register(file, _visible(context, inherit, given), keys))
         return f"[{', '.join(tags)}]"
 
-    def _register(
-        self, file: _File, context: Context, keys: str, passed: tuple[bool, dict[str, object]]
-    ) -> str:
-        variables = _visible(context, *passed)
+    def _register(self, file: _File, variables: dict[str, object], keys: str) -> str:
+        """Read an included file; return the YAML that stands for it, or for the value at `keys`."""
         number = len(self.included)
         self.included[number] = self.session.document(file, variables)
         text = f"{INCLUDE_TAG} {number}"
@@ -284,7 +282,7 @@ class _OutsideError(Exception):
 def _visible(
     context: Context, inherit: bool, passed_variables: Mapping[str, object]
 ) -> dict[str, object]:
-    """Variables that an included file sees: those of the includer, then the ones given to it."""
+    """Return the variables of an included file: those of its includer, then those passed to it."""
     visible: dict[str, Any] = dict(context.get_all()) if inherit else {}
     passed = {
         name: value

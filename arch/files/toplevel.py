@@ -10,22 +10,14 @@ _KEYS = ("arch", "variables", "workload", "renames", "mapping", "mapper", "confi
 
 
 def check_top_level(document: Document, key: str, what: str) -> dict[str, object]:
-    """Return the file's top level, which must hold `key` (`what` in words).
+    """Return the file's top level, which must hold `key`; `what`: the key in words.
 
-    Other keys are parts of a larger spec, or hold anchors; only misspelt ones are refused.
-    SpecError, with the close name.
+    Other keys may be parts of a larger spec or hold anchors. SpecError: `key` is missing, or a key
+    is a misspelt one of a spec; with the close name.
     """
     top = document.data
     if not isinstance(top, dict) or key not in top:
-        keys = [name for name in top if isinstance(name, str)] if isinstance(top, dict) else []
-        close = close_names(key, keys)
-        raise SpecError(
-            f"this file holds no {what}",
-            where=document.where(),
-            instead=f"write `{key}:` instead of `{close[0]}:`"
-            if close
-            else f"start it with `{key}:`",
-        )
+        raise _missing(document, key, what)
     for name in top:
         close = close_names(name, _KEYS, 1) if isinstance(name, str) else []
         if close and name not in _KEYS:
@@ -35,3 +27,14 @@ def check_top_level(document: Document, key: str, what: str) -> dict[str, object
                 instead=f"did you mean {close[0]}?",
             )
     return top
+
+
+def _missing(document: Document, key: str, what: str) -> SpecError:
+    top = document.data
+    keys = [name for name in top if isinstance(name, str)] if isinstance(top, dict) else []
+    close = close_names(key, keys)
+    return SpecError(
+        f"this file holds no {what}",
+        where=document.where(),
+        instead=f"write `{key}:` instead of `{close[0]}:`" if close else f"start it with `{key}:`",
+    )

@@ -56,13 +56,7 @@ class SpecTensorRules:
             back=back,
             no_refetch_from_above=self._set(inner, "no_refetch_from_above"),
             no_resend_to_below=self._set(inner, "no_resend_to_below"),
-            tensor_order_options=tuple(
-                tuple(
-                    inner.tensors(part, "tensors", "tensor_order_options", number, position)
-                    for position, part in enumerate(option)
-                )
-                for number, option in enumerate(spec.tensor_order_options)
-            ),
+            tensor_order_options=self._order_options(inner),
             force_memory_hierarchy_order=None
             if spec.force_memory_hierarchy_order is None
             else inner.flag(
@@ -74,9 +68,18 @@ class SpecTensorRules:
             ),
         )
 
+    def _order_options(self, inner: Resolver) -> tuple[tuple[frozenset[str], ...], ...]:
+        return tuple(
+            tuple(
+                inner.tensors(expression, "tensors", "tensor_order_options", number, position)
+                for position, expression in enumerate(option)
+            )
+            for number, option in enumerate(self.spec.tensor_order_options)
+        )
+
     @property
     def names(self) -> frozenset[str]:
-        """Names in its expressions, those of holders above among them, or `Above`."""
+        """Names in the expressions of the block, also those of holders above, or `Above`."""
         texts = (
             str(text)
             for _, written in self._written()

@@ -53,18 +53,17 @@ def _field_path(document: Document, node: Node, steps: list[str], key: str) -> D
         if isinstance(spec, tuple):
             index = _index(spec, step)
             if index is None:
-                field_names = [str(getattr(item, "name", i)) for i, item in enumerate(spec)]
-                raise _unknown(document, node, (key, step), field_names)
+                raise _unknown(document, node, key, step, _item_names(spec))
             path.append(index)
             spec = spec[index]
             continue
         field_names = _fields(spec)
         if step not in field_names and not (isinstance(spec, dict) and number == len(steps) - 1):
-            raise _unknown(document, node, (key, step), field_names)
+            raise _unknown(document, node, key, step, field_names)
         path.append(step)
         spec = spec.get(step) if isinstance(spec, dict) else getattr(spec, step)
     if not steps or steps[-1] in ("name", "nodes"):
-        raise _unknown(document, node, (key, ".".join(steps)), _fields(node.spec))
+        raise _unknown(document, node, key, ".".join(steps), _fields(node.spec))
     return tuple(path)
 
 
@@ -75,6 +74,10 @@ def _index(items: tuple[object, ...], step: str) -> int | None:
     return None
 
 
+def _item_names(items: tuple[object, ...]) -> list[str]:
+    return [str(getattr(item, "name", index)) for index, item in enumerate(items)]
+
+
 def _fields(spec: object) -> list[str]:
     if isinstance(spec, dict):
         return list(spec)
@@ -83,9 +86,9 @@ def _fields(spec: object) -> list[str]:
 
 
 def _unknown(
-    document: Document, node: Node, wrong: tuple[str, str], field_names: list[str]
+    document: Document, node: Node, key: str, step: str, field_names: list[str]
 ) -> SpecError:
-    key, step = wrong
+    """Return the error for the unknown `step` of `key`; `field_names`: the names that exist."""
     return SpecError(
         f"{node.name} has no field {step}" if step else f"{key} names no field",
         where=document.where(node.path),

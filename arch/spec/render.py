@@ -56,13 +56,8 @@ def text_tree(arch: Arch) -> str:
 
 def mermaid(arch: Arch) -> str:
     """Return a Mermaid flowchart; edges are labelled with fanouts."""
-    lines = ["flowchart TD"]
     table = rows(arch)
-    for index, row in enumerate(table):
-        note = f"<br/><small>{escape(row.note)}</small>" if row.note else ""
-        shape = ("([", "])") if row.node.tag == "Compute" else ("[", "]")
-        text = escape(row.label).replace('"', "&quot;")
-        lines.append(f'  n{index}{shape[0]}"<b>{text}</b><br/>{row.node.tag}{note}"{shape[1]}')
+    lines = ["flowchart TD", *(_mermaid_node(index, row) for index, row in enumerate(table))]
     for index, row in enumerate(table):
         if row.parent is not None:
             label = f'|"{escape(row.fanout)}"|' if row.fanout else ""
@@ -73,6 +68,13 @@ def mermaid(arch: Arch) -> str:
             lines.append(f"  classDef {tag} fill:{fill},stroke:{line},color:#111827")
             lines.append(f"  class {','.join(members)} {tag}")
     return "\n".join(lines) + "\n"
+
+
+def _mermaid_node(index: int, row: Row) -> str:
+    note = f"<br/><small>{escape(row.note)}</small>" if row.note else ""
+    left, right = ("([", "])") if row.node.tag == "Compute" else ("[", "]")
+    text = escape(row.label).replace('"', "&quot;")
+    return f'  n{index}{left}"<b>{text}</b><br/>{row.node.tag}{note}"{right}'
 
 
 def svg(arch: Arch) -> str:

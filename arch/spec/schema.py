@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -43,6 +43,15 @@ _BOUNDS = {
 }
 
 
+class _Problem(NamedTuple):
+    """One complaint about a file: its place, the words, the value as written, what to write."""
+
+    where: Where
+    words: str
+    written: object
+    instead: str | None
+
+
 class SpecModel(BaseModel):
     """Base of all file models: frozen, and every key must be a field."""
 
@@ -67,7 +76,7 @@ def explain(
     error: ValidationError, model: type[BaseModel], document: Document, path: DocPath, value: object
 ) -> SpecError:
     """Turn pydantic's complaints about `value`, which stands at `path`, into one SpecError."""
-    problems: dict[DocPath, tuple[Where, str, object, str | None]] = {}
+    problems: dict[DocPath, _Problem] = {}
     for entry in error.errors(include_url=False):
         inner = _real_path(entry["loc"], value)
         full = (*path, *inner)
@@ -77,28 +86,26 @@ def explain(
         unknown_key = entry["type"] == "extra_forbidden"
         where = document.where_key(full) if unknown_key else document.where(full)
         words, instead = _words(entry, inner, model)
-        problems[full] = (where, words, entry.get("input", _NOT_GIVEN), instead)
+        problems[full] = _Problem(where, words, entry.get("input", _NOT_GIVEN), instead)
     ordered = sorted(problems.values(), key=lambda problem: _order(problem, document))
     where, words, written, instead = ordered[0]
     further_problems = len(ordered) - 1
-    more = (
+    ending = (
         f" (and {further_problems} more problem{'s' * (further_problems > 1)} in this file)"
         if further_problems
         else ""
     )
     if _shows_value(words, written):
-        return SpecError(words + more, where=where, value=untag(written), instead=instead)
-    return SpecError(words + more, where=where, instead=instead)
+        return SpecError(words + ending, where=where, value=untag(written), instead=instead)
+    return SpecError(words + ending, where=where, instead=instead)
 
 
 def _shows_value(words: str, written: object) -> bool:
     return written is not _NOT_GIVEN and not words.startswith(("missing", "unknown"))
 
 
-def _order(
-    problem: tuple[Where, str, object, str | None], document: Document
-) -> tuple[str, int, int]:
-    """File order; a missing field counts at the end of the block that lacks it."""
+def _order(problem: _Problem, document: Document) -> tuple[str, int, int]:
+    """Return a sort key for file order; a missing field counts at the end of its block."""
     where, words, written, _ = problem
     if not words.startswith("missing") or not isinstance(written, dict):
         return _position(where)
@@ -148,15 +155,18 @@ def _words(
         return f"unknown field {name}", did_you_mean(str(inner[-1]), field_names) or None
     if kind == "value_error":
         return str(context.get("error", entry["msg"])), None
+    expected = _expected(kind, context)
+    return f"{name or 'the value'} must be {expected}" if expected else _plain(entry), None
+
+
+def _expected(kind: str, context: Mapping[str, Any]) -> str | None:
+    """Say what a value must be; None for a kind of problem that only pydantic has words for."""
     if kind in ("literal_error", "enum"):
-        return f"{name or 'the value'} must be one of {context.get('expected')}", None
+        return f"one of {context.get('expected')}"
     if kind in _BOUNDS:
         words, key = _BOUNDS[kind]
-        return f"{name or 'the value'} must be {words} {context.get(key)}", None
-    expected = _wanted(kind)
-    return (
-        (f"{name or 'the value'} must be {expected}", None) if expected else (_plain(entry), None)
-    )
+        return f"{words} {context.get(key)}"
+    return _wanted(kind)
 
 
 def _wanted(kind: str) -> str | None:
@@ -171,15 +181,12 @@ def _plain(entry: Mapping[str, Any]) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _merged(
-    problem: tuple[Where, str, object, str | None], entry: Mapping[str, Any]
-) -> tuple[Where, str, object, str | None]:
+def _merged(problem: _Problem, entry: Mapping[str, Any]) -> _Problem:
     """Join "must be a number" and "must be text" of one place into one sentence."""
-    where, words, written, instead = problem
-    expected = _wanted(entry["type"])
+    words, expected = problem.words, _wanted(entry["type"])
     if expected is None or " must be " not in words or words.endswith(expected):
         return problem
-    return where, f"{words} or {expected}", written, instead
+    return problem._replace(words=f"{words} or {expected}")
 
 
 def _known_fields(model: type[BaseModel], path: DocPath) -> list[str]:

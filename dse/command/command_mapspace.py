@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -65,8 +66,13 @@ def mapspace_command(  # noqa: PLR0913, PLR0917 (one per option)
         click.echo("\n\n".join(str(report) for report in reports))
 
 
-def answer_why_not(subjects: tuple[Any, Any], target: str, options: Any, as_json: bool) -> None:
-    """Print why the best mapping does not keep a tensor in a memory; `target`: TENSOR@MEMORY."""
+def answer_why_not(
+    arch: Any, workload: Any, target: str, options: Mapping[str, Any], as_json: bool
+) -> None:
+    """Print why the best mapping does not keep a tensor in a memory; `target`: TENSOR@MEMORY.
+
+    `options`: keywords of the search. TilewrightError if `target` has another form.
+    """
     from tilewright.mapper.explain.kept import why_not_kept
 
     tensor, separator, memory = target.partition("@")
@@ -74,7 +80,7 @@ def answer_why_not(subjects: tuple[Any, Any], target: str, options: Any, as_json
         raise TilewrightError(
             "--why-not takes TENSOR@MEMORY", value=target, instead="--why-not weight@Buffer"
         )
-    answer = why_not_kept(*subjects, tensor, memory, **options)
+    answer = why_not_kept(arch, workload, tensor, memory, **options)
     if as_json:
         emit(answer.to_dict())
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -22,6 +22,9 @@ from tilewright.dse.command.design_options import (
     conventions_option,
     load_both,
 )
+
+if TYPE_CHECKING:
+    from tilewright.dse.command.mapping_answer import MappingAnswer
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -116,7 +119,7 @@ def map_command(
     arch: Names,
     workload: Names,
     as_json: bool,
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Find the best mapping of a workload on an architecture, with a certificate.
 
@@ -133,18 +136,35 @@ def map_command(
     from tilewright.dse.command.mapping_answer import find_mapping
     from tilewright.dse.command.search_progress import SearchDisplay
 
-    save, report, why_not = (given.pop(name) for name in ("save", "report", "why_not"))
-    machine, work = load_both(arch, workload, parse_settings(given.pop("settings")))
+    save, report, why_not = (options.pop(name) for name in ("save", "report", "why_not"))
+    machine, work = load_both(arch, workload, parse_settings(options.pop("settings")))
     for out in (save, report):
         if out is not None:
             check_writable(out)
     if why_not is not None:
         from tilewright.dse.command.command_mapspace import answer_why_not
 
-        answer_why_not((machine, work), why_not, given, as_json)
+        answer_why_not(machine, work, why_not, options, as_json)
         return
-    with SearchDisplay(given["objective"]) as display:
-        answer = find_mapping(machine, work, {**given, "progress": display})
+    with SearchDisplay(options["objective"]) as display:
+        answer = find_mapping(machine, work, {**options, "progress": display})
+    _write_files(answer, save, report, _page_subject(arch, workload))
+    if as_json:
+        emit(answer.document())
+    else:
+        click.echo(answer.text())
+
+
+def _page_subject(arch: Names, workload: Names) -> str:
+    """Return the title of a page: the names of the files, without folder and ending."""
+    machine, work = (" + ".join(Path(name).stem for name in names) for names in (arch, workload))
+    return f"{work} on {machine}"
+
+
+def _write_files(
+    answer: MappingAnswer, save: Path | None, report: Path | None, subject: str
+) -> None:
+    """Write the mapping file and the page that were asked for."""
     if save is not None:
         from tilewright.dse.run.rundir import write_atomically
 
@@ -152,11 +172,7 @@ def map_command(
     if report is not None:
         from tilewright.dse.report.mapping_page import write_page
 
-        write_page(report, answer, (arch, workload))
-    if as_json:
-        emit(answer.document())
-    else:
-        click.echo(answer.text())
+        write_page(report, answer, subject)
 
 
 def _score_text(document: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ from tilewright.dse.command.console import (
 from tilewright.dse.report.units import some
 
 if TYPE_CHECKING:
+    from tilewright.arch.errors import SpecError
     from tilewright.arch.files.document import Document
 
 Names = tuple[str, ...]
@@ -78,6 +79,11 @@ def validate_command(
     verdicts = [_verdict((file,), variables) for file in files]
     verdicts += [_verdict_of("architecture", arch, variables)] if arch else []
     verdicts += [_verdict_of("workload", workload, variables)] if workload else []
+    _print_verdicts(verdicts, as_json)
+    click.get_current_context().exit(2 if any(v.error is not None for v in verdicts) else 0)
+
+
+def _print_verdicts(verdicts: list[Verdict], as_json: bool) -> None:
     if as_json:
         emit([verdict.document() for verdict in verdicts])
     for verdict in verdicts:
@@ -85,7 +91,6 @@ def validate_command(
             say(f"error: {verdict.error}")
         elif not as_json:
             click.echo(f"{verdict.file}: {verdict.kind}, {verdict.summary}")
-    click.get_current_context().exit(2 if any(v.error is not None for v in verdicts) else 0)
 
 
 def _verdict_of(kind: str, names: Names, variables: dict[str, Any]) -> Verdict:
@@ -112,30 +117,34 @@ def _verdict(files: Names, variables: dict[str, Any], kind: str | None = None) -
 
         document = load_documents([Path(file) for file in files], variables=variables)
         kinds = kinds or _kinds_of(document)
-        summaries = [_check(one, document, variables) for one in kinds]
+        summaries = [_check(file_kind, document, variables) for file_kind in kinds]
     except TilewrightError as error:
         return Verdict(shown, " and ".join(kinds) or None, "", str(error))
     return Verdict(shown, " and ".join(kinds), "; ".join(summaries), None)
 
 
 def _kinds_of(document: Document) -> list[str]:
-    from tilewright.arch.errors import SpecError
-    from tilewright.arch.names import close_names
-
     keys = list(document.data) if isinstance(document.data, dict) else []
     kinds = [kind for kind, kind_keys in _KINDS.items() if any(key in keys for key in kind_keys)]
     if "study" in kinds:  # a study names an architecture and a workload under the same keys
         return ["study"]
     if not kinds:
-        known_keys = sorted({key for kind_keys in _KINDS.values() for key in kind_keys})
-        close = [name for key in keys for name in close_names(str(key), known_keys, 1)]
-        raise SpecError(
-            "this is no file of ours: it has none of the top-level keys " + ", ".join(known_keys),
-            where=document.where(),
-            value=[str(key) for key in keys],
-            instead=f"did you mean {close[0]}?" if close else None,
-        )
+        raise _unknown_kind(document, keys)
     return kinds
+
+
+def _unknown_kind(document: Document, keys: list[object]) -> SpecError:
+    from tilewright.arch.errors import SpecError
+    from tilewright.arch.names import close_names
+
+    known_keys = sorted({key for kind_keys in _KINDS.values() for key in kind_keys})
+    close = [name for key in keys for name in close_names(str(key), known_keys, 1)]
+    return SpecError(
+        "this is no file of ours: it has none of the top-level keys " + ", ".join(known_keys),
+        where=document.where(),
+        value=[str(key) for key in keys],
+        instead=f"did you mean {close[0]}?" if close else None,
+    )
 
 
 def _check(kind: str, document: Document, variables: dict[str, Any]) -> str:

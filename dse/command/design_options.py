@@ -47,5 +47,5 @@ def load_both(
     work = load_workload(load_documents(works, variables=variables), variables=variables)
     components = {node.name for node in machine.leaves()}
     tensors = {tensor for einsum in work.einsums for tensor in einsum.tensors}
-    check_used(variables, (*machines, *works, *other_files), (components, tensors))
+    check_used(variables, (*machines, *works, *other_files), components, tensors)
     return machine.with_values(fields) if fields else machine, work

@@ -19,34 +19,44 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 def check_used(
     settings: Mapping[str, object],
     files: Sequence[Path],
-    taken: tuple[AbstractSet[str], AbstractSet[str]] = (frozenset(), frozenset()),
+    components: AbstractSet[str] = frozenset(),
+    tensors: AbstractSet[str] = frozenset(),
 ) -> None:
-    """Raise SpecError for a name that stands in none of the files, nor in what they include.
+    """Raise SpecError for a name that occurs in none of the files, nor in a file they include.
 
-    `taken`: names of components and of tensors, which are no variables unless a file says so.
+    Names of `components` and `tensors` are no variables unless a file declares them as such.
     """
     if not settings:
         return
-    words = set(_words(files, settings)) - taken[1]
-    unclear = [name for name in settings if name not in words or name in taken[0]]
-    variable_names = sorted(set(_variables(files, settings))) if unclear else []
-    components, tensors = (names - set(variable_names) for names in taken)
+    words = set(_words(files, settings)) - tensors
+    unclear = [name for name in settings if name not in words or name in components]
+    if not unclear:
+        return
+    variable_names = sorted(set(_variables(files, settings)))
+    reserved = (components | tensors) - set(variable_names)
     for name in unclear:
         value = settings[name]
-        if name in components:
+        if name in components and name not in variable_names:
             raise SpecError(
                 f"{name} is a component, not a variable",
                 value=f"{name}={value}",
                 instead=f"--set {name}.FIELD={value}, for example {name}.size",
             )
         if name not in variable_names:
-            capital = {word for word in words if word[0].isupper()} - components - tensors
-            close = close_names(name, variable_names) or close_names(name, capital)
-            raise SpecError(
-                f"no file here has a variable {name}",
-                value=", ".join(path.name for path in files),
-                instead=f"did you mean {' or '.join(close)}?" if close else _listed(variable_names),
-            )
+            capitalized = {word for word in words if word[0].isupper()} - reserved
+            raise _unknown_variable(name, files, variable_names, capitalized)
+
+
+def _unknown_variable(
+    name: str, files: Sequence[Path], variable_names: Sequence[str], capitalized: AbstractSet[str]
+) -> SpecError:
+    """Return the error, with close variables or else close capitalized words of the files."""
+    close = close_names(name, variable_names) or close_names(name, capitalized)
+    return SpecError(
+        f"no file here has a variable {name}",
+        value=", ".join(path.name for path in files),
+        instead=f"did you mean {' or '.join(close)}?" if close else _listed(variable_names),
+    )
 
 
 def _words(files: Sequence[Path], settings: Mapping[str, object]) -> Iterable[str]:

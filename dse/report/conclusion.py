@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.dse.report.units import label, quantity
-from tilewright.dse.run.pareto import Goal, oriented
-from tilewright.dse.run.record import Objective, Trial, front_of
+from tilewright.dse.run.pareto import Goal
+from tilewright.dse.run.record import Objective, Trial, costs_of, front_of
 from tilewright.dse.study.knobs import knob_labels, knob_text
 from tilewright.dse.study.study import StudySpec
 
@@ -78,10 +78,7 @@ def _balanced(spec: StudySpec, front: Sequence[Trial], reference: Trial | None) 
     """Pick the design nearest to the best of every objective, each scaled to its span."""
     import numpy as np
 
-    costs = oriented(
-        [[t.metrics[o.metric] for o in spec.objectives] for t in front],
-        [o.goal for o in spec.objectives],
-    )
+    costs = costs_of(front, spec.objectives)
     span = np.ptp(costs, axis=0)
     scaled = (costs - costs.min(axis=0)) / np.where(span > 0, span, 1.0)
     trial = front[int(np.argmin((scaled**2).sum(axis=1)))]

@@ -70,29 +70,24 @@ class Chart:
         return " ".join(f"{x},{y}" for x, y, _ in sorted(self.points))
 
 
-def front_chart(points: Sequence[tuple[float, float]], metrics: tuple[str, str]) -> Chart:
-    """Return the chart of points over two metrics."""
-    x = _axis(metrics[0], [p[0] for p in points], _LEFT, WIDTH - _LEFT - _RIGHT)
-    y = _axis(metrics[1], [p[1] for p in points], HEIGHT - _BOTTOM, -(HEIGHT - _TOP - _BOTTOM))
-    return Chart(
-        x,
-        y,
-        tuple(
-            (
-                x.at(a),
-                y.at(b),
-                f"{label(metrics[0])} {x.shown(a)}, {label(metrics[1])} {y.shown(b)}",
-            )
-            for a, b in points
-        ),
+def front_chart(points: Sequence[tuple[float, float]], x_metric: str, y_metric: str) -> Chart:
+    """Return the chart of points (x, y) over two metrics."""
+    x = _axis(x_metric, [p[0] for p in points], _LEFT, WIDTH - _LEFT - _RIGHT)
+    y = _axis(y_metric, [p[1] for p in points], HEIGHT - _BOTTOM, -(HEIGHT - _TOP - _BOTTOM))
+    x_name, y_name = label(x_metric), label(y_metric)
+    pixels = tuple(
+        (x.at(a), y.at(b), f"{x_name} {x.shown(a)}, {y_name} {y.shown(b)}") for a, b in points
     )
+    return Chart(x, y, pixels)
 
 
 def _axis(metric: str, values: Sequence[float], start: float, length: float) -> ChartAxis:
     """Return an axis that has a margin of 6 % on both sides of the values."""
-    least, most = min(values), max(values)
-    logarithmic = least > 0 and most / least > _WIDE
-    low, high = (math.log10(least), math.log10(most)) if logarithmic else (least, most)
+    smallest, largest = min(values), max(values)
+    logarithmic = smallest > 0 and largest / smallest > _WIDE
+    low, high = smallest, largest
+    if logarithmic:
+        low, high = math.log10(smallest), math.log10(largest)
     margin = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
     return ChartAxis(metric, low - margin, high + margin, logarithmic, start, length)
 

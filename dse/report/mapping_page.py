@@ -51,11 +51,10 @@ class OccupancyGrid:
     rows: tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
 
 
-def write_page(path: Path, answer: MappingAnswer, files: tuple[Names, Names]) -> None:
-    """Write the page of an answer. `files`: the names of architecture and workload, as given."""
-    arch, workload = (" + ".join(Path(name).stem for name in names) for names in files)
+def write_page(path: Path, answer: MappingAnswer, subject: str) -> None:
+    """Write the page of an answer; `subject`: the workload and the architecture in words."""
     command = shlex.join(["tilewright", *sys.argv[1:]])
-    write_atomically(path, render_mapping(answer, f"{workload} on {arch}", command))
+    write_atomically(path, render_mapping(answer, subject, command))
 
 
 def render_mapping(answer: MappingAnswer, subject: str, command: str) -> str:
@@ -90,25 +89,33 @@ def _context(answer: MappingAnswer, subject: str, command: str) -> dict[str, Any
 
 
 def stacked(title: str, values: Mapping[str, Sequence[Part]], unit: str) -> Bars:
-    """Return bars for values that are not zero, the longest first, scaled to the longest."""
+    """Return bars for values that are not zero, the longest first, scaled to the longest.
+
+    `values`: (kind, value in `unit`) of the parts of each bar. Bars in joule show their share of
+    the total.
+    """
     totals = {name: sum(value for _, value in parts) for name, parts in values.items()}
     nonzero_names = sorted((n for n in totals if totals[n] > 0), key=lambda n: (-totals[n], n))
     longest, everything = max(totals.values(), default=0.0), sum(totals.values())
-    bars = [
+    bars = tuple(
         StackedBar(
             name,
             with_unit(totals[name], unit),
             f"{100 * totals[name] / everything:.2g} %" if unit == "J" else "",
-            tuple(
-                (kind, 100 * value / longest, f"{name}, {kind}: {with_unit(value, unit)}")
-                for kind, value in values[name]
-                if value > 0
-            ),
+            _parts(name, values[name], longest, unit),
         )
         for name in nonzero_names
-    ]
-    return Bars(
-        title, tuple(sorted({kind for bar in bars for kind, _, _ in bar.parts})), tuple(bars)
+    )
+    return Bars(title, tuple(sorted({kind for bar in bars for kind, _, _ in bar.parts})), bars)
+
+
+def _parts(
+    name: str, values: Sequence[Part], longest: float, unit: str
+) -> tuple[tuple[str, float, str], ...]:
+    return tuple(
+        (kind, 100 * value / longest, f"{name}, {kind}: {with_unit(value, unit)}")
+        for kind, value in values
+        if value > 0
     )
 
 
@@ -251,7 +258,7 @@ def _chart(front: Sequence[ScoredMapping], metrics: Sequence[str]) -> Chart | No
         return None
     x, y = metrics[:2]
     points = [(scored.score.metric(x), scored.score.metric(y)) for scored in front]
-    return front_chart(points, (x, y))
+    return front_chart(points, x, y)
 
 
 def _metric(value: float, name: str) -> str:

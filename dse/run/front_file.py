@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.dse.run.pareto import hypervolume, non_dominated, oriented, reference_box
-from tilewright.dse.run.record import Trial, front_of
+from tilewright.dse.run.pareto import hypervolume, non_dominated, reference_box
+from tilewright.dse.run.record import Trial, costs_of, front_of
 from tilewright.dse.study.study import StudySpec
 
 
@@ -36,24 +36,23 @@ def hypervolume_by_batch(spec: StudySpec, trials: Sequence[Trial]) -> list[dict[
     The box spans from the best value of each objective in the whole run to 1.1 × the span to the
     worst, so the figures of one run can be compared with each other, not with another run's.
     """
-    ended = [t for t in trials if t.status == "feasible"]
-    if not ended:
+    feasible = [trial for trial in trials if trial.status == "feasible"]
+    if not feasible:
         return []
     import numpy as np
 
-    goals = [objective.goal for objective in spec.objectives]
-    costs = oriented([[t.metrics[o.metric] for o in spec.objectives] for t in ended], goals)
+    costs = costs_of(feasible, spec.objectives)
     ideal, reference = reference_box(costs)
     history: list[dict[str, float]] = []
     front, share = costs[:0], 0.0
-    seen, ended_by_batch = Counter(t.batch for t in trials), Counter(t.batch for t in ended)
+    trials_of, feasible_of = (Counter(t.batch for t in group) for group in (trials, feasible))
     tried = first = 0
     for batch in range(trials[-1].batch + 1):
-        grown = np.concatenate([front, costs[first : first + ended_by_batch[batch]]])
+        grown = np.concatenate([front, costs[first : first + feasible_of[batch]]])
         grown = np.unique(grown[non_dominated(grown)], axis=0)
         if not np.array_equal(grown, front):
             front, share = grown, hypervolume(grown, ideal, reference)
-        tried, first = tried + seen[batch], first + ended_by_batch[batch]
+        tried, first = tried + trials_of[batch], first + feasible_of[batch]
         history.append({"batch": batch, "trials": tried, "share": round(share, 9)})
     return history
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tilewright.dse.run.pareto import Goal, non_dominated, oriented
 from tilewright.dse.study.design_space import Value
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 TrialStatus = Literal["feasible", "infeasible", "violates", "error"]
 """`violates`: it can be built and has metrics, but a constraint of the study does not hold."""
@@ -73,6 +77,12 @@ class Constraint:
         return excess
 
 
+def costs_of(trials: Sequence[Trial], objectives: Sequence[Objective]) -> NDArray[np.float64]:
+    """Return the objectives of trials, shape (trials, objectives), smaller is always better."""
+    values = [[trial.metrics[objective.metric] for objective in objectives] for trial in trials]
+    return oriented(values, [objective.goal for objective in objectives])
+
+
 def front_of(trials: Sequence[Trial], objectives: Sequence[Objective]) -> list[Trial]:
     """Return the feasible trials that no other dominates, each design once, best first.
 
@@ -81,10 +91,7 @@ def front_of(trials: Sequence[Trial], objectives: Sequence[Objective]) -> list[T
     distinct = [t for t in trials if t.status == "feasible" and t.same_as is None]
     if not distinct:
         return []
-    costs = oriented(
-        [[t.metrics[o.metric] for o in objectives] for t in distinct],
-        [o.goal for o in objectives],
-    )
+    costs = costs_of(distinct, objectives)
     keep = non_dominated(costs)
     ranked = sorted(
         (tuple(row), trial.number, trial)

@@ -165,18 +165,7 @@ class StudyReader:
         return plain
 
     def _dimension(self, path: str, knob: KnobItem) -> Dimension:
-        kind, _, field_path = path.partition(".")
-        if (
-            kind not in _KNOB_KINDS
-            or not field_path
-            or (kind == "mapping" and "." not in field_path)
-        ):
-            raise SpecError(
-                "a knob is arch.<path>, workload.<variable>, mapping.<einsum>.<choice> or "
-                "machine.<field of the profile>",
-                where=self._document.where_key(("space", path)),
-                value=path,
-            )
+        self._check_path(path)
         value_keys = [k for k in ("values", "range", "pow2") if getattr(knob, k) is not None]
         if len(value_keys) != 1:
             raise SpecError(
@@ -188,6 +177,17 @@ class StudyReader:
             return Dimension(path, self._values(path, knob.values), _is_ordered(knob.values))
         values = self._range(path, knob) if knob.range is not None else self._pow2(path, knob)
         return Dimension(path, values, ordered=True)
+
+    def _check_path(self, path: str) -> None:
+        kind, _, field_path = path.partition(".")
+        complete = "." in field_path if kind == "mapping" else bool(field_path)
+        if kind not in _KNOB_KINDS or not complete:
+            raise SpecError(
+                "a knob is arch.<path>, workload.<variable>, mapping.<einsum>.<choice> or "
+                "machine.<field of the profile>",
+                where=self._document.where_key(("space", path)),
+                value=path,
+            )
 
     def _values(self, path: str, values: Sequence[Value]) -> tuple[Value, ...]:
         seen: set[str] = set()
@@ -213,11 +213,7 @@ class StudyReader:
             raise SpecError("a range of fractions needs a step", where=where)
         if (high - low) / step >= _MAX_VALUES:
             raise SpecError("the range has more than a million values", where=where)
-        if all(isinstance(number, int) for number in (low, high, step)):
-            return tuple(range(int(low), int(high) + 1, int(step)))
-        exact = [Decimal(str(number)) for number in (low, high, step)]
-        count = int((exact[1] - exact[0]) / exact[2]) + 1
-        return tuple(float(exact[0] + index * exact[2]) for index in range(count))
+        return _steps(low, high, step)
 
     def _pow2(self, path: str, knob: KnobItem) -> tuple[Value, ...]:
         assert knob.pow2 is not None
@@ -246,6 +242,15 @@ class StudyReader:
         if isinstance(number, bool) or not isinstance(number, int | float):
             raise SpecError("this is not a number", where=where, value=value)
         return number
+
+
+def _steps(low: float, high: float, step: float) -> tuple[Value, ...]:
+    """Return the numbers from `low` up to `high`; fractions in decimal, so that none drifts."""
+    if all(isinstance(number, int) for number in (low, high, step)):
+        return tuple(range(int(low), int(high) + 1, int(step)))
+    first, last, distance = (Decimal(str(number)) for number in (low, high, step))
+    count = int((last - first) / distance) + 1
+    return tuple(float(first + index * distance) for index in range(count))
 
 
 def _is_ordered(values: Sequence[Value]) -> bool:

@@ -12,7 +12,7 @@ from tilewright.dse.report.mapping_chart import HEIGHT, WIDTH, ChartAxis, front_
 @pytest.mark.parametrize("factor", [1.5, 1e4])
 def test_chart_keeps_order_and_ticks_inside(factor: float) -> None:
     points = [(1e-6, 2e-3 * factor), (1e-6 * math.sqrt(factor), 3e-3), (1e-6 * factor, 2e-3)]
-    chart = front_chart(points, ("energy", "latency"))
+    chart = front_chart(points, "energy", "latency")
     pixels = [(x, y) for x, y, _ in chart.points]
     assert pixels == sorted(pixels)  # energy grows to the right, latency falls downwards
     assert all(0 < x < WIDTH and 0 < y < HEIGHT for x, y in pixels)
@@ -35,11 +35,11 @@ def test_ticks_of_a_linear_and_of_a_logarithmic_axis() -> None:
 
 
 def test_one_point_has_a_margin_and_the_line_goes_to_the_right() -> None:
-    chart = front_chart([(4.0, 1.0), (2.0, 3.0)], ("energy", "cycles"))
+    chart = front_chart([(4.0, 1.0), (2.0, 3.0)], "energy", "cycles")
     assert (chart.x.low, chart.x.high) == pytest.approx((1.88, 4.12))
     first, second = chart.line.split(" ")
     assert float(first.split(",")[0]) < float(second.split(",")[0])
     assert chart.points[0][2] == "energy 4 J, cycles 1 cycles"
-    single = front_chart([(2.0, 0.0)], ("energy", "cycles"))
+    single = front_chart([(2.0, 0.0)], "energy", "cycles")
     assert (single.x.low, single.x.high) == pytest.approx((1.88, 2.12))
     assert (single.y.low, single.y.high) == (-1.0, 1.0)
