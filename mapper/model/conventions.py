@@ -1,10 +1,9 @@
-"""The two sets of conventions: the points where they differ, each as one field.
+"""The two sets of conventions: one field for each point where they differ.
 
-`default` counts what a machine does (model.md §9); `accelforge` gives the numbers of
-accelforge 1.0.467.
-
-docs/conventions.md works an example of each point by hand. This module alone knows what a set is
-called: the mapspace and the searches ask the record about the point that matters to them.
+`default` counts what a machine does (theory/model.md §9); `accelforge` gives the numbers of
+accelforge 1.0.467. docs/conventions.md works an example of each point by hand. This module alone
+knows the names of the sets: the mapspace and the searches read the field of the point that
+matters to them.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from tilewright.mapper.model.capacity import (
     one_per_einsum,
     one_per_storage,
 )
-from tilewright.mapper.model.copies import Plan, source_moves_up, source_to_destination
+from tilewright.mapper.model.copies import CountedPath, source_moves_up, source_to_destination
 from tilewright.mapper.model.distributed import PlacesAtWork, at_least_one, in_proportion
 from tilewright.mapper.model.loops import PathLoop, average_turns, temporal_steps
 from tilewright.mapper.model.messages import hops_of_messages
@@ -55,24 +54,35 @@ class Conventions:
     """One field per point in which the conventions differ: functions of the model, then facts
     about the mapspace. A fact that follows from a function of the model is a property.
 
-    `first_tiles`: what becomes of initial_tile_shape; `traffic`, `hops`, `steps`, `used`: how
-    uneven tiles are counted, and in `hops` also what the links of a network carry; `stops`: which
-    holders stop the lowering of a reservation; `sinks`: whether loops that a tensor sees below the
-    holder do; `copy`: what a copy Einsum moves; `einsum`: what constants in indices do; `shared`:
-    which loops two Einsums run in together; `tile`: whether they share a tile that both use;
-    `places`: places of a distributed memory at work; `gate`: the part of a gateable fanout that
-    leaks; `grid_gate`: the part of a component inside an Array that leaks, by one gateable
-    dimension of the grid; `instances`: how many instances of a component have area and leak;
-    `switch`: what stands in the place of a component that is disabled.
+    Functions of the model:
 
-    `honours_tile_shape`: tensors.tile_shape restricts mappings. `no_refetch_covers_spatial`:
-    no_refetch_from_above forbids spatial loops, too. `all_loop_bounds`: every loop bound of a file
-    restricts lanes, also one on a set of tensors (spatial_choices.bounds_in_effect).
-    `backing_above_loops`: no loop stands above the outermost holder of a tensor.
-    `copies_hold_below_backing`: a copy Einsum holds its tensors in every memory that must keep
-    them, else down to the level that backs the last one. `spatial_loops_in_file_order`: the spatial
-    loops of a fanout stand in the order of the file, else behind a Network the last one on top.
-    `equal_instances_exchange`: only Einsums with equally many instances exchange tensors on chip.
+    - `first_tiles`: treats the field initial_tile_shape of loops.
+    - `traffic`, `hops`, `steps`, `used`: count uneven tiles; `hops` also decides which messages
+      the links of a network carry.
+    - `stops`: the holders at which the lowering of a reservation ends; `sinks`: whether spatial
+      loops that the tensor sees below the holder prevent it (nest.py).
+    - `copy`: the reads and writes of a copy Einsum.
+    - `einsum`: the effect of constants in indices on tile sizes.
+    - `shared`: the loops that two Einsums have in common; `tile`: whether two Einsums share the
+      tile of a Storage that both use (capacity.py).
+    - `places`: places of a distributed memory at work.
+    - `gate`: the part of a gateable fanout that leaks; `grid_gate`: the part of a component inside
+      an Array that leaks, per gateable dimension of the grid.
+    - `instances`: the instances of a component that have area and leak.
+    - `switch`: the replacement of a disabled component.
+
+    Facts about the mapspace:
+
+    - `honours_tile_shape`: tensors.tile_shape restricts mappings.
+    - `no_refetch_covers_spatial`: no_refetch_from_above forbids spatial loops, too.
+    - `all_loop_bounds`: every loop bound of a file restricts spatial loops, also a bound on a set
+      of tensors (spatial_choices.bounds_in_effect).
+    - `backing_above_loops`: no loop is above the outermost holder of a tensor.
+    - `copies_hold_below_backing`: a copy Einsum holds its tensors in every memory that must keep
+      them; else only down to the level of the last backing holder.
+    - `spatial_loops_in_file_order`: the spatial loops of a fanout have the order of the file; else
+      below a Network the last one is the outermost.
+    - `equal_instances_exchange`: only Einsums with equal n_instances exchange tensors on chip.
     """
 
     name: str
@@ -83,7 +93,7 @@ class Conventions:
     used: Callable[[PathLoop], Count]
     stops: StopRule
     sinks: SinkRule
-    copy: Callable[[Path, EinsumView], Plan]
+    copy: Callable[[Path, EinsumView], CountedPath]
     einsum: EinsumRule
     shared: SharedLoops
     tile: Copy
@@ -102,7 +112,7 @@ class Conventions:
 
     @property
     def exact_remainders(self) -> bool:
-        """Whether uneven tiles count as they are; else they count on average (§2.8)."""
+        """Whether uneven tiles count with their exact sizes; else on average (imperfect.md §6)."""
         return self.traffic is _exact
 
     @property
@@ -112,7 +122,7 @@ class Conventions:
 
     @property
     def adjacent_holders_shrink(self) -> bool:
-        """Whether adjacent holders let each other's tiles shrink (docs/conventions.md §4)."""
+        """Whether a reservation is lowered past adjacent holders (docs/conventions.md §4)."""
         return self.stops is stop_unless_adjacent
 
     @property
@@ -144,7 +154,7 @@ def _without_first_tiles(path: Path) -> Path:
 
 
 def _exact(nest: TensorNest) -> list[Traffic]:
-    """Exact counts; with even tiles only, products are enough."""
+    """Return exact counts; with even tiles alone the closed form gives them."""
     if all(loop.even for loop in nest.loops.values()):
         return even_traffic(nest, _whole(nest))
     return exact_traffic(nest)
@@ -155,7 +165,7 @@ def _whole(nest: TensorNest) -> Mapping[int, Count]:
 
 
 def _average(nest: TensorNest) -> list[Traffic]:
-    """Average tiles (imperfect.md §6)."""
+    """Return counts of average tiles (theory/imperfect.md §6)."""
     return even_traffic(nest, _average_of(nest))
 
 
@@ -164,7 +174,10 @@ def _average_hops(nest: TensorNest) -> list[Hops]:
 
 
 def _average_of(nest: TensorNest) -> Mapping[int, Count]:
-    """Average turns; whole iterations where a simple variable is irrelevant (imperfect.md §6)."""
+    """Return average turns per loop; whole ones where a simple variable is irrelevant.
+
+    Source: theory/imperfect.md §6.
+    """
     simple, relevance = nest.view.simple_variables, nest.tensor.relevance
     return {
         place: average_turns(
@@ -208,12 +221,15 @@ def _used_part(dim: SpatialDim, used: Count) -> float:
 
 
 def _used_part_twice(dim: SpatialDim, used: Count) -> float:
-    """Divide the scaled usage by the fanout once more, as AccelForge does (model.md §5.2)."""
+    """Divide the scaled usage by the fanout twice, as AccelForge does (theory/model.md §5.2)."""
     return float(used) / dim.fanout * dim.usage_scale / dim.fanout
 
 
 def _places_used(component: Component, grid: SpatialDim, used: Count) -> float:
-    """Whole places are on or off; what is not spread along the dimension stays on."""
+    """Return the share of places at work; a place is on as a whole or off.
+
+    A component that is not distributed along the dimension stays on.
+    """
     for dim in component.physical_spatial:
         if dim.name == grid.name and dim.fanout > 1:
             return math.ceil(Fraction(used) * dim.fanout / grid.fanout) / dim.fanout

@@ -1,67 +1,82 @@
-"""Copy Einsums: they move a tensor and compute nothing."""
+"""Copy Einsums move a tensor and compute nothing: the holders and tensors that the model counts.
+
+Example: `Y[m] = A[m]` with A in DRAM and Y in a buffer reads A in DRAM and writes Y in the buffer
+(docs/conventions.md §5, theory/copies.md).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from tilewright.mapper.model.path import Hold, Path, keep
-from tilewright.mapper.model.view import EinsumView, TensorView
+from tilewright.mapper.model.view import EinsumView, Requests, TensorView
 
-Plan = tuple[Path, Mapping[str, TensorView]]  # the path to analyse and the tensors on it
+_NOTHING = Requests(0, 0, 0)
+
+CountedPath = tuple[Path, Mapping[str, TensorView]]  # a path to count, and the tensors on it
 
 
-def no_copy(path: Path, view: EinsumView) -> Plan:
-    """Leave an Einsum that computes as it is."""
+def no_copy(path: Path, view: EinsumView) -> CountedPath:
+    """Return path and tensors unchanged, for an Einsum that computes."""
     return path, view.tensors
 
 
-def source_to_destination(path: Path, view: EinsumView) -> Plan:
-    """Read the source where it lies and write the destination (docs/conventions.md §5).
+def source_to_destination(path: Path, view: EinsumView) -> CountedPath:
+    """Return the path on which the source is read and the destination written.
 
-    What the source holds in, or below, the innermost memory of the destination is the
-    destination's own place: nothing moves between them. A source that lies only below that memory
-    is read at its outermost holder. If it lies in that memory and nowhere above, only the
-    write-backs of the destination are left.
+    Source holders in or below the innermost memory of the destination are left out: nothing moves
+    between them and the destination. A source that lies only below that memory is read at its
+    outermost holder. If no source holder is left, the destination is only written back
+    (docs/conventions.md §5).
     """
     outputs = {name for name, tensor in view.tensors.items() if tensor.output}
-    levels = {
-        number: (step.tensor in outputs, view.index[step.component])
-        for number, step in enumerate(path.steps)
-        if isinstance(step, Hold)
-    }
-    place = max((level for output, level in levels.values() if output), default=len(view.index))
-    source = {number: level for number, (output, level) in levels.items() if not output}
-    places_above = {number for number, level in source.items() if level < place}
-    if source and min(source.values()) > place:
-        places_above = {min(source)}
-    shorter = keep(
-        path, [n for n in range(len(path.steps)) if n not in source or n in places_above]
-    )
+    source = _levels(path, view, view.tensors.keys() - outputs)
+    destination = max(_levels(path, view, outputs).values(), default=len(view.index))
+    counted = _source_holders(source, destination)
+    shorter = keep(path, [n for n in range(len(path.steps)) if n not in source or n in counted])
     held_tensors = {step.tensor for step in shorter.steps if isinstance(step, Hold)}
     tensors = {name: tensor for name, tensor in view.tensors.items() if name in held_tensors}
     if set(tensors) <= outputs:
-        tensors = {name: replace(tensor, leaf=(0, 0, 0)) for name, tensor in tensors.items()}
+        tensors = {name: replace(tensor, leaf=_NOTHING) for name, tensor in tensors.items()}
     return shorter, tensors
 
 
-def source_moves_up(path: Path, view: EinsumView) -> Plan:
-    """Count as accelforge 1.0.467 does: every holder counts as one of the source, data only rise.
+def _levels(path: Path, view: EinsumView, tensors: AbstractSet[str]) -> dict[int, int]:
+    """Return {place in the path: level in the architecture} of the holders of these tensors."""
+    return {
+        place: view.index[step.component]
+        for place, step in enumerate(path.steps)
+        if isinstance(step, Hold) and step.tensor in tensors
+    }
 
-    Holders of one component are merged into the first, none is lowered.
+
+def _source_holders(source: Mapping[int, int], destination: int) -> set[int]:
+    """Return the places of the source holders that count; `destination`: its innermost level."""
+    if source and min(source.values()) > destination:
+        return {min(source)}
+    return {place for place, level in source.items() if level < destination}
+
+
+def source_moves_up(path: Path, view: EinsumView) -> CountedPath:
+    """Return the path on which accelforge 1.0.467 counts a copy (docs/conventions.md §5).
+
+    Every holder counts as one of the source, and values only rise. Holders in one component are
+    merged into the first; no reservation is lowered.
     """
     source = next(name for name, tensor in view.tensors.items() if not tensor.output)
     seen: set[str] = set()
-    kept_places: list[int] = []
+    places: list[int] = []
     for number, step in enumerate(path.steps):
         if isinstance(step, Hold):
             if step.component in seen:
                 continue
             seen.add(step.component)
-        kept_places.append(number)
-    merged = keep(path, kept_places)
+        places.append(number)
+    merged = keep(path, places)
     steps = tuple(replace(s, tensor=source) if isinstance(s, Hold) else s for s in merged.steps)
     tensor = replace(
-        view.tensors[source], output=True, leaf=(0, 0, 0), accumulates=False, streams=False
+        view.tensors[source], output=True, leaf=_NOTHING, accumulates=False, streams=False
     )
     return replace(merged, steps=steps), {source: tensor}

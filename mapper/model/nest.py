@@ -1,8 +1,8 @@
-"""The mapping as one tensor sees it (model.md §2.2) and where its tiles are reserved (§4.1).
+"""The loop nest of one tensor (theory/model.md §2.2) and the reservation of its tiles (§4.1).
 
-A spatial loop belongs to the fanout of its component, not to a place in the loop nest: for each
-tensor it stands just above the first holder of that tensor (or the Compute) that lies under the
-fanout. So each tensor is analysed on a nest of its own.
+A spatial loop belongs to the fanout of its component, not to a place in the mapping: in the nest
+of a tensor it is right above the first holder of that tensor (or the Compute) below the fanout.
+Therefore each tensor has a nest of its own.
 """
 
 from __future__ import annotations
@@ -16,17 +16,15 @@ from tilewright.mapper.model.path import Hold, Path
 from tilewright.mapper.model.view import IRRELEVANT, PARTIAL, EinsumView, TensorView
 from tilewright.mapper.workload.errors import MappingError
 
-# (path, place of the holder, place of another holder below it) -> does the walk stop there?
+# (path, place of the holder, place of a holder below it) -> does the lowering end there?
 StopRule = Callable[[Path, int, int], bool]
-
-
-# (path, place of the holder, loops, view) -> is a spatial loop above it seen below it?
+# (path, place of the holder, loops, view) -> does the tensor see a spatial loop above it below it?
 SinkRule = Callable[[Path, int, dict[int, PathLoop], EinsumView], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Lowering:
-    """Where the walk down from a lower holder ends, by convention."""
+    """The rules of a convention that end the lowering of a lower holder's reservation."""
 
     stops: StopRule
     sinks: SinkRule
@@ -35,7 +33,7 @@ class Lowering:
 
 @dataclass(frozen=True, slots=True)
 class ReservationItem:
-    """The tile of the tensor held at step `holder` of the path takes its place from here down."""
+    """The tile of the holder at step `holder` of the path is reserved from here down."""
 
     holder: int
 
@@ -45,7 +43,12 @@ Item = int | ReservationItem  # a place in path.steps, or a reservation
 
 @dataclass(frozen=True, slots=True)
 class TensorNest:
-    """What one tensor sees of a path: items from the outermost in; behind them the Compute."""
+    """The nest of one tensor: `items` from the outermost to the innermost, without the Compute.
+
+    An item is a place in `path.steps` (a loop, or a holder of the tensor) or a ReservationItem.
+    `loops`
+    maps places to loops.
+    """
 
     tensor: TensorView
     items: tuple[Item, ...]
@@ -55,14 +58,14 @@ class TensorNest:
 
 
 def stop_at_any_holder(_path: Path, _holder: int, _other: int) -> bool:
-    """Stop at the next holder of whatever tensor (model.md §4.1)."""
+    """End at the next holder, of any tensor (theory/model.md §4.1)."""
     return True
 
 
 def stop_unless_adjacent(path: Path, holder: int, other: int) -> bool:
-    """Pass holders of other tensors that stand in the same run of holders, without a loop between.
+    """Pass adjacent holders of other tensors: holders without a loop between.
 
-    Their order says nothing about time, so the occupancy must not depend on it (conventions.md §4).
+    Their order has no meaning in time, so the occupancy must not depend on it (conventions.md §4).
     """
     if path.steps[other].tensor == path.steps[holder].tensor:  # type: ignore[union-attr]
         return True
@@ -72,18 +75,18 @@ def stop_unless_adjacent(path: Path, holder: int, other: int) -> bool:
 def no_loop_sinks(
     _path: Path, _holder: int, _loops: dict[int, PathLoop], _view: EinsumView
 ) -> bool:
-    """Take the loops in the order of the mapping (model.md §4.1)."""
+    """Keep the order of the mapping (theory/model.md §4.1)."""
     return False
 
 
 def some_loop_sinks(path: Path, holder: int, loops: dict[int, PathLoop], view: EinsumView) -> bool:
-    """Does a spatial loop above the holder belong to a fanout below it?
+    """Tell whether a spatial loop above the holder belongs to a fanout below it.
 
-    The tensor sees that loop right below the holder, wherever it is written, so the walk stops.
+    The tensor sees that loop right below the holder, so the reservation cannot be lowered.
     """
-    own = view.index[path.steps[holder].component]  # type: ignore[union-attr]  # a Hold
+    level = view.index[path.steps[holder].component]  # type: ignore[union-attr]  # a Hold
     return any(
-        place < holder and loop.spatial is not None and view.index[loop.spatial] > own
+        place < holder and loop.spatial is not None and view.index[loop.spatial] > level
         for place, loop in loops.items()
     )
 
@@ -91,28 +94,34 @@ def some_loop_sinks(path: Path, holder: int, loops: dict[int, PathLoop], view: E
 def reservations(
     path: Path, loops: dict[int, PathLoop], tensors: Mapping[str, TensorView], rules: Lowering
 ) -> dict[int, tuple[int, ...]]:
-    """Return {gap: holders}: the tiles of these holders are reserved in front of step `gap`."""
-    found: dict[int, tuple[int, ...]] = {}
-    first: set[str] = set()
+    """Return {gap: holders}: the tiles of these holders are reserved in front of step `gap`.
+
+    Holders are places in `path.steps`. Source: theory/model.md §4.1.
+    """
+    holders_at: dict[int, tuple[int, ...]] = {}
+    backed: set[str] = set()
     for place, step in enumerate(path.steps):
         if not isinstance(step, Hold):
             continue
         tensor = tensors[step.tensor]
-        if step.tensor not in first or not tensor.streams:
-            first.add(step.tensor)  # the topmost holder keeps its whole tile
+        if step.tensor not in backed or not tensor.streams:
+            backed.add(step.tensor)  # the backing holder keeps its whole tile
             gap = place + 1
         elif rules.sinks(path, place, loops, rules.view):
             gap = place + 1
         else:
             gap = _gap(path, place, loops, tensor, rules.stops)
-        found[gap] = (*found.get(gap, ()), place)
-    return found
+        holders_at[gap] = (*holders_at.get(gap, ()), place)
+    return holders_at
 
 
 def _gap(
     path: Path, holder: int, loops: dict[int, PathLoop], tensor: TensorView, stops: StopRule
 ) -> int:
-    """Walk down from a lower holder: a loop on a relevant variable only streams its tile."""
+    """Return the gap to which a lower holder's reservation is lowered.
+
+    Below a temporal loop over a fully relevant variable every turn uses another part of the tile.
+    """
     component = path.steps[holder].component  # type: ignore[union-attr]  # a Hold
     for place in range(holder + 1, len(path.steps)):
         loop = loops.get(place)
@@ -139,16 +148,15 @@ def nest_of(
     view: EinsumView,
     reserved: dict[int, tuple[int, ...]],
 ) -> TensorNest:
-    """Return the steps that `tensor` sees.
+    """Return the nest of `tensor`; `reserved` is the result of `reservations`.
 
     MappingError if a spatial and a temporal loop over the same variable of the tensor would have
-    to change places (model.md §2.2).
+    to change places (theory/model.md §2.2).
     """
     waiting = [place for place, loop in loops.items() if loop.spatial is not None]
     nest: list[Item] = []
-    group: list[int] = []  # loops that stand together keep the order of the mapping
-    end = len(path.steps)
-    for place in range(end + 1):
+    group: list[int] = []  # loops between two holders keep the order of the mapping
+    for place in range(len(path.steps) + 1):
         for holder in reserved.get(place, ()):
             if path.steps[holder].tensor == tensor.name:  # type: ignore[union-attr]
                 nest += sorted(group)
@@ -159,18 +167,27 @@ def nest_of(
             if loop.spatial is None:
                 group.append(place)
             continue
-        if place < end and path.steps[place].tensor != tensor.name:  # type: ignore[union-attr]
+        component = _end_of_edge(path, place, tensor)
+        if component is None:
             continue
-        name = path.component if place == end else path.steps[place].component  # type: ignore[union-attr]
-        limit = view.index[name]
-        above = [s for s in waiting if view.index[loops[s].spatial or ""] <= limit]
+        level = view.index[component]
+        above = [s for s in waiting if view.index[loops[s].spatial or ""] <= level]
         waiting = [s for s in waiting if s not in above]
         nest += sorted(group + above)
         group = []
-        if place < end:
+        if place < len(path.steps):
             nest.append(place)
     _check_order(nest, loops, tensor, path)
     return TensorNest(tensor, tuple(nest), path, loops, view)
+
+
+def _end_of_edge(path: Path, place: int, tensor: TensorView) -> str | None:
+    """Return the component of the tensor's holder, or of the Compute, at `place`; else None."""
+    if place == len(path.steps):
+        return path.component
+    step = path.steps[place]
+    assert isinstance(step, Hold)
+    return step.component if step.tensor == tensor.name else None
 
 
 def _check_order(

@@ -1,8 +1,7 @@
-"""Hops on networks in closed form (model.md §7.1), one tensor between two of its holders.
+"""Hops of a tensor on networks in closed form, as accelforge counts them (theory/model.md §7.1).
 
-Counts are those of model.md §7.1; a loop over a partially relevant variable (convolution),
-which that tool does not define, sends each destination its own tile, halo included. Exact counts
-are in tilewright.mapper.model.messages.
+AccelForge does not define loops over partially relevant variables (convolutions): here each
+destination gets its own tile, halo included. messages.py has the exact counts.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from tilewright.arch.components.components import Component
 from tilewright.mapper.model.loops import PathLoop
@@ -22,7 +22,8 @@ from tilewright.mapper.model.view import IRRELEVANT, Count, EinsumView, NetworkV
 class Hops:
     """Hop actions of one tensor on one network.
 
-    `farthest`: hops of the longest way; `traffic[dim]`: actions on the busiest link of `dim`.
+    `hops`: actions in all. `farthest`: links of the longest way. `traffic[dim]`: actions on the
+    busiest link of dimension `dim`.
     """
 
     network: NetworkView
@@ -33,10 +34,10 @@ class Hops:
 
 @dataclass(frozen=True, slots=True)
 class NetworkLeg:
-    """The way of the tensor from one holder down to the next (or the Compute) over a network.
+    """The way of a tensor over a network, from a holder to the next lower one or to the Compute.
 
-    `place`: of the network in the architecture; `loops`: places in the path of the loops above the
-    lower end, outermost first.
+    `place`: level of the network in the architecture. `source`: the component of the upper holder.
+    `loops`: places in the path of the loops above the lower end, outermost first.
     """
 
     network: NetworkView
@@ -46,7 +47,10 @@ class NetworkLeg:
 
 
 def legs_of(nest: TensorNest) -> list[NetworkLeg]:
-    """Return the legs that cross a network, innermost first; the first network between counts."""
+    """Return the legs that cross a network, innermost first.
+
+    Of several networks between two holders the outermost carries the values.
+    """
     view = nest.view
     loops: list[int] = []
     legs: list[NetworkLeg] = []
@@ -73,21 +77,21 @@ def legs_of(nest: TensorNest) -> list[NetworkLeg]:
 
 
 def _lowest(nest: TensorNest) -> int:
-    """Return where data stop falling: a copy brings nothing below the copy's innermost holder."""
+    """Return the level below which nothing moves: the innermost holder of a copy's output."""
     view = nest.view
     if not view.einsum.is_copy:
         return len(view.flat.components)
     copies = {name for name, tensor in view.tensors.items() if tensor.output}
     if nest.tensor.output:  # in accelforge's reading, the source itself
         copies.add(nest.tensor.name)
-    held = (step for step in nest.path.steps if isinstance(step, Hold) and step.tensor in copies)
-    return max((view.index[step.component] for step in held), default=0)
+    holds = (step for step in nest.path.steps if isinstance(step, Hold) and step.tensor in copies)
+    return max((view.index[step.component] for step in holds), default=0)
 
 
 def hops_of(nest: TensorNest, turns: Mapping[int, Count]) -> list[Hops]:
-    """Return the hops of the tensor on every network between two holders that follow each other.
+    """Return the hops of the tensor on each leg over a network.
 
-    `turns` of each loop, whole or average.
+    `turns`: place of a loop in the path -> its turns, whole or average.
     """
     return [_hops_of_leg(leg, nest, turns) for leg in legs_of(nest)]
 
@@ -108,13 +112,12 @@ def _hops_of_leg(leg: NetworkLeg, nest: TensorNest, turns: Mapping[int, Count]) 
         if loop.spatial is None or nest.view.index[loop.spatial] < leg.place:
             continue
         key = f"{loop.spatial}.{loop.dim}"
-        leg_hops, longest_way, link = _cost(leg, nest, loop, (count, used.get(key, 1)))
+        leg_hops, longest_way, link = _cost(leg, nest, loop, _Row(count, used.get(key, 1)))
         volume = nest.tensor.tile(tile) * leg.network.scale
         hops += leg_hops * volume
         farthest += longest_way
-        # Links of the other dimensions are forgotten here, as accelforge 1.0.467 does: what counts
-        # in the end is the dimension of the outermost loop, for one round (docs/conventions.md).
-        # Nor does that tool scale the links' traffic by actions_scale.
+        # As in accelforge 1.0.467, only the dimension of the outermost loop counts in the end, for
+        # one round (docs/conventions.md §10), and actions_scale does not apply to the links.
         link *= volume / Fraction(leg.network.component.actions_scale)
         traffic = {loop.dim: traffic.get(loop.dim, 0) + link}
         used[key] = used.get(key, 1) * count
@@ -124,16 +127,26 @@ def _hops_of_leg(leg: NetworkLeg, nest: TensorNest, turns: Mapping[int, Count]) 
 Cost = tuple[Count, Count, Count]  # hops per value, farthest, values on the busiest link
 
 
-def _cost(leg: NetworkLeg, nest: TensorNest, loop: PathLoop, fan: tuple[Count, Count]) -> Cost:
-    """Return what one round of a loop costs; `fan`: its turns, and the stride between them."""
+class _Row(NamedTuple):
+    """The destinations of one loop: `turns` instances, `stride` links apart."""
+
+    turns: Count
+    stride: Count
+
+
+def _cost(leg: NetworkLeg, nest: TensorNest, loop: PathLoop, row: _Row) -> Cost:
+    """Return the cost of one round of a loop."""
     topology = leg.network.component.topology
     if nest.tensor.relevance[loop.variable] == IRRELEVANT:
-        return _MULTICAST[topology](*fan)
-    return _UNICAST[topology](*fan, physical_stride(leg.source, loop, nest.view))
+        return _MULTICAST[topology](*row)
+    return _UNICAST[topology](*row, physical_stride(leg.source, loop, nest.view))
 
 
 def physical_stride(source: Component, loop: PathLoop, view: EinsumView) -> int | None:
-    """Instances that one place of a distributed source serves along the loop's dimension."""
+    """Return the instances that one place of a source serves along the loop's dimension.
+
+    None if the source is not distributed along that dimension.
+    """
     for dim in source.physical_spatial:
         if dim.name == loop.dim and dim.fanout > 1:
             return view.dims[loop.spatial or "", loop.dim].fanout // dim.fanout
@@ -141,31 +154,33 @@ def physical_stride(source: Component, loop: PathLoop, view: EinsumView) -> int 
 
 
 def _mesh_multicast(turns: Count, stride: Count) -> Cost:
-    """Along one axis, link by link: everyone on the way takes a copy."""
+    """Return the cost of a chain along one axis in which every instance takes a copy."""
     return (turns - 1) * stride, turns * stride, 1
 
 
 def unicast_on_mesh(turns: Count, stride: Count, spread: int | None) -> Cost:
-    """Along one axis, each value all the way to its own instance.
+    """Return (hops per value, longest way, values on the busiest link) along one axis.
 
-    From a distributed source each value comes from the nearest place (`spread` instances each).
+    Each of `turns` instances, `stride` links apart, gets its own value. `spread`: instances that
+    each place of a distributed source serves, None for one source at the first instance. Source:
+    theory/model.md §7.1.
     """
     if spread is None:
         return lowest_terms(Fraction(turns * (turns - 1) * stride, 2)), turns * stride, turns - 1
     served = min(max(Fraction(spread) / stride, Fraction(1)), Fraction(turns))
     places = max(Fraction(turns * stride) / spread, Fraction(1))
     hops = places * served * (served - 1) / 2 * stride
-    longest_way = (served - 1) * stride or spread  # that tool's smallest number leaves out zeros
+    longest_way = (served - 1) * stride or spread  # accelforge: the smallest number above zero
     return lowest_terms(hops), min(longest_way, Fraction(spread)), served - 1
 
 
 def _switch_multicast(turns: Count, _stride: Count) -> Cost:
-    """One hop to each other instance; the switch makes the copies."""
+    """Return one hop to each instance but the first; the switch makes the copies."""
     return turns - 1, 1, 1
 
 
 def _switch_unicast(turns: Count, _stride: Count, _spread: int | None) -> Cost:
-    """One hop to each other instance; all messages share the link of the source."""
+    """Return one hop to each instance but the first; all messages share the source's link."""
     return turns - 1, 1, turns - 1
 
 

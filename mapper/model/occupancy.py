@@ -1,4 +1,4 @@
-"""Bits that each holder occupies in one instance of its memory (model.md §4.1)."""
+"""Bits that each holder occupies in one instance of its memory (theory/model.md §4.1, §4.2)."""
 
 from __future__ import annotations
 
@@ -11,22 +11,27 @@ from tilewright.mapper.model.view import Count, lowest_terms
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """Bits of one tensor in one instance of `component`, live below `loops_above` loops."""
+    """The reserved tile of one tensor in one instance of a memory.
+
+    `bits` of the tile, `width` in bits per value. `origin`: number of the holder's node in the
+    mapping. `loops_above`: loops above the reservation, -1 for a persistent tensor. `backing`: the
+    outermost holder of the tensor. `key`: "einsum/memory/tensor".
+    """
 
     component: str
     tensor: str
     bits: Count
-    width: Count  # bits of one value
+    width: Count
     origin: int
     loops_above: int
     persistent: bool
-    backing: bool  # the outermost holder of the tensor
+    backing: bool
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class PathOccupancies:
-    """One Einsum with what its tensors occupy."""
+    """The path of one Einsum, and the reserved tiles of its tensors."""
 
     path: Path
     held: tuple[Occupancy, ...]

@@ -1,7 +1,11 @@
-"""Reads and writes of one tensor, when every tile of a loop has the same size.
+"""Reads and writes of one tensor when all tiles of a loop have the same size.
 
-All loops then only multiply, so one walk down (products of the loops above each holder) and one
-walk up (what each level asks of the one above it) give the counts of model.md §3.1.
+Then every loop multiplies. A walk down the nest collects the products of the loops above each
+holder, a walk up the requests of each level to the level above (theory/model.md §3.1).
+
+Example (theory/model.md §3): A[m, k] with m = 8, k = 4 in tiles of 2 x 4 in a buffer, n = 2 below
+it: 4 visits of 8 values are 32 reads in DRAM and 32 writes in the buffer, which the Compute reads
+8 * 4 * 2 = 64 times.
 """
 
 from __future__ import annotations
@@ -11,16 +15,24 @@ from dataclasses import dataclass
 
 from tilewright.mapper.model.nest import TensorNest
 from tilewright.mapper.model.path import Hold
-from tilewright.mapper.model.view import IRRELEVANT, RELEVANT, Count, HolderView, TensorView
+from tilewright.mapper.model.view import (
+    IRRELEVANT,
+    RELEVANT,
+    Count,
+    HolderView,
+    Requests,
+    TensorView,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Values read and written in one holder: over all its instances, and in the busiest one.
+    """Values read and written in one holder, for one instance of the Einsum.
 
-    `fills` and `drains`: values that this holder asks of, and gives back to, the one above;
-    `served` and `taken`: values that it serves to, and takes from, the level below. In these four
-    the first visits of outputs, which move nothing, are not left out.
+    `reads` and `writes`: over all instances of the holder; `unit_reads` and `unit_writes`: in the
+    busiest instance. `fills` and `drains`: values from, and back to, the holder above; `served` and
+    `taken`: values to, and from, the level below. These four include the first reads of outputs
+    that are elided (theory/model.md §3.3).
     """
 
     tensor: str
@@ -37,32 +49,42 @@ class Traffic:
 
 @dataclass(slots=True)
 class _LoopProducts:
-    """Products of the turns of loops above a holder, and between it and the holder above it."""
+    """Products of the turns of loops above a holder, and between it and the holder above.
+
+    `tile`: values of one visit of the holder. The names with `_first` count only the loops whose
+    turns bring data for the first time: temporal loops over relevant variables, and all spatial
+    loops. `gap`: loops since the holder above; a shared spatial loop counts once, for multicast
+    and reduction (theory/model.md §3.4).
+    """
 
     holder: HolderView
     tile: int
     total: Count  # all loops
     unit: Count  # temporal loops
-    total_first: Count  # loops that bring data never seen before: relevant temporal, all spatial
+    total_first: Count
     unit_first: Count
-    gap: Count  # from the holder above: multicast and reduction take one value for all
+    gap: Count
     gap_first: Count
 
 
 def even_traffic(nest: TensorNest, turns: Mapping[int, Count]) -> list[Traffic]:
-    """Return the traffic of each holder of the tensor, outermost first; `turns` of each loop."""
+    """Return the traffic of each holder of the tensor, outermost first.
+
+    `turns`: place of a loop in the path -> its turns, whole or average. Tiles must be even, or the
+    turns average (theory/imperfect.md §6).
+    """
     tensor = nest.tensor
     levels, gap, gap_first = _walk_down(nest, turns)
-    requests: tuple[Count, Count, Count] = tensor.leaf
+    requests = tensor.leaf
     traffic: list[Traffic] = []
     for number in range(len(levels) - 1, -1, -1):
         level = levels[number]
-        reads, writes, skips = requests
-        requests_below = (reads * gap, writes * gap, skips * gap_first)
+        reads, writes, first_reads = requests
+        from_below = Requests(reads * gap, writes * gap, first_reads * gap_first)
         if level.holder.is_toll and not tensor.streams and number == len(levels) - 1:
-            requests_below = (0, level.tile, 0)  # a tensor that only rises: its tile passes here
-        requests = _own_requests(level, tensor, top=number == 0, requests_below=requests_below)
-        traffic.append(_traffic(level, requests_below, requests, tensor.name))
+            from_below = Requests(0, level.tile, 0)  # a copy that only rises: its tile passes here
+        requests = _requests_above(level, tensor, from_below, backing=number == 0)
+        traffic.append(_traffic(level, from_below, requests, tensor.name))
         gap, gap_first = level.gap, level.gap_first
     traffic.reverse()
     return traffic
@@ -71,14 +93,11 @@ def even_traffic(nest: TensorNest, turns: Mapping[int, Count]) -> list[Traffic]:
 def _walk_down(
     nest: TensorNest, turns: Mapping[int, Count]
 ) -> tuple[list[_LoopProducts], Count, Count]:
+    """Return the products of each holder, outermost first, and the gaps below the innermost."""
     tensor, loops, view = nest.tensor, nest.loops, nest.view
     shape = dict(view.einsum.bounds)
-    total: Count = 1
-    unit: Count = 1
-    total_first: Count = 1
-    unit_first: Count = 1
-    gap: Count = 1
-    gap_first: Count = 1
+    neutral: Count = 1
+    total, unit, total_first, unit_first, gap, gap_first = (neutral,) * 6
     levels: list[_LoopProducts] = []
     for item in nest.items:
         if not isinstance(item, int):
@@ -114,40 +133,30 @@ def _walk_down(
     return levels, gap, gap_first
 
 
-def _own_requests(
-    level: _LoopProducts,
-    tensor: TensorView,
-    *,
-    top: bool,
-    requests_below: tuple[Count, Count, Count],
-) -> tuple[Count, Count, Count]:
-    """Return (reads from above, writes to above, first reads skipped) of one visit."""
-    if top:
-        return 0, 0, 0
-    if level.holder.is_toll:  # things only pass through
-        return requests_below
+def _requests_above(
+    level: _LoopProducts, tensor: TensorView, from_below: Requests, *, backing: bool
+) -> Requests:
+    """Return what one visit of a holder asks of the holder above; the backing holder nothing."""
+    if backing:
+        return Requests(0, 0, 0)
+    if level.holder.is_toll:  # a Toll passes requests on
+        return from_below
     tile = level.tile
     if not tensor.output:
-        return tile, 0, 0
+        return Requests(tile, 0, 0)
     if not tensor.accumulates:
-        return 0, tile, 0
-    return tile, tile, tile if level.holder.skips_first_write else 0
+        return Requests(0, tile, 0)
+    return Requests(tile, tile, tile if level.holder.skips_first_write else 0)
 
 
-def _traffic(
-    level: _LoopProducts,
-    requests_below: tuple[Count, Count, Count],
-    own_requests: tuple[Count, Count, Count],
-    tensor: str,
-) -> Traffic:
-    """Turn what one visit moves into totals (model.md §3.1)."""
+def _traffic(level: _LoopProducts, from_below: Requests, above: Requests, tensor: str) -> Traffic:
+    """Multiply the values of one visit to totals; `above`: the requests to the holder above."""
     holder = level.holder
-    child_reads, child_writes, child_skips = requests_below
-    own_reads, own_writes, own_skips = own_requests
+    child_reads, child_writes, child_skips = from_below
+    own_reads, own_writes, own_skips = above
     if holder.is_toll:
-        down = (child_reads, child_skips) if holder.down else (0, 0)
-        up = own_writes if holder.up else 0
-        reads, skipped_reads = down[0] + up, down[1]
+        reads = child_reads * holder.down + own_writes * holder.up
+        skipped_reads = child_skips * holder.down
         writes: Count = 0
         skipped_writes: Count = 0
     else:

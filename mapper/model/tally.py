@@ -1,4 +1,7 @@
-"""All counts of one Einsum on one path: the model's core, without joules and seconds."""
+"""All counts of one Einsum on one path: values moved, operations, steps, occupied bits.
+
+costs.py turns them into joules and seconds.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,10 @@ from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
 class EinsumCounts:
     """Counts of one Einsum, for one of its instances.
 
-    `used[component, dim]`: instances of a fanout in use; `steps`: operations of the busiest
-    Compute, one after the other; `places`: of distributed memories, how many share the work;
-    `lanes`: turns of all spatial loops.
+    `traffic`: values, per tensor and holder, outermost first. `hops`: per tensor and network.
+    `occupancy`: bits of the reserved tiles. `used[component, dim]`: instances of a fanout in use.
+    `steps`: operations of the busiest Compute, one after the other. `places`: distributed memory ->
+    its places that share the work. `lanes`: product of the turns of all spatial loops.
     """
 
     path: Path
@@ -41,10 +45,11 @@ class EinsumCounts:
 
 
 def tally(path: Path, view: EinsumView, conventions: Conventions) -> EinsumCounts:
-    """Count what the Einsum of `view` does on `path` (already restricted to its tensors).
+    """Count reads, writes, hops, steps and occupied bits of an Einsum (theory/model.md §3, §4, §6).
 
-    MappingError if the path is no mapping of the Einsum on this architecture, InfeasibleMapping if
-    it uses more instances of a fanout than there are.
+    `path` must be restricted to the tensors of `view`. MappingError if the path is no mapping of
+    the Einsum on this architecture, InfeasibleMapping if it uses more instances of a fanout than
+    exist.
     """
     _check_holders(path, view)
     path = conventions.first_tiles(path)
@@ -65,25 +70,33 @@ def tally(path: Path, view: EinsumView, conventions: Conventions) -> EinsumCount
         occupancy += occupancies(nest)
         if view.networks:
             hops += conventions.hops(nest)
-    operations = 0 if is_copy else view.einsum.operations
-    steps = 0 if is_copy else conventions.steps(loops, view)
-    looped = {(loop.spatial, loop.dim) for loop in loops.values()}
-    over = {dim: count for dim, count in used.items() if dim in looped}
-    places = active_places(view, over, conventions.places)
+    places = _places(loops, used, view, conventions)
+    if places:
+        occupancy = [spread(tile, places) for tile in occupancy]
     return EinsumCounts(
         shorter,
         view,
         tuple(traffic),
         tuple(hops),
-        tuple(spread(occupancy_of_holder, places) for occupancy_of_holder in occupancy)
-        if places
-        else tuple(occupancy),
+        tuple(occupancy),
         used,
-        operations,
-        steps,
-        places,
-        _lanes(loops),
+        operations=0 if is_copy else view.einsum.operations,
+        steps=0 if is_copy else conventions.steps(loops, view),
+        places=places,
+        lanes=_lanes(loops),
     )
+
+
+def _places(
+    loops: dict[int, PathLoop],
+    used: dict[tuple[str, str], Count],
+    view: EinsumView,
+    conventions: Conventions,
+) -> dict[str, Count]:
+    """Return the places at work of each distributed memory, by the loops over its grid."""
+    looped = {(loop.spatial, loop.dim) for loop in loops.values()}
+    used_by_loops = {dim: count for dim, count in used.items() if dim in looped}
+    return active_places(view, used_by_loops, conventions.places)
 
 
 def _lanes(loops: dict[int, PathLoop]) -> int:
@@ -120,7 +133,7 @@ def _used_instances(
 
 
 def _check_holders(path: Path, view: EinsumView) -> None:
-    """Every tensor has holders: known ones, no Toll on top, none twice, in hierarchy order."""
+    """Check the holders of each tensor: known, none twice, in hierarchy order, no Toll on top."""
     seen: dict[str, list[str]] = {name: [] for name in view.tensors}
     for place, step in enumerate(path.steps):
         if not isinstance(step, Hold):
@@ -168,7 +181,7 @@ def _check_holder(place: int, holders_above: list[str], path: Path, view: Einsum
 
 
 def _check_kind(step: Hold, path: Path, view: EinsumView, where: Where | None) -> None:
-    """A Storage names a Memory and a Toll names a Toll, as in accelforge 1.0.467."""
+    """Check that a Storage names a Memory and a Toll a Toll, as in accelforge 1.0.467."""
     toll = isinstance(view.component(step.component), Toll)
     if step.toll == toll:
         return

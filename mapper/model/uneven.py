@@ -1,7 +1,7 @@
-"""Reads and writes of one tensor, when tiles of a loop differ in size: exact remainders.
+"""Reads and writes of one tensor when the tiles of a loop differ in size: exact remainders.
 
-The same rules as tilewright.mapper.model.reuse (model.md §3.1), but every different tile size
-is visited by itself; visits with the same sizes are counted once and multiplied.
+The rules are those of reuse.py (theory/model.md §3.1, theory/imperfect.md §2), but each different
+tile size is visited by itself. Visits with equal sizes are counted once and multiplied.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from tilewright.mapper.model.path import Hold
 from tilewright.mapper.model.reuse import Traffic
 from tilewright.mapper.model.view import IRRELEVANT, RELEVANT, HolderView
 
-Row = tuple[int, ...]
-_WIDTH = 6  # counts of one holder in a row
+Row = tuple[int, ...]  # tile sizes by rank variable, or counts of holders
+_WIDTH = 6  # counts per holder: reads, writes, fills, drains, served, taken
 
 
 @dataclass(frozen=True, slots=True)
 class _Visit:
-    """What happens in one visit of a place in the nest.
+    """The counts, in values, of one visit of a place in the nest.
 
-    `ask`: (reads, writes) asked of the holder above and `ask_first`: (reads skipped,). The other
-    rows have, for each holder below in turn, reads, writes, fills, drains, served, taken (`total`),
-    the part of the first two that is skipped (`total_first`), and the same of the busiest instance.
+    `ask`: (reads, writes) asked of the holder above; `ask_first`: (first reads,) among them. For
+    each holder below, outermost first: `total` has the six counts of `Traffic` over all instances,
+    `total_first` the elided part of reads and writes; `unit` and `unit_first` have the same for the
+    busiest instance.
     """
 
     ask: Row
@@ -36,11 +37,14 @@ class _Visit:
     unit_first: Row = ()
 
 
-Often = tuple[tuple[_Visit, int], ...]
+RepeatedVisits = tuple[tuple[_Visit, int], ...]  # a visit, and how many turns are equal to it
 
 
 def exact_traffic(nest: TensorNest) -> list[Traffic]:
-    """Return the traffic of each holder of the tensor, outermost first."""
+    """Return the traffic of each holder of the tensor, outermost first, exact for all tiles.
+
+    Source: theory/imperfect.md §2.
+    """
     counter = _Counter(nest)
     visit = counter.visit(0, tuple(nest.view.einsum.bounds.values()))
     traffic = []
@@ -64,6 +68,8 @@ def exact_traffic(nest: TensorNest) -> list[Traffic]:
 
 
 class _Counter:
+    """Visits the items of a nest from the outermost to the innermost; equal visits are cached."""
+
     def __init__(self, nest: TensorNest) -> None:
         tensor, loops, path, view = nest.tensor, nest.loops, nest.path, nest.view
         self._tensor = tensor
@@ -110,9 +116,9 @@ class _Counter:
         )
         kind = self._tensor.relevance[loop.variable]
         if loop.spatial is None:
-            return _one_after_the_other(visits, new_data=kind == RELEVANT)
+            return _in_time(visits, new_data=kind == RELEVANT)
         may_reuse = self._view.dims[loop.spatial, loop.dim].may_reuse
-        return _side_by_side(visits, kind == IRRELEVANT and self._tensor.name in may_reuse)
+        return _in_space(visits, kind == IRRELEVANT and self._tensor.name in may_reuse)
 
     def _hold(self, item: int, below: _Visit, shape: Row) -> _Visit:
         holder = self._held[item]
@@ -144,18 +150,20 @@ class _Counter:
         )
 
 
-def _add(visits: Often, pick: Callable[[_Visit], Row]) -> Row:
+def _add(visits: RepeatedVisits, pick: Callable[[_Visit], Row]) -> Row:
     rows = [[value * often for value in pick(visit)] for visit, often in visits]
     return tuple(map(sum, zip(*rows, strict=True)))
 
 
-def _largest(visits: Often, pick: Callable[[_Visit], Row]) -> Row:
+def _largest(visits: RepeatedVisits, pick: Callable[[_Visit], Row]) -> Row:
     return tuple(map(max, zip(*(pick(visit) for visit, _ in visits), strict=True)))
 
 
-def _one_after_the_other(visits: Often, *, new_data: bool) -> _Visit:
-    """Temporal loop: everything adds up; data are seen for the first time in the first turn only,
-    unless every turn brings new ones."""
+def _in_time(visits: RepeatedVisits, *, new_data: bool) -> _Visit:
+    """Return the counts of a temporal loop: the sum over its turns.
+
+    First reads occur in the first turn only, unless every turn brings new data.
+    """
     first = visits if new_data else ((visits[0][0], 1),)
     return _Visit(
         _add(visits, lambda v: v.ask),
@@ -167,8 +175,11 @@ def _one_after_the_other(visits: Often, *, new_data: bool) -> _Visit:
     )
 
 
-def _side_by_side(visits: Often, shared: bool) -> _Visit:
-    """Spatial loop: totals add up, the busiest instance counts, shared data are asked for once."""
+def _in_space(visits: RepeatedVisits, shared: bool) -> _Visit:
+    """Return the counts of a spatial loop: totals add, an instance counts as the busiest one.
+
+    Shared data are asked for once.
+    """
     combine = _largest if shared else _add
     return _Visit(
         combine(visits, lambda v: v.ask),

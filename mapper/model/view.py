@@ -1,7 +1,7 @@
-"""What one Einsum and one flattened architecture bring to the model, prepared once.
+"""Tables of the model for one Einsum on one flattened architecture, independent of any mapping.
 
-The search scores thousands of mappings against one view, so everything that does not depend on
-the mapping (relevance of variables, values per action, scales, keys of the results) is here.
+They hold the relevance of rank variables, the values per action, the scales, and the keys of the
+results (theory/model.md §1, §3.2). A search scores thousands of mappings with one view.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tilewright.arch.components.components import (
     Action,
@@ -20,11 +20,23 @@ from tilewright.arch.components.components import (
     SpatialDim,
     Toll,
 )
-from tilewright.mapper.workload.einsum import Einsum, TensorAccess
+from tilewright.mapper.workload.einsum import Affine, Einsum, TensorAccess
 
 Count = int | Fraction
 IRRELEVANT, RELEVANT, PARTIAL = 0, 1, 2
 _RELEVANCE = {"irrelevant": IRRELEVANT, "relevant": RELEVANT, "partial": PARTIAL}
+
+
+class Requests(NamedTuple):
+    """Values that one visit of a level asks of the level above.
+
+    `first_reads`: reads that a skipped first write makes needless (theory/model.md §3.3), a part
+    of `reads`.
+    """
+
+    reads: Count
+    writes: Count
+    first_reads: Count
 
 
 class Flat(Protocol):
@@ -40,14 +52,16 @@ class Flat(Protocol):
 class TensorView:
     """How the Einsum touches one tensor.
 
-    `leaf`: (reads, writes, skipped reads) of one operation; `accumulates`: the output's old values
-    are read before they are written; `streams`: lower holders may keep only what the loops below
-    use at a time (not where a copy is taken as a tensor that rises from holder to holder).
+    `leaf`: requests of one operation, in values. `accumulates`: the output's old values are read
+    before they are written. `streams`: a lower holder may keep only the part of its tile that the
+    loops below use at a time; False where a copy counts as one tensor that rises from holder to
+    holder. `relevance[v]`: IRRELEVANT, RELEVANT or PARTIAL (theory/model.md §1.2).
+    `bits_per_value`: the width in the workload, in bits.
     """
 
     name: str
     output: bool
-    leaf: tuple[Count, Count, Count]
+    leaf: Requests
     accumulates: bool
     streams: bool
     relevance: Mapping[str, int]
@@ -56,7 +70,11 @@ class TensorView:
     bits_per_value: Fraction
 
     def tile(self, shape: Mapping[str, int]) -> int:
-        """Elements under a tile of the iteration space (model.md §1.3)."""
+        """Return the elements under a tile of the iteration space (theory/model.md §1.3).
+
+        `shape[v]`: values of rank variable v in the tile; it must hold every variable of the
+        tensor.
+        """
         size = 1
         if self.simple is not None:
             for name in self.simple:
@@ -72,7 +90,11 @@ class TensorView:
 
 @dataclass(frozen=True, slots=True)
 class HolderView:
-    """A Memory or Toll as one tensor sees it. Scales: actions per value, `actions_scale` in it."""
+    """A Memory or Toll as one tensor sees it.
+
+    Scales are actions per value, with `actions_scale`; energies joule per action. Keys are those
+    of `Score`: `usage_key` "einsum/component/tensor", the others with "/read" or "/write".
+    """
 
     component: Memory | Toll
     is_toll: bool
@@ -91,7 +113,7 @@ class HolderView:
 
 @dataclass(frozen=True, slots=True)
 class NetworkView:
-    """A Network as one tensor sees it: hop actions per value."""
+    """A Network as one tensor sees it: `scale` hop actions per value, `energy` joule per action."""
 
     component: Network
     scale: Count
@@ -101,7 +123,12 @@ class NetworkView:
 
 @dataclass(slots=True)
 class EinsumView:
-    """One Einsum on one flattened architecture."""
+    """One Einsum on one flattened architecture.
+
+    `index`: component name -> position on the path, 0 the outermost. `dims`: (component, dimension)
+    -> spatial dimension. `networks`: (position, Network), outermost first. `simple_variables`: see
+    the function of this name.
+    """
 
     einsum: Einsum
     flat: Flat
@@ -121,7 +148,7 @@ class EinsumView:
         return self.flat.components[self.index[name]]
 
     def holder(self, component: str, tensor: str) -> HolderView:
-        """Return (and keep) how `tensor` sits in `component`, which must be a Memory or Toll."""
+        """Return the view of a tensor in a Memory or Toll; it is built once."""
         key = (component, tensor)
         holder = self._holders.get(key)
         if holder is None:
@@ -129,7 +156,7 @@ class EinsumView:
         return holder
 
     def network(self, name: str, tensor: str) -> NetworkView:
-        """Return (and keep) how `tensor` travels on network `name`."""
+        """Return the view of a tensor on network `name`; it is built once."""
         key = (name, tensor)
         network = self._network_views.get(key)
         if network is None:
@@ -138,7 +165,10 @@ class EinsumView:
 
 
 def make_view(einsum: Einsum, flat: Flat) -> EinsumView:
-    """Prepare the model's tables for `einsum` on `flat`."""
+    """Build the model's tables for `einsum` on `flat`.
+
+    `flat` must be flattened for this Einsum: every tensor has a width in every holder of the path.
+    """
     components = flat.components
     index = {component.name: place for place, component in enumerate(components)}
     dims = {(c.name, dim.name): dim for c in components for dim in c.spatial}
@@ -149,7 +179,10 @@ def make_view(einsum: Einsum, flat: Flat) -> EinsumView:
 
 
 def simple_variables(einsum: Einsum) -> frozenset[str]:
-    """Return the variables that stand alone wherever they occur (imperfect.md §6)."""
+    """Return the variables that are the only term, with factor 1, of every index they occur in.
+
+    Source: theory/imperfect.md §6.
+    """
     mixed = {
         name
         for access in einsum.accesses
@@ -161,38 +194,49 @@ def simple_variables(einsum: Einsum) -> frozenset[str]:
 
 
 def _tensor_view(access: TensorAccess, einsum: Einsum, skips: bool) -> TensorView:
-    forms = [form for _, form in access.projection]
     ranks = tuple(
-        (form.least, tuple((name, abs(factor)) for name, factor in form.terms)) for form in forms
+        (form.least, tuple((name, abs(factor)) for name, factor in form.terms))
+        for _, form in access.projection
     )
-    alone = all(
-        least == 1 and len(terms) <= 1 and all(factor == 1 for _, factor in terms)
-        for least, terms in ranks
-    )
-    simple = tuple(name for _, terms in ranks for name, _ in terms) if alone else None
-    relevance = {name: _RELEVANCE[access.relevance(name)] for name in einsum.bounds}
     accumulates = access.output and not einsum.is_copy
     return TensorView(
         name=access.tensor,
         output=access.output,
-        leaf=(
-            int(accumulates or not access.output),
-            int(access.output),
-            int(accumulates and skips),
-        ),
+        leaf=_leaf_requests(access.output, accumulates, skips),
         accumulates=accumulates,
         streams=True,
-        relevance=relevance,
-        simple=simple,
+        relevance={name: _RELEVANCE[access.relevance(name)] for name in einsum.bounds},
+        simple=_single_variables(access),
         ranks=ranks,
         bits_per_value=access.bits_per_value,
     )
 
 
+def _leaf_requests(output: bool, accumulates: bool, skips: bool) -> Requests:
+    """Return what one operation asks for; `skips`: the Compute skips first reads of outputs."""
+    return Requests(int(accumulates or not output), int(output), int(accumulates and skips))
+
+
+def _single_variables(access: TensorAccess) -> tuple[str, ...] | None:
+    """Return the variable of each rank if every index is one variable or constant, else None."""
+    forms = [form for _, form in access.projection]
+    if all(form.least == 1 and _is_variable_or_constant(form) for form in forms):
+        return tuple(name for form in forms for name, _ in form.terms)
+    return None
+
+
+def _is_variable_or_constant(form: Affine) -> bool:
+    return len(form.terms) <= 1 and all(abs(factor) == 1 for _, factor in form.terms)
+
+
 def values_per_action(
     action: Action, tensor: TensorView, bits_per_value: Mapping[str, Fraction]
 ) -> Fraction:
-    """Values of `tensor` per action: given, or bits per action / bits per value (model.md §3.2)."""
+    """Return the values of `tensor` per action: as written, or bits per action / bits per value.
+
+    `bits_per_value`: widths in the component, in bits; the tensor's own width holds where it has
+    none (theory/model.md §3.2).
+    """
     fixed_values = action.values_per_action.get(tensor.name)
     if fixed_values is not None:
         return Fraction(fixed_values)
@@ -201,7 +245,7 @@ def values_per_action(
 
 
 def lowest_terms(number: Fraction) -> Count:
-    """Write a whole Fraction as int: the arithmetic of the hot path is then on ints."""
+    """Return a whole Fraction as an int, so that later arithmetic is on ints, which is faster."""
     return number.numerator if number.denominator == 1 else number
 
 

@@ -18,7 +18,7 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.evaluation import evaluate_flat
 from tilewright.mapper.model.path import paths_of
-from tilewright.mapper.model.view import TensorView, make_view
+from tilewright.mapper.model.view import Requests, TensorView, make_view
 from tilewright.mapper.searches.exact.metric_terms import latency_rises, leaks_of, touched_values
 from tilewright.mapper.templates.placement import Placement, Template
 from tilewright.mapper.workload.einsum import Einsum
@@ -97,8 +97,7 @@ def _sharing(space: Mapspace, tensor: str) -> int:
 
 def _scaled(tensor: TensorView, part: Fraction) -> TensorView:
     """Let the innermost holder hand over less than a value for every operation."""
-    reads, writes, skipped = (part * count for count in tensor.leaf)
-    return replace(tensor, leaf=(reads, writes, skipped))
+    return replace(tensor, leaf=Requests(*(part * count for count in tensor.leaf)))
 
 
 def _nodes(space: Mapspace, template: Template) -> Iterator[Node]:

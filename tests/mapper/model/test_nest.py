@@ -8,7 +8,7 @@ from running_example import LANES, LOOPS, loops_and_nest, path_of, view_of
 from tilewright.mapper.model.loops import loops_of
 from tilewright.mapper.model.nest import (
     Lowering,
-    Reservation,
+    ReservationItem,
     no_loop_sinks,
     reservations,
     some_loop_sinks,
@@ -32,7 +32,7 @@ def test_the_running_example_reserves_above_the_irrelevant_loop() -> None:
     """DRAM keeps whole tensors (gaps 1 to 3); below BUF the loop over n uses all of A again."""
     assert gaps(LOOPS) == {1: (0,), 2: (1,), 3: (2,), 5: (4,)}
     _, nest = loops_and_nest("A")
-    assert nest.items == (0, Reservation(0), 3, 4, Reservation(4), 5, 6, 7)
+    assert nest.items == (0, ReservationItem(0), 3, 4, ReservationItem(4), 5, 6, 7)
     (dram, buf) = occupancies(nest)
     assert (dram.component, dram.bits, dram.backing) == ("DRAM", 32, True)
     assert (buf.component, buf.bits, buf.backing, buf.loops_above) == ("BUF", 8, False, 1)
@@ -79,7 +79,7 @@ def test_holders_of_other_tensors_stop_the_walk_by_convention() -> None:
 def test_spatial_loops_stand_at_their_fanout() -> None:
     """The loops over x and y of MAC stand right above the Compute, wherever they are written."""
     _, nest = loops_and_nest("B", LANES)
-    assert nest.items == (1, Reservation(1), 3, 5, 6, 7)
+    assert nest.items == (1, ReservationItem(1), 3, 5, 6, 7)
     nodes = LANES.replace(
         "Storage {tensors: [A], component: BUF}\n"
         "Spatial {rank_variable: n, tile_shape: 1, name: x, component: MAC}",
@@ -87,7 +87,7 @@ def test_spatial_loops_stand_at_their_fanout() -> None:
         "Storage {tensors: [A], component: BUF}",
     )
     _, nest = loops_and_nest("A", nodes)
-    assert nest.items == (0, Reservation(0), 3, 5, Reservation(5), 4, 6, 7)
+    assert nest.items == (0, ReservationItem(0), 3, 5, ReservationItem(5), 4, 6, 7)
 
 
 def test_loops_over_one_relevant_variable_cannot_change_places() -> None:
