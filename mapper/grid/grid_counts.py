@@ -13,8 +13,9 @@ from fractions import Fraction
 from tilewright.mapper.grid.candidate import Candidate
 from tilewright.mapper.grid.collectives import CollectiveCounts, count_grid, count_line
 from tilewright.mapper.model.conventions import conventions_called
-from tilewright.mapper.model.evaluation import evaluate_flat, view_of
+from tilewright.mapper.model.evaluation import evaluate_flat
 from tilewright.mapper.model.path import paths_of
+from tilewright.mapper.model.view import make_view
 
 Counts = dict[str, int]
 
@@ -36,7 +37,7 @@ def predict(candidate: Candidate) -> Counts:
 
 def _of_mapping(candidate: Candidate) -> Counts:
     """Values read, written and computed, from the exact model of the mapping."""
-    view = view_of(candidate.einsum, candidate.flat)
+    view = make_view(candidate.einsum, candidate.flat)
     runs = [(path, view) for path in paths_of(candidate.mapping)]
     score = evaluate_flat(runs, conventions_called("default"))
     values: Counts = {}

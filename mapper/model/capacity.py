@@ -1,8 +1,11 @@
-"""Which tiles live at the same time, and whether they fit (model.md §4.2).
+"""Tiles that are live at the same time, and the check that they fit (theory/model.md §4.2).
 
-While one Einsum runs, a tile of another is live too if it sits above a loop that both run in (it
-survives every turn of it), or if it belongs to a tensor that an earlier Einsum left there for a
-later one (fusion.md §3).
+While one Einsum runs, a tile of another Einsum is live if it is above a loop that both share (it
+survives every turn of that loop), or if its tensor is written by an earlier Einsum for a later one
+(theory/fusion.md §3). Persistent tiles are always live.
+
+Example: Einsum 1 leaves T (10 bits) in a buffer for Einsum 3. While Einsum 2 runs with a tile of 7
+bits, 17 bits are live.
 """
 
 from __future__ import annotations
@@ -21,24 +24,27 @@ from tilewright.mapper.model.view import Count, lowest_terms
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 Key = tuple[int, str]  # number of the Storage node, tensor
-Tile = tuple[int, Occupancy]  # with the number of the Einsum that uses it
+Tile = tuple[int, Occupancy]  # (number of the Einsum that uses it, tile)
 # Einsums in order -> number of loops that each of them shares with the next one
 SharedLoops = Callable[[list[PathOccupancies]], list[int]]
-# (tile, number of the Einsum that uses it) -> equal for tiles that share their room
+# (tile, number of the Einsum that uses it) -> a key, equal for tiles that share their bits
 Copy = Callable[[Occupancy, int], object]
 Sizes = Mapping[str, float]  # bits of each memory, as one Einsum sees them
-# (bits of a tile, its memory, number of the Einsum that last saw it) -> what counts
+# (bits of a tile, its memory, number of the Einsum that last saw it) -> the amount that counts
 Weight = Callable[[Count, str, int], Count | float]
 
 
 def loops_above_the_split(bodies: list[PathOccupancies]) -> list[int]:
-    """Count the loops above the Sequential at which an Einsum and the next one part."""
+    """Return the loops that each Einsum shares with the next: those above their Sequential.
+
+    The list has one number per pair of successive Einsums.
+    """
     return [_above_the_split(first.path, second.path) for first, second in pairwise(bodies)]
 
 
 def _above_the_split(first_path: Path, second_path: Path) -> int:
-    for split, its_split in zip(first_path.splits, second_path.splits, strict=False):
-        if split.branch != its_split.branch:
+    for split, second_split in zip(first_path.splits, second_path.splits, strict=False):
+        if split.branch != second_split.branch:
             return sum(
                 isinstance(s, Temporal | Spatial) for s in first_path.steps[: split.position]
             )
@@ -46,9 +52,9 @@ def _above_the_split(first_path: Path, second_path: Path) -> int:
 
 
 def loops_above_exchanged(bodies: list[PathOccupancies]) -> list[int]:
-    """Count the loops above the tensors that are exchanged, as accelforge does.
+    """Return the loops that each Einsum shares with the next, as accelforge counts them.
 
-    Loops of the mapping that no exchanged tensor sits below do not count as shared.
+    Only loops above a tensor that Einsums exchange count as shared.
     """
     depths = [0] * (len(bodies) - 1)
     for first, last, depth in _spans(bodies).values():
@@ -69,18 +75,21 @@ def _spans(bodies: list[PathOccupancies]) -> dict[Key, tuple[int, int, int]]:
 
 
 def one_per_storage(occupancy: Occupancy, einsum: int) -> object:
-    """Let Einsums that use one Storage node share one tile."""
+    """Return a key that Einsums share which use the same Storage node."""
     del einsum
     return _key(occupancy)
 
 
 def one_per_einsum(occupancy: Occupancy, einsum: int) -> object:
-    """Give every Einsum a tile of its own, except of what is backed there, as accelforge does."""
+    """Return a key per Einsum; Einsums share a tile only of a tensor that is backed there.
+
+    So counts accelforge.
+    """
     return _key(occupancy) if occupancy.backing else (*_key(occupancy), einsum)
 
 
 def peak_bits(bodies: list[PathOccupancies], shared: SharedLoops, copy: Copy) -> dict[str, Count]:
-    """Return the most bits that live at a time in one instance of each memory in use."""
+    """Return {memory: largest number of bits that are live at a time in one of its instances}."""
     peaks = _peaks(bodies, shared, copy, _all_bits)
     return {name: lowest_terms(Fraction(bits)) for name, bits in peaks.items()}
 
@@ -93,10 +102,11 @@ def _all_bits(bits: Count, memory: str, number: int) -> Count:
 def peak_parts(
     bodies: list[PathOccupancies], shared: SharedLoops, copy: Copy, sizes: Sequence[Sizes]
 ) -> dict[str, Count | float]:
-    """Return the largest part of each memory that is full at a time.
+    """Return {memory: largest share of its size that is in use at a time}.
 
-    `sizes` per Einsum: an expression may make them differ. A tile fills the part that the running
-    Einsum sees, or, where that one does not use it, the last one that does (as accelforge does).
+    `sizes` has the sizes that each Einsum sees: an expression of the file may depend on the Einsum.
+    A tile counts relative to the size that the running Einsum sees, or else the last Einsum before
+    it that used the tile (as accelforge does).
     """
 
     def part(bits: Count, memory: str, number: int) -> Count | float:
@@ -119,31 +129,32 @@ def _peaks(
         for occupancy in body.held
     }
     for (number, body), tiles in zip(numbered, _alive(bodies, shared(bodies)), strict=True):
-        # what an Einsum does not touch stays as the last one before it saw it
+        # a tile that this Einsum does not use counts as the last Einsum before it saw the tile
         seen |= {_key(occupancy): (occupancy.width, number) for occupancy in body.held}
         live: dict[str, dict[object, Count | float]] = {}
         for owner, occupancy in tiles:
-            room, key = live.setdefault(occupancy.component, {}), copy(occupancy, owner)
+            in_memory, key = live.setdefault(occupancy.component, {}), copy(occupancy, owner)
             width, last = seen[_key(occupancy)]
             counted = weight(_in_width(occupancy, width), occupancy.component, last)
-            room[key] = max(room.get(key, 0), counted)
-        for name, room in live.items():
-            peaks[name] = max(peaks.get(name, 0), sum(room.values()))
+            in_memory[key] = max(in_memory.get(key, 0), counted)
+        for name, in_memory in live.items():
+            peaks[name] = max(peaks.get(name, 0), sum(in_memory.values()))
     return peaks
 
 
 def _alive(bodies: list[PathOccupancies], shared: list[int]) -> Iterator[list[Tile]]:
-    """Yield the tiles that live while each Einsum runs."""
-    everywhere = [(n, occupancy) for n, body in enumerate(bodies) for occupancy in body.held]
-    everywhere = [(n, occupancy) for n, occupancy in everywhere if occupancy.persistent]
-    tiles_of_others = _left_for_others(bodies)
+    """Yield the tiles that are live while each Einsum runs."""
+    tiles = [(n, occupancy) for n, body in enumerate(bodies) for occupancy in body.held]
+    persistent = [(n, occupancy) for n, occupancy in tiles if occupancy.persistent]
+    exchanged = _exchanged_tiles(bodies)
     for number, body in enumerate(bodies):
-        own_tiles = [(number, occupancy) for occupancy in body.held]
-        yield [*own_tiles, *everywhere, *tiles_of_others[number], *_around(bodies, shared, number)]
+        running = [(number, occupancy) for occupancy in body.held]
+        around = _above_shared_loops(bodies, shared, number)
+        yield [*running, *persistent, *exchanged[number], *around]
 
 
-def _left_for_others(bodies: list[PathOccupancies]) -> list[list[Tile]]:
-    """Return the tiles of exchanged tensors that live while each Einsum runs."""
+def _exchanged_tiles(bodies: list[PathOccupancies]) -> list[list[Tile]]:
+    """Return the tiles of exchanged tensors that are live while each Einsum runs."""
     tiles: list[list[Tile]] = [[] for _ in bodies]
     spans = _spans(bodies)
     for owner, body in enumerate(bodies):
@@ -154,8 +165,10 @@ def _left_for_others(bodies: list[PathOccupancies]) -> list[list[Tile]]:
     return tiles
 
 
-def _around(bodies: list[PathOccupancies], shared: list[int], number: int) -> Iterator[Tile]:
-    """Yield the tiles of other Einsums above the loops that they share with Einsum `number`."""
+def _above_shared_loops(
+    bodies: list[PathOccupancies], shared: list[int], number: int
+) -> Iterator[Tile]:
+    """Yield the tiles of other Einsums above a loop that they share with Einsum `number`."""
     for neighbours, loops in (
         (range(number + 1, len(bodies)), shared[number:]),
         (range(number - 1, -1, -1), shared[:number][::-1]),
@@ -172,14 +185,18 @@ def _around(bodies: list[PathOccupancies], shared: list[int], number: int) -> It
 
 
 def _in_width(occupancy: Occupancy, width: Count) -> Count:
-    """Return the bits of a tile in another width of its values."""
+    """Return the bits of a tile whose values are `width` bits wide."""
     if width == occupancy.width or not occupancy.width:
         return occupancy.bits
     return Fraction(occupancy.bits) * width / occupancy.width
 
 
 def check_capacity(bodies: list[PathOccupancies], peaks: Mapping[str, Count], sizes: Sizes) -> None:
-    """Raise InfeasibleMapping for the first memory whose tiles do not fit; `sizes` in bits."""
+    """Raise InfeasibleMapping for the first memory with more live bits than its size.
+
+    `peaks` and `sizes` in bits, by memory; equality is allowed. The message names the place of the
+    largest tile.
+    """
     for name, bits in peaks.items():
         if bits > sizes[name]:
             text = f"need {float(bits):g} bits, but its size is {sizes[name]:g} bits"
@@ -187,7 +204,7 @@ def check_capacity(bodies: list[PathOccupancies], peaks: Mapping[str, Count], si
 
 
 def check_parts(bodies: list[PathOccupancies], limits: Mapping[str, Count | float]) -> None:
-    """Raise InfeasibleMapping for the first memory of which more than all is needed."""
+    """Raise InfeasibleMapping for the first memory whose largest share in use is above 1."""
     for name, limit in limits.items():
         if limit > 1:
             text = f"need {float(limit):g} times its size, which is not the same for all Einsums"

@@ -1,8 +1,8 @@
-"""From counts to joules and seconds (model.md §5, §6)."""
+"""Counts to joules and seconds (theory/model.md §5, §6), and area and leakage of components."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -18,7 +18,10 @@ Calls = dict[str, float]
 
 @dataclass(slots=True)
 class Costs:
-    """Costs of one Einsum with all its instances; keys as in `Score`."""
+    """Costs of one Einsum with all its instances, or of several: joule and second.
+
+    The keys of the dictionaries are those of `Score`; `actions` are exact counts.
+    """
 
     latency: float = 0.0
     dynamic_energy: float = 0.0
@@ -28,7 +31,7 @@ class Costs:
     latency_by: dict[str, float] = field(default_factory=dict)
 
     def add(self, other: Costs) -> None:
-        """Add the costs of another Einsum, whose keys are its own."""
+        """Add the costs of another Einsum; no key may occur in both."""
         self.latency += other.latency
         self.dynamic_energy += other.dynamic_energy
         self.leak_energy += other.leak_energy
@@ -38,7 +41,11 @@ class Costs:
 
 
 def costs_of(tally: EinsumCounts, flat: FlatArch, conventions: Conventions) -> Costs:
-    """Return energy and latency of what `tally` counted."""
+    """Return the energy (J) and latency (s) of the counts of an Einsum, times its instances.
+
+    Latency is the maximum over components of their latency rule for the calls of the busiest
+    instance; leakage lasts for that time (theory/model.md §5, §6).
+    """
     costs = Costs()
     calls = _count_actions(tally, costs)
     instances = tally.view.einsum.n_instances
@@ -56,7 +63,10 @@ def costs_of(tally: EinsumCounts, flat: FlatArch, conventions: Conventions) -> C
 
 
 def _count_actions(tally: EinsumCounts, costs: Costs) -> dict[str, Calls]:
-    """Fill in actions and their energy; return the calls per action of one busiest instance."""
+    """Add actions and their energy to `costs`.
+
+    Return {component: {action: calls of its busiest instance}}.
+    """
     calls: dict[str, Calls] = {}
     times = tally.view.einsum.n_instances
     for traffic in tally.traffic:
@@ -135,9 +145,7 @@ def _networks(tally: EinsumCounts, costs: Costs, calls: dict[str, Calls]) -> Non
 def _leak(tally: EinsumCounts, flat: FlatArch, conventions: Conventions, costs: Costs) -> None:
     name = tally.view.einsum.name
     leak = leak_power_by(flat, conventions)
-    for component in (*flat.components, *flat.beside):
-        if isinstance(component, Container):
-            continue
+    for component in _costly(flat):
         power = leak[component.name] * _gate(component, tally, flat, conventions)
         energy = power * costs.latency
         costs.energy_by[f"{name}/{component.name}/leak"] = energy
@@ -147,14 +155,14 @@ def _leak(tally: EinsumCounts, flat: FlatArch, conventions: Conventions, costs: 
 def _gate(
     component: Component, tally: EinsumCounts, flat: FlatArch, conventions: Conventions
 ) -> float:
-    """Return the part of the component's instances that is not gated (model.md §5.2)."""
+    """Return the share of the component's leakage that is not gated (theory/model.md §5.2)."""
     if component.name in flat.gated:
         return 0.0
     share = 1.0
-    for one in (*flat.above(component.name), component):
-        for dim in one.spatial:
+    for ancestor in (*flat.above(component.name), component):
+        for dim in ancestor.spatial:
             if dim.power_gateable:
-                used = tally.used.get((one.name, dim.name), 1)
+                used = tally.used.get((ancestor.name, dim.name), 1)
                 share *= conventions.gate(dim, used)
     grid = flat.grids.get(component.name)
     for dim in flat.component(grid).spatial if grid is not None else ():
@@ -167,17 +175,22 @@ def _gate(
 
 def leak_power_by(flat: FlatArch, conventions: Conventions) -> Mapping[str, float]:
     """Return watt by component, all instances, nothing gated."""
-    return _by_component(flat, conventions, "leak_power")
+    return {
+        component.name: component.leak_power * conventions.instances(component)
+        for component in _costly(flat)
+    }
 
 
 def area_by(flat: FlatArch, conventions: Conventions) -> Mapping[str, float]:
     """Return metre² by component, all instances."""
-    return _by_component(flat, conventions, "area")
-
-
-def _by_component(flat: FlatArch, conventions: Conventions, what: str) -> dict[str, float]:
     return {
-        component.name: getattr(component, what) * conventions.instances(component)
-        for component in (*flat.components, *flat.beside)
-        if not isinstance(component, Container)
+        component.name: component.area * conventions.instances(component)
+        for component in _costly(flat)
     }
+
+
+def _costly(flat: FlatArch) -> Iterator[Component]:
+    """Yield the components that have area and leakage: all but Containers."""
+    for component in (*flat.components, *flat.beside):
+        if not isinstance(component, Container):
+            yield component

@@ -1,4 +1,8 @@
-"""Memories of an Array that are spread over its grid (model.md §4.3)."""
+"""Memories of an Array with several places on its grid: distributed memories (model.md §4.3).
+
+Example: 2 places on a grid of 4 lanes. If 4 lanes are in use, both places work and each holds half
+of a tile; if 1 lane is in use, one place holds all of it.
+"""
 
 from __future__ import annotations
 
@@ -15,21 +19,22 @@ PlacesAtWork = Callable[[Fraction], Fraction]
 
 
 def at_least_one(places: Fraction) -> Fraction:
-    """A place that serves fewer instances than it could is still one place."""
+    """Return the places at work, at least one: a place works as a whole or not at all."""
     return max(Fraction(1), places)
 
 
 def in_proportion(places: Fraction) -> Fraction:
-    """Count half a place where half of its instances work, as accelforge 1.0.467 does."""
+    """Return the places at work in proportion to the instances, as accelforge 1.0.467 does."""
     return places
 
 
 def active_places(
     view: EinsumView, used: Mapping[tuple[str, str], Count], rule: PlacesAtWork
 ) -> dict[str, Count]:
-    """Return, for each distributed memory, how many of its places share its work.
+    """Return {distributed memory: number of its places that share its work}.
 
-    A place serves `grid fanout / places` instances of each dimension of the grid below it.
+    `used[component, dim]`: instances of a fanout in use. A place serves `grid fanout / places`
+    instances of each dimension of the grid below it.
     """
     return places_at_work(view.flat.components, used, rule)
 
@@ -37,7 +42,7 @@ def active_places(
 def places_at_work(
     components: Sequence[Component], used: Mapping[tuple[str, str], Count], rule: PlacesAtWork
 ) -> dict[str, Count]:
-    """Do the same for the `components` of a path, outermost first."""
+    """Return the same as `active_places`, for the `components` of a path, outermost first."""
     return {
         component.name: _active(component, grid_of(components, level), used, rule)
         for level, component in enumerate(components)
@@ -46,8 +51,8 @@ def places_at_work(
 
 
 def grid_of(components: Sequence[Component], level: int) -> Component | None:
-    """Return the component with the lanes that a distributed memory serves."""
-    return next((other for other in components[level + 1 :] if other.spatial), None)
+    """Return the component whose spatial fanout the memory at position `level` serves, or None."""
+    return next((component for component in components[level + 1 :] if component.spatial), None)
 
 
 def _active(
@@ -58,17 +63,17 @@ def _active(
 ) -> Count:
     active = Fraction(1)
     for dim in component.physical_spatial:
-        for other in grid.spatial if grid is not None else ():
-            if other.name == dim.name and grid is not None:
-                served = Fraction(other.fanout, dim.fanout)
+        for grid_dim in grid.spatial if grid is not None else ():
+            if grid_dim.name == dim.name and grid is not None:
+                served = Fraction(grid_dim.fanout, dim.fanout)
                 lanes = used.get((grid.name, dim.name))  # None: no loop runs over them
                 active *= 1 if lanes is None else rule(lanes / served)
     return lowest_terms(active)
 
 
-def spread(held: Occupancy, places: Mapping[str, Count]) -> Occupancy:
-    """Share the bits among the places of a distributed memory."""
-    active = places.get(held.component, 1)
+def spread(tile: Occupancy, places: Mapping[str, Count]) -> Occupancy:
+    """Return the tile with the bits of one place of a distributed memory."""
+    active = places.get(tile.component, 1)
     if active == 1:
-        return held
-    return replace(held, bits=lowest_terms(Fraction(held.bits) / active))
+        return tile
+    return replace(tile, bits=lowest_terms(Fraction(tile.bits) / active))

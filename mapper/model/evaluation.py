@@ -1,4 +1,4 @@
-"""Score a mapping with the analytical model: exact counts in closed form."""
+"""Score a mapping with the analytical model (theory/model.md): counts, energy, latency, fit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tilewright.mapper.workload.errors import MappingError
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
 
-_KEPT_VIEWS = 256
+_CACHED_VIEWS = 256
 
 
 def evaluate(
@@ -44,11 +44,11 @@ def evaluate(
     mapping: Mapping | FilePath | str,
     conventions: str = "default",
 ) -> Score:
-    """Score `mapping` of `workload` on `arch`; each may be a path or a loaded object.
+    """Return the score of a mapping: joule, second, m², watt, and every count behind them.
 
-    `conventions`: "default" or "accelforge" (docs/conventions.md). MappingError if it is no
-    mapping of the workload on the architecture, InfeasibleMapping if it does not fit; SpecError
-    for what the files get wrong.
+    `arch`, `workload` and `mapping` are paths, texts, or loaded objects. `conventions`: "default"
+    or "accelforge" (docs/conventions.md). MappingError: this is no mapping of the workload on the
+    architecture; InfeasibleMapping: it does not fit; SpecError: an error in a file.
     """
     arch = arch if isinstance(arch, Arch) else load_arch(arch)
     workload = workload if isinstance(workload, Workload) else load_workload(workload)
@@ -73,7 +73,7 @@ def evaluate(
 
 
 def _notes(nodes: tuple[Node, ...]) -> tuple[str, ...]:
-    """Say where the numbers stand for less than the mapping asks."""
+    """Return a note for each branching node whose overlap in time the model does not count."""
     last = nodes[-1]
     if not isinstance(last, Sequential):
         return ()
@@ -88,15 +88,19 @@ def _notes(nodes: tuple[Node, ...]) -> tuple[str, ...]:
 
 
 def evaluate_flat(runs: list[tuple[Path, EinsumView]], conventions: Conventions) -> Score:
-    """Score paths of Einsums on views made with `make_view` (what the search calls)."""
+    """Score paths of Einsums on views made with `make_view`; searches call this directly.
+
+    Paths in order of execution. MappingError and InfeasibleMapping as in `evaluate`;
+    ConservationError if the model contradicts itself.
+    """
     tallies = [
         tally(restrict(path, frozenset(view.tensors)), view, conventions) for path, view in runs
     ]
-    for one in tallies:
-        check(one)
-    bodies = [PathOccupancies(one.path, one.occupancy) for one in tallies]
+    for counts in tallies:
+        check(counts)
+    bodies = [PathOccupancies(counts.path, counts.occupancy) for counts in tallies]
     peaks = peak_bits(bodies, conventions.shared, conventions.tile)
-    _check_fit(bodies, peaks, [_sizes(one) for one in tallies], conventions)
+    _check_fit(bodies, peaks, [_sizes(counts) for counts in tallies], conventions)
     return _score(tallies, peaks, conventions)
 
 
@@ -113,30 +117,25 @@ def _check_fit(
         check_parts(bodies, peak_parts(bodies, conventions.shared, conventions.tile, sizes))
 
 
-def _sizes(one: EinsumCounts) -> dict[str, float]:
-    """Bits of each memory, as one Einsum sees them."""
-    return {c.name: c.size for c in one.view.flat.components if isinstance(c, Memory)}
-
-
-def view_of(einsum: Einsum, flat: FlatArch) -> EinsumView:
-    """Prepare the model's tables for one Einsum on one flattened architecture."""
-    return make_view(einsum, flat)
+def _sizes(counts: EinsumCounts) -> dict[str, float]:
+    """Return the bits of each memory, as one Einsum sees them."""
+    return {c.name: c.size for c in counts.view.flat.components if isinstance(c, Memory)}
 
 
 def _check_einsums(paths: tuple[Path, ...], workload: Workload) -> None:
-    """Each Einsum once, in the order of the workload's data, with tensors that there are."""
+    """Check that each Einsum has one path, after its producers, with known tensors."""
     names = [einsum.name for einsum in workload.einsums]
-    left, waiting = set(names), {t.tensor for e in workload.einsums for t in e.outputs}
+    remaining, unwritten = set(names), {t.tensor for e in workload.einsums for t in e.outputs}
     for path in paths:
-        _check_name(path, names, left)
-        left.discard(path.einsum)
+        _check_name(path, names, remaining)
+        remaining.discard(path.einsum)
         einsum = workload.einsum(path.einsum)
-        _check_order(path, einsum, waiting)
-        waiting.difference_update(access.tensor for access in einsum.outputs)
+        _check_order(path, einsum, unwritten)
+        unwritten.difference_update(access.tensor for access in einsum.outputs)
     tensors = frozenset(workload.tensors)
     for path in paths:
         _check_tensors(path, tensors)
-    missing = [name for name in names if name in left]
+    missing = [name for name in names if name in remaining]
     if missing:
         raise MappingError(
             f"the mapping leaves out Einsum {missing[0]}",
@@ -146,9 +145,9 @@ def _check_einsums(paths: tuple[Path, ...], workload: Workload) -> None:
         )
 
 
-def _check_name(path: Path, names: list[str], left: set[str]) -> None:
-    """A branch names an Einsum of the workload, one of those `left`."""
-    if path.einsum in left:
+def _check_name(path: Path, names: list[str], remaining: set[str]) -> None:
+    """Check that a branch names an Einsum that no branch before it names."""
+    if path.einsum in remaining:
         return
     if path.einsum in names:
         raise MappingError(
@@ -165,9 +164,9 @@ def _check_name(path: Path, names: list[str], left: set[str]) -> None:
     )
 
 
-def _check_order(path: Path, einsum: Einsum, waiting: set[str]) -> None:
-    """The Einsum of a branch reads nothing that it or a later branch writes."""
-    early = [access.tensor for access in einsum.inputs if access.tensor in waiting]
+def _check_order(path: Path, einsum: Einsum, unwritten: set[str]) -> None:
+    """Check that the Einsum of a branch reads no tensor that it or a later branch writes."""
+    early = [access.tensor for access in einsum.inputs if access.tensor in unwritten]
     if early:
         raise MappingError(
             f"Einsum {einsum.name} runs before the Einsum that writes {early[0]}",
@@ -192,23 +191,23 @@ _views: OrderedDict[tuple[object, ...], tuple[Arch, Workload, EinsumView]] = Ord
 
 
 def _view(arch: Arch, workload: Workload, path: Path, conventions: Conventions) -> EinsumView:
-    """Return the view of a path's Einsum, kept for the same loaded objects and placement."""
-    held: dict[str, set[str]] = {}
+    """Return the view of a path's Einsum, cached for the same loaded objects and placement."""
+    held_in: dict[str, set[str]] = {}
     for step in path.steps:
         if isinstance(step, Hold):
-            held.setdefault(step.component, set()).add(step.tensor)
-    kept = {component: frozenset(tensors) for component, tensors in held.items()}
-    same = (path.einsum, path.component, frozenset(kept.items()), conventions.name)
-    key = (id(arch), id(workload), *same)
-    found = _views.get(key)
-    if found is not None and found[0] is arch and found[1] is workload:
+            held_in.setdefault(step.component, set()).add(step.tensor)
+    placement = {component: frozenset(tensors) for component, tensors in held_in.items()}
+    einsum_key = (path.einsum, path.component, frozenset(placement.items()), conventions.name)
+    key = (id(arch), id(workload), *einsum_key)
+    cached = _views.get(key)
+    if cached is not None and cached[0] is arch and cached[1] is workload:
         _views.move_to_end(key)
-        return found[2]
+        return cached[2]
     einsum = workload.einsum(path.einsum)
-    flats = flatten(arch, workload.scope(einsum), kept, conventions.switch)
+    flats = flatten(arch, workload.scope(einsum), placement, conventions.switch)
     view = _make_view(einsum, flats, path)
     _views[key] = (arch, workload, view)
-    if len(_views) > _KEPT_VIEWS:
+    if len(_views) > _CACHED_VIEWS:
         _views.popitem(last=False)
     return view
 
@@ -229,15 +228,15 @@ def _make_view(einsum: Einsum, flats: tuple[FlatArch, ...], path: Path) -> Einsu
 def _score(tallies: list[EinsumCounts], peaks: dict[str, Count], conventions: Conventions) -> Score:
     total = Costs()
     latency_of: dict[str, float] = {}
-    for one in tallies:
-        assert isinstance(one.view.flat, FlatArch)
-        costs = costs_of(one, one.view.flat, conventions)
+    for counts in tallies:
+        assert isinstance(counts.view.flat, FlatArch)
+        costs = costs_of(counts, counts.view.flat, conventions)
         total.add(costs)
-        latency_of[one.view.einsum.name] = costs.latency
+        latency_of[counts.view.einsum.name] = costs.latency
     flat = tallies[0].view.flat
     assert isinstance(flat, FlatArch)
     areas, leaks = area_by(flat, conventions), leak_power_by(flat, conventions)
-    bits = {held.key: held.bits for one in tallies for held in one.occupancy}
+    bits = {tile.key: tile.bits for counts in tallies for tile in counts.occupancy}
     return Score(
         energy=total.dynamic_energy + total.leak_energy,
         latency=total.latency,
@@ -262,20 +261,20 @@ def _score(tallies: list[EinsumCounts], peaks: dict[str, Count], conventions: Co
 def _memory_usage(tallies: list[EinsumCounts]) -> dict[str, float]:
     """Return the share of its memory that each tile takes."""
     usage: dict[str, float] = {}
-    for one in tallies:
-        for held in one.occupancy:
-            memory = one.view.component(held.component)
+    for counts in tallies:
+        for tile in counts.occupancy:
+            memory = counts.view.component(tile.component)
             assert isinstance(memory, Memory)
-            usage[held.key] = float(held.bits) / memory.size
+            usage[tile.key] = float(tile.bits) / memory.size
     return usage
 
 
 def _spatial_usage(tallies: list[EinsumCounts]) -> dict[str, float]:
     """Return the share of each dimension's lanes that every Einsum uses."""
     usage: dict[str, float] = {}
-    for one in tallies:
-        for (component, dim), used in one.used.items():
-            scale = one.view.dims[component, dim]
-            share = float(used) / scale.fanout * scale.usage_scale
-            usage[f"{one.view.einsum.name}/{component}/{dim}"] = share
+    for counts in tallies:
+        for (component, name), used in counts.used.items():
+            dim = counts.view.dims[component, name]
+            share = float(used) / dim.fanout * dim.usage_scale
+            usage[f"{counts.view.einsum.name}/{component}/{name}"] = share
     return usage

@@ -1,4 +1,4 @@
-"""Conservation: no score leaves the model that breaks one of these (model.md §10)."""
+"""Conservation laws that every score is checked against (theory/model.md §10)."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from tilewright.mapper.model.tally import EinsumCounts
 
 
 class ConservationError(AssertionError):
-    """The model contradicts itself: a defect of Tilewright, never of the user's files."""
+    """Counts of the model contradict each other: a defect of Tilewright, not of a user's file."""
 
 
 def check(tally: EinsumCounts) -> None:
-    """Raise ConservationError if the counts of `tally` cannot all be true."""
+    """Raise ConservationError if the counts of an Einsum break a conservation law."""
     name = tally.view.einsum.name
     lanes = tally.lanes
     if tally.steps * lanes < tally.operations:
         raise ConservationError(
             f"Einsum {name}: {tally.operations} operations in {tally.steps} steps on {lanes} lanes"
         )
-    above: Traffic | None = None
+    parent: Traffic | None = None
     for traffic in tally.traffic:
         _check_one(traffic)
-        if above is not None and above.tensor == traffic.tensor:
-            _check_pair(above, traffic, lanes)
-        above = traffic
+        if parent is not None and parent.tensor == traffic.tensor:
+            _check_pair(parent, traffic, lanes)
+        parent = traffic
 
 
 def _check_one(traffic: Traffic) -> None:
@@ -34,14 +34,17 @@ def _check_one(traffic: Traffic) -> None:
         raise ConservationError(f"{traffic.holder.usage_key}: one instance does more than all")
 
 
-def _check_pair(above: Traffic, below: Traffic, lanes: int) -> None:
-    """Parent reads times multicast are child fills; child drains over reduction, parent writes."""
-    for what, parent, child in (
-        ("down", above.served, below.fills),
-        ("up", above.taken, below.drains),
+def _check_pair(parent: Traffic, child: Traffic, lanes: int) -> None:
+    """Check that multicast and reduction explain the difference between parent and child.
+
+    Parent reads times multicast are child fills; child drains over reduction are parent writes.
+    """
+    for direction, parent_values, child_values in (
+        ("down", parent.served, child.fills),
+        ("up", parent.taken, child.drains),
     ):
-        if not parent <= child <= parent * lanes:
+        if not parent_values <= child_values <= parent_values * lanes:
             raise ConservationError(
-                f"{above.holder.usage_key} moves {parent} values {what}, "
-                f"{below.holder.usage_key} {child}, with {lanes} lanes"
+                f"{parent.holder.usage_key} moves {parent_values} values {direction}, "
+                f"{child.holder.usage_key} {child_values}, with {lanes} lanes"
             )

@@ -1,4 +1,7 @@
-"""The loops of one path: tile before, tile after, and how often each loop turns."""
+"""The loops of one path: the tile above and below each loop, and its turns.
+
+Example: m = 11 in tiles of 8 turns twice, with tiles of 8 and 3; on average 11/8 times.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,21 @@ from tilewright.mapper.workload.errors import MappingError
 
 @dataclass(frozen=True, slots=True)
 class PathLoop:
-    """A loop of the path. `outer` and `tile`: largest tile of `variable` above and below it."""
+    """A loop of the path. `outer` and `tile`: largest tile of `variable` above and below it.
+
+    `initial`: the first tile, if the mapping gives one. `spatial` and `dim`: component and
+    dimension of a spatial loop; None and "" for a temporal one. `even`: all tiles have `tile`
+    values. `outermost`: no loop over the same variable is above.
+    """
 
     variable: str
     outer: int
     tile: int
-    initial: int | None  # size of the first tile, if the mapping gives one
-    spatial: str | None  # component of the fanout, None for a temporal loop
+    initial: int | None
+    spatial: str | None
     dim: str
-    even: bool  # every tile has `tile` values
-    outermost: bool  # no loop on the same variable above
+    even: bool
+    outermost: bool
 
     @property
     def largest(self) -> int:
@@ -32,17 +40,17 @@ class PathLoop:
 
     @property
     def turns(self) -> int:
-        """Iterations for the largest outer tile: whole ones, the last may be smaller."""
+        """Iterations over the largest outer tile; the last tile may be smaller."""
         if self.initial is None:
             return -(-self.outer // self.tile)
         return 1 + -(-(self.outer - self.initial) // self.tile)
 
 
 def loops_of(path: Path, view: EinsumView) -> dict[int, PathLoop]:
-    """Return the loops by their place in `path.steps`, checked against the Einsum.
+    """Return {place in `path.steps`: loop}, checked against the Einsum.
 
-    MappingError: variable that the Einsum does not have, tile larger than the tile above,
-    unknown fanout, or a variable with more than one iteration whose tiles do not reach 1.
+    MappingError: the Einsum does not have the variable, the tile is larger than the tile above,
+    the fanout is unknown, or the loops of a variable end above a tile of 1.
     """
     shape = dict(view.einsum.bounds)
     seen: set[str] = set()
@@ -54,12 +62,12 @@ def loops_of(path: Path, view: EinsumView) -> dict[int, PathLoop]:
         loops[place] = loop
         seen.add(loop.variable)
         shape[loop.variable] = loop.largest
-    left = [f"{name} (tile {size})" for name, size in shape.items() if size > 1]
-    if left:
+    incomplete = [f"{name} (tile {size})" for name, size in shape.items() if size > 1]
+    if incomplete:
         raise MappingError(
             f"Einsum {path.einsum}: a loop has to reach tile_shape 1 for every rank variable",
             where=path.where(),
-            value=", ".join(left),
+            value=", ".join(incomplete),
             instead="add loops with tile_shape 1 for these rank variables above the Compute",
         )
     return loops
@@ -80,10 +88,10 @@ def _loop(
             instead=f"one of: {', '.join(view.einsum.bounds)}",
         )
     initial = step.initial_tile_shape if isinstance(step, Temporal) else None
-    for size, what in ((tile, "tile_shape"), (initial, "initial_tile_shape")):
+    for size, field in ((tile, "tile_shape"), (initial, "initial_tile_shape")):
         if size is not None and not 1 <= size <= outer:
             raise MappingError(
-                f"Einsum {path.einsum}: {what} of a loop over {name} is outside the tile above it",
+                f"Einsum {path.einsum}: {field} of a loop over {name} is outside the tile above it",
                 where=path.where(place),
                 value=size,
                 instead=f"from 1 to {outer}",
@@ -99,20 +107,20 @@ def _fanout(place: int, path: Path, view: EinsumView) -> tuple[str | None, str]:
         return None, ""
     if (step.component, step.name) in view.dims:
         return step.component, step.name
-    known = [f"{component}.{dim}" for component, dim in view.dims]
+    dims = [f"{component}.{dim}" for component, dim in view.dims]
     raise MappingError(
         f"Einsum {path.einsum}: a spatial loop over {step.rank_variable} names a dimension that "
         f"is not on the way to {view.compute.name}",
         where=path.where(place),
         value=f"{step.component}.{step.name}",
-        instead=f"one of: {', '.join(known)}" if known else "there is no spatial dimension there",
+        instead=f"one of: {', '.join(dims)}" if dims else "there is no spatial dimension there",
     )
 
 
 def average_turns(loop: PathLoop, whole: bool) -> Count:
-    """Count the iterations on average, with no remainder (imperfect.md §6).
+    """Return the average number of turns, a fraction without remainder (theory/imperfect.md §6).
 
-    With `whole`, the outermost loop over a variable takes whole iterations.
+    With `whole`, the outermost loop over a variable turns a whole number of times.
     """
     if loop.outermost and whole:
         return -(-loop.outer // loop.tile)
@@ -120,35 +128,42 @@ def average_turns(loop: PathLoop, whole: bool) -> Count:
 
 
 def parts(loop: PathLoop, outer: int) -> tuple[tuple[int, int], ...]:
-    """Return (tile size, how often) of a loop that divides `outer` values, in order of time."""
-    found: list[tuple[int, int]] = []
-    left = outer
+    """Return (tile size, number of turns) of a loop over `outer` values, in order of time.
+
+    The sizes times the turns add up to `outer`. Example: 7 values in tiles of 3: (3, 2), (1, 1).
+    """
+    sizes: list[tuple[int, int]] = []
+    remaining = outer
     if loop.initial is not None:
-        found.append((min(loop.initial, left), 1))
-        left -= found[0][0]
-    whole, rest = divmod(left, loop.tile)
-    if whole:
-        found.append((loop.tile, whole))
-    if rest:
-        found.append((rest, 1))
-    return tuple(found)
+        sizes.append((min(loop.initial, remaining), 1))
+        remaining -= sizes[0][0]
+    full_tiles, last_tile = divmod(remaining, loop.tile)
+    if full_tiles:
+        sizes.append((loop.tile, full_tiles))
+    if last_tile:
+        sizes.append((last_tile, 1))
+    return tuple(sizes)
 
 
 def temporal_steps(loops: list[PathLoop], outer: int) -> int:
-    """Count the steps that loops over one variable take: time adds, lanes run side by side."""
+    """Return the steps of loops over one variable, outermost first, over `outer` values.
+
+    Turns in time add; of turns in space the longest counts (theory/imperfect.md §4).
+    """
     if not loops:
         return 1
-    loop, below = loops[0], loops[1:]
-    inner = [(temporal_steps(below, size), often) for size, often in parts(loop, outer)]
+    loop, inner_loops = loops[0], loops[1:]
+    inner = [(temporal_steps(inner_loops, size), often) for size, often in parts(loop, outer)]
     if loop.spatial is not None:
         return max(steps for steps, _ in inner)
     return sum(steps * often for steps, often in inner)
 
 
 def swapped_variables(items: Sequence[int], loops: dict[int, PathLoop]) -> frozenset[str]:
-    """Find variables whose loops stand in another order here than in the mapping.
+    """Return the variables whose loops have another order in a nest than in the mapping.
 
-    Only variables irrelevant to the tensor can; they keep the turns of the mapping's own order.
+    `items`: places of the loops in the order of the nest. Only variables that are irrelevant to the
+    tensor can change places; their loops keep the turns they have in the mapping.
     """
     last: dict[str, int] = {}
     swapped = set()

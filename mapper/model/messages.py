@@ -1,9 +1,13 @@
-"""Messages on networks, tile by tile: hops, the longest way and the busiest link, exact.
+"""Hops of a tensor on networks, exact for every tile: the messages of all rounds.
 
-A spatial loop below a network hands tiles from its first instance to the others, `stride` links
-apart along its dimension; each of them hands on to the loops below. What may be shared goes along
-a chain in which everyone takes a copy; the rest goes all the way to its own instance, from the
-nearest place of a distributed source. An all-to-all network has one switch per dimension.
+A spatial loop below a network sends a tile to each of its instances, which are `stride` links
+apart along its dimension; the loops below it send parts of the tile on. A shared tile travels
+along a chain in which every instance takes a copy. Other tiles travel all the way to their own
+instance, from the nearest place of a distributed source. An all-to-all network has one switch per
+dimension (theory/model.md §7).
+
+Example: own tiles of 1 value to 4 instances in a row are 0 + 1 + 2 + 3 = 6 hops; the first link
+carries 3 values. A shared tile is 3 hops; every link carries 1 value.
 """
 
 from __future__ import annotations
@@ -21,22 +25,29 @@ Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Trip:
-    """One visit of a place in the nest: values × links, links of the longest way, and values on
-    the busiest link of each dimension."""
+class _Messages:
+    """The messages of one visit of a place in the nest.
+
+    `hops`: values times links. `farthest`: links of the longest way. `links[dim]`: values on the
+    busiest link of a dimension.
+    """
 
     hops: int = 0
     farthest: int = 0
     links: dict[str, int] = field(default_factory=dict)
 
 
-Turns = Sequence[tuple[_Trip, int]]  # what happens in a turn, and how many turns do the same
+Turns = Sequence[tuple[_Messages, int]]  # the messages of a turn, and how many turns are equal
 
 
 @dataclass(frozen=True, slots=True)
 class _NetworkLoop:
-    """A spatial loop below the network. `stride`: links between its instances; `served`: instances
-    of one place of a distributed source, or None."""
+    """A spatial loop below the network.
+
+    `stride`: links between two of its instances. `served`: instances that one place of a
+    distributed source serves, or None. `shared`: all instances get the same tile. `switch`: the
+    network is all-to-all.
+    """
 
     dim: str
     stride: int
@@ -44,20 +55,21 @@ class _NetworkLoop:
     shared: bool
     switch: bool
 
-    def deal(self, turns: Turns, values: Sequence[int]) -> _Trip:
-        """Hand a tile of `values[i]` to each instance of `turns[i]`."""
+    def distribute(self, turns: Turns, values: Sequence[int]) -> _Messages:
+        """Return the messages that bring a tile of `values[i]` to each instance of `turns[i]`."""
         links = dict(turns[0][0].links)  # the first instance has the largest tile
-        hops = sum(trip.hops * often for trip, often in turns)
+        hops = sum(messages.hops * often for messages, often in turns)
         sent, link = (
             self._multicast(turns, values[0]) if self.shared else self._unicast(turns, values)
         )
         links[self.dim] = links.get(self.dim, 0) + link
-        return _Trip(hops + sent, self._farthest(turns), links)
+        return _Messages(hops + sent, self._farthest(turns), links)
 
     def _multicast(self, turns: Turns, values: int) -> tuple[int, int]:
         """Return (values × links, values on the busiest link)."""
-        others = sum(often for _, often in turns) - 1
-        return others * values * (1 if self.switch else self.stride), values if others else 0
+        receivers = sum(often for _, often in turns) - 1
+        hops = receivers * values * (1 if self.switch else self.stride)
+        return hops, values if receivers else 0
 
     def _unicast(self, turns: Turns, values: Sequence[int]) -> tuple[int, int]:
         hops = first = 0
@@ -75,7 +87,7 @@ class _NetworkLoop:
         return hops, max(links.values())
 
     def _distances(self, first: int, often: int) -> int:
-        """Sum the distances of instances that one source serves."""
+        """Return the sum of the distances of `often` instances from `first` on, to one source."""
         if self.switch:
             return often - (first == 0)
         return self.stride * (first * often + often * (often - 1) // 2)
@@ -84,35 +96,36 @@ class _NetworkLoop:
         """Return the links from the source to an instance."""
         if self.switch:
             return min(number, 1)
-        at = number * self.stride
+        position = number * self.stride
         if self.served is None or self.shared:
-            return at
-        return at % self.served if self.stride < self.served else 0
+            return position
+        return position % self.served if self.stride < self.served else 0
 
     def _farthest(self, turns: Turns) -> int:
         ends = first = 0
-        for trip, often in turns:
+        for messages, often in turns:
             reach = range(first, first + often)
             if self.served is None or self.shared or self.switch:
                 reach = reach[-1:]
-            ends = max(ends, max(map(self._distance, reach)) + trip.farthest)
+            ends = max(ends, max(map(self._distance, reach)) + messages.farthest)
             first += often
         return ends
 
 
 def hops_of_messages(nest: TensorNest) -> list[Hops]:
-    """Return the hops of the tensor on every network between two holders that follow each other.
+    """Return the hops of the tensor on each leg over a network, innermost leg first.
 
-    All rounds count and all dimensions: `traffic` is what the first link of each dimension
-    carries, which is the busiest one of every tensor, so that tensors add up.
+    All rounds and all dimensions count. `traffic` is the load of the first link of each dimension,
+    in hop actions: it is the busiest link for every tensor, so that the loads of tensors add
+    (theory/model.md §7.2).
     """
-    found = []
+    hops = []
     for leg in legs_of(nest):
-        trip = _MessageWalk(nest, leg).trip()
+        messages = _MessageWalk(nest, leg).messages()
         scale = leg.network.scale
-        traffic = {dim: values * scale for dim, values in trip.links.items()}
-        found.append(Hops(leg.network, trip.hops * scale, trip.farthest, traffic))
-    return found
+        traffic = {dim: values * scale for dim, values in messages.links.items()}
+        hops.append(Hops(leg.network, messages.hops * scale, messages.farthest, traffic))
+    return hops
 
 
 class _MessageWalk:
@@ -123,23 +136,23 @@ class _MessageWalk:
         self._bounds = nest.view.einsum.bounds
         self._loops = [nest.loops[item] for item in leg.loops]
         self._fixed = swapped_variables(leg.loops, nest.loops)
-        self._fans = _fans(self._loops, nest, leg)
-        self._known: dict[tuple[int, Shape], _Trip] = {}
+        self._fanouts = _fanouts(self._loops, nest, leg)
+        self._visits: dict[tuple[int, Shape], _Messages] = {}
 
-    def trip(self) -> _Trip:
-        """Return what happens in the whole Einsum."""
+    def messages(self) -> _Messages:
+        """Return the messages of the whole Einsum."""
         return self._visit(0, tuple(self._bounds.values()))
 
-    def _visit(self, position: int, shape: Shape) -> _Trip:
+    def _visit(self, position: int, shape: Shape) -> _Messages:
         if position == len(self._loops):
-            return _Trip()
+            return _Messages()
         key = (position, shape)
-        if key not in self._known:
-            self._known[key] = self._count(position, shape)
-        return self._known[key]
+        if key not in self._visits:
+            self._visits[key] = self._count(position, shape)
+        return self._visits[key]
 
-    def _count(self, position: int, shape: Shape) -> _Trip:
-        loop, fan = self._loops[position], self._fans[position]
+    def _count(self, position: int, shape: Shape) -> _Messages:
+        loop, fanout = self._loops[position], self._fanouts[position]
         axis = list(self._bounds).index(loop.variable)
         sizes = self._sizes(loop, shape[axis])
         tiles = [(*shape[:axis], size, *shape[axis + 1 :]) for size, _ in sizes]
@@ -147,9 +160,9 @@ class _MessageWalk:
             (self._visit(position + 1, tile), often)
             for tile, (_, often) in zip(tiles, sizes, strict=True)
         ]
-        if fan is not None:
-            return fan.deal(turns, [self._values(tile) for tile in tiles])
-        return _together(turns, one_by_one=loop.spatial is None)
+        if fanout is not None:
+            return fanout.distribute(turns, [self._values(tile) for tile in tiles])
+        return _sum_of_turns(turns, in_time=loop.spatial is None)
 
     def _sizes(self, loop: PathLoop, outer: int) -> tuple[tuple[int, int], ...]:
         if loop.variable in self._fixed:
@@ -160,32 +173,36 @@ class _MessageWalk:
         return self._tensor.tile(dict(zip(self._bounds, shape, strict=True)))
 
 
-def _fans(
+def _fanouts(
     loops: Sequence[PathLoop], nest: TensorNest, leg: NetworkLeg
 ) -> list[_NetworkLoop | None]:
-    """Return the fan of each loop, None where it does not stand below the network."""
+    """Return the fanout of each loop; None for temporal loops and loops above the network."""
     view, tensor = nest.view, nest.tensor
     switch = leg.network.component.topology == "all_to_all"
     used: dict[tuple[str, str], int] = {}
-    fans: list[_NetworkLoop | None] = []
+    fanouts: list[_NetworkLoop | None] = []
     for loop in reversed(loops):
         if loop.spatial is None or view.index[loop.spatial] < leg.place:
-            fans.append(None)
+            fanouts.append(None)
             continue
         key = (loop.spatial, loop.dim)
         shared = tensor.relevance[loop.variable] == IRRELEVANT
         shared = shared and tensor.name in view.dims[key].may_reuse
         stride = used.get(key, 1)
         served = physical_stride(leg.source, loop, view)
-        fans.append(_NetworkLoop(loop.dim, stride, served, shared, switch))
+        fanouts.append(_NetworkLoop(loop.dim, stride, served, shared, switch))
         used[key] = stride * loop.turns
-    return fans[::-1]
+    return fanouts[::-1]
 
 
-def _together(turns: Turns, *, one_by_one: bool) -> _Trip:
-    """Rounds on the same links, one after the other; or networks side by side, each its own."""
-    links = dict(turns[0][0].links)  # the first turn has the largest tile
-    if one_by_one:
-        links = {dim: sum(trip.links[dim] * often for trip, often in turns) for dim in links}
-    hops = sum(trip.hops * often for trip, often in turns)
-    return _Trip(hops, max(trip.farthest for trip, _ in turns), links)
+def _sum_of_turns(turns: Turns, *, in_time: bool) -> _Messages:
+    """Return the messages of all turns of a loop that is not below the network, or temporal.
+
+    Turns in time use the same links one after the other. Turns in space use networks of their own:
+    the links of the first one count, which has the largest tile.
+    """
+    links = dict(turns[0][0].links)
+    if in_time:
+        links = {dim: sum(m.links[dim] * often for m, often in turns) for dim in links}
+    hops = sum(messages.hops * often for messages, often in turns)
+    return _Messages(hops, max(messages.farthest for messages, _ in turns), links)

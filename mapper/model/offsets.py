@@ -1,4 +1,4 @@
-"""What the constant of an index does to the size of tiles (docs/conventions.md §12)."""
+"""The effect of a constant in an index on the size of tiles (docs/conventions.md §12)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ EinsumRule = Callable[[Einsum], Einsum]
 
 
 def offsets_move(einsum: Einsum) -> Einsum:
-    """Return the Einsum as it is: a constant moves a tile and does not make it larger."""
+    """Return the Einsum unchanged: a constant moves a tile and does not make it larger."""
     return einsum
 
 
 def offsets_add(einsum: Einsum) -> Einsum:
-    """Return the Einsum with tiles that reach from 0 to what their last point touches, as
-    accelforge 1.0.467 takes them: `m + 2` counts two positions more than `m`."""
+    """Return the Einsum with tiles that begin at position 0, as accelforge 1.0.467 counts them.
+
+    Example: a tile of `m + 2` has two positions more than a tile of `m`.
+    """
     written = [form.written(einsum.starts) for a in einsum.accesses for _, form in a.projection]
     if max(written, default=0) <= 0:
         return einsum
@@ -35,7 +37,7 @@ def _grown(access: TensorAccess, starts: Mapping[str, int]) -> TensorAccess:
 
 
 def counted(workload: Workload, rule: EinsumRule) -> Workload:
-    """Return the workload with each Einsum as `rule` counts it; the same if that changes none."""
+    """Return the workload with `rule` applied to each Einsum; the same object if none changes."""
     einsums = tuple(rule(einsum) for einsum in workload.einsums)
     pairs = zip(einsums, workload.einsums, strict=True)
     if all(with_offsets is original for with_offsets, original in pairs):

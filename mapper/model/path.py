@@ -1,4 +1,4 @@
-"""The way of one Einsum through a mapping: from the outermost node down to its Compute."""
+"""The path of one Einsum through a mapping: from the outermost node down to its Compute."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from tilewright.mapper.workload.errors import MappingError
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """One tensor of a Storage or Toll node. `toll`: which of the two; `origin`: number of that
-    node in the whole mapping."""
+    """One tensor of a Storage or Toll node; `origin`: number of that node in the whole mapping."""
 
     tensor: str
     component: str
@@ -33,7 +32,8 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A Sequential on the way: its number, the branch taken, and where it stands in `steps`."""
+    """A Sequential on the path: its number in the mapping, the branch of the path, and the number
+    of steps above it."""
 
     number: int
     branch: int
@@ -45,9 +45,10 @@ Step = Hold | Temporal | Spatial
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Steps that one Einsum passes. `origins[i]`: number of step i in the whole mapping.
+    """The steps of one Einsum, outermost first, without the Compute `component`.
 
-    `places`: where the nodes of the mapping were written, by number; empty if nobody wrote them.
+    `origins[i]`: number of the node of step i in the whole mapping, counted depth first; `end`:
+    that of the Compute. `places[n]`: place of node n in a file; empty if the mapping has no file.
     """
 
     einsum: str
@@ -56,10 +57,10 @@ class Path:
     origins: tuple[int, ...]
     splits: tuple[Split, ...] = ()
     places: tuple[Where, ...] = ()
-    end: int = -1  # number of the Compute
+    end: int = -1
 
     def where(self, step: int | None = None) -> Where | None:
-        """Return where a step (or the Compute) was written."""
+        """Return the place in a file of a step, or of the Compute; None if it has none."""
         number = self.end if step is None else self.origins[step]
         return self.places[number] if 0 <= number < len(self.places) else None
 
@@ -127,7 +128,7 @@ def _nothing_after(nodes: tuple[Node, ...], place: int, kind_name: str) -> None:
 
 
 def _path(node: Compute, taken: list[tuple[int, Node]], splits: tuple[Split, ...]) -> Path:
-    """Give each tensor of a Storage node a step of its own, in the order written."""
+    """Return the path to a Compute: each tensor of a Storage is one step, in the order written."""
     steps: list[Step] = []
     origins: list[int] = []
     starts: list[int] = []  # starts[i]: number of steps before the i-th node
@@ -150,17 +151,17 @@ def _path(node: Compute, taken: list[tuple[int, Node]], splits: tuple[Split, ...
 
 
 def restrict(path: Path, tensors: frozenset[str]) -> Path:
-    """Leave out what the path's Einsum does not touch (model.md §2.2)."""
-    kept_steps = [
+    """Return the path with the holders of `tensors` only (theory/model.md §2.2)."""
+    places = [
         place
         for place, step in enumerate(path.steps)
         if not isinstance(step, Hold) or step.tensor in tensors
     ]
-    return path if len(kept_steps) == len(path.steps) else keep(path, kept_steps)
+    return path if len(places) == len(path.steps) else keep(path, places)
 
 
 def keep(path: Path, places: list[int]) -> Path:
-    """Return the path with only the steps at `places`."""
+    """Return the path with only the steps at `places`, which must be in order."""
     splits = tuple(
         replace(split, position=sum(1 for place in places if place < split.position))
         for split in path.splits

@@ -1,4 +1,4 @@
-"""Intermediates that are read before they are complete."""
+"""Intermediate tensors that an Einsum reads before they are complete."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tilewright.mapper.workload.workload import Workload
 
 
 def unfinished(paths: tuple[Path, ...], workload: Workload) -> tuple[str, ...]:
-    """Say which Einsums read sums that an earlier one still adds to.
+    """Return a note for each Einsum that reads partial sums of an earlier Einsum.
 
-    That is so where a loop over a variable that the writer sums over stands above the Sequential
-    at which writer and reader part: each turn of it adds a part, and the reader sees the parts.
-    Such a mapping has costs, but does not compute the workload.
+    The cause is a loop over a variable that the writer sums over, above the Sequential of writer
+    and reader: each turn adds a partial sum, and the reader runs in each turn. Such a mapping has
+    costs, but does not compute the workload.
     """
     readers: dict[str, list[int]] = {}
     for number, path in enumerate(paths):
@@ -34,7 +34,7 @@ def unfinished(paths: tuple[Path, ...], workload: Workload) -> tuple[str, ...]:
 def _early(
     access: TensorAccess, writer: Einsum, shared: tuple[Step, ...], reader: Path
 ) -> Iterator[str]:
-    """Say for each loop that stands above both why the reader sees parts of the tensor."""
+    """Yield a note for each shared loop over a variable that the writer sums over."""
     for name in _turning(shared, writer.bounds):
         if name not in access.rank_variables:
             yield (
@@ -45,9 +45,9 @@ def _early(
 
 
 def _shared(first_path: Path, second_path: Path) -> tuple[Step, ...]:
-    """Return the steps above the Sequential at which two paths part."""
-    for split, its_split in zip(first_path.splits, second_path.splits, strict=False):
-        if split.branch != its_split.branch:
+    """Return the steps above the Sequential at which two paths separate."""
+    for split, second_split in zip(first_path.splits, second_path.splits, strict=False):
+        if split.branch != second_split.branch:
             return first_path.steps[: split.position]
     return ()
 
