@@ -1,7 +1,7 @@
-"""Build the mapping of the workload from the rows that were chosen.
+"""Build the mapping of the workload from the pmappings that were chosen.
 
-Einsums that share loops stand below one Sequential; a tensor on chip stands above the Sequential
-at which its users part, below as many loops as its row says.
+Einsums that share loops stand below one Sequential. A tensor on chip stands above the Sequential
+at which its users part, below as many loops as its pmapping says.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from operator import itemgetter
+from typing import NamedTuple
 
 from tilewright.mapper.fusion.boundary.rank_names import LoopName
 from tilewright.mapper.fusion.pmappings.backpointers import Backpointers
@@ -31,82 +31,107 @@ from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Fill
 
-Loop = tuple[LoopName, int]  # its rank variable as the Einsum calls it, tile shape
+
+class BranchLoop(NamedTuple):
+    """A fused loop: its rank variable as the Einsum calls it, and the tile shape below."""
+
+    name: LoopName
+    tile: int
+
+
+class UpperHolder(NamedTuple):
+    """A node of the region, and how many fused loops stand above it."""
+
+    loops_above: int
+    node: Storage | Toll
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One Einsum of the tree. `held`: (loops above, storage) down to its lowest tensor on chip, in
-    order; `on_chip`: the storages of those; `inner`: the nodes below."""
+    """The nodes of one Einsum.
+
+    `outermost`: of the outermost memory. `loops`: the fused loops. `upper_holders`: down to the
+    lowest tensor on chip, in order. `on_chip`: the storages of tensors on chip. `inner_nodes`: the
+    nodes below, down to the Compute.
+    """
 
     outermost: tuple[Storage, ...]
-    loops: tuple[Loop, ...]
-    upper_holders: tuple[tuple[int, Storage | Toll], ...]
+    loops: tuple[BranchLoop, ...]
+    upper_holders: tuple[UpperHolder, ...]
     on_chip: frozenset[Storage | Toll]
     inner_nodes: tuple[Node, ...]
 
     @property
     def einsum(self) -> str:
-        """Its name."""
+        """The name of the Einsum."""
         leaf = self.inner_nodes[-1]
         assert isinstance(leaf, Compute)
         return leaf.einsum
 
 
 def branch_of(table: PmappingTable, chosen: ChosenPmapping) -> Branch:
-    """Return what one chosen point of a row stands for, under the names of the table."""
+    """Return the nodes of a chosen pmapping, under the names of the table."""
     number, label = chosen.group.origins[chosen.pmapping].tolist()
     solution = table.solution
     source: PmappingSource = solution.sources[number]
-    trail = solution.backpointers[source.number]
+    pointers: Backpointers = solution.backpointers[source.number]
     names = {
         **dict(zip(solution.space.einsum.tensors, table.space.einsum.tensors, strict=True)),
         **dict(zip(solution.space.einsum.bounds, table.space.einsum.bounds, strict=True)),
     }
-    layout = source.inner_program.template
+    template = source.inner_program.template
     persistent = {a.tensor for a in solution.space.einsum.accesses if a.persistent}
-    top = [
+    outermost = tuple(
         Storage((names[h.tensor],), h.component, h.tensor in persistent)
-        for h in layout.template.holders[: layout.n_outermost]
-    ]
-    held = list(_upper_holders(source, solution.space.problem, names))
-    backing = {(names[place.tensor], place.memory) for place in layout.on_chip}
-    on_chip = frozenset(s for _, s in held if (s.tensors[0], s.component) in backing)
-    inner = tuple(_renamed(node, names, table) for node in _inner_nodes(table, trail, label))
-    own = {loop: variable for variable, loop in table.loop_names.items()}
-    loops = tuple((loop._replace(variable=own[loop.variable]), n) for loop, n in chosen.loops)
-    return Branch(tuple(top), loops, tuple(held), on_chip, inner)
+        for h in template.template.holders[: template.n_outermost]
+    )
+    holders = tuple(_upper_holders(source, solution.space.problem, names))
+    backing = {(names[place.tensor], place.memory) for place in template.on_chip}
+    nodes = (holder.node for holder in holders)
+    on_chip = frozenset(node for node in nodes if (node.tensors[0], node.component) in backing)
+    inner = tuple(_renamed(node, names, table) for node in _inner_nodes(table, pointers, label))
+    return Branch(outermost, branch_loops(chosen, table.loop_names), holders, on_chip, inner)
+
+
+def branch_loops(chosen: ChosenPmapping, loop_names: Mapping[str, str]) -> tuple[BranchLoop, ...]:
+    """Return the fused loops of a pmapping in the Einsum's own rank variables.
+
+    `loop_names`: of the loops over each of its rank variables.
+    """
+    variables = {name: variable for variable, name in loop_names.items()}
+    return tuple(
+        BranchLoop(loop._replace(variable=variables[loop.variable]), tile)
+        for loop, tile in chosen.loops
+    )
 
 
 def _upper_holders(
     source: PmappingSource, problem: Problem, names: Mapping[str, str]
-) -> Iterator[tuple[int, Storage | Toll]]:
-    """Yield (loops above, storage or Toll) down to the lowest tensor on chip, outermost first."""
-    part = source.inner_program
-    found: list[tuple[int, Storage | Toll]] = []
-    tolls = toll_passages(problem, part)
-    for place, holder in enumerate((*part.template.region, None)):
-        for one in (one for one in tolls if one.region_place == place):
-            toll = Toll((names[one.toll.tensor],), one.toll.component)
-            found.append((source.toll_depth(one), toll))
+) -> Iterator[UpperHolder]:
+    """Yield the holders and Tolls down to the lowest tensor on chip, outermost first."""
+    inner = source.inner_program
+    holders: list[UpperHolder] = []
+    passages = toll_passages(problem, inner)
+    for place, holder in enumerate((*inner.template.region, None)):
+        for passage in (passage for passage in passages if passage.region_place == place):
+            toll = Toll((names[passage.toll.tensor],), passage.toll.component)
+            holders.append(UpperHolder(source.toll_depth(passage), toll))
         if holder is not None:
-            found.append(
-                (source.holder_depth(place), Storage((names[holder.tensor],), holder.component))
-            )
-    yield from sorted(found, key=itemgetter(0))
+            storage = Storage((names[holder.tensor],), holder.component)
+            holders.append(UpperHolder(source.holder_depth(place), storage))
+    yield from sorted(holders, key=lambda upper: upper.loops_above)
 
 
-def _inner_nodes(table: PmappingTable, trail: Backpointers, label: int) -> Sequence[Node]:
+def _inner_nodes(table: PmappingTable, pointers: Backpointers, label: int) -> Sequence[Node]:
     """Return the nodes below the lowest tensor on chip, in the names of the solution."""
-    part = trail.inner_program
-    slots = part.program.slot_sequence
+    inner = pointers.inner_program
+    slots = inner.program.slot_sequence
     engine = table.solution.engine
-    below, state = trail.tiles_below_slots(engine.lattice, label), trail.tile_state(label)
-    tile = tuple(
-        engine.lattice.tiles[state - lane_stride(engine.lattice, part.spatial_loops)].tolist()
-    )
+    below = pointers.tiles_below_slots(engine.lattice, label)
+    state = pointers.tile_state(label) - lane_stride(engine.lattice, inner.spatial_loops)
+    tile = tuple(engine.lattice.tiles[state].tolist())
     fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
-    first = fills[part.template.lowest_on_chip] + 1
+    first = fills[inner.template.lowest_on_chip] + 1
     tiles = []
     for index in range(first, len(slots)):
         tile = below.get(index, tile)
@@ -123,15 +148,15 @@ def _renamed(node: Node, names: Mapping[str, str], table: PmappingTable) -> Node
     return replace(node, einsum=table.einsum.name)
 
 
-def _shared_loop(bodies: Sequence[Branch], level: int) -> Temporal | Spatial:
+def _shared_loop(branches: Sequence[Branch], level: int) -> Temporal | Spatial:
     """Return a loop of several Einsums, with the names of those that call it differently."""
-    variable = bodies[0].loops[level][0].variable
-    others = ((body.einsum, body.loops[level][0].variable) for body in bodies)
-    names = tuple(pair for pair in others if pair[1] != variable)
-    return replace(_loop(bodies[0].loops[level]), names=names)
+    variable = branches[0].loops[level].name.variable
+    names = ((branch.einsum, branch.loops[level].name.variable) for branch in branches)
+    renamed = tuple(pair for pair in names if pair[1] != variable)
+    return replace(_loop(branches[0].loops[level]), names=renamed)
 
 
-def _loop(loop: Loop) -> Temporal | Spatial:
+def _loop(loop: BranchLoop) -> Temporal | Spatial:
     (variable, dim), tile = loop
     if not dim:
         return Temporal(variable, tile)
@@ -139,71 +164,89 @@ def _loop(loop: Loop) -> Temporal | Spatial:
     return Spatial(variable, tile, name, component)
 
 
+class _Span(NamedTuple):
+    """Branches first … end - 1."""
+
+    first: int
+    end: int
+
+
 class TreeBuilder:
-    """Builds the tree of some bodies. `users[T]`: numbers of the bodies that touch T;
-    `shared[b]`: loops that bodies b and b + 1 share."""
+    """Builds the tree of some branches.
+
+    `users[T]`: numbers of the branches that use T. `shared_loops[b]`: how many loops branches b and
+    b + 1 share.
+    """
 
     def __init__(
         self,
-        bodies: Sequence[Branch],
-        shared: Sequence[int],
+        branches: Sequence[Branch],
+        shared_loops: Sequence[int],
         users: Mapping[str, tuple[int, ...]],
     ) -> None:
-        self._bodies = bodies
-        self._shared = shared
+        self._branches = branches
+        self._shared_loops = shared_loops
         self._users = users
 
     def mapping(self) -> LoopNest:
         """Return the whole mapping: the outermost memory on top."""
-        top = dict.fromkeys(storage for body in self._bodies for storage in body.outermost)
-        return LoopNest((*top, *self._nodes((0, len(self._bodies)), 0)))
+        storages = (storage for branch in self._branches for storage in branch.outermost)
+        outermost = dict.fromkeys(storages)
+        return LoopNest((*outermost, *self._nodes(_Span(0, len(self._branches)), 0)))
 
-    def _nodes(self, span: tuple[int, int], depth: int) -> tuple[Node, ...]:
-        """Return the nodes of bodies span[0] … span[1] - 1 below `depth` loops that they share."""
+    def _nodes(self, span: _Span, depth: int) -> tuple[Node, ...]:
+        """Return the nodes of a span of branches below `depth` loops that they share."""
         first, end = span
         if end - first == 1:
-            return tuple(self._single(first, depth))
-        split = min(self._shared[first : end - 1])
+            return tuple(self._single(self._branches[first], depth))
+        split = min(self._shared_loops[first : end - 1])
         nodes: list[Node] = []
         for level in range(depth, split + 1):
             nodes += self._storages(span, level, split)
             if level < split:
-                nodes.append(_shared_loop(self._bodies[first:end], level))
-        cuts = [b + 1 for b in range(first, end - 1) if self._shared[b] == split]
-        ranges = pairwise([first, *cuts, end])
-        return (*nodes, Sequential(tuple(self._nodes(part, split) for part in ranges)))
+                nodes.append(_shared_loop(self._branches[first:end], level))
+        cuts = [b + 1 for b in range(first, end - 1) if self._shared_loops[b] == split]
+        spans = (_Span(*pair) for pair in pairwise([first, *cuts, end]))
+        return (*nodes, Sequential(tuple(self._nodes(part, split) for part in spans)))
 
-    def _single(self, number: int, depth: int) -> Iterator[Node]:
-        body = self._bodies[number]
-        for level in range(depth, len(body.loops) + 1):
-            for above, storage in body.upper_holders:
-                if above == level and storage not in body.on_chip:
-                    yield storage
-            if level < len(body.loops):
-                yield _loop(body.loops[level])
-        yield from body.inner_nodes
+    def _single(self, branch: Branch, depth: int) -> Iterator[Node]:
+        """Yield the nodes of one branch below `depth` loops that it shares."""
+        for level in range(depth, len(branch.loops) + 1):
+            for loops_above, node in branch.upper_holders:
+                if loops_above == level and node not in branch.on_chip:
+                    yield node
+            if level < len(branch.loops):
+                yield _loop(branch.loops[level])
+        yield from branch.inner_nodes
 
-    def _storages(self, span: tuple[int, int], level: int, split: int) -> Iterator[Node]:
-        """Yield what stands below `level` of the shared loops and above the Sequential.
+    def _storages(self, span: _Span, level: int, split: int) -> Iterator[Node]:
+        """Yield what stands below `level` shared loops and above the Sequential below `split`.
 
-        Of one Einsum it stands in its order, which may decide about room.
+        The nodes of one Einsum keep their order, which may decide about reservations.
         """
-        found: list[Storage | Toll] = []
-        for body in self._bodies[span[0] : span[1]]:
+        nodes: list[Storage | Toll] = []
+        for branch in self._branches[span.first : span.end]:
             place = 0
-            for above, storage in body.upper_holders:
-                here = level < split
-                if storage in body.on_chip:
-                    users = self._users[storage.tensors[0]]
-                    inside = span[0] <= users[0] and users[-1] < span[1]
-                    here = inside and (here or self._spans(users, span, split))
-                if above == level and here:
-                    if storage not in found:
-                        found.insert(place, storage)
-                    place = found.index(storage) + 1
-        yield from found
+            for loops_above, node in branch.upper_holders:
+                if loops_above == level and self._is_above(branch, node, span, level, split):
+                    if node not in nodes:
+                        nodes.insert(place, node)
+                    place = nodes.index(node) + 1
+        yield from nodes
 
-    def _spans(self, users: tuple[int, ...], span: tuple[int, int], split: int) -> bool:
+    def _is_above(
+        self, branch: Branch, node: Storage | Toll, span: _Span, level: int, split: int
+    ) -> bool:
+        """Tell whether a node below `level` loops stands above the Sequential of a span."""
+        if node not in branch.on_chip:
+            return level < split
+        users = self._users[node.tensors[0]]
+        inside = span.first <= users[0] and users[-1] < span.end
+        return inside and (level < split or self._parts_users(users, span, split))
+
+    def _parts_users(self, users: tuple[int, ...], span: _Span, split: int) -> bool:
         """Tell whether the users of a tensor part at this Sequential."""
         between = range(users[0], users[-1])
-        return any(self._shared[b] == split for b in between if span[0] <= b < span[1] - 1)
+        return any(
+            self._shared_loops[b] == split for b in between if span.first <= b < span.end - 1
+        )

@@ -1,10 +1,10 @@
-"""Lanes that deal out the outermost memory itself: chosen first, alike for all Einsums.
+"""Partition the outermost memory over its lanes: first, and alike for all Einsums.
 
 Each lane has an outermost memory of its own with its share of every tensor, and nothing passes from
-one to another. So an Einsum may be dealt over variables only that are fully relevant to what it
-hands over or is handed, and all Einsums that use a tensor must deal it alike. Once the lanes are
-chosen, what remains is the mapping of one lane: smaller bounds on a machine without these lanes,
-whose energies count for all of them.
+one lane to another. So an Einsum may be partitioned only over variables that are fully relevant to
+the tensors that it exchanges, and all Einsums that use a tensor must partition it alike. What
+remains is the mapping of one lane: smaller bounds on an architecture without these lanes, whose
+energies count for all of them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import permutations, product
 from math import prod
+from typing import NamedTuple
 
 from tilewright.arch.components.components import Component, Compute, Memory, Network, SpatialDim
 from tilewright.arch.flattening.flat import FlatArch
@@ -31,13 +32,16 @@ from tilewright.mapper.templates.spatial_choices import (
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload
 
-MAX_PARTITIONS = 200  # choices of such lanes for a whole workload: each is a search of its own
+MAX_PARTITIONS = 200  # of a whole workload: each is a search of its own
 _INSTEAD = "search without fusion"
 
 
 @dataclass(frozen=True, slots=True)
 class OuterLoop:
-    """Tiles of `variable`, `tile` values each, side by side in `lanes` lanes of a dimension."""
+    """A spatial loop of one Einsum over a dimension of an outer fanout.
+
+    Tiles of `variable`, `tile` values each, side by side in `lanes` lanes.
+    """
 
     component: str
     dim: str
@@ -46,13 +50,34 @@ class OuterLoop:
     lanes: int
 
     @property
-    def outside(self) -> tuple[str, str, int, int]:
-        """What other Einsums must agree about."""
+    def common(self) -> tuple[str, str, int, int]:
+        """What all Einsums must agree about."""
         return self.component, self.dim, self.tile, self.lanes
 
 
 OuterLoops = tuple[OuterLoop, ...]
 Partition = tuple[OuterLoops, ...]  # per Einsum
+
+
+class _OuterDim(NamedTuple):
+    """A dimension of an outer fanout."""
+
+    component: str
+    dim: SpatialDim
+
+
+class _VariableLanes(NamedTuple):
+    """How many lanes of a dimension a variable has."""
+
+    variable: str
+    lanes: int
+
+
+class _EinsumLoops(NamedTuple):
+    """The outer loops of one Einsum."""
+
+    einsum: Einsum
+    loops: OuterLoops
 
 
 def outer_fanouts(flat: FlatArch) -> tuple[Component, ...]:
@@ -62,153 +87,176 @@ def outer_fanouts(flat: FlatArch) -> tuple[Component, ...]:
 
 
 def has_outer_fanouts(request: Request) -> bool:
-    """Tell whether lanes deal out the outermost memory on the way to any compute."""
-    return any(
-        outer_fanouts(flat) for e in request.workload.einsums for flat in request.flat_archs(e)
-    )
+    """Tell whether the outermost memory has lanes on the path to any compute."""
+    einsums = request.workload.einsums
+    return any(outer_fanouts(flat) for e in einsums for flat in request.flat_archs(e))
 
 
 def partitions_of(request: Request) -> list[Partition]:
-    """Return the ways to deal all Einsums; UnsupportedFeature if they are too many, or what decides
-    about them is not modelled."""
+    """Return the partitions of all Einsums.
+
+    UnsupportedFeature if they are too many, or what decides about them is not modelled.
+    """
     workload = request.workload
     options = [_einsum_partitions(request, einsum) for einsum in workload.einsums]
     shared = sorted(shared_tensors(workload))
-    found: list[Partition] = []
+    partitions: list[Partition] = []
 
     def extend(done: Partition) -> None:
         if len(done) == len(options):
-            found.append(done)
-            if len(found) > MAX_PARTITIONS:
+            partitions.append(done)
+            if len(partitions) > MAX_PARTITIONS:
                 raise UnsupportedFeature(
                     f"more than {MAX_PARTITIONS} ways to deal out the outermost memory over its"
                     " lanes",
                     instead=f"narrow their loop_bounds, or {_INSTEAD}",
                 )
             return
-        for turns in options[len(done)]:
-            if all(
-                _agree(workload, shared, (i, one), (len(done), turns)) for i, one in enumerate(done)
-            ):
-                extend((*done, turns))
+        for loops in options[len(done)]:
+            if _agrees_with(workload, shared, done, loops):
+                extend((*done, loops))
 
     extend(())
-    return found
+    return partitions
 
 
-def _agree(
-    workload: Workload,
-    shared: list[str],
-    one: tuple[int, OuterLoops],
-    other: tuple[int, OuterLoops],
-) -> bool:
-    """Tell whether two Einsums deal what both use alike, and the rest in equal parts."""
-    if [turn.outside for turn in one[1]] != [turn.outside for turn in other[1]]:
+def _agrees_with(workload: Workload, shared: list[str], done: Partition, loops: OuterLoops) -> bool:
+    """Tell whether the loops of the next Einsum agree with those of all before."""
+    following = _EinsumLoops(workload.einsums[len(done)], loops)
+    return all(
+        _agree(shared, _EinsumLoops(einsum, earlier), following)
+        for einsum, earlier in zip(workload.einsums, done, strict=False)
+    )
+
+
+def _agree(shared: list[str], first: _EinsumLoops, second: _EinsumLoops) -> bool:
+    """Tell whether two Einsums partition the tensors of both alike, and the rest in equal parts."""
+    if [loop.common for loop in first.loops] != [loop.common for loop in second.loops]:
         return False
     for tensor in shared:
-        users = [workload.einsums[number] for number, _ in (one, other)]
-        if all(tensor in user.tensors for user in users):
-            mine, its = (
-                [_ranks(user, tensor, turn) for turn in turns]
-                for user, (_, turns) in zip(users, (one, other), strict=True)
-            )
-            if mine != its:
+        if tensor in first.einsum.tensors and tensor in second.einsum.tensors:
+            ranks = [
+                [_ranks(einsum, tensor, loop) for loop in loops]
+                for einsum, loops in (first, second)
+            ]
+            if ranks[0] != ranks[1]:
                 return False
     return True
 
 
-def _ranks(einsum: Einsum, tensor: str, turn: OuterLoop) -> list[str]:
+def _ranks(einsum: Einsum, tensor: str, loop: OuterLoop) -> list[str]:
+    """Return the ranks of a tensor that a loop moves along."""
     forms = einsum.access(tensor).projection
-    return [rank for rank, form in forms if turn.variable in dict(form.terms)]
+    return [rank for rank, form in forms if loop.variable in dict(form.terms)]
 
 
 def _einsum_partitions(request: Request, einsum: Einsum) -> list[OuterLoops]:
-    """Return the ways to deal one Einsum: the turns of each dimension in any order."""
+    """Return the ways to partition one Einsum: the loops of each dimension in any order."""
+    dims = _outer_dims(request, einsum)
+    choices = [_lane_choices(request, einsum, outer.dim) for outer in dims]
+    partitions: dict[OuterLoops, None] = {}
+    for chosen in product(*choices):
+        if not _divides_bounds(einsum, chosen):
+            continue
+        orders = [list(_loop_orders(lanes)) for lanes in chosen]
+        for order in product(*orders):
+            partitions[tuple(_outer_loops(einsum, dims, order))] = None
+    return list(partitions)
+
+
+def _outer_dims(request: Request, einsum: Einsum) -> list[_OuterDim]:
+    """Return the dimensions of the outer fanouts; UnsupportedFeature if paths differ in them."""
     flats = request.flat_archs(einsum)
-    tops = {tuple((c.name, c.spatial) for c in outer_fanouts(flat)) for flat in flats}
-    if len(tops) != 1 or any(_has_unmodelled_parts(flat) for flat in flats):
+    fanouts = {tuple((c.name, c.spatial) for c in outer_fanouts(flat)) for flat in flats}
+    if len(fanouts) != 1 or any(_has_unmodelled_parts(flat) for flat in flats):
         raise UnsupportedFeature(
             "lanes deal out the outermost memory, beside a Network, lanes below with min_usage,"
             f" or different ones on the ways to the computes of {einsum.name}",
             instead=_INSTEAD,
         )
-    dims = [(name, dim) for name, spatial in tops.pop() for dim in spatial]
-    choices = [_lane_choices(request, einsum, dim) for _, dim in dims]
-    found: dict[OuterLoops, None] = {}
-    for chosen in product(*choices):
-        lanes = {v: prod(one.get(v, 1) for one in chosen) for v in einsum.bounds}
-        if all(bound % lanes[v] == 0 for v, bound in einsum.bounds.items()):
-            orders = [list(permutations((v, n) for v, n in one.items() if n > 1)) for one in chosen]
-            for order in product(*orders):
-                found[tuple(_outer_loops(einsum, dims, order))] = None
-    return list(found)
+    return [_OuterDim(name, dim) for name, spatial in fanouts.pop() for dim in spatial]
+
+
+def _divides_bounds(einsum: Einsum, chosen: tuple[dict[str, int], ...]) -> bool:
+    """Tell whether the lanes of each variable divide its bound."""
+    return all(
+        bound % prod(lanes.get(variable, 1) for lanes in chosen) == 0
+        for variable, bound in einsum.bounds.items()
+    )
+
+
+def _loop_orders(lanes: Mapping[str, int]) -> Iterator[tuple[_VariableLanes, ...]]:
+    """Yield the orders of the loops over one dimension."""
+    return permutations(_VariableLanes(v, n) for v, n in lanes.items() if n > 1)
 
 
 def _has_unmodelled_parts(flat: FlatArch) -> bool:
-    tops = [component.name for component in outer_fanouts(flat)]
-    below = [c for c in flat.components if c.name not in tops]
+    """Tell whether a path has a Network, or lanes with min_usage below the outermost memory."""
+    fanouts = [component.name for component in outer_fanouts(flat)]
+    below = [c for c in flat.components if c.name not in fanouts]
     return any(isinstance(c, Network) for c in flat.components) or any(
         dim.min_usage > 0 for c in below for dim in c.spatial
     )
 
 
 def _lane_choices(request: Request, einsum: Einsum, dim: SpatialDim) -> list[dict[str, int]]:
-    """Return the lanes of one dimension, per variable."""
+    """Return the choices of lanes per variable of one dimension."""
     workload = request.workload
-    written = {a.tensor for other in workload.einsums for a in other.outputs}
-    handed = [a for a in einsum.accesses if a.tensor in written & shared_tensors(workload)]
+    written = {a.tensor for e in workload.einsums for a in e.outputs}
+    exchanged = written & shared_tensors(workload)
+    accesses = [a for a in einsum.accesses if a.tensor in exchanged]
     banned = frozenset(
-        v for v in einsum.bounds if any(a.relevance(v) != "relevant" for a in handed)
+        v for v in einsum.bounds if any(a.relevance(v) != "relevant" for a in accesses)
     )
     variables = free_variables(dim, einsum, banned)
     conventions = conventions_called(request.options.conventions)
     bounds = bounds_in_effect(dim, einsum, conventions, banned)
-    found = lane_choices(dim, einsum, variables, bounds)
-    most = max((usage(dim, prod(one)) for one in found), default=0.0)
-    least = 0.0 if einsum.is_copy else min(dim.min_usage, most) - 1e-9
+    choices = lane_choices(dim, einsum, variables, bounds)
+    highest = max((usage(dim, prod(lanes)) for lanes in choices), default=0.0)
+    lowest = 0.0 if einsum.is_copy else min(dim.min_usage, highest) - 1e-9
     return [
-        dict(zip(variables, one, strict=True)) for one in found if usage(dim, prod(one)) >= least
+        dict(zip(variables, lanes, strict=True))
+        for lanes in choices
+        if usage(dim, prod(lanes)) >= lowest
     ]
 
 
 def _outer_loops(
-    einsum: Einsum,
-    dims: list[tuple[str, SpatialDim]],
-    order: tuple[tuple[tuple[str, int], ...], ...],
+    einsum: Einsum, dims: list[_OuterDim], order: tuple[tuple[_VariableLanes, ...], ...]
 ) -> Iterator[OuterLoop]:
+    """Yield the loops of all dimensions, outermost first, with their tiles."""
     tile = dict(einsum.bounds)
-    for (component, dim), turns in zip(dims, order, strict=True):
-        for variable, lanes in turns:
+    for (component, dim), loops in zip(dims, order, strict=True):
+        for variable, lanes in loops:
             tile[variable] //= lanes
             yield OuterLoop(component, dim.name, variable, tile[variable], lanes)
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionedRequest(Request):
-    """What is left of the request `whole` for each lane, when `deal` is chosen."""
+    """The request `whole` for one lane of a partition."""
 
     whole: Request | None = None
     partition: Partition = ()
 
     def flat_archs(self, einsum: Einsum) -> tuple[FlatArch, ...]:
-        """Return the paths of one lane; their energies and leakage are those of all."""
+        """Return the paths of one lane; their energies and leakage are those of all lanes."""
         assert self.whole is not None
         number = [e.name for e in self.workload.einsums].index(einsum.name)
-        own = self.whole.workload.einsums[number]
+        flats = self.whole.flat_archs(self.whole.workload.einsums[number])
         conventions = self.options.conventions
-        flats = self.whole.flat_archs(own)
         return tuple(_one_lane(flat, self.partition[number], conventions) for flat in flats)
 
     def whole_mapping(self, mapping: LoopNest) -> LoopNest:
-        """Put the lanes on top."""
+        """Put the outer loops on top."""
         assert self.whole is not None
         names = [einsum.name for einsum in self.workload.einsums]
-        tops = []
-        for place, turn in enumerate(self.partition[0]):
-            pairs = zip(names, (turns[place].variable for turns in self.partition), strict=True)
-            other = tuple(pair for pair in pairs if pair[1] != turn.variable)
-            tops.append(Spatial(turn.variable, turn.tile, turn.dim, turn.component, other))
-        return self.whole.whole_mapping(LoopNest((*tops, *mapping.nodes)))
+        top = []
+        for place, loop in enumerate(self.partition[0]):
+            variables = (loops[place].variable for loops in self.partition)
+            renamed = tuple(p for p in zip(names, variables, strict=True) if p[1] != loop.variable)
+            top.append(Spatial(loop.variable, loop.tile, loop.dim, loop.component, renamed))
+        return self.whole.whole_mapping(LoopNest((*top, *mapping.nodes)))
 
     @property
     def scoring_request(self) -> Request:
@@ -217,53 +265,58 @@ class PartitionedRequest(Request):
         return self.whole.scoring_request
 
 
-def partitioned(request: Request, deal: Partition) -> PartitionedRequest:
+def partitioned(request: Request, partition: Partition) -> PartitionedRequest:
     """Return the request of one lane."""
     einsums = [
-        replace(einsum, bounds=_remaining_bounds(einsum.bounds, turns))
-        for einsum, turns in zip(request.workload.einsums, deal, strict=True)
+        replace(einsum, bounds=_remaining_bounds(einsum.bounds, loops))
+        for einsum, loops in zip(request.workload.einsums, partition, strict=True)
     ]
-    work = replace(request.workload, einsums=tuple(einsums))
+    workload = replace(request.workload, einsums=tuple(einsums))
     return PartitionedRequest(
-        request.arch, work, request.options, request.deadline, whole=request, partition=deal
+        request.arch,
+        workload,
+        request.options,
+        request.deadline,
+        whole=request,
+        partition=partition,
     )
 
 
-def _remaining_bounds(bounds: Mapping[str, int], turns: OuterLoops) -> dict[str, int]:
-    left = dict(bounds)
-    for turn in turns:
-        left[turn.variable] = turn.tile
-    return left
+def _remaining_bounds(bounds: Mapping[str, int], loops: OuterLoops) -> dict[str, int]:
+    """Return the bounds in one lane."""
+    remaining = dict(bounds)
+    for loop in loops:
+        remaining[loop.variable] = loop.tile
+    return remaining
 
 
-def _one_lane(flat: FlatArch, turns: OuterLoops, conventions: str) -> FlatArch:
-    """Return a path without the lanes above; what it costs is what all lanes do."""
-    tops, rules = outer_fanouts(flat), conventions_called(conventions)
-    lanes = prod(turn.lanes for turn in turns)
+def _one_lane(flat: FlatArch, loops: OuterLoops, conventions: str) -> FlatArch:
+    """Return a path without the outer lanes; what it costs is what all lanes cost."""
+    fanouts, rules = outer_fanouts(flat), conventions_called(conventions)
+    names = {fanout.name for fanout in fanouts}
+    lanes = prod(loop.lanes for loop in loops)
     used: dict[tuple[str, str], int] = {}
-    for turn in turns:
-        used[turn.component, turn.dim] = used.get((turn.component, turn.dim), 1) * turn.lanes
-
-    names = {top.name for top in tops}
+    for loop in loops:
+        used[loop.component, loop.dim] = used.get((loop.component, loop.dim), 1) * loop.lanes
 
     def single(component: Component) -> Component:
-        above = [one for one in flat.path_to(component.name) if one.name in names]
-        own = () if component.name in names else component.spatial
-        bare = replace(component, spatial=own)
-        share = rules.instances(component) / rules.instances(bare)
-        for top in above:
-            for dim in top.spatial:
+        outer = [c for c in flat.path_to(component.name) if c.name in names]
+        spatial = () if component.name in names else component.spatial
+        bare = replace(component, spatial=spatial)
+        leaking = rules.instances(component) / rules.instances(bare)
+        for fanout in outer:
+            for dim in fanout.spatial:
                 if dim.power_gateable:
-                    share *= rules.gate(dim, used.get((top.name, dim.name), 1))
+                    leaking *= rules.gate(dim, used.get((fanout.name, dim.name), 1))
         actions = tuple(replace(a, energy=a.energy * lanes) for a in component.actions)
-        return replace(bare, actions=actions, leak_power=component.leak_power * share)
+        return replace(bare, actions=actions, leak_power=component.leak_power * leaking)
 
-    parts = {c.name: single(c) for c in (*flat.components, *flat.beside)}
-    compute = parts[flat.compute.name]
+    components = {c.name: single(c) for c in (*flat.components, *flat.beside)}
+    compute = components[flat.compute.name]
     assert isinstance(compute, Compute)
     return replace(
         flat,
         compute=compute,
-        components=tuple(parts[c.name] for c in flat.components),
-        beside=tuple(parts[c.name] for c in flat.beside),
+        components=tuple(components[c.name] for c in flat.components),
+        beside=tuple(components[c.name] for c in flat.beside),
     )

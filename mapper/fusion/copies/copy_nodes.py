@@ -1,4 +1,4 @@
-"""The nodes of a copy, parted into what it shares with others and what is its own."""
+"""Split the nodes of a copy Einsum into those that it shares with other Einsums and its own."""
 
 from __future__ import annotations
 
@@ -9,25 +9,35 @@ from typing import NamedTuple
 
 from tilewright.arch.components.components import Component
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.mapper.fusion.fused_mapping import Branch
+from tilewright.mapper.fusion.fused_mapping import Branch, UpperHolder
 from tilewright.mapper.fusion.pmappings.shared_spatial import behind_network
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.mapping.mapping import Node, Spatial, Storage, Temporal, Toll
 
 
 class CopySpatialLoop(NamedTuple):
-    """Tiles of a rank variable dealt over `number` lanes of a dimension (component, name)."""
+    """Tiles of a rank variable distributed over the lanes of a dimension (component, name)."""
 
     variable: str
     lanes: int
     dim: tuple[str, str]
 
 
+class _StoragePlace(NamedTuple):
+    """A Storage node, and its number among the nodes of a mapping."""
+
+    place: int
+    storage: Storage
+
+
 @dataclass(frozen=True, slots=True)
 class KeptTensors:
-    """What a copy keeps for others: `tensors` in the memory `inner`, which stand below the
-    components `upper`; `dealt`: the variables that these may deal lanes over; `shared`: the tensors
-    that several Einsums use."""
+    """What a copy keeps on chip for other Einsums.
+
+    `tensors` in the memory `memory`, which stands below the components `components_above`.
+    `spatial_variables`: the variables that their fanouts may distribute. `shared_tensors`: all
+    tensors that several Einsums use.
+    """
 
     tensors: tuple[str, ...]
     memory: str
@@ -38,56 +48,54 @@ class KeptTensors:
     def fit(self, mapping: LoopNest) -> LoopNest | None:
         """Return a mapping as it would be in the tree, None if it has no place there."""
         first = [_first_storage(mapping, tensor) for tensor in self.tensors]
-        if any(storage.component != self.memory for _, storage in first):
+        if any(found.storage.component != self.memory for found in first):
             return None
-        lanes = [
-            n
-            for n in mapping.nodes
-            if isinstance(n, Spatial) and n.component in self.components_above
-        ]
-        if any(node.rank_variable not in self.spatial_variables for node in lanes):
+        spatial = (node for node in mapping.nodes if isinstance(node, Spatial))
+        above = [node for node in spatial if node.component in self.components_above]
+        if any(node.rank_variable not in self.spatial_variables for node in above):
             return None
-        return _with_tolls_below(mapping, max(place for place, _ in first), self.shared_tensors)
+        lowest = max(found.place for found in first)
+        return _with_tolls_below(mapping, lowest, self.shared_tensors)
 
 
 def spatial_loops_above(
-    mapping: LoopNest, bounds: Mapping[str, int], upper: frozenset[str]
+    mapping: LoopNest, bounds: Mapping[str, int], components: frozenset[str]
 ) -> list[CopySpatialLoop]:
-    """Return the lanes of the components `upper`, as a mapping of one Einsum deals them."""
-    above, found = dict(bounds), list[CopySpatialLoop]()
+    """Return the spatial loops of some components in a mapping of one Einsum."""
+    tile_above = dict(bounds)
+    loops: list[CopySpatialLoop] = []
     for node in mapping.nodes:
         if isinstance(node, Temporal | Spatial):
-            v = node.rank_variable
-            if isinstance(node, Spatial) and node.component in upper:
-                found.append(
-                    CopySpatialLoop(v, above[v] // node.tile_shape, (node.component, node.name))
-                )
-            above[v] = node.tile_shape
-    return found
+            variable = node.rank_variable
+            if isinstance(node, Spatial) and node.component in components:
+                lanes = tile_above[variable] // node.tile_shape
+                loops.append(CopySpatialLoop(variable, lanes, (node.component, node.name)))
+            tile_above[variable] = node.tile_shape
+    return loops
 
 
 def spatial_orders(
-    lanes: Sequence[CopySpatialLoop], flat: FlatArch, names: Mapping[str, str]
+    loops: Sequence[CopySpatialLoop], flat: FlatArch, names: Mapping[str, str]
 ) -> list[tuple[CopySpatialLoop, ...]]:
-    """Return the orders that lanes may stand in where other Einsums share them.
+    """Return the orders that spatial loops may stand in where other Einsums share them.
 
-    That of the path, in one dimension by the names of the loops, behind a Network in every order
-    (pmapping_table.py).
+    They keep the order of the path; in one dimension they come by the `names` of the loops, behind
+    a Network in every order (pmapping_table.py).
     """
     level = {component.name: number for number, component in enumerate(flat.components)}
     dims = {c.name: [dim.name for dim in c.spatial] for c in flat.components}
 
-    def place(lane: CopySpatialLoop) -> tuple[int, int]:
-        component, name = lane.dim
+    def position(loop: CopySpatialLoop) -> tuple[int, int]:
+        component, name = loop.dim
         return level[component], dims[component].index(name)
 
-    ways: list[list[tuple[CopySpatialLoop, ...]]] = []
-    ordered = sorted(lanes, key=lambda lane: (place(lane), names[lane.variable]))
-    for (number, _), some in groupby(ordered, place):
-        run = tuple(some)
+    orders: list[list[tuple[CopySpatialLoop, ...]]] = []
+    ordered = sorted(loops, key=lambda loop: (position(loop), names[loop.variable]))
+    for (number, _), group in groupby(ordered, position):
+        same_dim = tuple(group)
         free = behind_network(flat.components, number)
-        ways.append(list(permutations(run)) if free else [run])
-    return [tuple(lane for run in way for lane in run) for way in product(*ways)]
+        orders.append(list(permutations(same_dim)) if free else [same_dim])
+    return [tuple(loop for same_dim in order for loop in same_dim) for order in product(*orders)]
 
 
 def components_down_to(flat: FlatArch, memory: str | None) -> Iterator[Component]:
@@ -98,61 +106,65 @@ def components_down_to(flat: FlatArch, memory: str | None) -> Iterator[Component
             return
 
 
-def copy_branch(nodes: tuple[Node, ...], outer: str, shared: frozenset[str]) -> Branch:
-    """Split a mapping into the outermost memory, with the Tolls right below, and the rest.
+def copy_branch(nodes: tuple[Node, ...], outermost: str, shared: frozenset[str]) -> Branch:
+    """Split a mapping into the storages of the outermost memory and the rest.
 
-    Tolls of tensors that other Einsums use stay with this one.
+    Tolls right below them go with them, except for Tolls of tensors that other Einsums use.
     """
-    top: list[Storage] = []
+    storages: list[Storage] = []
     place = 0
     while isinstance(node := nodes[place], Storage) and (
-        node.component == outer
+        node.component == outermost
         or (isinstance(node, Toll) and not shared.intersection(node.tensors))
     ):
-        top += [replace(node, tensors=(t,)) for t in node.tensors]
+        storages += [replace(node, tensors=(tensor,)) for tensor in node.tensors]
         place += 1
-    return Branch(tuple(top), (), (), frozenset(), nodes[place:])
+    return Branch(tuple(storages), (), (), frozenset(), nodes[place:])
 
 
-def nodes_of_one_lane(nodes: Sequence[Node], lanes: Sequence[CopySpatialLoop]) -> tuple[Node, ...]:
-    """Return the nodes without the lanes that stand above what is kept, of which loops above them
-    see one."""
-    left = list(lanes)
-    found: list[Node] = []
-    below = dict.fromkeys((lane.variable for lane in lanes), 1)
+def nodes_of_one_lane(nodes: Sequence[Node], loops: Sequence[CopySpatialLoop]) -> tuple[Node, ...]:
+    """Return the nodes without the spatial loops that stand above what is kept.
+
+    Temporal loops above them see one lane.
+    """
+    left = list(loops)
+    reduced: list[Node] = []
+    lanes_below = dict.fromkeys((loop.variable for loop in loops), 1)
     for node in reversed(nodes):
-        kept = node
         if isinstance(node, Temporal):
-            tile = node.tile_shape // below.get(node.rank_variable, 1)
-            kept = replace(node, tile_shape=tile)
+            tile = node.tile_shape // lanes_below.get(node.rank_variable, 1)
+            reduced.append(replace(node, tile_shape=tile))
         elif left and isinstance(node, Spatial) and (node.component, node.name) == left[-1].dim:
-            below[node.rank_variable] *= left.pop().lanes
-            continue
-        found.append(kept)
-    return tuple(reversed(found))
+            lanes_below[node.rank_variable] *= left.pop().lanes
+        else:
+            reduced.append(node)
+    return tuple(reversed(reduced))
 
 
-def without_storages(body: Branch, tensors: Sequence[str]) -> Branch:
-    """Take the first storages of `tensors` out: they stand above what shares these."""
+def without_storages(branch: Branch, tensors: Sequence[str]) -> Branch:
+    """Take the first storages of `tensors` out of a branch: they stand above what shares these."""
     inner: list[Node] = []
-    out: dict[str, Storage] = {}
-    for node in body.inner_nodes:
-        kept = node
+    taken: dict[str, Storage] = {}
+    for node in branch.inner_nodes:
+        left = node
         if isinstance(node, Storage):
-            here = [t for t in node.tensors if t in tensors and t not in out]
-            out |= {t: replace(node, tensors=(t,)) for t in here}
-            kept = replace(node, tensors=tuple(t for t in node.tensors if t not in here))
-        if not isinstance(kept, Storage) or kept.tensors:
-            inner.append(kept)
-    held = tuple((0, out[tensor]) for tensor in tensors)
+            first = [t for t in node.tensors if t in tensors and t not in taken]
+            taken |= {tensor: replace(node, tensors=(tensor,)) for tensor in first}
+            left = replace(node, tensors=tuple(t for t in node.tensors if t not in first))
+        if not isinstance(left, Storage) or left.tensors:
+            inner.append(left)
+    holders = tuple(UpperHolder(0, taken[tensor]) for tensor in tensors)
     return replace(
-        body, upper_holders=held, on_chip=frozenset(out.values()), inner_nodes=tuple(inner)
+        branch,
+        upper_holders=holders,
+        on_chip=frozenset(taken.values()),
+        inner_nodes=tuple(inner),
     )
 
 
-def without_null_loops(above: Mapping[str, int], nodes: Sequence[Node]) -> Iterator[Node]:
-    """Yield the nodes without the loops whose tile is the one above."""
-    tiles = dict(above)
+def without_null_loops(tiles_above: Mapping[str, int], nodes: Sequence[Node]) -> Iterator[Node]:
+    """Yield the nodes without the loops whose tile is the tile above."""
+    tiles = dict(tiles_above)
     for node in nodes:
         if isinstance(node, Temporal):
             if tiles[node.rank_variable] == node.tile_shape:
@@ -161,20 +173,20 @@ def without_null_loops(above: Mapping[str, int], nodes: Sequence[Node]) -> Itera
         yield node
 
 
-def _first_storage(mapping: LoopNest, tensor: str) -> tuple[int, Storage]:
-    """Return the first storage of a tensor, and its place."""
+def _first_storage(mapping: LoopNest, tensor: str) -> _StoragePlace:
+    """Return the first storage of a tensor."""
     return next(
-        (place, node)
+        _StoragePlace(place, node)
         for place, node in enumerate(mapping.nodes)
         if isinstance(node, Storage) and tensor in node.tensors
     )
 
 
 def _with_tolls_below(mapping: LoopNest, place: int, shared: frozenset[str]) -> LoopNest:
-    """Write the Tolls of shared tensors below the storage at `place`, which others use too.
+    """Write the Tolls of shared tensors below the storage at `place`, which other Einsums use too.
 
     Above it they would charge what other Einsums move.
     """
-    above, held, rest = mapping.nodes[:place], mapping.nodes[place], mapping.nodes[place + 1 :]
+    above, storage, below = mapping.nodes[:place], mapping.nodes[place], mapping.nodes[place + 1 :]
     tolls = tuple(n for n in above if isinstance(n, Toll) and shared.intersection(n.tensors))
-    return LoopNest((*(n for n in above if n not in tolls), held, *tolls, *rest))
+    return LoopNest((*(n for n in above if n not in tolls), storage, *tolls, *below))

@@ -1,8 +1,8 @@
-"""Rows of copies: the loops that a copy shares cost it nothing.
+"""Make the pmappings of copy Einsums: the loops that a copy shares cost it nothing.
 
-Every holder passes every value once, whatever the tiles (copies/copy_einsums.py): a mapping of a
-copy alone costs the same below any loops that leave its lanes enough. They decide where its tensors
-on chip stand and what they take there, nothing else.
+Every holder passes every value once, whatever the tiles (copies/copy_einsums.py). So a mapping of a
+copy alone costs the same below any loops that leave enough for its lanes. These loops only decide
+where its tensors on chip stand, and how much they reserve there.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.boundary.rank_names import LoopName
@@ -28,11 +30,11 @@ from tilewright.mapper.workload.einsum import Einsum
 
 @dataclass(frozen=True, slots=True)
 class CopyOccupancy:
-    """What a copy takes in the second memory itself, as the model counts it.
+    """What a copy itself occupies in the exchange memories, as the model counts it.
 
-    `absent`: its tensors on chip that have no tile of their own while it runs; `tiles`: bits per
-    value of what stands where one of them does; `own`: bits below all loops, there and in the
-    deeper memories that tensors are exchanged in.
+    `absent`: its tensors on chip that have no tile of their own while it runs. `tile_widths`:
+    (tensor, bits per value) of what stands where that tensor stands. `fixed_bits`: bits below all
+    loops, per exchange memory.
     """
 
     absent: frozenset[str]
@@ -46,47 +48,53 @@ def copy_occupancy(
     memories: Sequence[str],
     values: Mapping[str, float],
 ) -> CopyOccupancy:
-    """Sort what a copy occupies with whole tensors of so many `values` each in some memories.
+    """Sort what a copy occupies in the exchange memories.
 
-    `on_chip`: the number of the node of each tensor that it keeps in the first one for others.
+    `on_chip`: the number of the node of each tensor that it keeps in the first memory for others.
+    `values`: of each tensor, whole.
     """
-    here = [held for held in occupied if held.component == memories[0]]
+    in_first = [item for item in occupied if item.component == memories[0]]
     present = {
-        t for t, node in on_chip.items() for h in here if h.backing and _is_held_at(h, t, node)
+        tensor
+        for tensor, node in on_chip.items()
+        if any(item.backing and _is_held_at(item, tensor, node) for item in in_first)
     }
+    rest = [item for item in in_first if not (item.backing and item.tensor in present)]
     tensor_at = {node: tensor for tensor, node in on_chip.items()}
-    others = [h for h in here if not (h.backing and h.tensor in present)]
-    tiles = [
-        (tensor_at[h.origin], float(h.bits) / values[tensor_at[h.origin]])
-        for h in others
-        if h.origin in tensor_at
+    tile_widths = [
+        (tensor_at[item.origin], float(item.bits) / values[tensor_at[item.origin]])
+        for item in rest
+        if item.origin in tensor_at
     ]
-    below = [h for h in occupied if h.component in memories[1:]]
-    below += [h for h in others if h.origin not in tensor_at]
-    own = [sum(float(h.bits) for h in below if h.component == memory) for memory in memories]
-    return CopyOccupancy(frozenset(on_chip) - present, tuple(tiles), tuple(own))
+    below = [item for item in occupied if item.component in memories[1:]]
+    below += [item for item in rest if item.origin not in tensor_at]
+    fixed = [sum(float(i.bits) for i in below if i.component == memory) for memory in memories]
+    return CopyOccupancy(frozenset(on_chip) - present, tuple(tile_widths), tuple(fixed))
 
 
-def _is_held_at(held: Occupancy, tensor: str, node: int) -> bool:
-    return (held.tensor, held.origin) == (tensor, node)
+def _is_held_at(item: Occupancy, tensor: str, node: int) -> bool:
+    return (item.tensor, item.origin) == (tensor, node)
 
 
 def lanes_per_variable(mapping: LoopNest, bounds: Mapping[str, int]) -> dict[str, int]:
-    """Return the lanes that a mapping of one Einsum deals over each variable."""
-    above, lanes = dict(bounds), dict.fromkeys(bounds, 1)
+    """Return the lanes over which a mapping of one Einsum distributes each variable."""
+    tile_above, lanes = dict(bounds), dict.fromkeys(bounds, 1)
     for node in mapping.nodes:
         if isinstance(node, Temporal | Spatial):
             if isinstance(node, Spatial):
-                lanes[node.rank_variable] *= above[node.rank_variable] // node.tile_shape
-            above[node.rank_variable] = node.tile_shape
+                lanes[node.rank_variable] *= tile_above[node.rank_variable] // node.tile_shape
+            tile_above[node.rank_variable] = node.tile_shape
     return lanes
 
 
 @dataclass(frozen=True, slots=True)
 class CopyPmapping:
-    """A mapping of a copy: its joule, second and bits in use (Usage.of_points), its lanes per
-    variable, what it takes on chip, the number of its body, and the `shared` ones of its lanes,
-    which stand above what it keeps on chip."""
+    """A mapping of a copy.
+
+    `values`: energy in joule, latency in second, bits in use (CountedUsage.pmapping_memories).
+    `lanes`: per variable. `branch`: the number of its branch. `shared_lanes`: the spatial loops
+    above what it keeps on chip.
+    """
 
     values: tuple[float, ...]
     lanes: Mapping[str, int]
@@ -97,8 +105,11 @@ class CopyPmapping:
 
 @dataclass(frozen=True, slots=True)
 class CopyLoops:
-    """What stands above what a copy keeps on chip: loops in time over variables, outermost first,
-    and `shared` lanes below the first `above` of them. `depths`: of the tensors on chip, in both.
+    """The loops above what a copy keeps on chip.
+
+    `temporal`: variables, outermost first. `spatial`: spatial loops, below the first
+    `loops_above_lanes` temporal ones. `depths`: number of loops of both kinds above each tensor on
+    chip.
     """
 
     temporal: tuple[str, ...]
@@ -109,42 +120,58 @@ class CopyLoops:
     @property
     def variables(self) -> tuple[str, ...]:
         """The variables of all loops, outermost first."""
-        lanes = (lane.variable for lane in self.spatial)
-        return (
-            *self.temporal[: self.loops_above_lanes],
-            *lanes,
-            *self.temporal[self.loops_above_lanes :],
-        )
+        lanes = (loop.variable for loop in self.spatial)
+        upper, lower = self._split
+        return (*upper, *lanes, *lower)
 
     def named(self, names: Mapping[str, str]) -> tuple[LoopName, ...]:
         """Return the names of all loops."""
-        turns = [LoopName(names[variable]) for variable in self.temporal]
-        lanes = [LoopName(names[lane.variable], lane.dim) for lane in self.spatial]
-        return (*turns[: self.loops_above_lanes], *lanes, *turns[self.loops_above_lanes :])
+        spatial = [LoopName(names[loop.variable], loop.dim) for loop in self.spatial]
+        upper, lower = ([LoopName(names[v]) for v in variables] for variables in self._split)
+        return (*upper, *spatial, *lower)
+
+    @property
+    def _split(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The temporal loops above and below the spatial loops."""
+        return self.temporal[: self.loops_above_lanes], self.temporal[self.loops_above_lanes :]
 
     def tiles(self, states: Ints, bounds: Mapping[str, int]) -> Ints:
-        """Return the tiles below all loops; `states`: below those in time, all lanes together."""
-        left = {v: np.full(len(states), bound, np.int64) for v, bound in bounds.items()}
+        """Return the tiles below all loops, shape (states, loops).
+
+        `states`: tiles below the temporal loops, all lanes together, shape (states, temporal).
+        """
+        tile_of = {v: np.full(len(states), bound, np.int64) for v, bound in bounds.items()}
         lanes = dict.fromkeys(bounds, 1)
-        found: list[Ints] = []
+        tiles: list[Ints] = []
         for column, variable in enumerate(self.variables):
-            dealt = column - self.loops_above_lanes
-            if 0 <= dealt < len(self.spatial):
-                lanes[variable] *= self.spatial[dealt].lanes
+            spatial = column - self.loops_above_lanes
+            if 0 <= spatial < len(self.spatial):
+                lanes[variable] *= self.spatial[spatial].lanes
             else:
-                left[variable] = states[:, column if dealt < 0 else column - len(self.spatial)]
-            found.append(left[variable] // lanes[variable])
-        return np.array(found, np.int64).reshape(len(found), len(states)).T
+                temporal = column if spatial < 0 else column - len(self.spatial)
+                tile_of[variable] = states[:, temporal]
+            tiles.append(tile_of[variable] // lanes[variable])
+        return np.array(tiles, np.int64).reshape(len(tiles), len(states)).T
+
+
+class _TilingPairs(NamedTuple):
+    """Numbers of tilings and of pmappings that go together, one entry per pair."""
+
+    tilings: Ints
+    pmappings: Ints
+
+    def select(self, chosen: NDArray[np.bool_]) -> _TilingPairs:
+        """Return some of the pairs."""
+        return _TilingPairs(self.tilings[chosen], self.pmappings[chosen])
 
 
 @dataclass(frozen=True)
 class CopyPmappingMaker:
-    """Makes the rows of one copy.
+    """Makes the pmappings of one copy.
 
-    `widths`: bits of a value of each tensor in the memories; `carried`: variables of the loops
-    that may stand above a tensor (Boundaries), `names`: of these loops; `repeats`: how many there
-    may be over a variable; `capacities`: bits of the memories that tensors are exchanged in, of
-    which copies use the first.
+    `widths`: bits per value of each tensor in the memories. `shareable[T]`: variables of the loops
+    that may stand above T. `loop_names`: of these loops. `loops_per_variable`: how many there may
+    be over a variable. `capacities`: bits of the exchange memories, of which copies use the first.
     """
 
     einsum: Einsum
@@ -156,125 +183,148 @@ class CopyPmappingMaker:
     capacities: tuple[float, ...]
 
     def groups_without_loops(
-        self, order: Sequence[str], points: Sequence[CopyPmapping]
+        self, order: Sequence[str], pmappings: Sequence[CopyPmapping]
     ) -> Iterator[PmappingGroup]:
-        """Yield the rows without loops in time; `order`: the tensors on chip, outermost first."""
-        for shared, some in _group_by_lanes(points):
-            yield from self._groups(
-                CopyLoops((), dict.fromkeys(order, len(shared)), 0, shared), some
-            )
+        """Yield the groups without temporal loops; `order`: tensors on chip, outermost first."""
+        for spatial, same in _group_by_lanes(pmappings):
+            depths = dict.fromkeys(order, len(spatial))
+            yield from self._groups(CopyLoops((), depths, 0, spatial), same)
 
     def groups_below_loops(
-        self, order: Sequence[str], again: bool, points: Sequence[CopyPmapping]
+        self, order: Sequence[str], reordered: bool, pmappings: Sequence[CopyPmapping]
     ) -> Iterator[PmappingGroup]:
-        """Yield the rows with loops, of those that can fit; `again`: only those with a loop between
-        the tensors on chip."""
-        deepest = self.shareable[order[-1]] & {v for v, b in self.einsum.bounds.items() if b > 1}
-        for turns in _loop_sequences(sorted(deepest), self.loops_per_variable):
-            first = self.shareable[order[0]]
-            most = next((i for i, v in enumerate(turns) if v not in first), len(turns))
-            last = min(most, len(turns) - 1) if again else most
-            for depth in range(last + 1) if len(order) > 1 else (len(turns),):
-                for shared, some in _group_by_lanes(points):
-                    lanes = len(shared)
-                    depths = {order[0]: depth + lanes, order[-1]: len(turns) + lanes}
-                    for above in range(depth + 1 if shared else 1):
-                        yield from self._groups(CopyLoops(turns, depths, above, shared), some)
+        """Yield the groups with temporal loops, of those that can fit.
 
-    def _groups(self, nest: CopyLoops, points: Sequence[CopyPmapping]) -> Iterator[PmappingGroup]:
-        states = _tilings(nest.temporal, self.einsum.bounds)
-        for absent in dict.fromkeys(point.occupancy.absent for point in points):
-            some = [point for point in points if point.occupancy.absent == absent]
-            made = self._group(nest, (states, some))
-            if made is not None:
-                yield made
+        `order`: tensors on chip, outermost first. `reordered`: only groups with a loop between
+        them.
+        """
+        bounds = self.einsum.bounds
+        deepest = self.shareable[order[-1]] & {v for v, bound in bounds.items() if bound > 1}
+        for temporal in _loop_sequences(sorted(deepest), self.loops_per_variable):
+            for depth in self._depths(order, temporal, reordered):
+                for spatial, same in _group_by_lanes(pmappings):
+                    n_lanes = len(spatial)
+                    depths = {order[0]: depth + n_lanes, order[-1]: len(temporal) + n_lanes}
+                    for above in range(depth + 1 if spatial else 1):
+                        loops = CopyLoops(temporal, depths, above, spatial)
+                        yield from self._groups(loops, same)
+
+    def _depths(
+        self, order: Sequence[str], temporal: tuple[str, ...], reordered: bool
+    ) -> Sequence[int]:
+        """Return the numbers of temporal loops that may stand above the first tensor on chip."""
+        if len(order) == 1:
+            return (len(temporal),)
+        first = self.shareable[order[0]]
+        deepest = next((i for i, v in enumerate(temporal) if v not in first), len(temporal))
+        return range((min(deepest, len(temporal) - 1) if reordered else deepest) + 1)
+
+    def _groups(
+        self, loops: CopyLoops, pmappings: Sequence[CopyPmapping]
+    ) -> Iterator[PmappingGroup]:
+        """Yield one group for each set of absent tensors."""
+        states = _tilings(loops.temporal, self.einsum.bounds)
+        for absent in dict.fromkeys(pmapping.occupancy.absent for pmapping in pmappings):
+            same = [pmapping for pmapping in pmappings if pmapping.occupancy.absent == absent]
+            group = self._group(loops, states, same)
+            if group is not None:
+                yield group
 
     def _group(
-        self, nest: CopyLoops, what: tuple[Ints, list[CopyPmapping]]
+        self, loops: CopyLoops, states: Ints, pmappings: list[CopyPmapping]
     ) -> PmappingGroup | None:
-        """Return the rows of points that hold the same tensors; None: nothing fits."""
-        states, points = what
-        loops, tiles = nest.variables, nest.tiles(states, self.einsum.bounds)
-        absent = points[0].occupancy.absent
-        depth = tuple(nest.depths.get(place.tensor, -1) for place in self.boundary)
-        sizes = np.zeros((len(tiles), len(self.boundary)))
-        for column, place in enumerate(self.boundary):
-            if depth[column] >= 0:
-                values = self._values(place.tensor, loops[: depth[column]], tiles)
-                sizes[:, column] = values * self.widths[place]
-        held = [i for i, p in enumerate(self.boundary) if depth[i] >= 0 and p.tensor not in absent]
-        number, point = self._pairs(nest, states, points)
-        bits = self._reserved_bits(nest, (tiles[number], point), points)
-        fits = bits[:, len(loops)] + sizes[number][:, held].sum(axis=1) <= self.capacities[0]
-        fits |= not nest.temporal  # bounds of what a copy costs are taken from these
-        number, point, bits = number[fits], point[fits], bits[fits]
-        if not len(number):
+        """Return the group of pmappings with the same absent tensors; None: nothing fits."""
+        tiles = loops.tiles(states, self.einsum.bounds)
+        absent = pmappings[0].occupancy.absent
+        depths = tuple(loops.depths.get(place.tensor, -1) for place in self.boundary)
+        sizes = self._sizes(loops, depths, tiles)
+        pairs = self._pairs(loops, states, pmappings)
+        bits = self._reserved_bits(loops, tiles, pairs, pmappings)
+        held = [i for i, p in enumerate(self.boundary) if depths[i] >= 0 and p.tensor not in absent]
+        used = bits[:, len(loops.variables)] + sizes[pairs.tilings][:, held].sum(axis=1)
+        fits = used <= self.capacities[0]
+        fits |= not loops.temporal  # bounds of what a copy costs are taken from these
+        pairs, bits = pairs.select(fits), bits[fits]
+        if not len(pairs.tilings):
             return None
-        cost = np.array([one.values for one in points])[point]
-        values = np.column_stack([cost, bits])
-        kept = pareto(number, values)
-        rows, start = np.unique(number[kept], return_index=True)
-        bodies = np.array([one.branch for one in points], np.int64)[point[kept]]
+        costs = np.array([pmapping.values for pmapping in pmappings])[pairs.pmappings]
+        values = np.column_stack([costs, bits])
+        kept = pareto(pairs.tilings, values)
+        tilings, start = np.unique(pairs.tilings[kept], return_index=True)
+        branches = np.array([p.branch for p in pmappings], np.int64)[pairs.pmappings[kept]]
         return PmappingGroup(
-            nest.named(self.loop_names),
-            depth,
+            loops.named(self.loop_names),
+            depths,
             (),
-            tiles[rows],
-            sizes[rows],
+            tiles[tilings],
+            sizes[tilings],
             np.append(start, len(kept)).astype(np.int64),
             values[kept],
-            np.column_stack([np.zeros(len(kept), np.int64), bodies]),
+            np.column_stack([np.zeros(len(kept), np.int64), branches]),
             absent=tuple(i for i, p in enumerate(self.boundary) if p.tensor in absent),
         )
 
-    def _pairs(
-        self, nest: CopyLoops, states: Ints, points: list[CopyPmapping]
-    ) -> tuple[Ints, Ints]:
-        """Return the pairs of tiles and points that go together."""
-        free = np.ones((len(states), len(points)), np.bool_)
-        for column, variable in enumerate(nest.temporal):
-            if variable not in nest.temporal[column + 1 :]:
-                lanes = np.array([point.lanes[variable] for point in points])
-                free &= states[:, column, np.newaxis] % lanes == 0
-        number, point = np.nonzero(free)
-        return number.astype(np.int64), point.astype(np.int64)
+    def _sizes(self, loops: CopyLoops, depths: tuple[int, ...], tiles: Ints) -> Floats:
+        """Return the bits of the boundary tensors on chip, shape (tilings, boundary)."""
+        sizes = np.zeros((len(tiles), len(self.boundary)))
+        for column, place in enumerate(self.boundary):
+            if depths[column] >= 0:
+                values = self._values(place.tensor, loops.variables[: depths[column]], tiles)
+                sizes[:, column] = values * self.widths[place]
+        return sizes
+
+    def _pairs(self, loops: CopyLoops, states: Ints, pmappings: list[CopyPmapping]) -> _TilingPairs:
+        """Return the pairs in which the tiles below the loops leave enough for the lanes."""
+        divides = np.ones((len(states), len(pmappings)), np.bool_)
+        for column, variable in enumerate(loops.temporal):
+            if variable not in loops.temporal[column + 1 :]:
+                lanes = np.array([pmapping.lanes[variable] for pmapping in pmappings])
+                divides &= states[:, column, np.newaxis] % lanes == 0
+        tilings, numbers = np.nonzero(divides)
+        return _TilingPairs(tilings.astype(np.int64), numbers.astype(np.int64))
 
     def _reserved_bits(
-        self, nest: CopyLoops, pairs: tuple[Ints, Ints], points: list[CopyPmapping]
+        self, loops: CopyLoops, tiles: Ints, pairs: _TilingPairs, pmappings: list[CopyPmapping]
     ) -> Floats:
-        """Return, per memory, the bits above loop 1 … n and in all; `pairs`: tiles, points."""
-        tiles, point = pairs
-        loops = nest.variables
-        bits = np.zeros((len(point), len(self.capacities), len(loops) + 1))
-        for place, one in enumerate(points):
-            mine = np.flatnonzero(point == place)
-            bits[mine, :, -1] += one.occupancy.fixed_bits
-            for tensor, width in one.occupancy.tile_widths:
-                depth = nest.depths[tensor]
-                taken = width * self._values(tensor, loops[:depth], tiles[mine])
-                bits[mine, 0, depth:] += taken[:, np.newaxis]
-        flat: Floats = bits.reshape(len(point), bits.shape[1] * bits.shape[2])
+        """Return, per pair and memory, the bits above loop 1 … n and in all.
+
+        Shape (pairs, memories x (loops + 1)).
+        """
+        variables = loops.variables
+        shape = (len(pairs.tilings), len(self.capacities), len(variables) + 1)
+        bits = np.zeros(shape)
+        for number, pmapping in enumerate(pmappings):
+            chosen = np.flatnonzero(pairs.pmappings == number)
+            bits[chosen, :, -1] += pmapping.occupancy.fixed_bits
+            for tensor, width in pmapping.occupancy.tile_widths:
+                depth, own_tiles = loops.depths[tensor], tiles[pairs.tilings][chosen]
+                taken = width * self._values(tensor, variables[:depth], own_tiles)
+                bits[chosen, 0, depth:] += taken[:, np.newaxis]
+        flat: Floats = bits.reshape(shape[0], shape[1] * shape[2])
         return flat
 
-    def _values(self, tensor: str, loops: tuple[str, ...], tiles: Ints) -> Floats:
-        """Return the values of a tensor below some loops: then all variables are relevant to it."""
-        if not loops:
+    def _values(self, tensor: str, variables: tuple[str, ...], tiles: Ints) -> Floats:
+        """Return the number of values of a tensor below some loops, shape (tilings,).
+
+        With loops above it, all variables are relevant to the tensor.
+        """
+        if not variables:
             return np.full(len(tiles), _whole_values(self.einsum, tensor))
-        found = np.ones(len(tiles))
+        values = np.ones(len(tiles))
         for variable, bound in self.einsum.bounds.items():
-            places = [place for place, other in enumerate(loops) if other == variable]
-            found *= tiles[:, places[-1]] if places else bound
-        return found
+            columns = [column for column, name in enumerate(variables) if name == variable]
+            values *= tiles[:, columns[-1]] if columns else bound
+        return values
 
 
 def _group_by_lanes(
-    points: Sequence[CopyPmapping],
+    pmappings: Sequence[CopyPmapping],
 ) -> list[tuple[tuple[CopySpatialLoop, ...], list[CopyPmapping]]]:
-    """Group points by the lanes that others share."""
-    found: dict[tuple[CopySpatialLoop, ...], list[CopyPmapping]] = {}
-    for point in points:
-        found.setdefault(point.shared_lanes, []).append(point)
-    return list(found.items())
+    """Group pmappings by the spatial loops that others share."""
+    groups: dict[tuple[CopySpatialLoop, ...], list[CopyPmapping]] = {}
+    for pmapping in pmappings:
+        groups.setdefault(pmapping.shared_lanes, []).append(pmapping)
+    return list(groups.items())
 
 
 def _whole_values(einsum: Einsum, tensor: str) -> float:
@@ -293,18 +343,19 @@ def _loop_sequences(variables: Sequence[str], repeats: int) -> Iterator[tuple[st
     yield from extend(())
 
 
-def _tilings(loops: tuple[str, ...], bounds: Mapping[str, int]) -> Ints:
-    """Return all tiles below some loops, of one variable smaller and smaller; (rows, loops)."""
-    names = list(dict.fromkeys(loops))
-    ways = [list(_tile_chains(bounds[name], loops.count(name))) for name in names]
-    rows = []
-    for way in product(*ways):
-        left = {name: iter(tiles) for name, tiles in zip(names, way, strict=True)}
-        rows.append([next(left[name]) for name in loops])
-    return np.array(rows, np.int64).reshape(len(rows), len(loops))
+def _tilings(variables: tuple[str, ...], bounds: Mapping[str, int]) -> Ints:
+    """Return all tiles below some loops, of one variable smaller and smaller; (tilings, loops)."""
+    names = list(dict.fromkeys(variables))
+    chains = [list(_tile_chains(bounds[name], variables.count(name))) for name in names]
+    tilings = []
+    for chosen in product(*chains):
+        tiles = {name: iter(chain) for name, chain in zip(names, chosen, strict=True)}
+        tilings.append([next(tiles[name]) for name in variables])
+    return np.array(tilings, np.int64).reshape(len(tilings), len(variables))
 
 
 def _tile_chains(above: int, number: int) -> Iterator[tuple[int, ...]]:
+    """Yield chains of so many tiles, each a proper divisor of the one before."""
     if not number:
         yield ()
         return

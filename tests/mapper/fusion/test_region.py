@@ -1,0 +1,33 @@
+"""Loops of the region that no mapping needs."""
+
+from __future__ import annotations
+
+from fused_cases import two_memories, workload_of
+
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
+from tilewright.mapper.fusion.pmappings.fused_templates import fused_templates
+from tilewright.mapper.fusion.pmappings.region import (
+    needless_first_variables,
+)
+from tilewright.mapper.fusion.pmappings.shared_spatial import gap_below_lanes
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.templates.placement import Holder
+
+
+def test_a_loop_relevant_to_a_held_tensor_is_idle_below_it() -> None:
+    texts = ("Y[m, n] = A[m, k] * B[k, n]", "Z[m] = Y[m, n] * C[n]")
+    work, arch = workload_of(texts, {"m": 2, "n": 2, "k": 2}), two_memories(64)
+    einsum = work.einsums[0]
+    (flat,) = flatten(arch, work.scope(einsum))
+    space = Mapspace(einsum, flat, exchanged=frozenset({"Y"}))
+    wanted = (Holder("B", "BUF"), Holder("Y", "BUF", True))
+    layout = next(
+        one
+        for one in fused_templates(space, frozenset({TensorPlace("Y", "BUF")}))
+        if one.region == wanted
+    )
+    names = tuple(einsum.bounds)
+    idle = needless_first_variables(space.problem, layout)
+    assert set(idle) == {gap_below_lanes(1)}
+    assert {names[v] for v in idle[gap_below_lanes(1)]} == {"k", "n"}
