@@ -1,13 +1,13 @@
-"""A candidate for a grid of elements: a mapping plus the layout of each tensor on the grid.
+"""A candidate for a grid of elements: a mapping and the layout of each tensor on the grid.
 
-`grid_candidate` turns the coarse choices of a study (which rank variable is dealt over which axis,
-how partial sums meet, the temporal tile, buffers) into a full mapping with layouts, or says why
-there is none.
+`grid_candidate` turns the choices of a study (the rank variable of each axis, the reduction, the
+temporal tile, buffers) into a full mapping with layouts, or raises the reason why none exists.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping as Dict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import get_args
 
@@ -24,12 +24,12 @@ Choice = str | int
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridChoices:
-    """The coarse choices of a grid mapping.
+    """The choices of a study for a grid mapping.
 
-    `shard_x`, `shard_y`: rank variable dealt over the columns and over the rows ("none": nothing).
-    `tile_variable`, `tile`: the temporal tile of an element's share (0: all of it at once).
-    `buffers`: tiles in memory per streamed tensor; 2 overlaps transfers with work.
-    `weights`: "resident" keeps persistent tensors in the elements, "streamed" brings them along.
+    `shard_x`, `shard_y`: rank variable distributed over the columns and over the rows, or "none".
+    `tile_variable`, `tile`: temporal tile of an element's share (0: the whole share at once).
+    `buffers`: tiles in memory per streamed tensor; 2 overlaps transfers with work. `weights`:
+    "resident" keeps persistent tensors in the elements, "streamed" sends them from outside.
     """
 
     shard_x: str = "none"
@@ -42,29 +42,31 @@ class GridChoices:
 
     @classmethod
     def of(cls, choices: Dict[str, Choice]) -> GridChoices:
-        """Check names and values; raises InfeasibleMapping with what is allowed."""
-        names = [known.name for known in fields(cls)]
+        """Return the choices; InfeasibleMapping for an unknown name or value."""
+        names = [choice.name for choice in fields(cls)]
         for name in choices:
             if name not in names:
                 raise InfeasibleMapping(
                     f"unknown mapping choice {name!r}", instead=f"one of {', '.join(names)}"
                 )
-        found = cls(**choices)  # type: ignore[arg-type]
-        _one_of("reduction", found.reduction, get_args(Scheme))
-        _one_of("buffers", found.buffers, (1, 2))
-        _one_of("weights", found.weights, ("resident", "streamed"))
-        if not isinstance(found.tile, int) or found.tile < 0:
-            raise InfeasibleMapping("tile must be a whole number", value=found.tile, instead="≥ 0")
-        return found
+        checked = cls(**choices)  # type: ignore[arg-type]
+        _one_of("reduction", checked.reduction, get_args(Scheme))
+        _one_of("buffers", checked.buffers, (1, 2))
+        _one_of("weights", checked.weights, ("resident", "streamed"))
+        tile = checked.tile
+        if not isinstance(tile, int) or tile < 0:
+            raise InfeasibleMapping("tile must be a whole number", value=tile, instead="≥ 0")
+        return checked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridTensor:
-    """How one tensor lies on the grid.
+    """The layout of one tensor on the grid.
 
-    `split[axis]` is the rank variable that deals it over that axis; an axis without one sees the
-    same values in all its elements. `order`: rank positions from the slowest to the fastest in an
-    element's memory. `tile`: extent of each rank in one buffer; `tiles`: how many of them pass.
+    `split[axis]`: rank variable that distributes the tensor over that axis; along an axis without
+    one all elements have the same values. `resident`: in the elements before the run. `order`:
+    positions of the ranks from the slowest to the fastest in an element's memory. `tile`: extent of
+    each rank in one buffer; `tiles`: tiles that pass in turn; `copies`: buffers in memory.
     """
 
     access: TensorAccess
@@ -97,8 +99,10 @@ class GridTensor:
 class Candidate:
     """All decisions for one Einsum on one grid.
 
-    `loops`: the element's loops around the vector operation, outermost first, as (rank variable,
-    iterations); `vector`: the rank variable that one operation runs over, and its extent.
+    `local`: extent of each rank variable in one element. `tile_variable`, `tile`: the temporal tile
+    (None, 0: no loop). `vector`: rank variable that one vector operation runs over;
+    `vector_tensor` and `scalar_tensor`: the inputs with and without it. `reduction`: the phases
+    that sum the output over elements.
     """
 
     flat: FlatArch = field(repr=False)
@@ -144,12 +148,12 @@ class Candidate:
     @property
     def reduced(self) -> tuple[str, ...]:
         """Rank variables summed over."""
-        kept = self.output.access.rank_variables
-        return tuple(name for name in self.einsum.bounds if name not in kept)
+        in_output = self.output.access.rank_variables
+        return tuple(name for name in self.einsum.bounds if name not in in_output)
 
 
 def grid_candidate(flat: FlatArch, einsum: Einsum, choices: Dict[str, Choice]) -> Candidate:
-    """Build the candidate for these choices; raises InfeasibleMapping with the reason if none."""
+    """Return the candidate for these choices; InfeasibleMapping with the reason if none exists."""
     from tilewright.mapper.grid.candidate_mapping import write_mapping
 
     grid, picked = grid_of(flat), GridChoices.of(choices)
@@ -158,11 +162,12 @@ def grid_candidate(flat: FlatArch, einsum: Einsum, choices: Dict[str, Choice]) -
     tile_variable, tile = _tile(einsum, picked, local)
     extents = {**local, **({tile_variable: tile} if tile_variable else {})}
     vector, vector_tensor, scalar_tensor = _vector(einsum, extents)
+    shares = _Shares(einsum.bounds, local, tile_variable, tile)
     tensors = tuple(
-        _layout(access, (grid, einsum, picked), (local, tile_variable, tile), vector)
+        _layout(access, _split(access, grid, picked), picked, shares, vector)
         for access in einsum.accesses
     )
-    parts = Candidate(
+    unmapped = Candidate(
         flat=flat,
         grid=grid,
         einsum=einsum,
@@ -177,7 +182,7 @@ def grid_candidate(flat: FlatArch, einsum: Einsum, choices: Dict[str, Choice]) -
         vector_tensor=vector_tensor,
         reduction=_reduction(grid, tensors, picked.reduction),
     )
-    return write_mapping(parts)
+    return write_mapping(unmapped)
 
 
 def _one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
@@ -248,14 +253,17 @@ def _tile(einsum: Einsum, picked: GridChoices, local: dict[str, int]) -> tuple[s
 
 
 def _vector(einsum: Einsum, extents: Dict[str, int]) -> tuple[str, str, str]:
-    """Pick the longest rank variable that runs through the output and one input only."""
+    """Return (rank variable, tensor with it, tensor without it) of the vector operation.
+
+    The variable is the longest one of the output and of exactly one input.
+    """
     output, (first, second) = einsum.outputs[0], einsum.inputs
     options = []
     for name in einsum.bounds:
         users = [access for access in (first, second) if name in access.rank_variables]
         if len(users) == 1 and name in output.rank_variables:
-            other = second if users[0] is first else first
-            options.append((extents[name], name, users[0].tensor, other.tensor))
+            scalar = second if users[0] is first else first
+            options.append((extents[name], name, users[0].tensor, scalar.tensor))
     if not options:
         raise InfeasibleMapping(
             f"no rank variable of {einsum.name} runs through the output and exactly one input",
@@ -265,32 +273,49 @@ def _vector(einsum: Einsum, extents: Dict[str, int]) -> tuple[str, str, str]:
     return vector, vector_tensor, scalar_tensor
 
 
+@dataclass(frozen=True, slots=True)
+class _Shares:
+    """Extents of rank variables: of the Einsum, of one element, and of one temporal tile."""
+
+    bounds: Dict[str, int]
+    local: Dict[str, int]
+    tile_variable: str | None
+    tile: int
+
+    def sharding(self, names: Sequence[str]) -> Sharding:
+        """Return the distribution of a tensor with these rank variables."""
+        cells = tuple(self.bounds[name] // self.local[name] for name in names)
+        return Sharding(Collapse.of([self.bounds[name] for name in names], ()), cells)
+
+    def extents(self, names: Sequence[str], tiled: bool) -> tuple[int, ...]:
+        """Return the extents in one buffer of an element."""
+        return tuple(
+            self.tile if tiled and name == self.tile_variable else self.local[name]
+            for name in names
+        )
+
+
 def _layout(
     access: TensorAccess,
-    where: tuple[Grid, Einsum, GridChoices],
-    tiling: tuple[Dict[str, int], str | None, int],
+    split: dict[Axis, str],
+    picked: GridChoices,
+    shares: _Shares,
     vector: str,
 ) -> GridTensor:
-    (grid, einsum, picked), (local, tile_variable, tile) = where, tiling
     names = [form.terms[0][0] for _, form in access.projection]
-    split = _split(access, grid, picked)
-    cells = {name: einsum.bounds[name] // local[name] for name in names}
     stays = access.persistent and not access.output and picked.weights == "resident"
     resident = len(split) == 2 or stays
-    tiled = tile_variable in names and not resident
-    extents = [tile if name == tile_variable and tiled else local[name] for name in names]
-    order = sorted(range(len(names)), key=lambda at: names[at] == vector)
+    tile_variable = None if resident else shares.tile_variable
+    tiled = tile_variable in names
+    order = sorted(range(len(names)), key=lambda position: names[position] == vector)
     return GridTensor(
         access=access,
         split=split,
         resident=resident,
-        sharding=Sharding(
-            Collapse.of([einsum.bounds[name] for name in names], ()),
-            tuple(cells[name] for name in names),
-        ),
+        sharding=shares.sharding(names),
         order=tuple(order),
-        tile=tuple(extents),
-        tiles=local[tile_variable] // tile if tiled and tile_variable else 1,
+        tile=shares.extents(names, tiled),
+        tiles=shares.local[tile_variable] // shares.tile if tile_variable in names else 1,
         copies=picked.buffers if tiled else 1,
     )
 

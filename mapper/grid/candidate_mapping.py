@@ -1,4 +1,4 @@
-"""Write the mapping that a grid candidate stands for, so that it can be printed and evaluated."""
+"""The mapping of a grid candidate, for printing and for the analytical model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, S
 
 
 def write_mapping(candidate: Candidate) -> Candidate:
-    """Return the candidate with its mapping: outside, grid, element memory, tile, vector."""
+    """Return the candidate with its mapping: outside, grid, element memory, tile, vector loop."""
     nodes = (
         *_outside(candidate),
         *_spatial(candidate),
@@ -26,28 +26,28 @@ def _outside(candidate: Candidate) -> tuple[Node, ...]:
 
 
 def _spatial(candidate: Candidate) -> list[Node]:
-    grid, left = candidate.grid, dict(candidate.einsum.bounds)
+    grid, extents = candidate.grid, dict(candidate.einsum.bounds)
     nodes: list[Node] = []
     picked = (candidate.choices.shard_x, candidate.choices.shard_y)
     for dim, name, cells in zip(grid.dims, picked, (grid.columns, grid.rows), strict=False):
         if name == "none" or cells == 1:
             continue
-        left[name] //= cells
-        nodes.append(Spatial(name, left[name], dim, grid.fanout))
+        extents[name] //= cells
+        nodes.append(Spatial(name, extents[name], dim, grid.fanout))
     return nodes
 
 
 def _memory(candidate: Candidate) -> list[Node]:
-    whole = [tensor for tensor in candidate.tensors if tensor.tiles == 1]
-    passing = [tensor for tensor in candidate.tensors if tensor.tiles > 1]
+    untiled = [tensor for tensor in candidate.tensors if tensor.tiles == 1]
+    tiled = [tensor for tensor in candidate.tensors if tensor.tiles > 1]
     nodes: list[Node] = []
     name = candidate.grid.memory.name
-    if whole:
-        nodes.append(Storage(_names(whole), name))
+    if untiled:
+        nodes.append(Storage(_names(untiled), name))
     if candidate.tile_variable is not None:
         nodes.append(Temporal(candidate.tile_variable, candidate.tile))
-    if passing:
-        nodes.append(Storage(_names(passing), name))
+    if tiled:
+        nodes.append(Storage(_names(tiled), name))
     return nodes
 
 
@@ -61,7 +61,10 @@ def _loops(candidate: Candidate) -> list[Node]:
 
 
 def element_loops(candidate: Candidate) -> list[tuple[str, int]]:
-    """Loops around the vector operation: kept rank variables first, summed ones innermost."""
+    """Return (rank variable, iterations) of the loops around the vector operation, outermost first.
+
+    Rank variables that are summed over come last.
+    """
     extents, reduced = candidate.extents, candidate.reduced
     names = [name for name in candidate.einsum.bounds if name != candidate.vector]
     ordered = sorted(names, key=lambda name: name in reduced)

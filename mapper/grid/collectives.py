@@ -1,8 +1,8 @@
-"""How partial sums meet on a line or a grid of elements: the phases, and what they cost in counts.
+"""Reductions of partial sums on a line or a grid of elements: phases, and counts in closed form.
 
 A reduction is a list of phases; a phase is a set of chains along one axis. Each element of a chain
-receives the running sum from its predecessor, adds its own partial sum and passes it on. An
-element that only received so far keeps the receive pending: its next send adds on the fly
+receives the running sum from its predecessor, adds its own partial sum and sends the result on. The
+first receive of an element stays pending: its next send adds on the fly
 (`@fadds(fabout, memory, fabin)`), so that only a second receive costs a write to memory.
 """
 
@@ -31,9 +31,9 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Chains along `axis` that run side by side, in every line of the other axis given by `lines`.
+    """Chains along `axis` that run at the same time, in each line of the grid along that axis.
 
-    `lines` is None for all lines, else the one line whose elements take part.
+    `line`: the one line whose elements take part; None for all lines.
     """
 
     axis: Axis
@@ -43,7 +43,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class CollectiveCounts:
-    """What reducing one word costs: totals over one reduction tree."""
+    """Counts of the reduction of one word, over all elements of one reduction tree."""
 
     hops: int
     memory_reads: int
@@ -59,55 +59,56 @@ def line_phases(axis: Axis, elements: int, scheme: Scheme) -> tuple[Phase, ...]:
     """
     if elements == 1:
         return ()
-    everyone = tuple(range(elements))
+    positions = tuple(range(elements))
     if scheme == "chain":
-        return (Phase(axis, (Chain(everyone),)),)
+        return (Phase(axis, (Chain(positions),)),)
     size = max(1, isqrt(elements))
-    groups = [everyone[start : start + size] for start in range(0, elements, size)]
-    inside = tuple(Chain(group) for group in groups if len(group) > 1)
+    groups = [positions[start : start + size] for start in range(0, elements, size)]
+    group_chains = tuple(Chain(group) for group in groups if len(group) > 1)
     heads = Chain(tuple(group[-1] for group in groups))
-    phases = [Phase(axis, inside)] if inside else []
+    phases = [Phase(axis, group_chains)] if group_chains else []
     return (*phases, Phase(axis, (heads,))) if len(groups) > 1 else tuple(phases)
 
 
 def grid_phases(columns: int, rows: int, scheme: Scheme) -> tuple[Phase, ...]:
-    """Reduce a whole grid: every row to its last element, then the last column downwards."""
-    across = line_phases("X", columns, scheme)
-    down = tuple(
+    """Return the phases that reduce a grid: each row to its last element, then the last column."""
+    row_phases = line_phases("X", columns, scheme)
+    column_phases = tuple(
         Phase(phase.axis, phase.chains, line=columns - 1)
         for phase in line_phases("Y", rows, scheme)
     )
-    return across + down
+    return row_phases + column_phases
 
 
 def count_line(elements: int, scheme: Scheme) -> CollectiveCounts:
-    """Count one word through the reduction of one line, in closed form.
+    """Return the counts of one word through the reduction of one line, in closed form.
 
-    Every partial sum is read once when it is sent; a receive is written back only where the
-    element already has one pending, which happens (leaves - 1) times in a tree.
+    Every partial sum is read once when it is sent. A receive is written to memory only if another
+    one is pending, which occurs (leaves - 1) times in a tree.
     """
     phases = line_phases("X", elements, scheme)
     hops = sum(chain.hops for phase in phases for chain in phase.chains)
-    extra = _leaves(phases, elements) - 1
-    return CollectiveCounts(hops, elements + extra, extra, elements - 1)
+    second_receives = _leaves(phases, elements) - 1
+    reads = elements + second_receives
+    return CollectiveCounts(hops, reads, second_receives, elements - 1)
 
 
 def count_grid(columns: int, rows: int, scheme: Scheme) -> CollectiveCounts:
-    """Count one word through the reduction of a whole grid to its last element."""
-    across, down = count_line(columns, scheme), count_line(rows, scheme)
+    """Return the counts of one word through the reduction of a grid to its last element."""
+    row, column = count_line(columns, scheme), count_line(rows, scheme)
     # An element at the end of a row sends its own partial sum once, in the column.
-    leaves = rows * (across.memory_writes + 1) if columns > 1 else down.memory_writes + 1
-    extra = leaves - 1
+    leaves = rows * (row.memory_writes + 1) if columns > 1 else column.memory_writes + 1
+    second_receives = leaves - 1
     return CollectiveCounts(
-        hops=rows * across.hops + down.hops,
-        memory_reads=columns * rows + extra,
-        memory_writes=extra,
+        hops=rows * row.hops + column.hops,
+        memory_reads=columns * rows + second_receives,
+        memory_writes=second_receives,
         additions=columns * rows - 1,
     )
 
 
 def _leaves(phases: Sequence[Phase], elements: int) -> int:
     receivers = {
-        after for phase in phases for chain in phase.chains for after in chain.positions[1:]
+        receiver for phase in phases for chain in phase.chains for receiver in chain.positions[1:]
     }
     return elements - len(receivers)

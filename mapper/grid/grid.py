@@ -31,40 +31,46 @@ class Grid:
 
 
 def grid_of(flat: FlatArch) -> Grid:
-    """Find the grid in a flattened architecture.
+    """Return the grid of a flattened architecture.
 
-    The grid is the one component with one or two spatial dimensions; the nearest Memory above it
-    is the outside, the first Memory from it down belongs to each element, and a further Memory
-    below holds the scalar operand of the engine. Raises InfeasibleMapping if there is none.
+    The grid is the one component with one or two spatial dimensions. The nearest Memory above it is
+    the outside, the first Memory from it down is that of each element, and a second Memory below
+    holds the scalar operand of the engine. InfeasibleMapping if the architecture has no such form.
     """
-    fans = [at for at, component in enumerate(flat.components) if component.spatial]
-    if len(fans) != 1 or len(flat.components[fans[0]].spatial) > 2:
-        raise InfeasibleMapping(
-            "this architecture is not a grid of elements",
-            value=[flat.components[at].name for at in fans],
-            instead="exactly one component with one or two spatial dimensions",
-        )
-    at = fans[0]
-    above = _memories(flat.components[:at])
-    below = _memories(flat.components[at:])
-    if not above or not below:
+    level = _fanout_level(flat)
+    fanout = flat.components[level]
+    outside = _memories(flat.components[:level])
+    inside = _memories(flat.components[level:])
+    if not outside or not inside:
         raise InfeasibleMapping(
             "a grid needs a memory outside and a memory in each element",
             value=[component.name for component in flat.components],
             instead="a Memory above and a Memory below the component with the fanout",
         )
-    dims = flat.components[at].spatial
+    dims = fanout.spatial
     return Grid(
-        host=above[-1],
-        fanout=flat.components[at].name,
+        host=outside[-1],
+        fanout=fanout.name,
         dims=tuple(dim.name for dim in dims),
         columns=dims[0].fanout,
         rows=dims[1].fanout if len(dims) > 1 else 1,
-        memory=below[0],
-        register=below[1] if len(below) > 1 else None,
+        memory=inside[0],
+        register=inside[1] if len(inside) > 1 else None,
         compute=flat.compute,
         fabric=_network(flat),
     )
+
+
+def _fanout_level(flat: FlatArch) -> int:
+    """Return the position of the one component with a fanout, of one or two dimensions."""
+    levels = [level for level, component in enumerate(flat.components) if component.spatial]
+    if len(levels) != 1 or len(flat.components[levels[0]].spatial) > 2:
+        raise InfeasibleMapping(
+            "this architecture is not a grid of elements",
+            value=[flat.components[level].name for level in levels],
+            instead="exactly one component with one or two spatial dimensions",
+        )
+    return levels[0]
 
 
 def _memories(components: tuple[Component, ...]) -> list[Memory]:

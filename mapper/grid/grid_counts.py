@@ -1,7 +1,7 @@
-"""Predict, without running it, how often a grid candidate performs each action.
+"""Counts of each action of a grid candidate, predicted without an execution.
 
-Memory, engine and edges come from the analytical model of the mapping; the fabric and the extra
-memory accesses of a reduction from the closed forms of `collectives`.
+The counts of memories, engine and edges are those of the analytical model of the mapping; the
+fabric and the memory accesses of a reduction follow the closed forms of collectives.py.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Counts = dict[str, int]
 
 
 def predict(candidate: Candidate) -> Counts:
-    """Return the number of values that each action moves or computes, per tensor.
+    """Return {"einsum/component/tensor/action": values moved or computed}, without zeros.
 
-    Keys are `einsum/component/tensor/action` (tensor None for the engine). Actions: read and write
-    of the outside (words over the edges) and of the element memories, hop of the fabric (words
-    times hops, tensor None), compute and add of the engine. Zero counts are left out.
+    Actions: read and write of the outside (words over the edges) and of the element memories; hop
+    of the fabric (words times hops, tensor None); compute and add of the engine (tensor None).
+    AssertionError if the model gives a fraction of a value.
     """
     counts: Counter[str] = Counter()
     for key, number in _of_mapping(candidate).items():
@@ -36,7 +36,7 @@ def predict(candidate: Candidate) -> Counts:
 
 
 def _of_mapping(candidate: Candidate) -> Counts:
-    """Values read, written and computed, from the exact model of the mapping."""
+    """Return the values read, written and computed by the analytical model of the mapping."""
     view = make_view(candidate.einsum, candidate.flat)
     runs = [(path, view) for path in paths_of(candidate.mapping)]
     score = evaluate_flat(runs, conventions_called("default"))
@@ -54,13 +54,13 @@ def _of_mapping(candidate: Candidate) -> Counts:
 
 
 def _not_counted(candidate: Candidate) -> tuple[str, ...]:
-    """Components whose counts are not the model's to say.
+    """Return the components whose counts in the model do not hold for the grid.
 
-    The operand register is inside the engine. The model's network has one source in a corner,
-    while here every line of the grid has an edge of its own.
+    The operand register is inside the engine. The model's network has one source in a corner, but
+    here each line of the grid has an edge of its own.
     """
-    inside = (candidate.grid.register, candidate.grid.fabric)
-    return tuple(component.name for component in inside if component is not None)
+    components = (candidate.grid.register, candidate.grid.fabric)
+    return tuple(component.name for component in components if component is not None)
 
 
 def _values_per_action(candidate: Candidate, component: str, tensor: str, action: str) -> Fraction:
@@ -101,7 +101,7 @@ def _elements(candidate: Candidate, tensor: str) -> int:
 
 
 def _multicast_hops(candidate: Candidate, tensor: str) -> int:
-    """Hops of one word on its way from the edge to all elements that need it."""
+    """Return the hops of one word from the edge to all elements that need it."""
     grid, split = candidate.grid, candidate.tensor(tensor).split
     if "Y" in split:
         return grid.columns - 1
@@ -120,6 +120,6 @@ def _reduction(candidate: Candidate) -> CollectiveCounts:
 
 
 def _lines(candidate: Candidate) -> int:
-    """Number of separate reductions: elements that share an output word form one."""
+    """Return the number of separate reductions: one per group of elements with one output word."""
     grid, split = candidate.grid, candidate.output.split
     return grid.columns if "X" in split else grid.rows if "Y" in split else 1

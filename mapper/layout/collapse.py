@@ -1,4 +1,8 @@
-"""Join consecutive dimensions of a tensor into groups, one per grid dimension."""
+"""Join consecutive dimensions of a tensor into groups, one per grid dimension (layouts.md §1).
+
+Example: shape (4, 3, 5) with groups ((0, 1), (2,)) has extents (12, 5); the index (2, 1, 4) has the
+group coordinates (2 * 3 + 1, 4) = (7, 4).
+"""
 
 from __future__ import annotations
 
@@ -15,11 +19,11 @@ DEFAULT_INTERVALS: tuple[Interval, ...] = ((0, -1),)
 
 @dataclass(frozen=True, slots=True)
 class Collapse:
-    """A partition of the dimensions of `shape` into consecutive groups (layouts.md §1).
+    """A partition of the dimensions of `shape` into consecutive groups (theory/layouts.md §1).
 
-    This is the join rule: every dimension stands in exactly one group, so the map from an index to
-    group coordinates is a bijection. An empty group has extent 1: it pads the front when a grid
-    has more dimensions.
+    Every dimension is in exactly one group, so that the map from an index to group coordinates is
+    a bijection. An empty group has extent 1: it is put in front if a grid has more dimensions.
+    SpecError for extents below 1, or groups that are not such a partition.
     """
 
     shape: tuple[int, ...]
@@ -42,10 +46,11 @@ class Collapse:
         intervals: Sequence[Interval] = DEFAULT_INTERVALS,
         grid_rank: int | None = None,
     ) -> Collapse:
-        """Join each half-open interval of dimensions (negative ends count from the back).
+        """Return the collapse with a group for each half-open interval of dimensions.
 
-        Dimensions outside every interval stay alone; empty groups pad the front up to `grid_rank`.
-        Raises SpecError if intervals overlap or leave more groups than the grid has dimensions.
+        Negative ends count from the last dimension. A dimension outside all intervals is a group of
+        its own; empty groups in front make `grid_rank` groups. SpecError if intervals overlap or
+        make more groups than the grid has dimensions.
         """
         rank = len(shape)
         spans = sorted(_normalised(interval, rank) for interval in intervals)
@@ -54,22 +59,26 @@ class Collapse:
             if begin < end:
                 raise SpecError("collapse intervals overlap", value=tuple(intervals))
         groups = _groups(spans, rank)
-        wanted = len(groups) if grid_rank is None else grid_rank
-        if len(groups) > wanted:
+        rank_of_grid = len(groups) if grid_rank is None else grid_rank
+        if len(groups) > rank_of_grid:
             raise SpecError(
-                f"{len(groups)} groups of dimensions do not fit a grid of {wanted} dimensions",
+                f"{len(groups)} groups of dimensions do not fit a grid of {rank_of_grid} "
+                "dimensions",
                 value=tuple(intervals),
                 instead="join more dimensions or use a grid of higher rank",
             )
-        return cls(tuple(shape), ((),) * (wanted - len(groups)) + tuple(groups))
+        return cls(tuple(shape), ((),) * (rank_of_grid - len(groups)) + tuple(groups))
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """Extent of each group: the product of its dimensions."""
+        """Extent of each group, shape (groups,): the product of its dimensions' extents."""
         return tuple(prod(self.shape[dim] for dim in group) for group in self.groups)
 
     def coordinates(self, index: Sequence[int]) -> tuple[int, ...]:
-        """Return the group coordinates of a tensor index (row-major within a group)."""
+        """Return the group coordinates, shape (groups,), of an index, shape (dimensions,).
+
+        Within a group the last dimension varies fastest (row-major).
+        """
         result = []
         for group in self.groups:
             position = 0
@@ -79,7 +88,7 @@ class Collapse:
         return tuple(result)
 
     def index(self, coordinates: Sequence[int]) -> tuple[int, ...]:
-        """Return the tensor index at group coordinates: the inverse of `coordinates`."""
+        """Return the index, shape (dimensions,), at group coordinates: the inverse of them."""
         result = [0] * len(self.shape)
         for group, position in zip(self.groups, coordinates, strict=True):
             remaining = position

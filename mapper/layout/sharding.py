@@ -1,4 +1,8 @@
-"""Split a collapsed tensor over a grid of cells: who owns which element, and what is padding."""
+"""Distribute a collapsed tensor over a grid of cells: the owner of each element, and padding.
+
+Example: extent 10 over 4 cells: shards of ceil(10 / 4) = 3 scalars, the last cell has 1 and padding
+of 2 (theory/layouts.md §2, §3).
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,11 @@ from tilewright.mapper.layout.collapse import Collapse
 
 @dataclass(frozen=True, slots=True)
 class Sharding:
-    """A tensor dealt over a grid: group g of `collapse` is cut into `grid[g]` shards (ceil rule).
+    """A tensor on a grid: group g of `collapse` is divided into `grid[g]` shards (ceil rule).
 
-    `tile` (for the last dimensions of a shard) rounds the allocation of each cell up; scalars are
-    divided first, then tiled (layouts.md §3).
+    `tile`: sides of a tile of the last dimensions of a shard; the allocation of a cell is rounded
+    up to whole tiles (theory/layouts.md §3). SpecError for sides below 1, or for another number of
+    grid dimensions than groups.
     """
 
     collapse: Collapse
@@ -37,7 +42,7 @@ class Sharding:
 
     @property
     def shard_shape(self) -> tuple[int, ...]:
-        """Scalars per cell along each group: ceil(extent / cells)."""
+        """Scalars per cell along each group, shape (groups,): ceil(extent / cells)."""
         return tuple(
             -(-extent // cells)
             for extent, cells in zip(self.collapse.extents, self.grid, strict=True)
@@ -45,7 +50,7 @@ class Sharding:
 
     @property
     def shard_tiles(self) -> tuple[int, ...]:
-        """Shape of a cell's memory in tiles (in scalars where no tile is given)."""
+        """Tiles per cell along each group, shape (groups,); a side without tile counts scalars."""
         sides = (1,) * (len(self.grid) - len(self.tile)) + self.tile
         return tuple(
             -(-extent // side) for extent, side in zip(self.shard_shape, sides, strict=True)
@@ -53,12 +58,12 @@ class Sharding:
 
     @property
     def allocated_shape(self) -> tuple[int, ...]:
-        """Scalars of memory per cell, padding included."""
+        """Allocated scalars per cell along each group, shape (groups,), padding included."""
         sides = (1,) * (len(self.grid) - len(self.tile)) + self.tile
         return tuple(count * side for count, side in zip(self.shard_tiles, sides, strict=True))
 
     def owner(self, index: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the cell that holds a tensor index, and the position in its shard."""
+        """Return (cell, position in its shard) of a tensor index, each of shape (groups,)."""
         position = self.collapse.coordinates(index)
         pairs = [
             divmod(coordinate, shard_extent)
@@ -67,7 +72,10 @@ class Sharding:
         return tuple(cell for cell, _ in pairs), tuple(offset for _, offset in pairs)
 
     def index(self, cell: Sequence[int], offset: Sequence[int]) -> tuple[int, ...] | None:
-        """Return the tensor index at a position of a cell's shard; None if it is padding."""
+        """Return the tensor index, shape (dimensions,), at a position of a cell's shard.
+
+        None if the position is padding.
+        """
         valid = self.valid(cell)
         if any(coordinate >= count for coordinate, count in zip(offset, valid, strict=True)):
             return None
@@ -79,7 +87,10 @@ class Sharding:
         return self.collapse.index(position)
 
     def valid(self, cell: Sequence[int]) -> tuple[int, ...]:
-        """Scalars of real data in a cell along each group (0 in cells beyond the data)."""
+        """Return the scalars of data in a cell along each group, shape (groups,).
+
+        A cell beyond the data has 0.
+        """
         rows = zip(cell, self.collapse.extents, self.shard_shape, strict=True)
         return tuple(
             max(0, min(shard_extent, extent - coordinate * shard_extent))
@@ -87,10 +98,10 @@ class Sharding:
         )
 
     def padding(self, cell: Sequence[int]) -> int:
-        """Scalars of a cell's allocation that hold no tensor element."""
+        """Return the allocated scalars of a cell that hold no element of the tensor."""
         return prod(self.allocated_shape) - prod(self.valid(cell))
 
     def empty_cells(self) -> tuple[tuple[int, ...], ...]:
-        """Cells that own padding only (ceil shards may leave whole cells empty)."""
+        """Return the cells that hold padding only; the ceil rule can leave whole cells empty."""
         cells = product(*(range(count) for count in self.grid))
         return tuple(cell for cell in cells if 0 in self.valid(cell))

@@ -1,4 +1,7 @@
-"""Where the buffers of tiles lie in one memory: addresses, modulo rotation, overlaps."""
+"""Addresses of tile buffers in one memory: modulo rotation, placement, overlaps (layouts.md §4).
+
+Addresses and sizes are in machine words of 16 bits.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 
 @dataclass(frozen=True, slots=True)
 class ModuloRotation:
-    """Blocks of a tensor take turns in `counts` physical tiles (layouts.md §4.2).
+    """Blocks of a tensor use the `counts` physical tiles in turn (theory/layouts.md §4.2).
 
-    The address of block `i` is base + scale * linearize(counts, i mod counts), row-major.
-    `counts = (2,)` is double buffering.
+    The address of block `i` is base + scale * linearize(counts, i mod counts), row-major, in words.
+    `counts = (2,)` is double buffering. SpecError for a count below 1.
     """
 
     base: int
@@ -32,7 +35,7 @@ class ModuloRotation:
         return prod(self.counts)
 
     def address(self, block: Sequence[int]) -> int:
-        """Return the address of a block; SpecError unless it has one index per count."""
+        """Return the address in words of a block; SpecError unless it has one index per count."""
         if len(block) != len(self.counts):
             raise SpecError(
                 "a block index needs one entry per modulo count",
@@ -47,7 +50,7 @@ class ModuloRotation:
 
 @dataclass(frozen=True, slots=True)
 class TileBuffer:
-    """A named region of an element's memory: `copies` tiles of `size` words from `base` on."""
+    """A region of an element's memory: `copies` tiles of `size` words each, from `base` on."""
 
     name: str
     base: int
@@ -65,7 +68,10 @@ class TileBuffer:
 
 @dataclass(frozen=True, slots=True)
 class MemoryMap:
-    """The buffers of one memory of `capacity` 16-bit words, in order of address."""
+    """The buffers of one memory of `capacity` words, in order of address.
+
+    SpecError if two buffers overlap.
+    """
 
     capacity: int
     buffers: tuple[TileBuffer, ...] = ()
@@ -81,7 +87,7 @@ class MemoryMap:
         return max((buffer.end for buffer in self.buffers), default=0)
 
     def overlap(self) -> tuple[str, str, int] | None:
-        """Return two buffers that share a word, and that word; None if all are apart."""
+        """Return two buffers that overlap and the first word they share; None if none do."""
         for first, second in combinations(self.buffers, 2):
             word = max(first.base, second.base)
             if word < min(first.end, second.end):
@@ -89,9 +95,10 @@ class MemoryMap:
         return None
 
     def place(self, name: str, size: int, copies: int = 1, align: int = 1) -> MemoryMap:
-        """Return a map with one more buffer behind the last, aligned to `align` words.
+        """Return a map with another buffer after the last one, aligned to `align` words.
 
-        Raises InfeasibleMapping with the numbers when the memory is too small.
+        `size`: words of one copy. InfeasibleMapping with the bytes needed and left if the memory is
+        too small.
         """
         base = -(-self.used // align) * align
         buffer = TileBuffer(name, base, size, copies)

@@ -1,7 +1,7 @@
-"""The mapping: which tile of which tensor sits where, and in which order the work is done.
+"""The mapping: the tiles that each memory holds, and the order of the loops.
 
-The whole IR stands on this screen. A mapping is a top-down list of nodes; a loop is given by the
-tile shape of one iteration, not by its bound (inputs.md §4).
+These few records are the whole representation. A mapping is a list of nodes from the outermost
+in; a loop is given by the tile shape of one iteration, not by its bound (theory/inputs.md §4).
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from tilewright.arch.errors import Where
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Tiles of `tensors` live in `component`, a Memory, from here down."""
+    """The Memory `component` holds tiles of `tensors` from here down.
+
+    `persistent`: the tiles stay while all Einsums of the mapping run.
+    """
 
     tensors: tuple[str, ...]
     component: str
@@ -23,15 +26,15 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class Toll(Storage):
-    """`tensors` pass `component`, a Toll, here; it keeps nothing."""
+    """`tensors` pass the Toll `component` here; it stores nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Temporal:
-    """Visit the tiles of `rank_variable` one after the other, `tile_shape` values each.
+    """A loop in time over the tiles of `rank_variable`, `tile_shape` values each.
 
-    `initial_tile_shape` (if given) is the size of the first tile. `names`: (Einsum, its name of the
-    rank variable) for those below that call it differently.
+    `initial_tile_shape`: size of the first tile, if it differs. `names`: (Einsum, its name of the
+    rank variable) for Einsums below that call the variable by another name.
     """
 
     rank_variable: str
@@ -42,7 +45,7 @@ class Temporal:
 
 @dataclass(frozen=True, slots=True)
 class Spatial:
-    """Deal the tiles of `rank_variable` over dimension `name` of `component`, side by side.
+    """A loop in space: the tiles of `rank_variable` over dimension `name` of `component`'s fanout.
 
     `names`: as in Temporal.
     """
@@ -64,10 +67,10 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Sequential:
-    """The branches share the nodes above and run one after the other.
+    """Branches that share the nodes above and run one after the other.
 
-    `kind`: as the file calls it. No model here knows pipelines: a Pipeline is scored as a
-    Sequential, and the Score says so.
+    `kind`: the tag in the file. The model does not count overlap in time: it scores a Pipeline as
+    a Sequential, and notes it in the Score.
     """
 
     branches: tuple[tuple[Node, ...], ...]
@@ -81,7 +84,7 @@ Node = Storage | Temporal | Spatial | Compute | Sequential
 class Mapping:
     """Nodes from the outermost to the innermost; the last is a Compute or a Sequential.
 
-    `places`: where each node was written, in the order in which a reader meets them (for messages).
+    `places`: the place in a file of each node, depth first; empty if the mapping has no file.
     """
 
     nodes: tuple[Node, ...]
@@ -106,24 +109,31 @@ def loop_nest(mapping: Mapping) -> str:
 
 
 def _write(nodes: tuple[Node, ...], depth: int, lines: list[tuple[str, str]]) -> None:
+    """Append (indented node, tile of a loop or "") for each node."""
     for node in nodes:
         indent = _STEP * depth
-        match node:
-            case Storage(tensors, component, persistent):
-                lasting = " (persistent)" if persistent else ""
-                lines.append((f"{indent}[{component}] {', '.join(tensors)}{lasting}", ""))
-            case Temporal(variable, tile, initial, names):
-                first = f", first {initial}" if initial is not None else ""
-                called = "".join(f" = {name} of {einsum}" for einsum, name in names)
-                lines.append((f"{indent}for {variable}{called}", f"tile {tile}{first}"))
-                depth += 1
-            case Spatial(variable, tile, name, component):
-                lines.append((f"{indent}parfor {variable}", f"tile {tile} over {component}.{name}"))
-                depth += 1
-            case Compute(einsum, component):
-                lines.append((f"{indent}compute {einsum} on {component}", ""))
-            case Sequential(branches, kind):
-                kind_name = "stage" if kind == "Pipeline" else "step"
-                for number, branch in enumerate(branches, start=1):
-                    lines.append((f"{indent}{kind_name} {number}:", ""))
-                    _write(branch, depth + 1, lines)
+        if isinstance(node, Sequential):
+            kind_name = "stage" if node.kind == "Pipeline" else "step"
+            for number, branch in enumerate(node.branches, start=1):
+                lines.append((f"{indent}{kind_name} {number}:", ""))
+                _write(branch, depth + 1, lines)
+            continue
+        left, right = _texts(node)
+        lines.append((f"{indent}{left}", right))
+        depth += isinstance(node, Temporal | Spatial)
+
+
+def _texts(node: Storage | Temporal | Spatial | Compute) -> tuple[str, str]:
+    """Return a node as text, and the tile of a loop."""
+    match node:
+        case Storage(tensors, component, persistent):
+            lasting = " (persistent)" if persistent else ""
+            return f"[{component}] {', '.join(tensors)}{lasting}", ""
+        case Temporal(variable, tile, initial, names):
+            first = f", first {initial}" if initial is not None else ""
+            synonyms = "".join(f" = {name} of {einsum}" for einsum, name in names)
+            return f"for {variable}{synonyms}", f"tile {tile}{first}"
+        case Spatial(variable, tile, name, component):
+            return f"parfor {variable}", f"tile {tile} over {component}.{name}"
+        case Compute(einsum, component):
+            return f"compute {einsum} on {component}", ""

@@ -1,4 +1,4 @@
-"""The mapping file (inputs.md §4): reading and writing."""
+"""The mapping file (theory/inputs.md §4): read and write."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _list(
 
 
 def _check_end(document: Document, path: DocPath, nodes: list[Node]) -> None:
-    """Only the last node of a list may be a Compute or a Sequential, and it has to be one."""
+    """Check that the last node of a list, and no other, is a Compute or a Sequential."""
     ends = [isinstance(node, Compute | Sequential) for node in nodes]
     if ends.count(True) == 1 and ends[-1]:
         return
@@ -154,7 +154,7 @@ def _node(document: Document, place: DocPath, tag: str, places: list[Where]) -> 
 
 
 def _refuse_binding(binding: object, where: Where) -> None:
-    """The places of a distributed memory are found by the model; a choice would go unheard."""
+    """Refuse a choice of places of a distributed memory: the model takes the nearest place."""
     if binding not in (None, [], (), {}):
         raise MappingError(
             "binding of a tensor to places of a distributed memory is not supported",
@@ -207,5 +207,5 @@ _WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none"}
 
 
 def _is_plain(text: str) -> bool:
-    """A name that YAML of any version reads as the text it is."""
+    """Tell whether YAML of any version reads the name back as the same text."""
     return text.isidentifier() and text.isascii() and text.lower() not in _WORDS

@@ -1,4 +1,4 @@
-"""What a mapping costs: totals, and every count behind them."""
+"""The score of a mapping: energy, latency, area, leakage, and every count behind them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Score:
     exact counts), `energy_by` the same or "einsum/component/leak", `latency_by`
     "einsum/component", `memory_usage` (fraction of the size) and `memory_bits`
     "einsum/memory/tensor", `spatial_usage` "einsum/component/dim", `area_by` and `leak_power_by`
-    "component", `capacity` "memory": the most bits that live in one instance at a time. `notes`:
-    what the reader of the numbers has to know (a Pipeline scored as a Sequential).
+    "component", `capacity` "memory": largest number of bits that are live at a time in one
+    instance. `notes`: limits of the numbers, in words (a Pipeline scored as a Sequential).
     """
 
     energy: float
@@ -47,12 +47,15 @@ class Score:
         return self.energy * self.latency
 
     def metric(self, name: str) -> float:
-        """Return energy, latency, edp, …, or the bits used of a memory as "usage.MEMORY"."""
+        """Return a field by name (J, s, m², W), "edp" (J·s), or "usage.MEMORY" in bits.
+
+        AttributeError for another name; a memory without tiles uses 0 bits.
+        """
         memory = name.removeprefix("usage.")
         return float(getattr(self, name) if memory == name else self.capacity.get(memory, 0))
 
     def to_dict(self) -> dict[str, object]:
-        """Return plain data for JSON; `exact` holds the fractions that no JSON number can."""
+        """Return plain data for JSON; `exact` holds the fractions that are no float."""
         return {
             "conventions": self.conventions,
             "energy": _finite(self.energy),
@@ -78,14 +81,14 @@ class Score:
 
 
 def number(count: Count) -> int | float:
-    """Write a count as a JSON number: whole counts as integers, fractions as the nearest float."""
+    """Return a count as a JSON number: a whole count as int, a fraction as the nearest float."""
     if isinstance(count, int):
         return count
     return count.numerator if count.denominator == 1 else float(count)
 
 
 def _fractions(counts: Mapping[str, Count]) -> dict[str, str]:
-    """Write as "numerator/denominator" what no float holds exactly."""
+    """Return the counts that no float holds exactly, as "numerator/denominator"."""
     return {
         key: f"{count.numerator}/{count.denominator}"
         for key, count in counts.items()

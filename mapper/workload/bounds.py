@@ -1,7 +1,7 @@
-"""The iterations of each rank variable, from the sizes of ranks and from written bounds.
+"""The range of each rank variable, from the sizes of ranks and from written bounds.
 
-The iteration space is a box (model.md §1.1): of a bound over several variables, such as
-`p + r < 30`, each variable gets what is left when the others are at their smallest.
+The iteration space is a box (theory/model.md §1.1): a bound over several variables, such as
+`p + r < 30`, limits each variable as if the others had their smallest values.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from tilewright.arch.errors import Where
 from tilewright.mapper.workload.einsum import Affine
 from tilewright.mapper.workload.errors import WorkloadError
-from tilewright.mapper.workload.notation import affine_terms
+from tilewright.mapper.workload.notation import LinearForm, affine_terms
 
 _LONGEST = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """`form <= 0`, and where it was written."""
+    """The constraint `form <= 0`, with its place and text in the file."""
 
     form: Affine
     where: Where | None
@@ -28,13 +28,16 @@ class Limit:
 
 
 def limits_of_rank(form: Affine, size: int, where: Where | None, rank: str) -> list[Limit]:
-    """An index into a rank of `size` positions stays inside: `form <= size - 1`."""
+    """Return the limit of an index into a rank of `size` positions: `form <= size - 1`."""
     text = f"size {size} of rank {rank}"
     return [Limit(Affine(form.terms, form.constant - size + 1), where, text)]
 
 
 def parse_limits(text: str, where: Where | None) -> list[Limit]:
-    """Parse `0 <= a < 10` (also joined by `and`, also over sums). WorkloadError if it is none."""
+    """Parse a bound such as `0 <= a < 10`; bounds may be joined by `and`, sides may be sums.
+
+    WorkloadError, at `where`, for any other text.
+    """
     try:
         if len(text) > _LONGEST:
             raise ValueError(text[:20])
@@ -58,13 +61,12 @@ def _comparisons(node: ast.expr) -> list[Affine]:
     forms: list[Affine] = []
     sides = [node.left, *node.comparators]
     for left, operator, right in zip(sides, node.ops, sides[1:], strict=False):
-        forms += _one(affine_terms(left), operator, affine_terms(right))
+        forms += _comparison(affine_terms(left), operator, affine_terms(right))
     return forms
 
 
-def _one(
-    left: tuple[dict[str, int], int], operator: ast.cmpop, right: tuple[dict[str, int], int]
-) -> list[Affine]:
+def _comparison(left: LinearForm, operator: ast.cmpop, right: LinearForm) -> list[Affine]:
+    """Return the forms that are at most 0 if the comparison holds."""
     match operator:
         case ast.Lt() | ast.LtE():
             return [_difference(left, right, strict=isinstance(operator, ast.Lt))]
@@ -75,29 +77,26 @@ def _one(
     raise ValueError("not an order")
 
 
-def _difference(
-    small: tuple[dict[str, int], int], large: tuple[dict[str, int], int], *, strict: bool
-) -> Affine:
-    terms = dict(small[0])
-    for name, factor in large[0].items():
+def _difference(small: LinearForm, large: LinearForm, *, strict: bool) -> Affine:
+    """Return `small - large`, plus 1 for a strict comparison of whole numbers."""
+    terms = dict(small.factors)
+    for name, factor in large.factors.items():
         terms[name] = terms.get(name, 0) - factor
     nonzero_terms = tuple((name, factor) for name, factor in terms.items() if factor)
-    return Affine(nonzero_terms, small[1] - large[1] + strict)
+    return Affine(nonzero_terms, small.constant - large.constant + strict)
 
 
 def ranges(
     variables: Iterable[str], limits: list[Limit], einsum: str, where: Where | None
 ) -> dict[str, tuple[int, int]]:
-    """Return (smallest, largest) value of each variable.
+    """Return {variable: (smallest, largest value)}.
 
     WorkloadError: a variable without an upper bound, an empty range, or a lower bound over
     several variables, which no box can meet.
     """
     low = dict.fromkeys(variables, 0)
-    explicit = {
-        name: value for limit in limits for name, value in _lower_of(limit.form) if name in low
-    }
-    low |= explicit
+    for limit in limits:
+        low |= {name: value for name, value in _lower_of(limit.form) if name in low}
     high: dict[str, int] = {}
     for limit in limits:
         for name, value in _uppers(limit.form, low):
@@ -119,7 +118,7 @@ def ranges(
 
 
 def _lower_of(form: Affine) -> list[tuple[str, int]]:
-    """`-f * v + c <= 0` gives `v >= c / f`."""
+    """Return the lower bound in a form over one variable: `-f * v + c <= 0` gives `v >= c / f`."""
     if len(form.terms) == 1 and form.terms[0][1] < 0:
         name, factor = form.terms[0]
         return [(name, -(-form.constant // -factor))]
@@ -134,7 +133,7 @@ def _uppers(form: Affine, low: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def _check_lower(limit: Limit, intervals: Mapping[str, tuple[int, int]], einsum: str) -> None:
-    """A limit with negative factors over several variables must hold in the whole box."""
+    """Check that a limit with a negative factor over several variables holds in the whole box."""
     terms = limit.form.terms
     if len(terms) < 2 or all(factor > 0 for _, factor in terms):
         return

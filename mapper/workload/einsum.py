@@ -17,37 +17,42 @@ Combine = Literal["*", "+"]  # what one operation does with the values of the in
 class Affine:
     """An affine form over rank variables: sum of coefficient * variable, plus a constant.
 
-    The variables run from 0: where they begin is in the constant. `least`: the positions that one
-    point counts for (conventions.md §12).
+    `terms`: (rank variable, coefficient), in the order written. The variables begin at 0; their
+    beginnings in the file are part of the constant. `least`: positions that one point counts for
+    (docs/conventions.md §12). Example: `2*p + r` is Affine((("p", 2), ("r", 1))).
     """
 
-    terms: tuple[tuple[str, int], ...]  # (rank variable, coefficient), in the order written
+    terms: tuple[tuple[str, int], ...]
     constant: int = 0
     least: int = 1
 
     def extent(self, tile: Mapping[str, int]) -> int:
-        """Number of positions it spans when each variable runs over `tile[v]` values."""
+        """Return the positions that the form spans over a tile of `tile[v]` values per variable."""
         return self.least + sum(abs(factor) * (tile[name] - 1) for name, factor in self.terms)
 
     @property
     def is_single(self) -> bool:
-        """Whether it is one variable, perhaps with a factor, and tiles of it do not overlap."""
+        """Whether the form has one variable, with any factor, so that its tiles do not overlap."""
         return len(self.terms) == 1 and self.least == 1
 
     def written(self, starts: Mapping[str, int]) -> int:
-        """Return the constant in the file, where the variables begin at `starts`."""
+        """Return the constant as in the file, where variables begin at `starts` (0 if absent)."""
         return self.constant - sum(factor * starts.get(name, 0) for name, factor in self.terms)
 
     def value(self, point: Mapping[str, int]) -> int:
+        """Return the position at one point of the iteration space."""
         return self.constant + sum(factor * point[name] for name, factor in self.terms)
 
 
 @dataclass(frozen=True)
 class TensorAccess:
-    """How an Einsum touches a tensor: one affine form per rank of the tensor."""
+    """One tensor of an Einsum, with an affine form per rank.
+
+    `projection`: (rank, form), in rank order. `bits_per_value`: width in bits.
+    """
 
     tensor: str
-    projection: tuple[tuple[str, Affine], ...]  # (rank, form), in rank order
+    projection: tuple[tuple[str, Affine], ...]
     output: bool = False
     persistent: bool = False
     bits_per_value: Fraction = Fraction(1)
@@ -65,24 +70,31 @@ class TensorAccess:
         return relevances
 
     def relevance(self, rank_variable: str) -> Relevance:
-        """Classify as model.md §1.2: the first form that contains the variable decides."""
+        """Return how the tensor depends on a variable; the first form with the variable decides.
+
+        "irrelevant": no form has it; "relevant": the form has no other variable; "partial": the
+        form has several (theory/model.md §1.2).
+        """
         return self._relevances.get(rank_variable, "irrelevant")
 
     def is_plain(self, rank_variable: str) -> bool:
-        """Tell whether the tensor has one value per value of the variable, shared by none of them.
+        """Tell whether one form has the variable, alone and with factor 1 or -1.
 
-        Then tile extent x iterations does not depend on the tile.
+        Then tile extent times number of tiles is the same for every tile (theory/model.md §1.2).
         """
         forms = [form for _, form in self.projection if rank_variable in dict(form.terms)]
         return len(forms) == 1 and forms[0].is_single and abs(forms[0].terms[0][1]) == 1
 
     @property
     def least(self) -> int:
-        """Elements that one point counts for in a holder; one operation moves one all the same."""
+        """Elements that one point counts for in a holder; one operation still moves one value."""
         return prod(form.least for _, form in self.projection)
 
     def tile_size(self, tile: Mapping[str, int]) -> int:
-        """Elements of the tensor under a tile: product of the ranks' extents (model.md §1.3)."""
+        """Return the elements under a tile of `tile[v]` values per variable (theory/model.md §1.3).
+
+        It is the product of the extents of the ranks.
+        """
         size = 1
         for _, form in self.projection:
             size *= form.extent(tile)
@@ -91,16 +103,20 @@ class TensorAccess:
 
 @dataclass(frozen=True)
 class Einsum:
-    """`output[...] = product of inputs[...]`, summed over variables absent from the output."""
+    """`output[...] = product of inputs[...]`, summed over variables absent from the output.
+
+    `bounds`: rank variable -> iterations, in order of first appearance. `renames`: name (input,
+    weight, output, …) -> tensors. `starts`: rank variable -> its first value in the file, if not 0.
+    """
 
     name: str
     accesses: tuple[TensorAccess, ...]
-    bounds: Mapping[str, int]  # rank variable -> iterations, in order of first appearance
-    renames: Mapping[str, frozenset[str]]  # input, weight, output, … -> tensors
+    bounds: Mapping[str, int]
+    renames: Mapping[str, frozenset[str]]
     is_copy: bool = False
     n_instances: int = 1
     combine: Combine = "*"
-    starts: Mapping[str, int] = field(default_factory=dict)  # where variables begin in the file
+    starts: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def tensors(self) -> tuple[str, ...]:
@@ -124,7 +140,7 @@ class Einsum:
 
     @property
     def operations(self) -> int:
-        """Points of the iteration space."""
+        """Points of the iteration space: operations of one instance."""
         product = 1
         for bound in self.bounds.values():
             product *= bound

@@ -1,24 +1,24 @@
-"""What can be wrong with a workload or a mapping."""
+"""Errors of workloads and mappings."""
 
 from tilewright.arch.errors import SpecError, TilewrightError
 
 
 class WorkloadError(SpecError):
-    """A workload contradicts itself or asks for what no Einsum can mean."""
+    """A workload contradicts itself or is not a list of Einsums."""
 
 
 class MappingError(SpecError):
-    """A mapping is not a mapping of this workload on this architecture."""
+    """A mapping does not belong to this workload and this architecture."""
 
 
 class InfeasibleMapping(TilewrightError):  # noqa: N818 - a property of the mapping, not a fault
-    """A well-formed mapping that the machine cannot run: too large, or against a constraint.
+    """A mapping that the machine cannot run: too large for it, or against a constraint.
 
-    A study records the candidate with this reason and goes on.
+    A study records the design with this reason and continues.
     """
 
 
 class NoFeasibleMapping(InfeasibleMapping):
-    """A mapspace without any mapping, with the constraints that conflict and what would help."""
+    """An empty mapspace, with the constraints that conflict and the changes that would help."""
 
     exit_code = 3

@@ -1,7 +1,7 @@
 """The concise notation of Einsums: `"O[p, k] = I[H: 2*p + r, c] * W[r, c, k]"`.
 
-Ranks begin with a capital letter, rank variables with a small one; `m` alone means rank `M`,
-`n0` rank `N0`.
+Ranks begin with a capital letter, rank variables with a small one. A variable alone also names
+its rank: `m` means rank `M`, `n0` rank `N0`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tilewright.arch.errors import Where
 from tilewright.mapper.workload.einsum import Affine, Combine
@@ -17,6 +18,13 @@ from tilewright.mapper.workload.errors import WorkloadError
 _ACCESS = re.compile(r"\s*([A-Za-z_]\w*)\s*\[([^\[\]]*)\]\s*")
 _EXAMPLE = 'write it like "Z[m, n] = A[m, k] * B[k, n]"'
 _LONGEST = 2000
+
+
+class LinearForm(NamedTuple):
+    """A sum of rank variables with whole factors, plus a whole constant, while it is parsed."""
+
+    factors: dict[str, int]
+    constant: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +37,14 @@ class ParsedAccess:
 
 @dataclass(frozen=True, slots=True)
 class ParsedEinsum:
-    """`accesses[0]` is the output; `combine` joins the inputs of one operation."""
+    """The accesses of an Einsum, the output first, and the operation that joins the inputs."""
 
     accesses: tuple[ParsedAccess, ...]
     combine: Combine = "*"
 
 
 def parse_einsum(text: str, where: Where | None = None) -> ParsedEinsum:
-    """Parse a concise Einsum. WorkloadError if it is none."""
+    """Parse a concise Einsum; WorkloadError, at `where`, for any other text."""
     output_side, equals, input_side = text.partition("=")
     if not equals or "=" in input_side or len(text) > _LONGEST:
         raise _bad("an Einsum is `output = product of inputs`", text, where)
@@ -83,7 +91,7 @@ def _indices(tensor: str, text: str, where: Where | None) -> tuple[tuple[str, Af
 def parse_projection(
     tensor: str, entries: dict[str, str], where: Where | None
 ) -> tuple[tuple[str, Affine], ...]:
-    """Parse {rank: expression}; WorkloadError if a name or an expression does not hold."""
+    """Parse {rank: expression}; WorkloadError for a bad name or one that is not affine."""
     if not entries:
         raise _no_rank(tensor, where)
     for rank in entries:
@@ -98,7 +106,7 @@ def parse_projection(
 
 
 def rank_of_variable(name: str, tensor: str, where: Where | None = None) -> str:
-    """Return the rank that a rank variable alone stands for: `n0` means `N0`."""
+    """Return the rank that a rank variable alone names: `N0` for `n0`."""
     if not re.fullmatch(r"[a-z]\w*", name):
         raise WorkloadError(
             f"tensor {tensor}: a rank variable (small first letter) or `RANK: expression`",
@@ -129,13 +137,13 @@ def parse_affine(text: str, where: Where | None = None) -> Affine:
     )
 
 
-def affine_terms(node: ast.expr) -> tuple[dict[str, int], int]:
-    """Return (factor of each variable, constant) of an expression; ValueError if not affine."""
+def affine_terms(node: ast.expr) -> LinearForm:
+    """Return the factors and the constant of an expression; ValueError if it is not affine."""
     match node:
         case ast.Constant(value=int(value)) if not isinstance(value, bool):
-            return {}, value
+            return LinearForm({}, value)
         case ast.Name(id=name) if name[0].islower() or name[0] == "_":
-            return {name: 1}, 0
+            return LinearForm({name: 1}, 0)
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             return _scaled(affine_terms(inner), -1)
         case ast.BinOp(left=left, op=ast.Add(), right=right):
@@ -143,29 +151,28 @@ def affine_terms(node: ast.expr) -> tuple[dict[str, int], int]:
         case ast.BinOp(left=left, op=ast.Sub(), right=right):
             return _sum(affine_terms(left), _scaled(affine_terms(right), -1))
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            left_terms, right_terms = affine_terms(left), affine_terms(right)
-            if left_terms[0] and right_terms[0]:
-                raise ValueError("a product of variables")
-            return (
-                _scaled(left_terms, right_terms[1])
-                if left_terms[0]
-                else _scaled(right_terms, left_terms[1])
-            )
+            return _product(affine_terms(left), affine_terms(right))
     raise ValueError("not an affine form")
 
 
-Form = tuple[dict[str, int], int]
+def _product(left: LinearForm, right: LinearForm) -> LinearForm:
+    if not left.factors:
+        return _scaled(right, left.constant)
+    if right.factors:
+        raise ValueError("a product of variables")
+    return _scaled(left, right.constant)
 
 
-def _scaled(form: Form, factor: int) -> Form:
-    return {name: value * factor for name, value in form[0].items()}, form[1] * factor
+def _scaled(form: LinearForm, factor: int) -> LinearForm:
+    factors = {name: value * factor for name, value in form.factors.items()}
+    return LinearForm(factors, form.constant * factor)
 
 
-def _sum(left: Form, right: Form) -> Form:
-    terms = dict(left[0])
-    for name, value in right[0].items():
-        terms[name] = terms.get(name, 0) + value
-    return terms, left[1] + right[1]
+def _sum(left: LinearForm, right: LinearForm) -> LinearForm:
+    factors = dict(left.factors)
+    for name, value in right.factors.items():
+        factors[name] = factors.get(name, 0) + value
+    return LinearForm(factors, left.constant + right.constant)
 
 
 def _no_rank(tensor: str, where: Where | None) -> WorkloadError:

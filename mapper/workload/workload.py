@@ -1,4 +1,4 @@
-"""Workloads: a list of Einsums that share tensors, and the names each brings to an architecture."""
+"""Workloads: Einsums that share tensors, and the names that each brings to an architecture."""
 
 from __future__ import annotations
 

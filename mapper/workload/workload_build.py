@@ -1,4 +1,4 @@
-"""From a workload file to Einsums: bounds, sets, renames, widths."""
+"""Build the Einsums of a workload file: ranges of rank variables, sets, renames, widths."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ _MOST = 10**100
 
 
 def build_workload(document: Document, variables: Mapping[str, object]) -> Workload:
-    """Check a document and build the workload in it."""
+    """Return the workload of a document; `variables` replace the file's variables.
+
+    WorkloadError or SpecError with the place of the first error.
+    """
     check_top_level(document, "workload", "workload")
     spec = parse(WorkloadSpec, document, ("workload",))
     all_variables = _variables(document, variables)
@@ -62,7 +65,7 @@ def build_workload(document: Document, variables: Mapping[str, object]) -> Workl
 
 
 def _check_size(einsum: Einsum, where: Where) -> None:
-    """Counts are exact, but energies are floats: keep far from where these end."""
+    """Refuse counts near the largest float: counts are exact, but energies are floats."""
     sizes = {a.tensor: a.tile_size(einsum.bounds) for a in einsum.accesses}
     sizes["operations"] = einsum.operations * einsum.n_instances
     for name, size in sizes.items():
@@ -90,7 +93,7 @@ def _renames(document: Document) -> RenamesSpec:
 
 
 def _flat(document: Document, path: DocPath, items: object) -> Iterator[tuple[DocPath, object]]:
-    """Lists of Einsums may hold lists of Einsums (from included files)."""
+    """Yield (path, item) of a list of Einsums; items may be lists, from included files."""
     if isinstance(items, list | tuple):
         for number, item in enumerate(items):
             yield from _flat(document, (*path, number), item)
@@ -168,7 +171,7 @@ def _long(
 def _limits(
     draft: EinsumDraft, document: Document, workload: WorkloadSpec, variables: Mapping[str, object]
 ) -> list[Limit]:
-    """Collect all bounds on the Einsum's rank variables: sizes of ranks, then written bounds."""
+    """Return all limits on the Einsum's rank variables: sizes of ranks, then written bounds."""
     sizes = {**_sizes(workload.rank_sizes, document, ("workload",), variables)}
     sizes |= _sizes(draft.spec.rank_sizes, document, draft.path, variables)
     limits: list[Limit] = []
@@ -191,14 +194,14 @@ def _limits(
 def _sizes(
     sizes: Mapping[str, object], document: Document, path: DocPath, variables: Mapping[str, object]
 ) -> dict[str, tuple[int, Where]]:
-    """Evaluate the sizes of ranks; one may be computed from others, as in `ceil(64 * 8 / X)`."""
+    """Return {rank: (size, place)}; a size may be an expression of others: `ceil(64 * 8 / X)`."""
     places = {rank: document.where((*path, "rank_sizes", rank)) for rank in sizes}
     names = LazyNames(sizes, variables, places.get)
     return {rank: (whole_number(names[rank], {}, places[rank]), places[rank]) for rank in sizes}
 
 
 def _finish(draft: EinsumDraft, names: Names) -> tuple[Einsum, Scope]:
-    """Shift every rank variable to start at 0 and add what the names say about the tensors."""
+    """Return the Einsum, with rank variables that begin at 0, and its scope."""
     resolved = names.of(draft)
     accesses = tuple(
         TensorAccess(

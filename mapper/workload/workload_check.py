@@ -1,4 +1,4 @@
-"""What the Einsums of a workload must agree on; a message names both places that do not."""
+"""Checks of Einsums: each by itself, and all against each other; errors name both places."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from tilewright.mapper.workload.workload_file import AccessSpec, EinsumSpec
 
 @dataclass(frozen=True, slots=True)
 class EinsumDraft:
-    """An Einsum whose tensors and ranges are known, but not yet its sets and widths.
+    """An Einsum with tensors and ranges, before its sets and widths are known.
 
-    `accesses`: (tensor and projection, output?, long form if there is one).
+    `accesses`: (tensor with projection, whether it is an output, its long form or None). `ranges`:
+    rank variable -> (first, last value).
     """
 
     name: str
@@ -55,11 +56,24 @@ class EinsumDraft:
 
 
 def check_draft(draft: EinsumDraft) -> None:
-    """Refuse an Einsum that makes no sense by itself."""
+    """Raise WorkloadError for an Einsum that is wrong by itself."""
     if draft.name == "Total":
         raise WorkloadError(
             "the name Total is reserved for sums", where=draft.where, instead="another name"
         )
+    _check_tensors(draft)
+    names = {name for name in draft.variables if name in draft.tensors}
+    if names:
+        raise WorkloadError(
+            f"Einsum {draft.name}: a rank variable and a tensor have the same name",
+            where=draft.where,
+            value=", ".join(sorted(names)),
+            instead="tensors with a capital first letter",
+        )
+
+
+def _check_tensors(draft: EinsumDraft) -> None:
+    """Check that no tensor occurs twice, one is written, and a copy has one input."""
     twice = [name for name in draft.tensors if draft.tensors.count(name) > 1]
     if twice:
         raise WorkloadError(
@@ -80,18 +94,13 @@ def check_draft(draft: EinsumDraft) -> None:
             value=", ".join(name for name in draft.tensors if name not in draft.outputs),
             instead="Y[m, k] = A[m, k]",
         )
-    names = {name for name in draft.variables if name in draft.tensors}
-    if names:
-        raise WorkloadError(
-            f"Einsum {draft.name}: a rank variable and a tensor have the same name",
-            where=draft.where,
-            value=", ".join(sorted(names)),
-            instead="tensors with a capital first letter",
-        )
 
 
 def check_agreement(drafts: list[EinsumDraft]) -> None:
-    """Refuse Einsums that contradict each other."""
+    """Raise WorkloadError for Einsums that contradict each other.
+
+    They must differ in name, be in order of execution, and agree on ranks and ranges.
+    """
     by_name: dict[str, EinsumDraft] = {}
     writers: dict[str, EinsumDraft] = {}
     readers: dict[str, EinsumDraft] = {}

@@ -1,4 +1,4 @@
-"""The sets that an Einsum's names stand for: Inputs, renames, persistent tensors, widths."""
+"""The sets behind the names of an Einsum: Inputs, Outputs, renames, persistent tensors, widths."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ _NOTHING: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class ResolvedNames:
-    """What the names of one Einsum stand for."""
+    """The names of one Einsum, resolved: sets of tensors, widths in bits, the scope for an
+    architecture."""
 
     renames: Mapping[str, frozenset[str]]
     persistent: frozenset[str]
@@ -41,7 +42,7 @@ class ResolvedNames:
 
 
 def whole_number(value: object, names: Mapping[str, object], where: Where | None) -> int:
-    """Evaluate an expression to a whole number of at least 1."""
+    """Return the value of an expression, a whole number from 1 to 10**18; else WorkloadError."""
     result = evaluate(value, names, where)
     if isinstance(result, float) and math.isfinite(result):
         result = int(result) if result == int(result) else result
@@ -52,6 +53,13 @@ def whole_number(value: object, names: Mapping[str, object], where: Where | None
     if result > _MOST:
         raise WorkloadError(f"this must be at most {_MOST}", where=where, value=value)
     return result
+
+
+def _intermediates(drafts: list[EinsumDraft]) -> frozenset[str]:
+    """Return the tensors that one Einsum writes and another reads."""
+    written = {name for draft in drafts for name in draft.outputs}
+    read = {name for d in drafts for name in d.tensors if name not in d.outputs}
+    return frozenset(written & read)
 
 
 class Names:
@@ -72,26 +80,28 @@ class Names:
             entry.name: (entry, ("renames", "einsums", number))
             for number, entry in enumerate(renames.einsums)
         }
-        written = {name for draft in drafts for name in draft.outputs}
-        read = {name for d in drafts for name in d.tensors if name not in d.outputs}
-        used = [name for draft in drafts for name in draft.tensors]
-        self._everything = tuple(dict.fromkeys(used))
-        self._intermediates = frozenset(written & read)
+        uses = [name for draft in drafts for name in draft.tensors]
+        self._everything = tuple(dict.fromkeys(uses))
+        self._intermediates = _intermediates(drafts)
         self._variables = tuple(dict.fromkeys(name for d in drafts for name in d.variables))
         self._rank_sets: dict[str, dict[str, frozenset[str]]] = {}
-        self._shared = frozenset(name for name in used if used.count(name) > 1)
+        self._shared = frozenset(name for name in uses if uses.count(name) > 1)
         self._widths: dict[str, tuple[Fraction, EinsumDraft]] = {}
         self._persistent: dict[str, tuple[bool, EinsumDraft]] = {}
         where = document.where(("workload", "n_instances"))
         self._instances = whole_number(spec.n_instances, variables, where)
 
     def instances(self, draft: EinsumDraft) -> int:
-        """Return how often the Einsum runs: its own instances times those of the workload."""
+        """Return the instances of an Einsum: those written in it times those of the workload."""
         where = self._document.where((*draft.path, "n_instances"))
         return self._instances * whole_number(draft.spec.n_instances, self._given, where)
 
     def of(self, draft: EinsumDraft) -> ResolvedNames:
-        """Resolve the renames, then the persistent tensors, then the widths of an Einsum."""
+        """Return the resolved names of an Einsum: renames, then persistent tensors, then widths.
+
+        WorkloadError: a rename selects another number of tensors than expected, sets of widths
+        overlap, a tensor has no width, or Einsums disagree about a tensor.
+        """
         sets = self._basic(draft)
         renames: dict[str, frozenset[str]] = {}
         for rename, path in self._rename_specs(draft, "tensor_accesses"):
@@ -135,7 +145,11 @@ class Names:
             rank_sets[rename.name] = self._rename(rename, path, draft, sets, rank_variable_set)
 
     def _rename_specs(self, draft: EinsumDraft, kind: _Kind) -> list[tuple[RenameSpec, DocPath]]:
-        """The Einsum's own renames replace those of the section, those its default."""
+        """Return the renames of an Einsum, in order, with their places in the file.
+
+        A rename written in the Einsum replaces one of the section `renames`, which replaces a
+        default one.
+        """
         built_in = _BUILT_IN if kind == "tensor_accesses" else ()
         chosen: dict[str, tuple[RenameSpec, DocPath]] = {}
         default, path = self._renames.get("default", (None, ()))
@@ -149,7 +163,7 @@ class Names:
         by_name: dict[str, tuple[RenameSpec, DocPath]] = {}
         for rename in draft.spec.renames:
             by_name[rename.name] = (rename, (*draft.path, "renames", rename.name))
-        # An Einsum's own come first: the defaults are written in terms of them.
+        # Renames written in the Einsum come first: the defaults are expressions of them.
         return [*by_name.values(), *(pair for name, pair in chosen.items() if name not in by_name)]
 
     def _rename(
@@ -196,7 +210,7 @@ class Names:
         return frozenset(persistent)
 
     def _bits(self, draft: EinsumDraft, sets: dict[str, frozenset[str]]) -> dict[str, Fraction]:
-        """Width of each tensor: its own, or that of the one set of the workload that holds it."""
+        """Return the width of each tensor in bits: written in its access, else in a set with it."""
         names = self._names(draft, sets)
         widths: dict[str, Fraction] = {}
         chosen: dict[str, str] = {}

@@ -14,12 +14,12 @@ from tilewright.mapper.workload.workload import Workload
 def dump_workload(workload: Workload) -> str:
     """Return YAML text that `load_workload` reads back to an equal workload.
 
-    It holds what the file came to: templates, sizes of ranks, set expressions and renames are
-    resolved, and instances of the workload are in its Einsums.
+    Templates, sizes of ranks, set expressions and renames are resolved; the instances of the
+    workload are multiplied into its Einsums.
     """
     accesses = {access.tensor: access for e in workload.einsums for access in e.accesses}
     block: dict[str, object] = {
-        "bits_per_value": {name: _width(one.bits_per_value) for name, one in accesses.items()}
+        "bits_per_value": {name: _width(access.bits_per_value) for name, access in accesses.items()}
     }
     persistent = [name for name, access in accesses.items() if access.persistent]
     if persistent:
@@ -37,7 +37,7 @@ def einsum_text(einsum: Einsum) -> str:
 
 
 def _in_file(access: TensorAccess, einsum: Einsum) -> TensorAccess:
-    """Return the access with variables that begin where they do in the file."""
+    """Return the access with the constants of the file, where variables need not begin at 0."""
     projection = tuple(
         (rank, replace(form, constant=form.written(einsum.starts)))
         for rank, form in access.projection
@@ -73,17 +73,8 @@ def _signed(size: str, negative: bool, *, first: bool) -> str:
 
 
 def _einsum(einsum: Einsum) -> dict[str, object]:
-    """Write the concise form where it keeps the order of the tensors, else the long one."""
-    fields: dict[str, object]
-    if [access.output for access in einsum.accesses].index(True) == 0 and len(einsum.outputs) == 1:
-        fields = {"einsum": einsum_text(einsum)}
-        if einsum.name != einsum.accesses[0].tensor:
-            fields["name"] = einsum.name
-    else:
-        fields = {
-            "name": einsum.name,
-            "tensor_accesses": [_long(_in_file(a, einsum)) for a in einsum.accesses],
-        }
+    """Return the fields of an Einsum in the file."""
+    fields = _accesses(einsum)
     if einsum.is_copy:
         fields["is_copy_operation"] = True
     if einsum.n_instances != 1:
@@ -97,6 +88,17 @@ def _einsum(einsum: Einsum) -> dict[str, object]:
     return fields
 
 
+def _accesses(einsum: Einsum) -> dict[str, object]:
+    """Return the concise form if it keeps the order of the tensors, else the long one."""
+    if einsum.accesses[0].output and len(einsum.outputs) == 1:
+        fields: dict[str, object] = {"einsum": einsum_text(einsum)}
+        if einsum.name != einsum.accesses[0].tensor:
+            fields["name"] = einsum.name
+        return fields
+    long = [_long(_in_file(access, einsum)) for access in einsum.accesses]
+    return {"name": einsum.name, "tensor_accesses": long}
+
+
 def _long(access: TensorAccess) -> dict[str, object]:
     projection = {rank: affine_text(form) for rank, form in access.projection}
     fields: dict[str, object] = {"name": access.tensor, "projection": projection}
@@ -104,7 +106,7 @@ def _long(access: TensorAccess) -> dict[str, object]:
 
 
 def _bounds(workload: Workload) -> dict[str, str]:
-    """All Einsums agree on the range of a rank variable."""
+    """Return the ranges of all rank variables; Einsums agree on them."""
     bounds = {
         name: (e.starts.get(name, 0), bound)
         for e in workload.einsums
@@ -114,7 +116,10 @@ def _bounds(workload: Workload) -> dict[str, str]:
 
 
 def _renames(workload: Workload) -> dict[str, object]:
-    """An empty default, so that none is added; Einsums carry their own renames of tensors."""
+    """Return the section `renames`: an empty default, and the renames of rank variables.
+
+    The empty default replaces the built-in one; renames of tensors are written in the Einsums.
+    """
     entries: list[dict[str, object]] = [{"name": "default", "tensor_accesses": []}]
     variables = {name for einsum in workload.einsums for name in einsum.bounds}
     for einsum in workload.einsums:

@@ -10,9 +10,9 @@ from tilewright.mapper.workload.workload_print import einsum_text
 
 
 def cascade_text(workload: Workload) -> str:
-    """Return one block per Einsum, in order: what it computes, how much, where its data come from.
+    """Return one block per Einsum, in order: the computation, its operations, its tensors.
 
-    Sizes in values and bits; `from` and `to` name the Einsums that share the tensor.
+    Sizes of tensors in values and bits; `from` and `to` name their producers and consumers.
     """
     lines: list[str] = []
     for einsum in workload.einsums:
