@@ -16,9 +16,39 @@ settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True
 settings.load_profile("ci")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Run folders of tests in a process per core; a file, a test or a debugger in this one.
+
+    An explicit `-n` (`-n 0`: this process) and `-p no:xdist` have the last word.
+    """
+    option = config.option
+    if hasattr(config, "workerinput") or getattr(option, "numprocesses", 0) is not None:
+        return
+    watched = option.usepdb or option.collectonly or option.capture == "no"
+    folders = all(Path(argument.partition("::")[0]).is_dir() for argument in config.args)
+    if folders and not watched:
+        option.numprocesses = "auto"
+        if option.dist == "no":
+            option.dist = "worksteal"
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew")
     parser.addoption("--all-answers", action="store_true", help="compare all of tests/answers")
+
+
+@pytest.fixture
+def note(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Print a line at the end of the run; the test passes all the same."""
+    return lambda text: record_property("note", text)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for report in terminalreporter.getreports("passed"):
+        for name, text in report.user_properties:
+            if name == "note":
+                terminalreporter.write_line(f"note: {text}")
 
 
 @pytest.fixture(scope="session")
