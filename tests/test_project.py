@@ -3,6 +3,8 @@
 import ast
 import importlib
 import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,14 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("arch", "mapper", "simulator", "dse", "studies")
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+NOTED_LINES, MOST_LINES = 400, 600
+MOST_MODULES = 12
+ANY_SIZE = ("engine", "fast", "model")
+"""Folders that have as many modules as their idea needs."""
+LARGE_FOLDERS: dict[str, int] = {
+    "simulator/compile/code": 13,
+}
+"""Folders above MOST_MODULES with the number of their modules, which may only fall."""
 
 
 def test_every_package_is_listed() -> None:
@@ -34,14 +44,47 @@ def test_public_names_are_few_and_documented(package: str) -> None:
         assert getattr(module, name).__doc__, name
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_files_and_functions_stay_small(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert text.count("\n") <= 600
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            length = (node.end_lineno or 0) - node.lineno + 1
-            arguments = len(node.args.args) + len(node.args.kwonlyargs)
-            assert length <= 60, f"{node.name} has {length} lines"
-            compiled = bool(node.decorator_list)  # kernels take their arrays one by one
-            assert arguments <= (12 if compiled else 7), f"{node.name}: {arguments} parameters"
+def test_files_stay_short(note: Callable[[str], None]) -> None:
+    """Above the limit of an error no file is allowed; above that of a note the run names it."""
+    lengths = {path: path.read_text(encoding="utf-8").count("\n") for path in SOURCES}
+    long = [f"{path.relative_to(ROOT)}: {lines} lines" for path, lines in lengths.items()
+            if lines > NOTED_LINES]  # fmt: skip
+    if long:
+        note(f"files of more than {NOTED_LINES} lines: " + ", ".join(long))
+    too_long = [path for path, lines in lengths.items() if lines > MOST_LINES]
+    assert not too_long, "\n".join(long)
+
+
+def test_functions_stay_short() -> None:
+    violations = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.name} has {problem}"
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for problem in size_problems(node)
+    ]
+    assert not violations, "\n".join(violations)
+
+
+def size_problems(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
+    lines = (node.end_lineno or 0) - node.lineno + 1
+    if lines > 60:
+        yield f"{lines} lines"
+    parameters = len(node.args.args) + len(node.args.kwonlyargs)
+    compiled = bool(node.decorator_list)  # kernels take their arrays one by one
+    if parameters > (12 if compiled else 7):
+        yield f"{parameters} parameters"
+
+
+def test_folders_hold_few_modules() -> None:
+    modules = Counter(
+        str(path.parent.relative_to(ROOT)) for path in SOURCES if path.name != "__init__.py"
+    )
+    violations = [
+        f"{folder}: {count} modules, at most {LARGE_FOLDERS.get(folder, MOST_MODULES)}"
+        for folder, count in sorted(modules.items())
+        if Path(folder).name not in ANY_SIZE and count > LARGE_FOLDERS.get(folder, MOST_MODULES)
+    ]
+    assert not violations, "\n".join(violations)
+    small = [folder for folder in LARGE_FOLDERS if modules[folder] <= MOST_MODULES]
+    assert not small, f"no longer exceptions, take them off LARGE_FOLDERS: {small}"
