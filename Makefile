@@ -31,9 +31,12 @@ answers: ## Compare all pinned answers
 answers-update: ## Store the answers of now, after an intended change
 	$(PY) tests/answers/compare_answers.py --update
 
+oracles: ## Store the answers of slow oracles whose sources have changed, drop stale ones
+	$(PY) -m pytest --update-oracles
+
 check: lint types test ## All of the above that CI runs
 
 study: ## Run a study: make study NAME=wafer_matvec
 	.venv/bin/tilewright study run $(NAME)
 
-.PHONY: help setup lint format types test nightly golden answers answers-update check study
+.PHONY: help setup lint format types test nightly golden oracles answers answers-update check study

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from memo_plugin import MemoPlugin, add_options
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).resolve().parent / "golden"
@@ -36,6 +37,11 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew")
     parser.addoption("--all-answers", action="store_true", help="compare all of tests/answers")
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(MemoPlugin(config))
 
 
 @pytest.fixture

@@ -8,7 +8,10 @@ from math import inf
 import numpy as np
 import pytest
 from array_cases import array_space_of, loose_space_of
+from figures import Figures, table
+from memo import stored_figures
 from network_cases import network_space_of
+from points import of_points
 from search_cases import space_of
 
 from tilewright.arch.components.components import Memory
@@ -18,16 +21,12 @@ from tilewright.mapper.fronts.mapspace_front import (
     with_usage_choices,
 )
 from tilewright.mapper.fronts.pareto_points import undominated
-from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import UNLIMITED
 from tilewright.mapper.searches.exact.exact import ExactSearch
-from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.objective.formula import formula_of
 from tilewright.mapper.searches.objective.measures import front_metrics_of
-from tilewright.mapper.searches.verify import Verifier
-from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
 
 METRICS = (
     ("energy", "latency"),
@@ -50,36 +49,20 @@ FORMULAS = (
 )
 
 
-def scores(space: Mapspace) -> list[Score]:
-    """Score every mapping of the mapspace that the model accepts."""
-    judge = Verifier(space)
-    found = []
-    for mapping in space:
-        try:
-            found.append(judge.score(mapping))
-        except (InfeasibleMapping, MappingError):
-            continue
-    return found
-
-
-def values_of(scores: list[Score], names: tuple[str, ...]) -> Floats:
-    rows = [[score.metric(name) for name in names] for score in scores]
-    return np.array(rows).reshape(len(scores), len(names))
-
-
-def check_fronts(space: Mapspace, listed: list[Score]) -> None:
+def check_fronts(space: Mapspace, listed: list[Figures]) -> None:
     for asked in METRICS:
         measures = front_metrics_of(asked, [space.flat])
         result = front_of_space(space, measures, UNLIMITED)
         assert result.proven == inf
-        found = values_of([point.score for point in result.points], measures.names)
+        scores = [[point.score.metric(n) for n in measures.names] for point in result.points]
+        found = np.array(scores).reshape(len(scores), len(measures.names))
         best = found[undominated(found)]
-        every = values_of(listed, measures.names)
+        every = table(listed, measures.names)
         wanted = every[undominated(every)]
         assert best == pytest.approx(wanted, rel=1e-9), (asked, len(best), len(wanted))
 
 
-def check_formulas(space: Mapspace, listed: list[Score]) -> None:
+def check_formulas(space: Mapspace, listed: list[Figures]) -> None:
     memories = [c.name for c in space.flat.components if isinstance(c, Memory)]
     for text in FORMULAS:
         formula = formula_of(text, memories)
@@ -88,7 +71,7 @@ def check_formulas(space: Mapspace, listed: list[Score]) -> None:
             assert result.best is None
             continue
         names = ("energy", "latency", *(f"usage.{m}" for m in formula.memories))
-        rows = values_of(listed, names)
+        rows = table(listed, names)
         values = formula.value(rows)
         assert result.value == pytest.approx(values.min(), rel=1e-9)
         assert result.lower_bound == pytest.approx(values.min(), rel=1e-9)
@@ -101,11 +84,11 @@ def check(seeds: range, limit: int, make: Callable[[int], Mapspace] = space_of) 
     done = 0
     for seed in seeds:
         plain = make(seed)
-        space = with_usage_choices(
-            plain, [c.name for c in plain.flat.components if isinstance(c, Memory)]
-        )
+        memories = tuple(c.name for c in plain.flat.components if isinstance(c, Memory))
+        space = with_usage_choices(plain, memories)
         if space.size.points <= limit:
-            listed = scores(space)
+            listed = stored_figures(of_points, make, seed, limit, memories, memories=memories)
+            assert listed is not None
             check_fronts(space, listed)
             check_formulas(space, listed)
             done += 1

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from backed_cases import random_backed_case
 from deep_cases import random_dealt_case, random_exchanged_case
+from figures import Figures, table
 from fused_cases import (
     Case,
     opposed,
@@ -18,12 +19,11 @@ from fused_cases import (
 from fused_lists import INNER, LOW, OUTER
 from fused_mappings import rows_fused
 from fused_owns import Subject
+from memo import stored_figures
 
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.fronts.pareto_points import undominated
-from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.objective.formula import formula_of
 from tilewright.mapper.workload.workload import Workload
 
@@ -46,13 +46,8 @@ DEEP_FRONTS = (("energy", "usage"), ("energy", "latency", "usage.REG"), ("usage"
 DEEP_FORMULAS = ("energy * usage.REG", "usage.BUF + 5 * usage.REG + energy / 100")
 
 
-def values_of(scores: list[Score], names: tuple[str, ...]) -> Floats:
-    rows = [[score.metric(name) for name in names] for score in scores]
-    return np.array(rows).reshape(len(scores), len(names))
-
-
 def check_front(
-    subject: tuple[Arch, Workload, str], asked: tuple[str, ...], listed: list[Score]
+    subject: tuple[Arch, Workload, str], asked: tuple[str, ...], listed: list[Figures]
 ) -> None:
     arch, workload, conventions = subject
     result = search(arch, workload, conventions=conventions, front=asked)
@@ -60,19 +55,20 @@ def check_front(
     assert result.front_proof is not None
     assert result.front_proof.whole
     names = result.front_proof.metrics
-    found = values_of([point.score for point in result.front], names)
-    every = values_of(listed, names)
+    scores = [[point.score.metric(name) for name in names] for point in result.front]
+    found = np.array(scores).reshape(len(scores), len(names))
+    every = table(listed, names)
     wanted = every[undominated(every)]
     assert found == pytest.approx(wanted, rel=1e-9), (asked, len(found), len(wanted))
 
 
-def check_formula(subject: tuple[Arch, Workload, str], text: str, listed: list[Score]) -> None:
+def check_formula(subject: tuple[Arch, Workload, str], text: str, listed: list[Figures]) -> None:
     arch, workload, conventions = subject
     result = search(arch, workload, conventions=conventions, objective=text)
     assert result.notes == ()
     assert result.certificate.kind == "optimal"
     formula = formula_of(text, (OUTER, INNER, LOW))
-    rows = values_of(listed, ("energy", "latency", *(f"usage.{m}" for m in formula.memories)))
+    rows = table(listed, ("energy", "latency", *(f"usage.{m}" for m in formula.memories)))
     values = formula.value(rows)
     value = result.certificate.value
     assert value == pytest.approx(values.min(), rel=1e-9), text
@@ -96,7 +92,9 @@ def check(seed: int, case: Case = random_case, limit: int = 4000) -> bool:
         subject = (*subject[:2], "default")
     if case is random_wide_case and is_bounded(subject):
         return False
-    listed = rows_fused(Subject(*subject, deep=exchanged), limit)
+    listed = stored_figures(
+        rows_fused, Subject(*subject, deep=exchanged), limit, memories=(OUTER, INNER, LOW)
+    )
     if not listed:
         return False
     fronts, formulas = (DEEP_FRONTS, DEEP_FORMULAS) if deep else (FRONTS, FORMULAS)

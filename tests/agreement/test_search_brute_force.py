@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from array_cases import array_space_of, loose_space_of
+from array_cases import array_space_of, half_places_space_of, loose_space_of
 from bound_cases import bound_space_of
+from memo import stored_figures
 from network_cases import network_space_of
-from search_cases import best_by_brute_force, space_of
+from search_cases import of_brute_force, space_of
 from tight_cases import tight_space_of
 
-from tilewright.arch.flattening.flattening import flatten
-from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch
 from tilewright.mapper.searches.methods.relaxed_min_usage import search_with_lowered_min_usage
 from tilewright.mapper.searches.verify import Verifier
-from tilewright.mapper.workload.workload_loading import load_workload
 
 SMALL = (0, 1, 2, 3, 5, 6, 9, 11, 13, 15, 21, 36, 41, 44)
 TIGHT = (22, 30, 33, 38, 39, 43, 47, 48, 50, 56, 59, 60, 68)
@@ -34,7 +32,7 @@ SECOND: dict[Objective, Objective] = {"energy": "latency", "latency": "energy", 
 def check(seed: int, limit: int, make: Callable[[int], Mapspace] = space_of) -> bool:
     """Compare the three searches on one mapspace; False if it is too large for brute force."""
     space = make(seed)
-    candidates = best_by_brute_force(space, limit)
+    candidates = stored_figures(of_brute_force, make, seed, limit)
     if candidates is None:
         return False
     for objective, second in SECOND.items():
@@ -117,27 +115,6 @@ def test_networks_equal_brute_force_on_many(block: int) -> None:
 def test_distributed_memories_equal_brute_force() -> None:
     """Room and time of a memory of an Array depend on the lanes of its grid."""
     assert sum(check(seed, 600, array_space_of) for seed in range(12)) >= 3
-
-
-def half_places_space_of(size: int) -> Mapspace:
-    """Return a mapspace with a memory of one place along x, which AccelForge takes for a half."""
-    text = (
-        "arch:\n  nodes:\n"
-        "  - !Memory {name: DRAM, size: inf, area: 0, leak_power: 0, tensors: {keep: All}, actions:"
-        " [{name: read, energy: 50, throughput: 4}, {name: write, energy: 50, throughput: 4}]}\n"
-        "  - !Array {name: GRID, spatial: [{name: x, fanout: 4}, {name: y, fanout: 2}], nodes:"
-        f" [!Memory {{name: LOCAL, size: {size}, area: 0, leak_power: 0, tensors: {{keep: All}},"
-        " spatial: [{name: x, fanout: 1}, {name: y, fanout: 2}], actions:"
-        " [{name: read, energy: 3, throughput: 8}, {name: write, energy: 4, throughput: 8}]}]}\n"
-        "  - !Compute {name: MAC, area: 0, leak_power: 0, actions: [{name: compute, energy: 1,"
-        " throughput: 1}]}\n"
-    )
-    workload = load_workload(
-        "workload:\n  rank_sizes: {M: 2, K: 4}\n  bits_per_value: {All: 1}\n"
-        '  einsums: ["Z[m] = A[m, k] * B[k]"]\n'
-    )
-    (flat,) = flatten(load_arch(text), workload.scope(workload.einsums[0]))
-    return Mapspace(workload.einsums[0], flat, "accelforge")
 
 
 @pytest.mark.parametrize("size", [3, 4, 6])

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import random
-from itertools import islice
 
 import pytest
-from uneven_cases import best_of_all_loops, loop_nests, uneven_space
+from figures import Figures
+from memo import stored_figures
+from points import of_points
+from uneven_cases import loop_nests, of_all_loops, small_uneven_space, uneven_space
 
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
-from tilewright.mapper.searches.result import EinsumMapping
 from tilewright.mapper.searches.verify import Verifier
 
 SECOND: dict[Objective, Objective] = {"energy": "latency", "latency": "energy", "edp": "energy"}
 
 
-def check(space: Mapspace, objective: Objective, candidates: list[EinsumMapping]) -> None:
+def check(space: Mapspace, objective: Objective, candidates: list[Figures]) -> None:
     """Compare the search with all candidates: value, bound, second metric, membership."""
     result = ExactSearch().find(space, Goal(objective), None)
     assert result.proven
@@ -43,12 +44,10 @@ def against_points(seeds: range, limit: int, objectives: int) -> int:
         space = uneven_space(seed)
         if loop_nests(space) > 200 * limit:  # of which most are no points, or do not fit
             continue
-        listed = list(islice(space, limit + 1))
-        if len(listed) > limit:
+        candidates = stored_figures(of_points, uneven_space, seed, limit)
+        if candidates is None:
             continue
         done += 1
-        judge = Verifier(space)
-        candidates = [judge.costed(mapping) for mapping in listed]
         for objective in random.Random(seed).sample(list(SECOND), objectives):
             check(space, objective, candidates)
     return done
@@ -58,11 +57,11 @@ def against_all_loops(seeds: range, limit: int, objectives: int) -> int:
     """Compare with every loop in every gap; return how many cases were small enough."""
     done = 0
     for seed in seeds:
-        space = uneven_space(seed, small=True)
-        candidates = best_of_all_loops(space, limit)
+        candidates = stored_figures(of_all_loops, small_uneven_space, seed, limit)
         if candidates is None:
             continue
         done += 1
+        space = small_uneven_space(seed)
         for objective in random.Random(seed).sample(list(SECOND), objectives):
             check(space, objective, candidates)
     return done

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from memo import stored_figures
 from network_cases import uneven_network_space_of
+from points import of_points
 
 from tilewright.mapper.fronts.mapspace_front import front_of_space, mapspace_sweep
 from tilewright.mapper.fronts.pareto_points import undominated
@@ -29,7 +31,8 @@ def check(seeds: range, limit: int) -> int:
         if space.size.points > limit:
             continue
         judge = Verifier(space)
-        listed = [judge.costed(mapping) for mapping in space]
+        listed = stored_figures(of_points, uneven_network_space_of, seed, limit)
+        assert listed is not None
         try:
             results = [ExactSearch().find(space, Goal(one), None) for one in OBJECTIVES]
         except UnsupportedFeature as error:

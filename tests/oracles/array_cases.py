@@ -32,6 +32,27 @@ def loose_space_of(seed: int) -> Mapspace:
     return _space(rng, _loose_arch(rng), "default")
 
 
+def half_places_space_of(size: int) -> Mapspace:
+    """Return a mapspace with a memory of one place along x, which AccelForge takes for a half."""
+    text = (
+        "arch:\n  nodes:\n"
+        "  - !Memory {name: DRAM, size: inf, area: 0, leak_power: 0, tensors: {keep: All}, actions:"
+        " [{name: read, energy: 50, throughput: 4}, {name: write, energy: 50, throughput: 4}]}\n"
+        "  - !Array {name: GRID, spatial: [{name: x, fanout: 4}, {name: y, fanout: 2}], nodes:"
+        f" [!Memory {{name: LOCAL, size: {size}, area: 0, leak_power: 0, tensors: {{keep: All}},"
+        " spatial: [{name: x, fanout: 1}, {name: y, fanout: 2}], actions:"
+        " [{name: read, energy: 3, throughput: 8}, {name: write, energy: 4, throughput: 8}]}]}\n"
+        "  - !Compute {name: MAC, area: 0, leak_power: 0, actions: [{name: compute, energy: 1,"
+        " throughput: 1}]}\n"
+    )
+    workload = load_workload(
+        "workload:\n  rank_sizes: {M: 2, K: 4}\n  bits_per_value: {All: 1}\n"
+        '  einsums: ["Z[m] = A[m, k] * B[k]"]\n'
+    )
+    (flat,) = flatten(load_arch(text), workload.scope(workload.einsums[0]))
+    return Mapspace(workload.einsums[0], flat, "accelforge")
+
+
 def _space(rng: random.Random, arch: str, conventions: str) -> Mapspace:
     workload = load_workload(random_workload(rng, rng.choice(EINSUMS)))
     (einsum,) = workload.einsums

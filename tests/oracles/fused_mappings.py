@@ -13,7 +13,8 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 
-from fused_lists import INNER, LOW, on_chip_candidates
+from figures import Row, row_of, unbeaten
+from fused_lists import INNER, LOW, OUTER, on_chip_candidates
 from fused_owns import Own, Subject, owns
 from fused_trees import arranged, whole
 
@@ -167,6 +168,12 @@ def best_fused(
     return float("inf"), None
 
 
+def least_fused(subject: Subject, objective: str, limit: int = 200_000) -> float | None:
+    """Return the least value alone, infinite where nothing fits; None if there are too many."""
+    found = best_fused(subject, objective, limit)
+    return None if found is None else found[0]
+
+
 def front_fused(subject: Subject, limit: int = 200_000) -> list[tuple[float, float]] | None:
     """Return the Pareto points (energy, latency) of all mappings; None if there are too many."""
     found = fused_mappings(subject, limit)
@@ -188,9 +195,10 @@ def front_fused(subject: Subject, limit: int = 200_000) -> list[tuple[float, flo
     return front
 
 
-def rows_fused(subject: Subject, limit: int) -> list[Score] | None:
-    """Return the scores of all mappings that fit, whatever memories they use; None if too many."""
+def rows_fused(subject: Subject, limit: int) -> list[Row] | None:
+    """Return the rows of all mappings that fit, whatever memories they use; None if too many."""
     found = fused_mappings(replace(subject, low=True), limit)
     if found is None:
         return None
-    return [score for chosen in found for _, score in scored_whole(subject, chosen)]
+    scores = (score for chosen in found for _, score in scored_whole(subject, chosen))
+    return unbeaten(row_of(score, (OUTER, INNER, LOW)) for score in scores)

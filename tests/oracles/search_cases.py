@@ -8,6 +8,7 @@ from contextlib import suppress
 from itertools import permutations, product
 from math import prod
 
+from figures import Make, Row, unbeaten
 from search_rules import Lanes, breaks_rule
 from tolls import tolls_down
 
@@ -287,6 +288,12 @@ def best_by_brute_force(space: Mapspace, limit: int) -> list[EinsumMapping] | No
                         legal.append((judge.costed(one), lanes))
         found += keep_well_used(space, legal)
     return found
+
+
+def of_brute_force(make: Make, seed: int, limit: int) -> list[Row] | None:
+    """Return the rows of best_by_brute_force."""
+    found = best_by_brute_force(make(seed), limit)
+    return None if found is None else unbeaten((one.energy, one.latency) for one in found)
 
 
 def keep_well_used(

@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator, Sequence
 from itertools import permutations, product
 
+from figures import Make, Row, unbeaten
 from search_cases import EINSUMS, keep_well_used, random_arch, random_workload
 from search_rules import Lanes, breaks_rule, lanes_used
 
@@ -24,6 +25,7 @@ from tilewright.mapper.mapping.mapping import (
     Toll,
 )
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.model.view import simple_variables
 from tilewright.mapper.searches.result import EinsumMapping
 from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.templates.placement import Template
@@ -50,6 +52,27 @@ def uneven_space(seed: int, small: bool = False) -> Mapspace:
     names = sorted(einsum.bounds)
     uneven = frozenset(v for v in names if rng.random() < 0.6) or frozenset(names[:1])
     return Mapspace(einsum, flat, uneven=uneven)
+
+
+def small_uneven_space(seed: int) -> Mapspace:
+    """Return one of smaller sizes."""
+    return uneven_space(seed, small=True)
+
+
+def averaged_space(seed: int) -> Mapspace | None:
+    """Return one under the accelforge conventions, None if every variable stands in a sum."""
+    rng = random.Random(seed)
+    text, arch = rng.choice(EINSUMS), random_arch(rng)
+    while "force_memory" in arch:  # uneven tiles above lanes out of order are refused
+        arch = random_arch(rng)
+    variables = {c for c in text if c.islower()}
+    sizes = (2, 3, 5) if len(variables) > 2 else (3, 5, 7, 11)
+    workload = load_workload(random_workload(rng, text, sizes))
+    (einsum,) = workload.einsums
+    (flat,) = flatten(load_arch(arch), workload.scope(einsum))
+    names = sorted(simple_variables(einsum))
+    uneven = frozenset(v for v in names if rng.random() < 0.7) or frozenset(names[:1])
+    return Mapspace(einsum, flat, "accelforge", uneven=uneven) if uneven else None
 
 
 def _left_out(arch: str, text: str) -> bool:
@@ -82,6 +105,12 @@ def best_of_all_loops(space: Mapspace, limit: int) -> list[EinsumMapping] | None
             legal.append((candidate, {key: used.get(key, {}) for key in dims}))
         found += keep_well_used(space, legal)
     return found
+
+
+def of_all_loops(make: Make, seed: int, limit: int) -> list[Row] | None:
+    """Return the rows of best_of_all_loops."""
+    found = best_of_all_loops(make(seed), limit)
+    return None if found is None else unbeaten((one.energy, one.latency) for one in found)
 
 
 def chains(bound: int, places: int, uneven: bool) -> Iterator[tuple[int, ...]]:

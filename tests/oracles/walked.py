@@ -14,6 +14,7 @@ from math import prod
 from typing import Any
 
 import walk
+from figures import Make, Row, unbeaten
 from search_cases import _all_lanes, _mappings, keep_well_used
 from search_rules import Lanes, breaks_rule
 
@@ -152,6 +153,12 @@ def all_walked(space: Mapspace, limit: int) -> list[EinsumMapping] | None:
             legal.append((EinsumMapping(mapping, energy, latency), lanes))
         found += keep_well_used(space, legal)
     return found
+
+
+def of_the_walk(make: Make, seed: int, limit: int) -> list[Row] | None:
+    """Return the rows of all_walked."""
+    found = all_walked(make(seed), limit)
+    return None if found is None else unbeaten((one.energy, one.latency) for one in found)
 
 
 def _candidates(space: Mapspace, template: Template) -> Iterator[tuple[Lanes, Mapping]]:

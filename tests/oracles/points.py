@@ -1,0 +1,34 @@
+"""The oracle of mapspaces that list their own mappings: each scored by the model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+
+from figures import Make, Row, row_of, unbeaten
+
+from tilewright.mapper.searches.verify import Verifier
+from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
+
+
+def of_points(
+    make: Make, seed: int, limit: int, memories: tuple[str, ...] = ()
+) -> list[Row] | None:
+    """Return the rows of all mappings that the model accepts; None if there are more than `limit`.
+
+    All ways to use less of the `memories` count, also where everything fits.
+    """
+    space = make(seed)
+    if memories:
+        space = replace(space, crowded=space.crowded | frozenset(memories))
+    mappings = list(islice(space, limit + 1))
+    if len(mappings) > limit:
+        return None
+    judge = Verifier(space)
+    rows = []
+    for mapping in mappings:
+        try:
+            rows.append(row_of(judge.score(mapping), memories))
+        except (InfeasibleMapping, MappingError):
+            continue
+    return unbeaten(rows)
