@@ -46,12 +46,19 @@ PARTS = {
 }
 
 
+def variables_of(decode: bool) -> dict[str, object]:
+    return {**VARIABLES, "DECODE": decode, "N_NEW_TOKENS": 1 if decode else 16}
+
+
 @pytest.mark.parametrize("decode", [False, True])
 def test_every_public_workload_prints_back(shared_data: Path, decode: bool) -> None:
-    variables = {**VARIABLES, "DECODE": decode, "N_NEW_TOKENS": 1 if decode else 16}
     printed = 0
     for path in sorted((shared_data / "accelforge/workloads").rglob("*.yaml")):
+        variables = variables_of(decode)
         document = load_document(path, variables=variables)
+        if decode and document.data == load_document(path, variables=variables_of(False)).data:
+            printed += path.name not in PARTS and not path.name.startswith("_")
+            continue  # nothing in it depends on that
         text = dump_yaml(document.data)
         if document.data is not None:
             assert load_document("printed.yaml", text=text).data == document.data, path
@@ -59,10 +66,11 @@ def test_every_public_workload_prints_back(shared_data: Path, decode: bool) -> N
             continue
         if path.name.startswith("_"):  # a family file: what includes it gives its names
             continue
-        workload = load_workload(path, variables=variables)
-        again = load_workload(dump_workload(workload))
+        workload = load_workload(document)
+        dumped = dump_workload(workload)
+        again = load_workload(dumped)
         assert again == workload, path
-        assert dump_workload(again) == dump_workload(workload)
+        assert dump_workload(again) == dumped
         assert cascade_text(workload).count("\n") > 3 * len(workload.einsums)
         assert cascade_mermaid(workload).startswith("flowchart TD\n")
         printed += 1
