@@ -22,6 +22,10 @@ test: ## Run the tests
 nightly: ## Run the slow checks too
 	$(PY) -m pytest -m "nightly or not nightly"
 
+SECONDS := 600
+explore: ## Run the random tests with fresh seeds: make explore SECONDS=600
+	$(PY) tools/explore.py $(SECONDS)
+
 golden: ## Write the golden text files anew
 	$(PY) -m pytest --update-golden
 
@@ -39,4 +43,4 @@ check: lint types test ## All of the above that CI runs
 study: ## Run a study: make study NAME=wafer_matvec
 	.venv/bin/tilewright study run $(NAME)
 
-.PHONY: help setup lint format types test nightly golden oracles answers answers-update check study
+.PHONY: help setup lint format types test nightly explore golden oracles answers answers-update check study

@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import explore
+import memo_plugin
 import pytest
 from hypothesis import settings
-from memo_plugin import MemoPlugin, add_options
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).resolve().parent / "golden"
@@ -37,11 +38,21 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew")
     parser.addoption("--all-answers", action="store_true", help="compare all of tests/answers")
-    add_options(parser)
+    memo_plugin.add_options(parser)
+    explore.add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(MemoPlugin(config))
+    config.pluginmanager.register(memo_plugin.MemoPlugin(config))
+    if config.option.explore_seed:
+        config.pluginmanager.register(explore.ExplorePlugin(config))
+
+
+@pytest.fixture
+def shift(request: pytest.FixtureRequest) -> int:
+    """The first seed of a family that draws its cases from seeds of its own."""
+    first: int = request.config.option.explore_seed
+    return first
 
 
 @pytest.fixture

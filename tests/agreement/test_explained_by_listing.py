@@ -6,6 +6,7 @@ import random
 from itertools import combinations, islice
 
 import pytest
+from explore import enough
 from search_cases import EINSUMS, best_by_brute_force, random_arch, random_workload
 
 from tilewright.arch.spec.load import load_arch
@@ -62,7 +63,8 @@ def test_feasibility_equals_brute_force() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("block", range(10))
 def test_feasibility_equals_brute_force_on_many(block: int) -> None:
-    assert check_feasibility(range(1000 + 60 * block, 1060 + 60 * block), 4000) == {True, False}
+    ends = check_feasibility(range(1000 + 60 * block, 1060 + 60 * block), 4000)
+    assert enough(len(ends), 2)
 
 
 def check_explained(seed: int) -> bool:
@@ -114,8 +116,9 @@ def test_explanations_are_minimal(seed: int) -> None:
 
 
 @pytest.mark.nightly
-def test_explanations_are_minimal_on_many() -> None:
-    assert sum(check_explained(seed) for seed in range(100, 400)) >= 60
+def test_explanations_are_minimal_on_many(shift: int) -> None:
+    seeds = range(shift + 100, shift + 400)
+    assert enough(sum(check_explained(seed) for seed in seeds), 60)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -171,7 +174,7 @@ def test_even_tiles_decide_without_lanes() -> None:
 @pytest.mark.parametrize("block", range(5))
 def test_even_tiles_decide_without_lanes_on_many(block: int) -> None:
     found = check_uneven(range(1000 + 100 * block, 1100 + 100 * block), 200)
-    assert min(found.count(True), found.count(False)) >= 3
+    assert enough(min(found.count(True), found.count(False)), 3)
 
 
 def test_likely_placements_decide() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from explore import enough
 from fused_cases import Case, opposed, random_case, random_deep_case
 from fused_mappings import front_fused
 from fused_owns import Subject
@@ -59,11 +60,11 @@ def test_fused_front_above_registers(seed: int) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("block", range(12))
 def test_fused_front_of_many(block: int) -> None:
-    assert sum(check(2000 + seed) for seed in range(block * 10, block * 10 + 10)) >= 5
+    assert enough(sum(check(2000 + seed) for seed in range(block * 10, block * 10 + 10)), 5)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("block", range(6))
 def test_fused_front_above_registers_of_many(block: int) -> None:
     seeds = range(2000 + block * 10, 2010 + block * 10)
-    assert sum(check(seed, random_deep_case) for seed in seeds) >= 5
+    assert enough(sum(check(seed, random_deep_case) for seed in seeds), 5)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from array_cases import array_space_of, half_places_space_of, loose_space_of
 from bound_cases import bound_space_of
+from explore import enough
 from memo import stored_figures
 from network_cases import network_space_of
 from search_cases import of_brute_force, space_of
@@ -66,7 +67,7 @@ def test_search_equals_brute_force(seed: int) -> None:
 @pytest.mark.parametrize("block", range(30))
 def test_search_equals_brute_force_on_many(block: int) -> None:
     done = [seed for seed in range(1000 + block * 20, 1020 + block * 20) if check(seed, limit=4000)]
-    assert len(done) >= 3
+    assert enough(len(done), 3)
 
 
 def test_runs_of_holders_equal_brute_force() -> None:
@@ -80,7 +81,7 @@ def test_runs_of_holders_equal_brute_force() -> None:
 @pytest.mark.parametrize("block", range(30))
 def test_runs_of_holders_equal_brute_force_on_many(block: int) -> None:
     seeds = range(1000 + block * 20, 1020 + block * 20)
-    assert sum(check(seed, 3000, tight_space_of) for seed in seeds) >= 4
+    assert enough(sum(check(seed, 3000, tight_space_of) for seed in seeds), 4)
 
 
 def test_bounds_of_lanes_equal_brute_force() -> None:
@@ -97,7 +98,7 @@ def test_bounds_of_lanes_equal_brute_force() -> None:
 @pytest.mark.parametrize("block", range(10))
 def test_bounds_of_lanes_equal_brute_force_on_many(block: int) -> None:
     seeds = range(1000 + block * 40, 1040 + block * 40)
-    assert sum(check(seed, 3000, bound_space_of) for seed in seeds) >= 10
+    assert enough(sum(check(seed, 3000, bound_space_of) for seed in seeds), 10)
 
 
 def test_networks_equal_brute_force() -> None:
@@ -109,7 +110,7 @@ def test_networks_equal_brute_force() -> None:
 @pytest.mark.parametrize("block", range(15))
 def test_networks_equal_brute_force_on_many(block: int) -> None:
     seeds = range(1000 + block * 20, 1020 + block * 20)
-    assert sum(check(seed, 2500, network_space_of) for seed in seeds) >= 3
+    assert enough(sum(check(seed, 2500, network_space_of) for seed in seeds), 3)
 
 
 def test_distributed_memories_equal_brute_force() -> None:
@@ -134,7 +135,7 @@ def test_arrays_and_open_hierarchies_equal_brute_force_on_many(
     block: int, make: Callable[[int], Mapspace]
 ) -> None:
     seeds = range(1000 + block * 20, 1020 + block * 20)
-    assert sum(check(seed, 3000, make) for seed in seeds) >= 3
+    assert enough(sum(check(seed, 3000, make) for seed in seeds), 3)
 
 
 @pytest.mark.parametrize("seed", [3, 11, 27, 40])

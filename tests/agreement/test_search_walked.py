@@ -8,6 +8,7 @@ test_fused_walked.py. A few run by default, all of them nightly.
 from __future__ import annotations
 
 import pytest
+from explore import enough
 from memo import stored_figures
 from walked import of_the_walk
 from walked_cases import even_space_of, uneven_space_of
@@ -61,11 +62,11 @@ def test_search_with_uneven_tiles_equals_the_walk(seed: int) -> None:
 @pytest.mark.parametrize("block", range(40))
 def test_search_equals_the_walk_on_many(block: int) -> None:
     seeds = range(1000 + 20 * block, 1020 + 20 * block)
-    assert sum(check(seed, limit=3000) for seed in seeds) >= 8
+    assert enough(sum(check(seed, limit=3000) for seed in seeds), 8)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("block", range(15))
 def test_search_with_uneven_tiles_equals_the_walk_on_many(block: int) -> None:
     seeds = range(1000 + 20 * block, 1020 + 20 * block)
-    assert sum(check(seed, limit=3000, uneven=True) for seed in seeds) >= 3
+    assert enough(sum(check(seed, limit=3000, uneven=True) for seed in seeds), 3)

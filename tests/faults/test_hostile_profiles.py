@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from explore import enough
 from machine_programs import Case, random_case
 
 from tilewright.arch.errors import TilewrightError
@@ -109,9 +110,10 @@ def test_broken_files_end_in_a_result_or_a_named_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_a_thousand_of_each(tmp_path: Path) -> None:
-    assert len({changed_outcome(seed) for seed in range(1000)}) > 60
-    assert len({broken_outcome(seed, tmp_path) for seed in range(1000)}) > 30
+def test_a_thousand_of_each(tmp_path: Path, shift: int) -> None:
+    seeds = range(shift, shift + 1000)
+    assert enough(len({changed_outcome(seed) for seed in seeds}), 61)
+    assert enough(len({broken_outcome(seed, tmp_path) for seed in seeds}), 31)
 
 
 SELVES = {

@@ -121,8 +121,8 @@ def test_three_hundred_mutations(originals: list[str], shared_data: Path) -> Non
 
 
 @pytest.mark.nightly
-def test_a_thousand_mutations(originals: list[str], shared_data: Path) -> None:
-    ends = _run(originals, range(1000, 2000), shared_data)
+def test_a_thousand_mutations(originals: list[str], shared_data: Path, shift: int) -> None:
+    ends = _run(originals, range(shift + 1000, shift + 2000), shared_data)
     assert sum(ends.values()) == 1000
 
 

@@ -64,6 +64,7 @@ def dealt(rng: random.Random, ways: Way, slow: RemainingLatency) -> tuple[Way, R
     return before, slow.before_choices(kernels.ChoiceArrays(reach, linear, fares, np.ones(3)))
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("seed", range(12))
 def test_no_way_up_takes_less(seed: int) -> None:
     """From every state, with calls or owing some: what the kernels compute is at most the least."""

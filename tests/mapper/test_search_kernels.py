@@ -62,6 +62,7 @@ def open_view(bound: kernels.Floats = FREE) -> kernels.PruningArrays:
     return kernels.PruningArrays(np.zeros(LATTICE.size), np.ones(LATTICE.size), bound, *NO_TIME)
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("nd", [1, 2, 3])
 @pytest.mark.parametrize("seed", range(5))
 def test_closure(nd: int, seed: int) -> None:
@@ -79,6 +80,7 @@ def test_closure(nd: int, seed: int) -> None:
         assert np.array_equal(label[origin[:, 0]], out)
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("nd", [1, 2, 3])
 @pytest.mark.parametrize("seed", range(5))
 def test_deal(nd: int, seed: int) -> None:
@@ -119,6 +121,7 @@ def test_deal(nd: int, seed: int) -> None:
     assert np.array_equal(made + plus[origin[:, 1]], out)
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("last", [0.0, 1.0])
 @pytest.mark.parametrize("nd", [1, 2, 3])
 @pytest.mark.parametrize("seed", range(3))

@@ -11,6 +11,7 @@ from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
 from tilewright.mapper.searches.exact.metric_terms import leaks_of
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("seed", range(12))
 def test_many_labels_cost_what_each_costs(seed: int) -> None:
     space, numbers = space_of(seed), np.random.default_rng(seed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import islice
 
 from figures import Make, Row, row_of, unbeaten
@@ -20,7 +19,7 @@ def of_points(
     """
     space = make(seed)
     if memories:
-        space = replace(space, crowded=space.crowded | frozenset(memories))
+        space = space.with_crowded(space.crowded | frozenset(memories))
     mappings = list(islice(space, limit + 1))
     if len(mappings) > limit:
         return None

@@ -97,7 +97,6 @@ def mappings(draw: Any) -> tuple[dict[str, int], list[Any]]:
 @settings(
     max_examples=200,
     deadline=None,
-    derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(mappings())

@@ -284,7 +284,6 @@ def reads_complete(case: Fused) -> bool:
 
 COMMON = {
     "deadline": None,
-    "derandomize": True,
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
 }
 

@@ -148,7 +148,6 @@ def check(case: Case, mapping: Mapping | None = None) -> None:
 
 COMMON = {
     "deadline": None,
-    "derandomize": True,
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
 }
 

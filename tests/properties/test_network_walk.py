@@ -265,7 +265,6 @@ def check(case: Case) -> None:
 COMMON = settings(
     max_examples=120,
     deadline=None,
-    derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

@@ -58,13 +58,13 @@ def test_of_two_kinds(kind: str) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", FUSED)
-def test_of_fused_workloads(kind: str) -> None:
-    for seed in range(1000, 1020):
+def test_of_fused_workloads(kind: str, shift: int) -> None:
+    for seed in range(shift + 1000, shift + 1020):
         holds(random_case(kind, seed), CONVENTIONS[seed % 2])
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - set(FUSED)))
-def test_of_all_other_kinds(kind: str) -> None:
-    for seed in random.Random(kind).sample(range(10_000), 20):
+def test_of_all_other_kinds(kind: str, shift: int) -> None:
+    for seed in random.Random(kind).sample(range(shift, shift + 10_000), 20):
         holds(random_case(kind, seed), CONVENTIONS[seed % 2])

@@ -81,6 +81,7 @@ def test_links_of_a_chain_are_busy_while_words_pass() -> None:
     assert result.trace.queue_word_cycles is None
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("seed", range(6))
 def test_asking_changes_nothing_else(seed: int) -> None:
     case = special_case(seed)
@@ -94,6 +95,7 @@ def test_asking_changes_nothing_else(seed: int) -> None:
     assert np.array_equal(queues[0], queues[1])
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("interval", [1, 7, 100_000])
 def test_intervals_add_up_to_the_totals(seed: int, interval: int) -> None:

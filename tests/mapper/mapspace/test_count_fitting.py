@@ -15,6 +15,7 @@ from tilewright.mapper.mapspace.counting.count_fitting_walked import walk_fittin
 from tilewright.mapper.mapspace.space import Mapspace
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("seed", range(12))
 def test_what_fits_is_counted_exactly(seed: int) -> None:
     room = random_space(seed)

@@ -68,6 +68,7 @@ def draw(seed: int) -> tuple[list[str], list[int]]:
     return kinds, [int(n) for n in rng.integers(1, N + 1, len(kinds))]
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("seed", range(25))
 def test_sums_of_any_number_of_inputs(seed: int) -> None:
     kinds, lengths = draw(seed)
