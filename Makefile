@@ -19,8 +19,8 @@ types: ## Run the type checker
 test: ## Run the tests
 	$(PY) -m pytest
 
-nightly: ## Run the slow checks too
-	$(PY) -m pytest -m "nightly or not nightly"
+nightly: ## Run a part of the slow checks: make nightly PART=3 (none: list them; all)
+	$(PY) tools/nightly.py $(PART)
 
 SECONDS := 600
 explore: ## Run the random tests with fresh seeds: make explore SECONDS=600

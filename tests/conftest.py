@@ -38,6 +38,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew")
     parser.addoption("--all-answers", action="store_true", help="compare all of tests/answers")
+    parser.addoption("--share", default="1/1", help="run the n-th of m shares of the tests: n/m")
     memo_plugin.add_options(parser)
     explore.add_options(parser)
 
@@ -46,6 +47,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(memo_plugin.MemoPlugin(config))
     if config.option.explore_seed:
         config.pluginmanager.register(explore.ExplorePlugin(config))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep every m-th test, so that each share has some of every family."""
+    number, shares = map(int, config.option.share.split("/"))
+    kept = items[number - 1 :: shares]
+    if shares > 1:
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+        items[:] = kept
 
 
 @pytest.fixture

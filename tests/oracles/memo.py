@@ -6,7 +6,7 @@ among the sources of no oracle (test_memo.py), so what it changes is compared wi
 
     pytest                        computes what is not stored, and says how much that was
     pytest --update-oracles       stores it; `make oracles` also drops what no test asks for
-    pytest --recompute-oracles    computes everything; a stored answer that differs is an error
+    pytest --recompute-oracles    computes all again; a stored answer that differs is an error
 """
 
 from __future__ import annotations

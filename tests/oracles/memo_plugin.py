@@ -17,7 +17,7 @@ def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("oracles", "stored answers of slow oracles")
     told = "run the tests that ask oracles, and store what was not stored"
     group.addoption("--update-oracles", action="store_true", help=told)
-    told = "compute all answers; a stored one that differs is an error"
+    told = "run the tests that ask oracles; a stored answer that differs is an error"
     group.addoption("--recompute-oracles", action="store_true", help=told)
 
 
@@ -31,8 +31,8 @@ class MemoPlugin:
         memo.memo.recompute = config.getoption("recompute_oracles")
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Storing answers runs the tests that ask for some, and no others."""
-        if self.config.getoption("update_oracles"):
+        """Storing or comparing answers runs the tests that ask for some, and no others."""
+        if self.config.getoption("update_oracles") or memo.memo.recompute:
             source = Path(memo.__file__).resolve()
             asking = [item for item in items if source in closure(item.path.resolve())]
             self.config.hook.pytest_deselected(items=[i for i in items if i not in set(asking)])

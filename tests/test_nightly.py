@@ -1,0 +1,56 @@
+"""The nightly parts hold every nightly test once, and their page has a row for each."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+TESTS = Path(__file__).resolve().parent
+
+
+@pytest.fixture(scope="module")
+def nightly(root: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("nightly", root / "tools" / "nightly.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where dataclasses look
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_nightly_test_is_in_one_part(nightly: ModuleType) -> None:
+    groups = {part.paths for part in nightly.PARTS if part.paths}
+    for path in TESTS.rglob("test_*.py"):
+        if "mark.nightly" in path.read_text(encoding="utf-8") and path != Path(__file__):
+            inside = [g for g in groups if any(path.is_relative_to(TESTS / p) for p in g)]
+            assert len(inside) == 1, path
+    for group in groups:
+        assert all((TESTS / path).exists() for path in group)
+        parts = [part.share for part in nightly.PARTS if part.paths == group]
+        assert parts == [(number, len(parts)) for number in range(1, len(parts) + 1)]
+
+
+def test_the_page_has_a_row_for_each_part(nightly: ModuleType) -> None:
+    rows = re.findall(r"(?m)^\| (\d+) \| ([^|]*) \|", nightly.PAGE.read_text(encoding="utf-8"))
+    assert rows == [(str(n), str(part)) for n, part in enumerate(nightly.PARTS, 1)]
+
+
+def test_a_row_replaces_that_of_its_part(
+    nightly: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nightly, "PAGE", tmp_path / "page.md")
+    row = f"| 2 | {nightly.PARTS[1]} | 8 passed | 1.5 | 2.5 | 2026-01-01 | abc | passed |"
+    nightly.write(2, row)
+    nightly.write(3, row.replace("| 2 |", "| 3 |").replace(str(nightly.PARTS[1]), "other"))
+    lines = (tmp_path / "page.md").read_text(encoding="utf-8").splitlines()
+    assert row in lines
+    assert sum("passed" in line for line in lines) == 2
+    nightly.write(3, f"| 3 | {nightly.PARTS[2]} | 1 failed | 1 | 1 | 2026-01-02 | abc | failed |")
+    lines = (tmp_path / "page.md").read_text(encoding="utf-8").splitlines()
+    assert sum("passed" in line for line in lines) == 1

@@ -1,0 +1,157 @@
+"""Run a part of the slow checks and write its row of docs/validation/nightly.md.
+
+`make nightly` lists the parts, `make nightly PART=3` runs one, `make nightly PART=all` all in turn.
+A part ends within some twenty minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "validation" / "nightly.md"
+HEAD = """\
+# Nightly parts
+
+The slow checks in parts that each end within a session: `make nightly PART=3` runs one and writes
+its row (`tools/nightly.py`). Minutes are those of the clock, CPU minutes those of all processes.
+
+| part | what | tests | minutes | CPU minutes | date | commit | result |
+|---:|---|---|---:|---:|---|---|---|
+"""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The nightly tests of some files or folders; `share` n of m: every m-th of them.
+
+    Without paths: the tests that ask stored oracles, whose answers are computed again.
+    """
+
+    what: str
+    paths: tuple[str, ...]
+    share: tuple[int, int] = (1, 1)
+
+    def __str__(self) -> str:
+        number, shares = self.share
+        return self.what + (f", share {number} of {shares}" if shares > 1 else "")
+
+    @property
+    def command(self) -> list[str]:
+        if not self.paths:
+            return [sys.executable, "-m", "pytest", "--recompute-oracles"]
+        number, shares = self.share
+        chosen = f"--share={number}/{shares}"
+        paths = (f"tests/{path}" for path in self.paths)
+        return [sys.executable, "-m", "pytest", "-n", "auto", "-m", "nightly", chosen, *paths]
+
+
+def shares(what: str, count: int, *paths: str) -> list[Part]:
+    """Return the parts of some paths."""
+    return [Part(what, paths, (number, count)) for number in range(1, count + 1)]
+
+
+PARTS: list[Part] = [
+    Part("stored answers of oracles, computed again", ()),
+    Part("hostile files and programs, properties", ("faults", "simulator", "properties")),
+    Part(
+        "engines, parts of programs, a full wafer, prefill of GPT-3",
+        (
+            "agreement/test_engines_agree.py",
+            "agreement/test_parts_agree.py",
+            "agreement/test_gemv_example.py",
+            "agreement/test_cascade_optima.py",
+        ),
+    ),
+    *shares("one Einsum by brute force", 6, "agreement/test_search_brute_force.py"),
+    *shares("one Einsum by the walk", 3, "agreement/test_search_walked.py"),
+    *shares(
+        "uneven tiles",
+        4,
+        "agreement/test_uneven_averages.py",
+        "agreement/test_uneven_brute_force.py",
+        "agreement/test_uneven_networks.py",
+        "agreement/test_fronts_uneven.py",
+    ),
+    *shares("fronts of one Einsum", 4, "agreement/test_fronts_enumerated.py"),
+    *shares(
+        "copies, deferred costs, lanes above, explanations",
+        3,
+        "agreement/test_copies_enumerated.py",
+        "agreement/test_deferred_costs.py",
+        "agreement/test_lanes_above.py",
+        "agreement/test_explained_by_listing.py",
+        "agreement/test_explained_alone.py",
+        "agreement/test_cascade_unfused.py",
+    ),
+    *shares("fused optima", 16, "agreement/test_cascade_brute_force.py"),
+    *shares(
+        "fused optima with sizes, widths and networks",
+        8,
+        "agreement/test_fused_sizes.py",
+        "agreement/test_fused_widths.py",
+        "agreement/test_fused_networks.py",
+    ),
+    *shares("fused optima by the walk", 4, "agreement/test_fused_walked.py"),
+    *shares("fused fronts", 2, "agreement/test_fronts_fused.py"),
+    *shares("usage of fused mappings", 8, "agreement/test_fused_usage.py"),
+]
+
+
+def run(number: int) -> int:
+    """Run a part and write its row; return pytest's exit code."""
+    part = PARTS[number - 1]
+    print(f"nightly part {number}: {part}", flush=True)
+    began, before = time.monotonic(), sum(os.times()[2:4])
+    done = subprocess.Popen(part.command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert done.stdout is not None
+    last = ""
+    for line in done.stdout:
+        print(line, end="", flush=True)
+        last = line.strip() or last
+    code = done.wait()
+    minutes = (time.monotonic() - began) / 60
+    busy = (sum(os.times()[2:4]) - before) / 60
+    counts = re.sub(r"(, \d+ deselected)?(, \d+ warnings?)? in .*", "", last)
+    result = "passed" if code == 0 else "failed"
+    row = f"{counts} | {minutes:.1f} | {busy:.1f} | {time.strftime('%Y-%m-%d')} | {commit()}"
+    write(number, f"| {number} | {part} | {row} | {result} |")
+    return code
+
+
+def commit() -> str:
+    """Return the commit that was tested, marked where files differ from it."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout[:-1]
+
+
+def write(number: int, row: str) -> None:
+    """Put a row into the page; parts that were never run have rows, too."""
+    rows = {n: f"| {n} | {part} | | | | | | not run |" for n, part in enumerate(PARTS, 1)}
+    if PAGE.exists():
+        for line in PAGE.read_text(encoding="utf-8").splitlines():
+            known = re.match(r"\| (\d+) \| ([^|]*) \|", line)
+            if known and int(known[1]) in rows and str(PARTS[int(known[1]) - 1]) == known[2]:
+                rows[int(known[1])] = line
+    rows[number] = row
+    PAGE.write_text(HEAD + "".join(f"{line}\n" for line in rows.values()), encoding="utf-8")
+
+
+def main(part: str = "") -> int:
+    if not part:
+        for number, each in enumerate(PARTS, 1):
+            print(f"{number:3}  {each}")
+        return 0
+    if part == "all":
+        return max(run(number) for number in range(1, len(PARTS) + 1))
+    return run(int(part))
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
