@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tilewright.arch.errors import Where
 from tilewright.mapper.workload.einsum import Affine
@@ -41,9 +42,7 @@ def parse_limits(text: str, where: Where | None) -> list[Limit]:
     try:
         if len(text) > _LONGEST:
             raise ValueError(text[:20])
-        return [
-            Limit(form, where, text) for form in _comparisons(ast.parse(text, mode="eval").body)
-        ]
+        return [Limit(form, where, text) for form in _forms(text)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise WorkloadError(
             "a bound of the iteration space compares sums of rank variables with whole numbers",
@@ -51,6 +50,11 @@ def parse_limits(text: str, where: Where | None) -> list[Limit]:
             value=text,
             instead="for example 0 <= a < 10",
         ) from None
+
+
+@lru_cache(maxsize=4096)  # the bounds of a workload are read for each of its Einsums
+def _forms(text: str) -> tuple[Affine, ...]:
+    return tuple(_comparisons(ast.parse(text, mode="eval").body))
 
 
 def _comparisons(node: ast.expr) -> list[Affine]:
