@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -47,6 +48,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(memo_plugin.MemoPlugin(config))
     if config.option.explore_seed:
         config.pluginmanager.register(explore.ExplorePlugin(config))
+
+
+def pytest_collection_finish() -> None:
+    """Spare the collector of garbage the thousands of tests: an eighth of all CPU time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
 
 
 @pytest.hookimpl(trylast=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -106,8 +107,22 @@ def test_the_second_process_needs_no_numba(folder: Path) -> None:
     assert run(folder) == ["20", "False"]
 
 
-def test_other_source_is_compiled_anew(folder: Path) -> None:
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the kernels were compiled: tests copy it."""
+    folder = tmp_path_factory.mktemp("first")
+    (folder / "home.py").write_text(HOME)
     run(folder)
+    return folder
+
+
+@pytest.fixture
+def compiled(first_run: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(first_run, tmp_path / "copy")
+
+
+def test_other_source_is_compiled_anew(compiled: Path) -> None:
+    folder = compiled
     (folder / "home.py").write_text(HOME.replace("return a + b", "return a + b + 1"))
     assert run(folder) == ["24", "True"]
     assert run(folder) == ["24", "False"]
@@ -115,8 +130,8 @@ def test_other_source_is_compiled_anew(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"a b c\n", None])
-def test_damaged_code_is_compiled_anew(folder: Path, damage: bytes | None) -> None:
-    run(folder)
+def test_damaged_code_is_compiled_anew(compiled: Path, damage: bytes | None) -> None:
+    folder = compiled
     (path,) = kept(folder)
     whole = path.read_bytes()
     path.write_bytes(whole[:-100] if damage is None else damage)
