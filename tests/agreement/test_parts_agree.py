@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from composed import compose
 from engines import differences, duplex, fair_changes, pipeline
+from explore import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine_programs import Case, broadcast, chain, contention, random_case, random_changes
@@ -43,7 +44,7 @@ def check(case: Case, profile: Profile) -> FastMachine:
     return machine
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(SEEDS, SEEDS, st.booleans())
 def test_independent_programs(seed: int, profile_seed: int, fair: bool) -> None:
     changes = fair_changes(profile_seed) if fair else random_changes(profile_seed)
