@@ -24,7 +24,7 @@ class RankExtent(NamedTuple):
     terms: tuple[tuple[str, int, int], ...]
 
 
-class TensorView(NamedTuple):
+class ExchangedTensorView(NamedTuple):
     """A tensor as one Einsum sees it: its width in bits per value, and its ranks."""
 
     bits: float
@@ -38,7 +38,7 @@ class Extent:
     The views differ, for example, where one Einsum slides over what another Einsum writes.
     """
 
-    views: tuple[TensorView, ...]
+    views: tuple[ExchangedTensorView, ...]
 
     @property
     def width(self) -> float:
@@ -70,7 +70,7 @@ class Extent:
 
     def with_width(self, bits: float) -> Extent:
         """Return the same extent with another width, in bits per value."""
-        return Extent(tuple(TensorView(bits, view.ranks) for view in self.views))
+        return Extent(tuple(ExchangedTensorView(bits, view.ranks) for view in self.views))
 
 
 def extent_of(einsum: Einsum, names: Mapping[str, str], tensor: str, bits: float) -> Extent:
@@ -83,4 +83,4 @@ def extent_of(einsum: Einsum, names: Mapping[str, str], tensor: str, bits: float
         for _, form in einsum.access(tensor).projection
         if form.terms or form.least > 1
     )
-    return Extent((TensorView(bits, ranks),))
+    return Extent((ExchangedTensorView(bits, ranks),))

@@ -63,7 +63,7 @@ class JoinResult:
     exhausted: bool
 
 
-class _Incumbent(NamedTuple):
+class _JoinIncumbent(NamedTuple):
     """The best mapping so far, with the graph it lives in."""
 
     label: WholeLabel
@@ -91,9 +91,9 @@ class JoinSearch:
         self.problem = problem
         self._budget, self._report = budget, report
         self.cache = cache or PmappingCache()
-        self._best: _Incumbent | None = None
+        self._best: _JoinIncumbent | None = None
         if seed is not None and seed.label is not None and seed.graph is not None:
-            self._best = _Incumbent(seed.label, seed.graph)
+            self._best = _JoinIncumbent(seed.label, seed.graph)
         self._bounds: EinsumBounds | None = None
         self._lower_bound = 0.0
         self._least_costs = (0.0, 0.0)
@@ -314,7 +314,7 @@ class JoinSearch:
         if outcome.exhausted:
             raise OutOfBudget
         if outcome.best is not None:
-            self._best = _Incumbent(outcome.best, graph)
+            self._best = _JoinIncumbent(outcome.best, graph)
             self._report(self._incumbent_value, self._lower_bound)
 
     def _incumbent_ceilings(self, least_costs: EnergyLatency) -> EnergyLatency:

@@ -167,7 +167,7 @@ class _NetworkSites(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Costs:
+class _InnerCosts:
     """What a program costs by slot, and what Networks cost above holders of the region."""
 
     by_slot: CostsBySlot
@@ -198,7 +198,7 @@ class _InnerCompiler:
         if not blocked:
             upper = network.upper
             charges = network_charges(cut.slots, cut.region_slots, upper) if upper else {}
-            yield self._compile(_Costs(CostsBySlot(sites, deferred or []), charges))
+            yield self._compile(_InnerCosts(CostsBySlot(sites, deferred or []), charges))
             return
         for fixed in with_fixed_lanes(cut.slots, blocked):
             yield from _InnerCompiler(problem, fields, replace(cut, slots=fixed)).programs()
@@ -218,7 +218,7 @@ class _InnerCompiler:
         upper = [site for site in sites if has_lanes and site.terms and site.slot <= lowest]
         return _NetworkSites(upper, [site for site in sites if site not in upper])
 
-    def _compile(self, costs: _Costs) -> InnerProgram:
+    def _compile(self, costs: _InnerCosts) -> InnerProgram:
         """Return the program of all slots below the region."""
         cut, slots = self.cut, self.cut.slots
         first = cut.lowest_slot + 1  # a slot of the region: the lowest tensor's reservation

@@ -111,7 +111,7 @@ class PmappingBlock:
     origins: Ints
 
 
-class _Placement(NamedTuple):
+class _LoopPlacement(NamedTuple):
     """One placement of fused loops, with the numbers and states of the labels that it suits."""
 
     region: RegionStates
@@ -185,7 +185,7 @@ class PmappingMaker:
                 source = PmappingSource(solved.inner_program, number, loops)
                 labels = self._legal_labels(region, loops, chosen, states)
                 if len(labels):
-                    self._add_placement(_Placement(region, source, labels, states[labels]))
+                    self._add_placement(_LoopPlacement(region, source, labels, states[labels]))
 
     def _loop_placements(self, inner: InnerProgram, pattern: int) -> Iterator[FusedLoops]:
         """Yield the ways to place fused loops over the variables of a pattern of bits."""
@@ -215,7 +215,7 @@ class PmappingMaker:
                 divides &= (inner_tile < tile) & (tile % inner_tile == 0)
         return divides
 
-    def _add_placement(self, placement: _Placement) -> None:
+    def _add_placement(self, placement: _LoopPlacement) -> None:
         """CostTerm the pmappings of one placement of the fused loops."""
         region, source = placement.region, placement.source
         depths = tuple(source.holder_depth(place) for place in range(len(region.region.holders)))
@@ -230,7 +230,7 @@ class PmappingMaker:
                 for compatibility in _compatibilities(region, depths, held, same):
                     self._pieces.setdefault(compatibility, []).append(block)
 
-    def _held_in_tolls(self, placement: _Placement, lowest: int) -> Iterator[HeldTensor]:
+    def _held_in_tolls(self, placement: _LoopPlacement, lowest: int) -> Iterator[HeldTensor]:
         """Yield where contested tensors pass Tolls above the innermost of `lowest` loops."""
         for passage in placement.region.toll_passages:
             depth, toll = placement.source.toll_depth(passage), passage.toll
@@ -239,7 +239,7 @@ class PmappingMaker:
 
     def _held_by_holders(
         self,
-        placement: _Placement,
+        placement: _LoopPlacement,
         depths: Sequence[int],
         reservations: Sequence[TileReservation],
     ) -> Iterator[HeldTensor]:
@@ -253,7 +253,7 @@ class PmappingMaker:
                 yield HeldTensor(_place_of(holder), depth, tile_depth)
 
     def _priced_block(
-        self, placement: _Placement, reservations: Sequence[TileReservation]
+        self, placement: _LoopPlacement, reservations: Sequence[TileReservation]
     ) -> PmappingBlock:
         """Price the region for one placement; keep the pmappings that fit below the limit."""
         source = placement.source
@@ -275,7 +275,7 @@ class PmappingMaker:
         self.sources.append(source)
         return PmappingBlock(placement.states[fits], values[fits], origins[fits])
 
-    def _charge_region(self, placement: _Placement, labels: Floats) -> None:
+    def _charge_region(self, placement: _LoopPlacement, labels: Floats) -> None:
         """CostTerm to labels what their tiles in the region cost."""
         region, loops, states = placement.region, placement.source.loops, placement.states
         inner = placement.source.inner_program
@@ -293,7 +293,7 @@ class PmappingMaker:
             labels[:, add.field] += add.factor * counts[above]
 
     def _reserved_bits(
-        self, placement: _Placement, reservations: Sequence[TileReservation], labels: Floats
+        self, placement: _LoopPlacement, reservations: Sequence[TileReservation], labels: Floats
     ) -> _Reserved:
         """Return the bits that the holders of the region and those below reserve."""
         template = placement.source.inner_program.template

@@ -27,7 +27,7 @@ from tilewright.mapper.searches.program.edge_traffic import EdgeCharge, values_p
 from tilewright.mapper.searches.program.out_of_order import (
     NO_LANES_SEEN_BELOW,
     Factors,
-    LanesSeenBelow,
+    LanesBelowHolder,
     lanes_seen_below,
 )
 from tilewright.mapper.templates.lane_variants import working_places
@@ -91,7 +91,7 @@ class _ChildSite(NamedTuple):
     """The slot of an edge's child, and the lanes above it that the child sees below itself."""
 
     slot: int
-    seen_below: LanesSeenBelow
+    seen_below: LanesBelowHolder
 
 
 class _Reuse(NamedTuple):

@@ -28,7 +28,7 @@ from tilewright.mapper.templates.spatial_choices import Lanes, SpatialLoops
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkLeg:
+class ChargedLeg:
     """The path of a tensor over a network, between two of its holders (or the Compute).
 
     `level`: of the network. `spatial_slots`: slots of the dimensions that the tensor fans out on.
@@ -115,7 +115,7 @@ def spatial_loops_at(slots: Sequence[Slot], slot: int) -> SpatialLoops:
 
 def network_legs(
     problem: Problem, template: Template, slots: Sequence[Slot]
-) -> Iterator[NetworkLeg]:
+) -> Iterator[ChargedLeg]:
     """Enumerate the paths of all tensors that cross a network; the first network crossed counts."""
     networks = [i for i, c in enumerate(problem.components) if isinstance(c, Network)]
     spatial_levels = {
@@ -133,7 +133,7 @@ def network_legs(
         if crossed is not None:
             below = [i for i, level in spatial_levels.items() if crossed <= level <= lower]
             top = tops.get((tensor, upper), -1)
-            yield NetworkLeg(tensor, crossed, tuple(below), upper, top)
+            yield ChargedLeg(tensor, crossed, tuple(below), upper, top)
 
 
 def _hops_between_holders(problem: Problem, template: Template) -> Iterator[tuple[str, int, int]]:
@@ -145,7 +145,7 @@ def _hops_between_holders(problem: Problem, template: Template) -> Iterator[tupl
             yield tensor, upper, lower
 
 
-def _fixed_hop_loops(problem: Problem, leg: NetworkLeg, slots: Sequence[Slot]) -> list[HopLoop]:
+def _fixed_hop_loops(problem: Problem, leg: ChargedLeg, slots: Sequence[Slot]) -> list[HopLoop]:
     """Return the spatial loops of a leg with fixed lanes, outermost first."""
     loops: list[HopLoop] = []
     for slot in leg.spatial_slots:
@@ -164,7 +164,7 @@ class SlottedLoops(NamedTuple):
 
 
 def hop_loops(
-    problem: Problem, leg: NetworkLeg, dimension: SlottedLoops, choice: Sequence[int]
+    problem: Problem, leg: ChargedLeg, dimension: SlottedLoops, choice: Sequence[int]
 ) -> list[HopLoop]:
     """Return the spatial loops of one dimension of a leg for one choice, outermost first."""
     slot, spatial_loops = dimension
@@ -224,7 +224,7 @@ def network_at(problem: Problem, level: int) -> Network:
     return network
 
 
-def hop_charge(problem: Problem, leg: NetworkLeg) -> HopPrice | None:
+def hop_charge(problem: Problem, leg: ChargedLeg) -> HopPrice | None:
     """Return the price of a hop of a leg; None if the network has no action `hop`."""
     network = network_at(problem, leg.level)
     action = next((a for a in network.actions if a.name == "hop"), None)
@@ -235,7 +235,7 @@ def hop_charge(problem: Problem, leg: NetworkLeg) -> HopPrice | None:
 
 
 def _leg_charges(
-    problem: Problem, fields: LabelFields, leg: NetworkLeg, loops: Sequence[HopLoop]
+    problem: Problem, fields: LabelFields, leg: ChargedLeg, loops: Sequence[HopLoop]
 ) -> Iterator[ChargeSite]:
     """Yield where each loop of a leg charges its hops and the traffic of its busiest link."""
     network, price = network_at(problem, leg.level), hop_charge(problem, leg)

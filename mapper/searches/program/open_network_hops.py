@@ -20,8 +20,8 @@ from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.program.charge_sites import ChargeSite, CostTerm
 from tilewright.mapper.searches.program.holder_order import below_deeper_lanes
 from tilewright.mapper.searches.program.network_hops import (
+    ChargedLeg,
     HopPrice,
-    NetworkLeg,
     SlottedLoops,
     hop_charge,
     hop_counts,
@@ -73,7 +73,7 @@ def charge_sites_at_fixed_lanes(sites: Sequence[ChargeSite], limit: int) -> list
 
 
 def _are_independent_of_lanes(
-    problem: Problem, legs: Sequence[NetworkLeg], slots: Sequence[Slot]
+    problem: Problem, legs: Sequence[ChargedLeg], slots: Sequence[Slot]
 ) -> bool:
     """Tell whether lanes are still to be chosen, and hops known whatever the other lanes are."""
     spatial = [spatial_loops_at(slots, slot) for leg in legs for slot in leg.spatial_slots]
@@ -86,7 +86,7 @@ def _are_independent_of_lanes(
 
 
 def _dimension_site(
-    problem: Problem, fields: LabelFields, leg: NetworkLeg, dimension: SlottedLoops
+    problem: Problem, fields: LabelFields, leg: ChargedLeg, dimension: SlottedLoops
 ) -> ChargeSite:
     """Return how a dimension changes the links and paths of all legs of a network.
 
@@ -114,7 +114,7 @@ def _dimension_site(
 
 
 def _leg_site(
-    problem: Problem, fields: LabelFields, leg: NetworkLeg, dimension: SlottedLoops
+    problem: Problem, fields: LabelFields, leg: ChargedLeg, dimension: SlottedLoops
 ) -> ChargeSite:
     """Return the charges of a tensor on the network for each choice of a dimension."""
     price = hop_charge(problem, leg)
@@ -138,7 +138,7 @@ def _leg_site(
     return ChargeSite(dimension.slot, charges=tuple(charges))
 
 
-def _link_traffic(problem: Problem, leg: NetworkLeg, price: HopPrice) -> tuple[str, float]:
+def _link_traffic(problem: Problem, leg: ChargedLeg, price: HopPrice) -> tuple[str, float]:
     """Return the kind of count that a link carries, and the actions on it per value.
 
     If links carry all rounds, all lanes of the dimension, and outer ones, share the traffic.

@@ -26,7 +26,7 @@ Factors = tuple[tuple[int, tuple[float, ...]], ...]  # slot of a dimension, fact
 
 
 @dataclass(frozen=True, slots=True)
-class LanesSeenBelow:
+class LanesBelowHolder:
     """Spatial loops above a holder that the holder sees below itself.
 
     `lanes`: over the variables for which no choice is left. `spatial_loops`: all the dimensions,
@@ -59,12 +59,12 @@ class LanesSeenBelow:
         return self.factors_over(frozenset(bounds) - access.rank_variables)
 
 
-NO_LANES_SEEN_BELOW = LanesSeenBelow()
+NO_LANES_SEEN_BELOW = LanesBelowHolder()
 
 
 def lanes_seen_below(
     problem: Problem, slots: Sequence[Slot], slot: int, level: int
-) -> LanesSeenBelow:
+) -> LanesBelowHolder:
     """Return the lanes above `slot` that a holder there, of a memory at `level`, sees below it."""
     spatial_loops = [
         (i, loops)
@@ -75,7 +75,7 @@ def lanes_seen_below(
     ]
     fixed = _fixed_lanes([loops for _, loops in spatial_loops])
     lanes = tuple(sorted((v, number) for v, number in fixed.items() if number > 1))
-    return LanesSeenBelow(lanes, tuple(spatial_loops))
+    return LanesBelowHolder(lanes, tuple(spatial_loops))
 
 
 def _fixed_lanes(spatial_loops: Sequence[SpatialLoops]) -> Mapping[str, int]:

@@ -19,7 +19,7 @@ from tilewright.arch.components.components import Component
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.program.network_hops import (
-    NetworkLeg,
+    ChargedLeg,
     hop_charge,
     network_at,
     network_legs,
@@ -69,7 +69,7 @@ def crossings_of(
     variable: then the path need not end in the last lane.
     """
     by_slot: dict[int, list[LaneCrossing]] = {}
-    longest: dict[int, NetworkLeg] = {}
+    longest: dict[int, ChargedLeg] = {}
     every = list(network_legs(problem, template, slots))
     for leg in every:
         longest_leg = longest.setdefault(leg.level, leg)
@@ -119,7 +119,7 @@ def _refuse_twice(problem: Problem, dims: Sequence[Slot]) -> None:
 def _crossing(
     problem: Problem,
     fields: LabelFields,
-    leg: NetworkLeg,
+    leg: ChargedLeg,
     loops: SpatialLoops,
     distance_field: int | None,
 ) -> LaneCrossing:
