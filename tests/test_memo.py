@@ -41,7 +41,7 @@ SEARCHES = (CopySearch, ExactSearch, PartialSearch, front_of_space, fused_search
 
 
 def test_every_stored_answer_is_of_a_known_oracle() -> None:
-    assert {path.stem for path in memo.STORE.glob("*.json")} == set(ORACLES)
+    assert {path.stem for path in memo.STORE.glob("*.json")} <= set(ORACLES)
 
 
 @pytest.mark.parametrize("name", ORACLES)
