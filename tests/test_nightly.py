@@ -44,13 +44,13 @@ def test_the_page_has_a_row_for_each_part(nightly: ModuleType) -> None:
 def test_a_row_replaces_that_of_its_part(
     nightly: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nightly, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(nightly, "PAGE", tmp_path / "page")
     row = f"| 2 | {nightly.PARTS[1]} | 8 passed | 1.5 | 2.5 | 2026-01-01 | abc | passed |"
     nightly.write(2, row)
     nightly.write(3, row.replace("| 2 |", "| 3 |").replace(str(nightly.PARTS[1]), "other"))
-    lines = (tmp_path / "page.md").read_text(encoding="utf-8").splitlines()
+    lines = (tmp_path / "page").read_text(encoding="utf-8").splitlines()
     assert row in lines
     assert sum("passed" in line for line in lines) == 2
     nightly.write(3, f"| 3 | {nightly.PARTS[2]} | 1 failed | 1 | 1 | 2026-01-02 | abc | failed |")
-    lines = (tmp_path / "page.md").read_text(encoding="utf-8").splitlines()
+    lines = (tmp_path / "page").read_text(encoding="utf-8").splitlines()
     assert sum("passed" in line for line in lines) == 1

@@ -16,9 +16,7 @@ NOTED_LINES, MOST_LINES = 400, 600
 MOST_MODULES = 12
 ANY_SIZE = ("engine", "fast", "model")
 """Folders that have as many modules as their idea needs."""
-LARGE_FOLDERS: dict[str, int] = {
-    "simulator/compile/code": 13,
-}
+LARGE_FOLDERS: dict[str, int] = {}
 """Folders above MOST_MODULES with the number of their modules, which may only fall."""
 
 

@@ -15,6 +15,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from explore import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -285,12 +286,24 @@ def test_messages_of_uneven_tiles(case: Case) -> None:
 @COMMON
 @given(cases(uneven=True, array=True))
 def test_messages_from_a_distributed_memory(case: Case) -> None:
-    """Groups of instances that are larger than what a place serves begin at places."""
+    """Groups of instances that are larger than what a place serves begin at places.
+
+    One kind of mapping is known to differ: see the test below.
+    """
     served, stride = 8 // case.places, 1
     for turns in reversed(lanes_of(case)):
         assume(stride < served or stride % served == 0)
         stride *= turns
     check(case)
+
+
+@pytest.mark.xfail(strict=True, reason="the model counts 28 hops of Z, the walk 20")
+def test_a_sum_over_the_outer_of_two_loops_along_a_distributed_memory() -> None:
+    nodes: list[Any] = [Storage((tensor,), "DRAM") for tensor in "ABZ"]
+    nodes += [Spatial("k", 1, "x", "PE"), Spatial("n", 1, "x", "PE"), Compute("Z", "MAC")]
+    sizes = {"M": 1, "N": 4, "K": 2}
+    shared = {"x": "ABZ", "y": "ABZ"}
+    check(Case("Z[m, n] = A[m, k] * B[k, n]", sizes, nodes, "mesh", shared, 4))
 
 
 def lanes_of(case: Case) -> list[int]:
