@@ -38,7 +38,7 @@ import json, resource, sys, time
 from pathlib import Path
 start = time.process_time()
 from tilewright.arch.spec.load import load_arch
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.mapper.searches.api import search
 case = json.loads(sys.argv[1])
 arch = load_arch(Path(case["arch"]), variables=case["variables"])
