@@ -9,15 +9,16 @@ correction (Ignatiev et al., "Smallest MUS extraction with minimal hitting set d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Literal
 
 from tilewright.mapper.explain.constraint import MappingConstraint
 from tilewright.mapper.explain.subject import Active, Feasible, TooLarge
 
 ROUNDS = 60  # corrections computed before an irreducible conflict suffices
+MAX_SUBSETS = 200_000  # looked at for one hitting set
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +109,20 @@ def _hitting_set(constraints: Sequence[MappingConstraint], sets: Sequence[Active
     """Return the smallest set that meets all `sets`, the first in file order; None: too many."""
     forced = frozenset(next(iter(s)) for s in sets if len(s) == 1)
     unmet = [s for s in sets if not s & forced]
-    candidates = [c for c in constraints if any(c in s for s in unmet)]
-    tried = 0
-    for count in range(len(candidates) + 1):
-        for chosen in combinations(candidates, count):
-            tried += 1
-            if tried > 200_000:
-                return None
-            if all(any(c in s for c in chosen) for s in unmet):
-                return forced | frozenset(chosen)
-    return forced
+    relevant = frozenset[MappingConstraint]().union(*unmet)
+    candidates = [c for c in constraints if c in relevant]
+    for chosen in islice(_subsets_by_size(candidates), MAX_SUBSETS):
+        if not any(s.isdisjoint(chosen) for s in unmet):
+            return forced | frozenset(chosen)
+    return None
+
+
+def _subsets_by_size(
+    constraints: Sequence[MappingConstraint],
+) -> Iterator[tuple[MappingConstraint, ...]]:
+    """Yield all subsets, small ones first, of one size in file order."""
+    for count in range(len(constraints) + 1):
+        yield from combinations(constraints, count)
 
 
 def _in_order(

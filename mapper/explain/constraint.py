@@ -23,6 +23,7 @@ from tilewright.mapper.workload.einsum import Einsum
 
 Steps = tuple[str | int, ...]
 Edit = Callable[[Component], Component]
+RulesEdit = Callable[[PlacementRules, Kept], PlacementRules]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ class EditedRules:
     """The rules of a file after an edit."""
 
     inner: TensorRules
-    edit: Callable[[PlacementRules, Kept], PlacementRules]
+    edit: RulesEdit
 
     @property
     def names(self) -> frozenset[str]:
@@ -181,7 +182,7 @@ class EditedRules:
         return self.edit(self.inner.resolve(kept_above), kept_above)
 
 
-def on_rules(edit: Callable[[PlacementRules, Kept], PlacementRules]) -> Edit:
+def on_rules(edit: RulesEdit) -> Edit:
     """Return the edit of a holder that changes its evaluated rules."""
 
     def changed(component: Component) -> Component:
@@ -192,28 +193,50 @@ def on_rules(edit: Callable[[PlacementRules, Kept], PlacementRules]) -> Edit:
 
 
 def _of_rules(component: TensorHolder, einsum: Einsum) -> Iterator[MappingConstraint]:
-    name = component.name
     seen = _seen(component, einsum)
-
-    def make(kind: str, text: str, tensor: str, edit: object) -> MappingConstraint:
-        lift = on_rules(edit)  # type: ignore[arg-type]
-        return MappingConstraint(kind, name, ("tensors", kind), tensor, text, lift=lift)
-
     for tensor in einsum.tensors:
-        if any(tensor in r.keep - r.back for r in seen):
-            yield make("keep", f"{name} must keep {tensor}", tensor, _without("keep", tensor))
-        if any(tensor not in r.may_keep for r in seen) and not isinstance(component, Toll):
-            yield make("may_keep", f"{name} may not keep {tensor}", tensor, _allowing(tensor))
-        if any(tensor in r.back for r in seen):
-            text = f"{name} must be the outermost memory of {tensor}"
-            yield make("back", text, tensor, _without_back(component, tensor))
+        yield from _of_keeping(component, tensor, seen)
+    yield from _of_transfers(component, einsum, seen)
+    yield from _of_order(component, einsum, seen)
+
+
+def _of_keeping(
+    component: TensorHolder, tensor: str, seen: Sequence[PlacementRules]
+) -> Iterator[MappingConstraint]:
+    """Yield the constraints on whether a component keeps one tensor."""
+    name = component.name
+    if any(tensor in rules.keep - rules.back for rules in seen):
+        text = f"{name} must keep {tensor}"
+        yield _tensor_constraint(name, "keep", tensor, text, _without("keep", tensor))
+    if any(tensor not in rules.may_keep for rules in seen) and not isinstance(component, Toll):
+        text = f"{name} may not keep {tensor}"
+        yield _tensor_constraint(name, "may_keep", tensor, text, _allowing(tensor))
+    if any(tensor in rules.back for rules in seen):
+        text = f"{name} must be the outermost memory of {tensor}"
+        yield _tensor_constraint(name, "back", tensor, text, _without_back(component, tensor))
+
+
+def _of_transfers(
+    component: TensorHolder, einsum: Einsum, seen: Sequence[PlacementRules]
+) -> Iterator[MappingConstraint]:
+    """Yield the constraints on how often a component moves the values of tensors."""
+    name = component.name
     for kind, says in (
         ("no_refetch_from_above", "fetches each value of {} once"),
         ("no_resend_to_below", "sends each value of {} down once"),
     ):
-        for tensor in (t for t in einsum.tensors if any(t in getattr(r, kind) for r in seen)):
-            yield make(kind, f"{name} {says.format(tensor)}", tensor, _without(kind, tensor))
-    yield from _of_order(component, einsum, seen)
+        moved_once = frozenset[str]().union(*(getattr(rules, kind) for rules in seen))
+        for tensor in (t for t in einsum.tensors if t in moved_once):
+            text = f"{name} {says.format(tensor)}"
+            yield _tensor_constraint(name, kind, tensor, text, _without(kind, tensor))
+
+
+def _tensor_constraint(
+    component: str, kind: str, tensor: str, text: str, edit: RulesEdit
+) -> MappingConstraint:
+    """Return a constraint on one tensor of a component, which `edit` removes."""
+    steps = ("tensors", kind)
+    return MappingConstraint(kind, component, steps, tensor, text, lift=on_rules(edit))
 
 
 def _of_order(
@@ -244,13 +267,13 @@ def _seen(component: TensorHolder, einsum: Einsum) -> list[PlacementRules]:
     These show which tensors a rule can concern; a superfluous constraint has no effect.
     """
     rules = component.tensors
-    above = rules.holders_above if isinstance(rules, SpecTensorRules) else ()
+    holders_above = rules.holders_above if isinstance(rules, SpecTensorRules) else ()
     everything = frozenset(einsum.tensors)
     sets = (frozenset[str](), everything, *(frozenset({t}) for t in einsum.tensors))
-    return [rules.resolve(dict.fromkeys(above, names)) for names in sets]
+    return [rules.resolve(dict.fromkeys(holders_above, names)) for names in sets]
 
 
-def _without(kind: str, tensor: str) -> Callable[[PlacementRules, Kept], PlacementRules]:
+def _without(kind: str, tensor: str) -> RulesEdit:
     def edit(rules: PlacementRules, _: Kept) -> PlacementRules:
         if kind == "keep" and tensor in rules.back:
             return rules
@@ -260,31 +283,29 @@ def _without(kind: str, tensor: str) -> Callable[[PlacementRules, Kept], Placeme
     return edit
 
 
-def _allowing(tensor: str) -> Callable[[PlacementRules, Kept], PlacementRules]:
+def _allowing(tensor: str) -> RulesEdit:
     return lambda rules, _: replace(rules, may_keep=rules.may_keep | {tensor})
 
 
-def _without_back(
-    component: TensorHolder, tensor: str
-) -> Callable[[PlacementRules, Kept], PlacementRules]:
+def _without_back(component: TensorHolder, tensor: str) -> RulesEdit:
     written = component.tensors
 
-    def edit(rules: PlacementRules, kept: Kept) -> PlacementRules:
+    def edit(rules: PlacementRules, kept_above: Kept) -> PlacementRules:
         keep = rules.keep - {tensor}
         if isinstance(written, SpecTensorRules):
             spec = written.spec.model_copy(update={"back": None})
-            plain = replace(written, spec=spec).resolve(kept)
+            plain = replace(written, spec=spec).resolve(kept_above)
             keep = rules.keep if tensor in plain.keep else keep
         return replace(rules, back=rules.back - {tensor}, keep=keep)
 
     return edit
 
 
-def _setting(**values: object) -> Callable[[PlacementRules, Kept], PlacementRules]:
+def _setting(**values: object) -> RulesEdit:
     return lambda rules, _: replace(rules, **values)  # type: ignore[arg-type]
 
 
-def _open_shape(index: int) -> Callable[[PlacementRules, Kept], PlacementRules]:
+def _open_shape(index: int) -> RulesEdit:
     return lambda rules, _: replace(rules, tile_shape=neutral(rules.tile_shape, index))
 
 

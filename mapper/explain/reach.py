@@ -60,14 +60,14 @@ def reach(
     """
     check()
     slots = slot_sequence(problem, template)
-    if any(isinstance(slot, SpatialLoops) and not slot.choices for slot in slots):
+    if _has_dead_dimension(slots):
         return None
     sizes = binding(problem, slots)
     if not _smallest_fit(problem, slots, sizes):
         return None
     if problem.uneven:
         return reach_apart(UnevenPoints(problem, template, slots), check)
-    if any(isinstance(slot, Reservation) and slot.open_dims for slot in slots):
+    if _has_open_dimension(slots):
         from tilewright.mapper.explain.open_lanes import reach_open
 
         return reach_open(problem, template)
@@ -80,29 +80,46 @@ def reach(
     return reach_apart(points, check)
 
 
+def _has_dead_dimension(slots: Sequence[Slot]) -> bool:
+    """Tell whether some dimension has no spatial choice."""
+    return any(isinstance(slot, SpatialLoops) and not slot.choices for slot in slots)
+
+
+def _has_open_dimension(slots: Sequence[Slot]) -> bool:
+    """Tell whether what some holder reserves depends on lanes that are still to be chosen."""
+    return any(isinstance(slot, Reservation) and slot.open_dims for slot in slots)
+
+
 def binding(problem: Problem, slots: Sequence[Slot]) -> dict[str, float]:
     """Return the memories that can overflow, with the bits that the fixed tiles leave free.
 
     Tiles above every loop and lane are whole tensors whatever the mapping.
     """
-    moving = next(
-        (i for i, s in enumerate(slots) if isinstance(s, TemporalLoops | SpatialLoops)), len(slots)
-    )
+    whole = tuple(problem.einsum.bounds.values())
+    first_loop = _first_loop(slots)
     free_bits: dict[str, float] = {}
-    for component in problem.components:
-        if not isinstance(component, Memory):
+    for memory in (c.name for c in problem.components if isinstance(c, Memory)):
+        reservations = _reservations_in(memory, slots)
+        if not reservations:
             continue
-        reservations = [
-            (i, s)
-            for i, s in enumerate(slots)
-            if isinstance(s, Reservation) and s.component == component.name
-        ]
-        bits = [_bits(problem, s, tuple(problem.einsum.bounds.values())) for _, s in reservations]
-        size = problem.capacity_bits(reservations[0][1]) if reservations else inf
-        if sum(bits) > size:
-            fixed = sum(b for (i, _), b in zip(reservations, bits, strict=True) if i < moving)
-            free_bits[component.name] = size - fixed
+        bits = {i: _bits(problem, slot, whole) for i, slot in reservations.items()}
+        size = problem.capacity_bits(next(iter(reservations.values())))
+        if sum(bits.values()) > size:
+            free_bits[memory] = size - sum(bits[i] for i in bits if i < first_loop)
     return free_bits
+
+
+def _reservations_in(memory: str, slots: Sequence[Slot]) -> dict[int, Reservation]:
+    """Return the reservations of a memory, by the numbers of their slots."""
+    numbered = enumerate(slots)
+    reservations = {i: slot for i, slot in numbered if isinstance(slot, Reservation)}
+    return {i: slot for i, slot in reservations.items() if slot.component == memory}
+
+
+def _first_loop(slots: Sequence[Slot]) -> int:
+    """Return the number of the first slot of loops or lanes, that of slots if there is none."""
+    loops = (i for i, s in enumerate(slots) if isinstance(s, TemporalLoops | SpatialLoops))
+    return next(loops, len(slots))
 
 
 def _bits(problem: Problem, slot: Reservation, tile: Tile) -> float:
@@ -112,13 +129,11 @@ def _bits(problem: Problem, slot: Reservation, tile: Tile) -> float:
 
 def _loose(slots: Sequence[Slot], sizes: dict[str, float]) -> list[tuple[int, Reservation]]:
     """Return the reservations below the first loop or lane, in memories that can overflow."""
-    moving = next(
-        (i for i, s in enumerate(slots) if isinstance(s, TemporalLoops | SpatialLoops)), len(slots)
-    )
+    first_loop = _first_loop(slots)
     return [
         (i, s)
         for i, s in enumerate(slots)
-        if isinstance(s, Reservation) and s.component in sizes and i > moving
+        if isinstance(s, Reservation) and s.component in sizes and i > first_loop
     ]
 
 

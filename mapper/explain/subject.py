@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 
 from tilewright.arch.components.components import Component, Compute, Memory
 from tilewright.arch.errors import TilewrightError, Where
@@ -124,17 +124,16 @@ class ConstrainedEinsum:
 
     def _disabled(self) -> list[str]:
         """Return the components that `enabled` removes from the path to every Compute."""
-        names = [node.name for node in self.arch.leaves()]
+        leaves = self.arch.leaves()
         flats = self.flats(frozenset())
         if flats:
-            off = frozenset[str]().union(*(flat.disabled for flat in flats))
-            return [name for name in names if name in off]
-        written = [
-            n.name for n in self.arch.leaves() if getattr(n.spec, "enabled", True) is not True
+            disabled = frozenset[str]().union(*(flat.disabled for flat in flats))
+            return [leaf.name for leaf in leaves if leaf.name in disabled]
+        switchable = [
+            leaf.name for leaf in leaves if getattr(leaf.spec, "enabled", True) is not True
         ]
-        on = self.flats(frozenset(written))
-        computes = {flat.compute.name for flat in on}
-        return [name for name in written if name in computes]
+        computes = {flat.compute.name for flat in self.flats(frozenset(switchable))}
+        return [name for name in switchable if name in computes]
 
     def locate(self, component: str, steps: Steps) -> Where | None:
         """Return where a field is written."""
@@ -160,35 +159,36 @@ class ConstrainedEinsum:
 
         A component that is enabled against its file brings no constraints of its own.
         """
-        every = [c for c in self.constraints_with_min_usage if min_usage or c.kind != "min_usage"]
-        lifted = {c for c in every if c not in active}
+        constraints = self._constraints_with(min_usage)
+        lifted = {c for c in constraints if c not in active}
         enabled = frozenset(c.component for c in lifted if c.kind == "enabled")
-        backed = frozenset(c.tensor for c in active if c.kind == "unfused")
-        by_component = _edits_by_component(every, lifted, edits or {})
-        spaces = []
-        for flat in self.flats(enabled):
-            components = tuple(
-                self._edited(c, by_component, c.name in enabled, min_usage) for c in flat.components
-            )
-            compute = components[-1]
-            assert isinstance(compute, Compute)
-            changed = replace(flat, components=components, compute=compute)
-            spaces.append(Mapspace(self.einsum, changed, self.conventions, backed, self.uneven))
-        return spaces
+        edits_of = _edits_by_component(constraints, lifted, edits or {})
+        paths = [self._edited_path(flat, enabled, edits_of) for flat in self.flats(enabled)]
+        if not min_usage:
+            paths = [_no_min_usage(flat) for flat in paths]
+        backed = _backed_tensors(active)
+        return [
+            Mapspace(self.einsum, flat, self.conventions, backed, self.uneven) for flat in paths
+        ]
 
-    def _edited(
-        self, component: Component, edits: Mapping[str, list[Edit]], bare: bool, min_usage: bool
-    ) -> Component:
-        todo = list(edits.get(component.name, ()))
-        if bare:
-            todo = [c.lift for c in constraints_of(component, self.einsum, lambda *_: None)]
-        for edit in todo:
-            component = edit(component)
-        if min_usage:
-            return component
-        return replace(
-            component, spatial=tuple(replace(dim, min_usage=0.0) for dim in component.spatial)
-        )
+    def _constraints_with(self, min_usage: bool) -> list[MappingConstraint]:
+        """Return all constraints, those of min_usage only where asked for."""
+        constraints = self.constraints_with_min_usage
+        return [c for c in constraints if min_usage or c.kind != "min_usage"]
+
+    def _edited_path(
+        self, flat: FlatArch, enabled: frozenset[str], edits_of: Mapping[str, list[Edit]]
+    ) -> FlatArch:
+        """Return a path with its components edited, and those `enabled` without constraints."""
+        components: list[Component] = []
+        for component in flat.components:
+            edits = edits_of.get(component.name, ())
+            if component.name in enabled:
+                edits = [c.lift for c in constraints_of(component, self.einsum, lambda *_: None)]
+            components.append(reduce(lambda edited, edit: edit(edited), edits, component))
+        compute = components[-1]
+        assert isinstance(compute, Compute)
+        return replace(flat, components=tuple(components), compute=compute)
 
     def feasible(self, active: Active) -> bool:
         """Tell whether some mapping keeps all constraints of `active`."""
@@ -222,7 +222,7 @@ class ConstrainedEinsum:
     def enabled_alone(self, constraint: MappingConstraint) -> bool:
         """Tell whether enabling one component, with the rules it has, makes mappings possible."""
         remaining = frozenset(c for c in self.constraints if c != constraint)
-        backed = frozenset(c.tensor for c in remaining if c.kind == "unfused")
+        backed = _backed_tensors(remaining)
         try:
             flats = self.flats(frozenset({constraint.component}))
         except TilewrightError:  # it brings numbers that do not hold
@@ -241,6 +241,11 @@ class ConstrainedEinsum:
             for c in flat.components
             if isinstance(c, Memory)
         }
+
+
+def _backed_tensors(active: Active) -> frozenset[str]:
+    """Return the tensors that the outermost memory must keep under some constraints."""
+    return frozenset(c.tensor for c in active if c.kind == "unfused")
 
 
 def _edits_by_component(

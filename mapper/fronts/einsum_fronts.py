@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from math import inf
+from typing import NamedTuple
 
 from tilewright.mapper.fronts.mapspace_front import (
     FrontPoint,
@@ -28,6 +29,13 @@ from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.workload.einsum import Einsum
 
 
+class _SolvedSpace(NamedTuple):
+    """A mapspace with its Pareto set."""
+
+    space: Mapspace
+    front: MapspaceFront
+
+
 @dataclass(frozen=True, slots=True)
 class EinsumFront:
     """The Pareto points of one Einsum on all its Computes; `proven` as in SpaceFront."""
@@ -45,17 +53,17 @@ class EinsumFrontSolver:
         self.statistics = SearchStatistics()
         self._request = request
         self._measures = measures
-        self._known: dict[Hashable, tuple[Mapspace, MapspaceFront]] = {}
+        self._solved: dict[Hashable, _SolvedSpace] = {}
 
     def front(self, einsum: Einsum) -> EinsumFront:
         """Return the Pareto set; InfeasibleMapping, with numbers, if it fits nowhere."""
         spaces = self.solver.mapspaces(einsum)
-        found = [self._front(key, space) for key, space in spaces]
-        points = best_points([p for one in found for p in one.points], self._measures)
-        proven = min(one.proven for one in found)
+        fronts = [self._front(key, space) for key, space in spaces]
+        points = best_points([p for front in fronts for p in front.points], self._measures)
+        proven = min(front.proven for front in fronts)
         if not points and proven == inf:
             raise self.solver.no_mapping_error(einsum, proven=True)
-        if not points:  # one, late, is better than none
+        if not points:  # a late point is better than none
             points = (self._any(einsum),)
         return EinsumFront(tuple(space for _, space in spaces), points, proven)
 
@@ -66,39 +74,39 @@ class EinsumFrontSolver:
 
     def least(self, einsum: Einsum, formula: Formula) -> MapspaceLeast:
         """Return the least value of `formula`, with the least bound of all Computes."""
-        found = [self._least(space, formula) for _, space in self.solver.mapspaces(einsum)]
-        feasible = [one for one in found if one.best is not None]
-        bound = min(one.lower_bound for one in found)
+        minima = [self._least(space, formula) for _, space in self.solver.mapspaces(einsum)]
+        feasible = [minimum for minimum in minima if minimum.best is not None]
+        bound = min(minimum.lower_bound for minimum in minima)
         if not feasible and bound == inf:
             raise self.solver.no_mapping_error(einsum, proven=True)
         if not feasible:
             point = self._any(einsum)
             return replace(
-                found[0], best=point, value=formula.of_row(*point.row), lower_bound=bound
+                minima[0], best=point, value=formula.of_row(*point.row), lower_bound=bound
             )
-        best = min(feasible, key=lambda one: (one.value, one.best.row if one.best else ()))
+        best = min(feasible, key=lambda least: (least.value, least.best.row if least.best else ()))
         return replace(best, lower_bound=bound)
 
     def _least(self, space: Mapspace, formula: Formula) -> MapspaceLeast:
-        found = least_of_space(space, formula, self._request.budget)
-        if found.best is None and found.lower_bound == inf:
+        minimum = least_of_space(space, formula, self._request.budget)
+        if minimum.best is None and minimum.lower_bound == inf:
             lower = with_lowered_min_usage(space, self._request.seconds_left)
             if lower is not None:
-                found = least_of_space(lower, formula, self._request.budget)
-        return found
+                minimum = least_of_space(lower, formula, self._request.budget)
+        return minimum
 
     def _front(self, key: Hashable, space: Mapspace) -> MapspaceFront:
-        if key is not None and key in self._known:
-            return _carried(self._known[key], space, self._measures)
-        found = front_of_space(space, self._measures, self._request.budget)
-        if not found.points and found.proven == inf:
+        if key is not None and key in self._solved:
+            return _renamed_front(self._solved[key], space, self._measures)
+        front = front_of_space(space, self._measures, self._request.budget)
+        if not front.points and front.proven == inf:
             lower = with_lowered_min_usage(space, self._request.seconds_left)
             if lower is not None:
-                found = front_of_space(lower, self._measures, self._request.budget)
-        self.statistics = self.statistics.plus(found.statistics)
+                front = front_of_space(lower, self._measures, self._request.budget)
+        self.statistics = self.statistics.plus(front.statistics)
         if key is not None:
-            self._known[key] = (space, found)
-        return found
+            self._solved[key] = _SolvedSpace(space, front)
+        return front
 
 
 def with_lowered_min_usage(space: Mapspace, budget: float | None) -> Mapspace | None:
@@ -122,19 +130,17 @@ class FeasibleSpaceRecorder:
         return result
 
 
-def _carried(
-    known: tuple[Mapspace, MapspaceFront], space: Mapspace, measures: FrontMetrics
-) -> MapspaceFront:
+def _renamed_front(solved: _SolvedSpace, space: Mapspace, measures: FrontMetrics) -> MapspaceFront:
     """Rename a solution; the model scores it again."""
-    source, found = known
+    source, front = solved
     if source is space:
-        return found
+        return front
     share = space.einsum.n_instances / source.einsum.n_instances
-    judge = Verifier(space)
+    verifier = Verifier(space)
     points = []
-    for point in found.points:
-        one = renamed_mapping(EinsumMapping(point.mapping, *point.row[:2]), source, space)
-        score = judge.score(one.mapping)
-        points.append(FrontPoint(one.mapping, score, measures.row(score)))
-    proven = found.proven if found.proven == inf else found.proven * share
+    for point in front.points:
+        renamed = renamed_mapping(EinsumMapping(point.mapping, *point.row[:2]), source, space)
+        score = verifier.score(renamed.mapping)
+        points.append(FrontPoint(renamed.mapping, score, measures.row(score)))
+    proven = front.proven if front.proven == inf else front.proven * share
     return MapspaceFront(tuple(points), proven, SearchStatistics())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -61,11 +61,11 @@ def front_of_einsums(
     solver = EinsumFrontSolver(request, measures)
     fronts = [solver.front(einsum) for einsum in einsums]
     if len(einsums) == 1:
-        found = [ScoredMapping(point.mapping, point.score) for point in fronts[0].points]
+        mappings = [ScoredMapping(point.mapping, point.score) for point in fronts[0].points]
     else:
-        found = _combined(request, measures, fronts)
+        mappings = _combined(request, measures, fronts)
     proof = FrontProof(measures.names, proven_up_to(fronts), restrictions)
-    return FrontResult(pareto_mappings(found, measures), proof, solver.statistics)
+    return FrontResult(pareto_mappings(mappings, measures), proof, solver.statistics)
 
 
 def least_of_einsums(request: Request, einsums: Sequence[Einsum]) -> SearchResult:
@@ -77,41 +77,41 @@ def least_of_einsums(request: Request, einsums: Sequence[Einsum]) -> SearchResul
     measures = FrontMetrics(names, formula.memories)
     solver = EinsumFrontSolver(request, measures)
     fronts = [solver.front(einsum) for einsum in einsums]
-    found = _combined(request, measures, fronts)
-    rows = np.array([measures.row(one.score) for one in found])
+    mappings = _combined(request, measures, fronts)
+    rows = np.array([measures.row(scored.score) for scored in mappings])
     values = formula.value(rows)
     number = least_row(values, rows)
-    whole = proven_up_to(fronts) == inf
+    is_complete = proven_up_to(fronts) == inf
     restrictions = unfused_restrictions([front.spaces[0] for front in fronts])
     value = float(values[number])
-    kind: Literal["optimal", "bounded"] = "optimal" if whole else "bounded"
-    bound = value if whole else min(value, _least_together(fronts, formula))
+    kind: Literal["optimal", "bounded"] = "optimal" if is_complete else "bounded"
+    bound = value if is_complete else min(value, _least_together(fronts, formula))
     certificate = SearchCertificate(kind, formula.text, value, bound, restrictions)
-    return SearchResult(found[number], (found[number],), certificate, solver.statistics)
+    return SearchResult(mappings[number], (mappings[number],), certificate, solver.statistics)
 
 
 def _least_together(fronts: Sequence[EinsumFront], formula: Formula) -> float:
     """Return a bound of the formula over unfused mappings that needs no search."""
     energy = latency = 0.0
     for front in fronts:
-        each = [least_costs(space, space.placements) for space in front.spaces]
+        bounds = [least_costs(space, space.placements) for space in front.spaces]
         times = front.spaces[0].einsum.n_instances
-        energy += min(joule for joule, _ in each) * times
-        latency += min(seconds for _, seconds in each) * times
+        energy += min(joule for joule, _ in bounds) * times
+        latency += min(seconds for _, seconds in bounds) * times
     return formula.of_row(energy, latency, *(0.0 for _ in formula.memories))
 
 
 def _least(request: Request, einsum: Einsum, formula: Formula) -> SearchResult:
     solver = EinsumFrontSolver(request, FrontMetrics(("energy", "latency"), formula.memories))
-    found = solver.least(einsum, formula)
-    assert found.best is not None
-    best = ScoredMapping(found.best.mapping, found.best.score)
-    optimal = found.value <= found.lower_bound * (1 + TOLERANCE)
+    minimum = solver.least(einsum, formula)
+    assert minimum.best is not None
+    best = ScoredMapping(minimum.best.mapping, minimum.best.score)
+    optimal = minimum.value <= minimum.lower_bound * (1 + TOLERANCE)
     certificate = SearchCertificate(
-        "optimal" if optimal else "bounded", formula.text, found.value, found.lower_bound,
+        "optimal" if optimal else "bounded", formula.text, minimum.value, minimum.lower_bound,
         einsum_restrictions(solver.solver.mapspaces(einsum)[0][1]),
     )  # fmt: skip
-    return SearchResult(best, (best,), certificate, found.statistics)
+    return SearchResult(best, (best,), certificate, minimum.statistics)
 
 
 def check_metrics(request: Request, einsums: Sequence[Einsum]) -> None:
@@ -138,33 +138,33 @@ def _flats(request: Request, einsums: Sequence[Einsum]) -> list[FlatArch]:
 
 
 def pareto_mappings(
-    found: Sequence[ScoredMapping], measures: FrontMetrics
+    mappings: Sequence[ScoredMapping], measures: FrontMetrics
 ) -> tuple[ScoredMapping, ...]:
     """Return the mappings that no other one covers in the metrics, sorted by them."""
-    if not found:
+    if not mappings:
         return ()
-    values = np.array([measures.values(measures.row(one.score)) for one in found])
-    return tuple(found[i] for i in undominated(values).tolist())
+    values = np.array([measures.values(measures.row(scored.score)) for scored in mappings])
+    return tuple(mappings[i] for i in undominated(values).tolist())
 
 
 def _combined(
     request: Request, measures: FrontMetrics, fronts: Sequence[EinsumFront]
 ) -> list[ScoredMapping]:
     """Join the points of all Einsums; the model scores each mapping of the workload."""
-    folded = fold_fronts(fronts, _others(request, measures, fronts))
-    found: list[ScoredMapping] = []
+    folded = fold_fronts(fronts, _bits_of_other_einsums(request, measures, fronts))
+    mappings: list[ScoredMapping] = []
     for row, choice in zip(folded.rows.tolist(), folded.choices.tolist(), strict=True):
-        parts = [front.points[i].mapping for front, i in zip(fronts, choice, strict=True)]
-        mapping = unfused_mapping(request.workload, parts)
+        of_einsums = [front.points[i].mapping for front, i in zip(fronts, choice, strict=True)]
+        mapping = unfused_mapping(request.workload, of_einsums)
         score = evaluate(request.arch, request.workload, mapping, request.options.conventions)
-        for mine, its in zip(row, measures.row(score), strict=True):
-            if not figures_agree(mine, its):
+        for summed, scored in zip(row, measures.row(score), strict=True):
+            if not figures_agree(summed, scored):
                 raise InternalError(f"the Einsums come to {row!r}, the model says {score!r}")
-        found.append(ScoredMapping(mapping, score))
-    return found
+        mappings.append(ScoredMapping(mapping, score))
+    return mappings
 
 
-def _others(
+def _bits_of_other_einsums(
     request: Request, measures: FrontMetrics, fronts: Sequence[EinsumFront]
 ) -> list[list[float]]:
     """Return, per Einsum and memory, the bits there of what other Einsums use.
@@ -175,33 +175,64 @@ def _others(
     einsums = request.workload.einsums
     if not measures.memories:
         return [[] for _ in einsums]
+    _refuse_persistent_tensors(einsums)
+    if (outer := _outermost(fronts[0].spaces[0])) in measures.memories:
+        refuse_distant_copies(outer, request.workload)
+    bits = [[0.0 for _ in measures.memories] for _ in einsums]
+    for tensor in sorted(shared_tensors(request.workload)):
+        views = _views_in_outermost(einsums, fronts, tensor)
+        memory = _outermost(fronts[min(views)].spaces[0])
+        if memory not in measures.memories:
+            continue
+        column = measures.memories.index(memory)
+        for number, more in _bits_beside_users(einsums, views):
+            bits[number][column] += more
+    return bits
+
+
+def _refuse_persistent_tensors(einsums: Sequence[Einsum]) -> None:
     if any(access.persistent for einsum in einsums for access in einsum.accesses):
         raise UnsupportedFeature(
             "the usage of memories is not counted over unfused mappings with persistent tensors",
             instead="leave the usage out, or search one Einsum at a time",
         )
-    if (outer := _outermost(fronts[0].spaces[0])) in measures.memories:
-        refuse_distant_copies(outer, request.workload)
-    found = [[0.0 for _ in measures.memories] for _ in einsums]
-    for tensor in sorted(shared_tensors(request.workload)):
-        users = [i for i, einsum in enumerate(einsums) if tensor in einsum.tensors]
-        memory = _outermost(fronts[users[0]].spaces[0])
-        if memory in measures.memories:
-            place = measures.memories.index(memory)
-            seen = {i: _seen(fronts[i].spaces[0], tensor, memory) for i in users}
-            most, width = max(size for size, _ in seen.values()), 0.0
-            for number in range(users[0], users[-1] + 1):
-                own, width = seen.get(number, (0, width))
-                if number not in users or not einsums[number].is_copy:
-                    found[number][place] += (most - own) * width
-    return found
+
+
+class _TensorView(NamedTuple):
+    """A whole tensor in a memory as one Einsum sees it: its values, and the bits of each."""
+
+    values: int
+    width: float
+
+
+def _views_in_outermost(
+    einsums: Sequence[Einsum], fronts: Sequence[EinsumFront], tensor: str
+) -> dict[int, _TensorView]:
+    """Return a tensor in the outermost memory of its first user, as each user sees it."""
+    users = [number for number, einsum in enumerate(einsums) if tensor in einsum.tensors]
+    memory = _outermost(fronts[users[0]].spaces[0])
+    return {number: _view(fronts[number].spaces[0], tensor, memory) for number in users}
+
+
+def _bits_beside_users(
+    einsums: Sequence[Einsum], views: Mapping[int, _TensorView]
+) -> Iterator[tuple[int, float]]:
+    """Yield (Einsum, bits) of a tensor there that the Einsum does not count itself.
+
+    From its first user to its last; a copy counts all. `views`: by the number of the user.
+    """
+    most, width = max(view.values for view in views.values()), 0.0
+    for number in range(min(views), max(views) + 1):
+        values, width = views.get(number, _TensorView(0, width))
+        if number not in views or not einsums[number].is_copy:
+            yield number, (most - values) * width
 
 
 def _outermost(space: Mapspace) -> str:
     return next(c.name for c in space.problem.components if isinstance(c, Memory))
 
 
-def _seen(space: Mapspace, tensor: str, memory: str) -> tuple[int, float]:
-    """Return the values of a whole tensor and the bits of each there, as its Einsum sees it."""
-    size = space.einsum.access(tensor).tile_size(space.einsum.bounds)
-    return size, float(space.problem.value_bits(Reservation(tensor, memory)))
+def _view(space: Mapspace, tensor: str, memory: str) -> _TensorView:
+    """Return a whole tensor in a memory as the Einsum of a mapspace sees it."""
+    values = space.einsum.access(tensor).tile_size(space.einsum.bounds)
+    return _TensorView(values, float(space.problem.value_bits(Reservation(tensor, memory))))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,13 +38,13 @@ from tilewright.mapper.searches.result import FrontProof, ScoredMapping, SearchS
 from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.searches.verify import TOLERANCE
 
-Least = Callable[[ValueFunction], WholeLabel | None]  # the label with the least value
+LeastLabel = Callable[[ValueFunction], WholeLabel | None]  # the label with the least value
 
 
 def front_of_fused(
-    request: Request, known: ScoredMapping, restrictions: Restrictions
+    request: Request, incumbent: ScoredMapping, restrictions: Restrictions
 ) -> FrontResult:
-    """Return the Pareto set of fused and unfused mappings; `known`: a mapping found before.
+    """Return the Pareto set of fused and unfused mappings; `incumbent`: a mapping found before.
 
     UnsupportedFeature for what cannot be modelled.
     """
@@ -52,56 +52,61 @@ def front_of_fused(
     if measures.memories:
         from tilewright.mapper.fronts.fused_usage_front import front_with_usage
 
-        return front_with_usage(request, known, measures)
+        return front_with_usage(request, incumbent, measures)
     search = FusedFrontSearch(request)
     with garbage_collection_paused():
-        whole = search.run()
-    found = pareto_mappings([known, *search.found], measures)
-    return FrontResult(
-        found, FrontProof(measures.names, inf if whole else 0.0, restrictions), search.statistics
-    )
+        is_complete = search.run()
+    mappings = pareto_mappings([incumbent, *search.mappings], measures)
+    proof = FrontProof(measures.names, inf if is_complete else 0.0, restrictions)
+    return FrontResult(mappings, proof, search.statistics)
 
 
 class FusedFrontSearch:
-    """Finds the Pareto set of one workload; `found` so far."""
+    """Finds the Pareto set of one workload; `mappings`: so far."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
         self._budget = request.budget
         self._plan = plan_fused_search(request, "front", OBJECTIVE_VALUES["edp"])
-        self._room = LabelColumns(self._plan.problem.capacities, NO_USAGE)
+        self._columns = LabelColumns(self._plan.problem.capacities, NO_USAGE)
         self._optimizer = FusedOptimizer(request, self._plan, self._budget)
-        self.found: list[ScoredMapping] = []
+        self.mappings: list[ScoredMapping] = []
         self.statistics = SearchStatistics()
 
     def run(self) -> bool:
         """Tell whether the set is whole."""
-        ends = [self._end(name) for name in ("energy", "latency")]
+        frugal, fast = self._end("energy"), self._end("latency")
         self.statistics = self._optimizer.statistics
-        if ends[0] is None or ends[1] is None:
+        if frugal is None or fast is None:
             return False
-        search = JoinSearch(self._plan.problem, self._budget, cache=self._plan.cache)
-        most = ends[1].score.energy, ends[0].score.latency
         try:
-            graph = search.graph_within(most[0] * (1 + TOLERANCE), most[1] * (1 + TOLERANCE))
+            graph = self._graph_within(fast.score.energy, frugal.score.latency)
         except OutOfBudget:
             return False
+        labels, is_complete = self._inside(graph)
+        for label in labels:
+            result = JoinResult(label, graph, 0.0, (0.0, 0.0), exhausted=not is_complete)
+            self.mappings.append(score_result(self._request, self._plan, result))
+        copies = [entry for entry in self._plan.problem.einsums if isinstance(entry, CopyTable)]
+        return is_complete and all(copy.is_optimal for copy in copies)
+
+    def _graph_within(self, energy: float, latency: float) -> CompatibilityGraph:
+        """Return the graph of all mappings of at most so much energy and latency; OutOfBudget."""
+        search = JoinSearch(self._plan.problem, self._budget, cache=self._plan.cache)
+        try:
+            graph = search.graph_within(energy * (1 + TOLERANCE), latency * (1 + TOLERANCE))
         finally:
             self.statistics = self.statistics.plus(search.statistics)
         if graph is None:
             raise InternalError("the ends of the front are not among its mappings")
-        labels, whole = self._inside(graph)
-        found = [JoinResult(label, graph, 0.0, (0.0, 0.0), exhausted=not whole) for label in labels]
-        self.found += [score_result(self._request, self._plan, one) for one in found]
-        lone = [one for one in self._plan.problem.einsums if isinstance(one, CopyTable)]
-        return whole and all(one.is_optimal for one in lone)
+        return graph
 
     def _inside(self, graph: CompatibilityGraph) -> tuple[list[WholeLabel], bool]:
         """Return the Pareto set of a graph, or as much of it as the budget allows."""
         corners: list[WholeLabel] = []
         try:
             hull_corners(lambda value: self._least(graph, value), corners)
-            front = FrontPass(graph, self._room, corners, self._budget)
+            front = FrontPass(graph, self._columns, corners, self._budget)
             labels = front.solve()
         except OutOfBudget:
             return pareto_labels(corners), False
@@ -112,11 +117,11 @@ class FusedFrontSearch:
         """Return the mapping with the least of one metric; None when the budget is over."""
         optimum = self._optimizer.best(objective, OBJECTIVE_VALUES[objective])
         if optimum.scored is not None:
-            self.found.append(optimum.scored)
+            self.mappings.append(optimum.scored)
         return None if optimum.result.exhausted else optimum.scored
 
     def _least(self, graph: CompatibilityGraph, value: ValueFunction) -> WholeLabel | None:
-        search = LabelDeepening(graph, self._room, value, self._budget)
+        search = LabelDeepening(graph, self._columns, value, self._budget)
         folded = search.solve()
         self.statistics = self.statistics.plus(SearchStatistics(labels=folded.labels))
         if folded.exhausted:
@@ -124,17 +129,17 @@ class FusedFrontSearch:
         return folded.best
 
 
-def hull_corners(least: Least, found: list[WholeLabel]) -> None:
-    """Put the corners of the convex hull between least energy and least latency into `found`.
+def hull_corners(least_label: LeastLabel, corners: list[WholeLabel]) -> None:
+    """Put the corners of the convex hull between least energy and least latency into `corners`.
 
     Of both ends the one with the least of the other metric (as far as rounding shows it).
     """
     for value in (_energy, _latency):
-        end = least(value)
+        end = least_label(value)
         if end is None:
             return
-        found.append(end)
-    _between(least, (found[0], found[1]), found)
+        corners.append(end)
+    _add_corners_between(least_label, _Chord(corners[0], corners[1]), corners)
 
 
 def _energy(energy: Any, latency: Any) -> Any:
@@ -147,39 +152,50 @@ def _latency(energy: Any, latency: Any) -> Any:
     return latency
 
 
-def _between(least: Least, ends: tuple[WholeLabel, WholeLabel], found: list[WholeLabel]) -> None:
-    first, last = ends
-    more, less = last.energy - first.energy, first.latency - last.latency
-    if more <= NOISE * last.energy or less <= NOISE * first.latency:
+class _Chord(NamedTuple):
+    """Two corners of the hull: `first` has less energy, `last` less latency."""
+
+    first: WholeLabel
+    last: WholeLabel
+
+
+def _add_corners_between(least_label: LeastLabel, chord: _Chord, corners: list[WholeLabel]) -> None:
+    """Add the corners below a chord: the label with the least of its weighted sum, if it is lower.
+
+    The weight, joule per second, makes both ends of the chord cost the same.
+    """
+    first, last = chord
+    more_energy, less_latency = last.energy - first.energy, first.latency - last.latency
+    if more_energy <= NOISE * last.energy or less_latency <= NOISE * first.latency:
         return
-    price = more / less
+    price = more_energy / less_latency
 
     def value(energy: Any, latency: Any) -> Any:
         return energy + price * latency
 
-    corner = least(value)
-    chord = value(first.energy, first.latency)
-    if corner is None or value(corner.energy, corner.latency) >= chord * (1 - 1e-9):
+    corner = least_label(value)
+    at_ends = value(first.energy, first.latency)
+    if corner is None or value(corner.energy, corner.latency) >= at_ends * (1 - 1e-9):
         return
-    found.append(corner)
-    _between(least, (first, corner), found)
-    _between(least, (corner, last), found)
+    corners.append(corner)
+    _add_corners_between(least_label, _Chord(first, corner), corners)
+    _add_corners_between(least_label, _Chord(corner, last), corners)
 
 
 class FrontPass:
-    """Finds all labels of a graph that no label of `known` covers."""
+    """Finds all labels of a graph that no label of `corners` covers."""
 
     def __init__(
         self,
         graph: CompatibilityGraph,
-        room: LabelColumns,
-        known: Sequence[WholeLabel],
+        columns: LabelColumns,
+        corners: Sequence[WholeLabel],
         budget: Budget,
     ) -> None:
-        self._walk = LabelPass(graph, room, budget)
-        self._known = pareto_labels(known)
-        self._energies = np.array([label.energy for label in self._known])
-        self._latencies = np.array([label.latency for label in self._known])
+        self._walk = LabelPass(graph, columns, budget)
+        self._corners = pareto_labels(corners)
+        self._energies = np.array([label.energy for label in self._corners])
+        self._latencies = np.array([label.latency for label in self._corners])
 
     @property
     def labels(self) -> int:
@@ -188,13 +204,13 @@ class FrontPass:
 
     def solve(self) -> list[WholeLabel]:
         """Return the Pareto set; OutOfBudget."""
-        found = self._walk.run(self._covered)
-        new = [self._walk.label(number, metrics) for number, metrics in enumerate(found)]
-        return pareto_labels([*self._known, *new])
+        metrics_of_labels = self._walk.run(self._covered)
+        labels = [self._walk.label(n, metrics) for n, metrics in enumerate(metrics_of_labels)]
+        return pareto_labels([*self._corners, *labels])
 
     def _covered(self, energy: Floats, latency: Floats) -> NDArray[np.bool_]:
-        """Tell where a known label is nowhere above these two."""
-        if not self._known:
+        """Tell where a corner is nowhere above these two; shape (labels,)."""
+        if not self._corners:
             return np.zeros(len(energy), np.bool_)
         place = np.searchsorted(self._energies, energy * (1 + NOISE), side="right")
         lowest = self._latencies[np.maximum(place - 1, 0)] <= latency * (1 + NOISE)

@@ -1,8 +1,8 @@
 """The Pareto set over energy, latency and the usage of memories, of mappings that may be fused.
 
-Every label is kept that no mapping found covers, when the least energy and latency that are still
-to be paid are added; the usages of a label never fall. Mappings of little energy come first: they
-cover most others, and where a budget ends the search they are proven to be complete.
+A label is kept unless a known mapping covers it when the least energy and latency that are still
+to be paid are added. The usages of a label never fall. Mappings of little energy come first: they
+cover most others, and where a budget ends the search they are proven to be complete (fronts.md §4).
 """
 
 from __future__ import annotations
@@ -32,40 +32,42 @@ from tilewright.mapper.searches.result import FrontProof, ScoredMapping, SearchS
 SLICES = (0.01, 0.1, 1.0, inf)  # of energy, above the least
 
 
-def front_with_usage(request: Request, known: ScoredMapping, measures: FrontMetrics) -> FrontResult:
-    """Return the Pareto set of fused and unfused mappings; `known`: a mapping found before.
+def front_with_usage(
+    request: Request, incumbent: ScoredMapping, measures: FrontMetrics
+) -> FrontResult:
+    """Return the Pareto set of fused and unfused mappings; `incumbent`: a mapping found before.
 
     UnsupportedFeature for what cannot be modelled.
     """
-    search = FusedUsageFrontSearch(request, known, measures)
+    search = FusedUsageFrontSearch(request, incumbent, measures)
     with garbage_collection_paused():
         proven = search.run()
-    found = pareto_mappings(search.found, measures)
+    mappings = pareto_mappings(search.mappings, measures)
     proof = FrontProof(measures.names, proven, search.restrictions)
-    return FrontResult(found, proof, search.statistics)
+    return FrontResult(mappings, proof, search.statistics)
 
 
 class FusedUsageFrontSearch:
-    """Finds the Pareto set of one workload; `found` so far."""
+    """Finds the Pareto set of one workload; `mappings`: so far."""
 
-    def __init__(self, request: Request, known: ScoredMapping, measures: FrontMetrics) -> None:
+    def __init__(self, request: Request, incumbent: ScoredMapping, measures: FrontMetrics) -> None:
         self._request = request
         self._budget = request.budget
         objective = "front" if 1 in measures.metric_columns else "energy"
         self._plan = plan_fused_search(
             request, objective, OBJECTIVE_VALUES["edp"], measures.memories
         )
-        cascade = self._plan.problem
-        self._usage = cascade.usage
-        places = (METRICS + self._usage.names.index(name) for name in measures.memories)
-        self._counted = [*(i for i in measures.metric_columns if i < METRICS), *places]
+        problem = self._plan.problem
+        self._usage = problem.usage
+        usages = (METRICS + self._usage.names.index(name) for name in measures.memories)
+        self._counted = [*(i for i in measures.metric_columns if i < METRICS), *usages]
         self._timed = objective != "energy"
-        self.restrictions = fused_restrictions(cascade, self._plan.memories)
-        self.found = [known]
+        self.restrictions = fused_restrictions(problem, self._plan.memories)
+        self.mappings = [incumbent]
         self.statistics = SearchStatistics()
 
     def run(self) -> float:
-        """Return the energy up to which the set is whole."""
+        """Return the energy in joule up to which the set is whole."""
         search = JoinSearch(self._plan.problem, self._budget, cache=self._plan.cache)
         proven = 0.0
         try:
@@ -76,15 +78,15 @@ class FusedUsageFrontSearch:
         except OutOfBudget:
             pass
         self.statistics = self.statistics.plus(search.statistics)
-        lone = [one for one in self._plan.problem.einsums if isinstance(one, CopyTable)]
-        return proven if all(one.is_optimal for one in lone) else 0.0
+        copies = [entry for entry in self._plan.problem.einsums if isinstance(entry, CopyTable)]
+        return proven if all(copy.is_optimal for copy in copies) else 0.0
 
     def _pass(self, graph: CompatibilityGraph) -> None:
-        """Add what a graph has beyond the mappings found."""
+        """Add the mappings of a graph that no mapping so far covers."""
         walk = LabelPass(
             graph, LabelColumns(self._plan.problem.capacities, self._usage), self._budget
         )
-        points = np.array([self._row(one.score) for one in self.found])[:, self._counted]
+        points = np.array([self._row(known.score) for known in self.mappings])[:, self._counted]
         points = points[undominated(points)]
 
         def hopeless(*row: Floats) -> NDArray[np.bool_]:
@@ -94,8 +96,8 @@ class FusedUsageFrontSearch:
         self.statistics = self.statistics.plus(SearchStatistics(labels=walk.labels))
         for number in undominated(rows[:, self._counted]).tolist():
             label = walk.label(number, rows[number])
-            found = JoinResult(label, graph, 0.0, (0.0, 0.0), exhausted=False)
-            self.found.append(score_result(self._request, self._plan, found, self._timed))
+            result = JoinResult(label, graph, 0.0, (0.0, 0.0), exhausted=False)
+            self.mappings.append(score_result(self._request, self._plan, result, self._timed))
 
     def _row(self, score: Score) -> tuple[float, ...]:
         return score.energy, score.latency, *self._usage.usages_of(score)

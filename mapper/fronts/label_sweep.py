@@ -8,6 +8,8 @@ what was found, once more with the calls of every slow component (fronts.md §2)
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tilewright.mapper.searches.budget import GROWTH, Budget, OutOfBudget
@@ -19,14 +21,24 @@ from tilewright.mapper.searches.program.compiled_mapspace import CompiledMapspac
 from tilewright.mapper.searches.program.program_tree import ProgramNode
 
 
-class LabelSweep:
-    """Sweeps one tree of programs; `rooms`: the fields of the memories that rows tell of."""
+class _SweepPass(NamedTuple):
+    """One pass: to whom labels are offered, how many fields decide, and bounds of those offered."""
 
-    def __init__(self, ready: CompiledMapspace, rooms: tuple[int, ...], budget: Budget) -> None:
-        self._engine = ready.engine
-        self._metrics = ready.metrics
-        self._root = ready.root
-        self._rooms = list(rooms)
+    target: SweepTarget
+    n_deciding: int
+    bounds: list[Floats]
+
+
+class LabelSweep:
+    """Sweeps one tree of programs; `used_bits`: fields of the memories whose usage counts."""
+
+    def __init__(
+        self, compiled: CompiledMapspace, used_bits: tuple[int, ...], budget: Budget
+    ) -> None:
+        self._engine = compiled.engine
+        self._metrics = compiled.metrics
+        self._root = compiled.root
+        self._used_bits = list(used_bits)
         self._budget = budget
         self._most_energy = np.inf
         self.labels = 0
@@ -39,52 +51,52 @@ class LabelSweep:
     @property
     def lower_bound(self) -> tuple[float, ...]:
         """Return the row of one instance that no mapping is below; inf: there is none."""
-        outlook, rooms = self._root.before, (0.0 for _ in self._rooms)
-        if outlook is None:  # no program
-            return (np.inf, np.inf, *rooms)
+        remaining, usage = self._root.before, (0.0 for _ in self._used_bits)
+        if remaining is None:  # no program
+            return (np.inf, np.inf, *usage)
         start = self._engine.initial().label.copy()
-        start[0, 0] += outlook.energy[0]
-        start[0, self._engine.fields.lanes] *= max(float(outlook.lanes[0]), 1.0)
+        start[0, 0] += remaining.energy[0]
+        start[0, self._engine.fields.lanes] *= max(float(remaining.lanes[0]), 1.0)
         bounds = (float(self._metrics.lower_bounds(start, kind)[0]) for kind in (ENERGY, LATENCY))
-        return (*bounds, *rooms)
+        return (*bounds, *usage)
 
     def run(self, target: SweepTarget, most_energy: float = np.inf) -> None:
-        """Offer to `target` all that it wants; OutOfBudget leaves it with what was found.
+        """Offer to `target` all that it wants; OutOfBudget leaves it with the offers so far.
 
         `most_energy`: mappings above it need not be found (they may be).
         """
         self._most_energy = most_energy
         fields = self._engine.fields
-        floors = self._pass(target, fields.n_class_fields)
-        if fields.width > fields.n_class_fields and target.hopeful(floors).any():
+        bounds = self._pass(target, fields.n_class_fields)
+        if fields.width > fields.n_class_fields and target.hopeful(bounds).any():
             self._pass(target, fields.width)
 
-    def _pass(self, target: SweepTarget, nd: int) -> Floats:
-        """Return the bounds of the labels that were of interest when they arrived."""
-        floors: list[Floats] = [np.zeros((0, 2 + len(self._rooms)))]
-        self._visit(self._root, (target, nd, floors), [self._engine.initial()])
-        return np.concatenate(floors)
+    def _pass(self, target: SweepTarget, n_deciding: int) -> Floats:
+        """Return the bounds of the labels that were of interest when they arrived.
 
-    def _visit(
-        self, node: ProgramNode, how: tuple[SweepTarget, int, list[Floats]], path: list[LabelTable]
-    ) -> None:
-        target, nd, floors = how
+        Shape (labels, 2 + used memories). `n_deciding`: leading fields that decide between labels.
+        """
+        bounds: list[Floats] = [np.zeros((0, 2 + len(self._used_bits)))]
+        self._visit(self._root, _SweepPass(target, n_deciding, bounds), [self._engine.initial()])
+        return np.concatenate(bounds)
+
+    def _visit(self, node: ProgramNode, sweep: _SweepPass, path: list[LabelTable]) -> None:
+        """Offer the labels that arrive at `node`, then go on; `path`: the tables down to it."""
         if node.programs and path[-1].label.shape[0]:
-            floors.append(self._arrive(node, target, path))
+            sweep.bounds.append(self._arrive(node, sweep.target, path))
         for child in node.children.values():
-            following = self._step(child, target, path[-1], nd)
+            following = self._step(child, sweep, path[-1])
             if following.label.shape[0]:
-                self._visit(child, how, [*path, following])
+                self._visit(child, sweep, [*path, following])
 
-    def _step(
-        self, child: ProgramNode, target: SweepTarget, table: LabelTable, nd: int
-    ) -> LabelTable:
+    def _step(self, child: ProgramNode, sweep: _SweepPass, table: LabelTable) -> LabelTable:
+        """Return the labels above the step of `child` that the target may want; OutOfBudget."""
         self._budget.check(more_bytes=GROWTH * table.label.nbytes)
         assert child.step is not None
         assert child.before is not None
         assert child.after is not None
-        bounds = StepBounds(child.before, child.after, self._bound(target.corners()))
-        result = self._engine.apply(child.step, table, nd, bounds)
+        bounds = StepBounds(child.before, child.after, self._bound(sweep.target.corners()))
+        result = self._engine.apply(child.step, table, sweep.n_deciding, bounds)
         self.labels += result.label.shape[0]
         if result.label.shape[0] > MAX_LABELS:
             raise OutOfBudget
@@ -93,31 +105,32 @@ class LabelSweep:
     def _bound(self, corners: Floats) -> Floats:
         ordered = corners[np.argsort(corners[:, 0], kind="stable")] if corners.size else corners
         head = self._metrics.pruning_limits(FRONT, np.inf, self._most_energy)
-        sizes = [float(len(ordered)), float(len(self._rooms)), *map(float, self._rooms)]
+        used_bits = self._used_bits
+        sizes = [float(len(ordered)), float(len(used_bits)), *map(float, used_bits)]
         return np.concatenate([head, sizes, ordered.ravel()])
 
     def _arrive(self, node: ProgramNode, target: SweepTarget, path: list[LabelTable]) -> Floats:
         first = int(path[-1].start[-2])
         labels = path[-1].label[first:]
-        bounds = [self._metrics.lower_bounds(labels, kind) for kind in (ENERGY, LATENCY)]
-        floors = np.column_stack([*bounds, labels[:, self._rooms]])
-        places = np.flatnonzero(target.hopeful(floors))
-        if not len(places):
-            return floors[:0]
-        rows = self._rows(labels[places])
-        wanted = target.wanted(rows)
+        costs = [self._metrics.lower_bounds(labels, kind) for kind in (ENERGY, LATENCY)]
+        bounds = np.column_stack([*costs, labels[:, self._used_bits]])
+        hopeful = np.flatnonzero(target.hopeful(bounds))
+        if not len(hopeful):
+            return bounds[:0]
+        rows = self._rows(labels[hopeful])
+        numbers = target.wanted(rows)
         tiles = [
-            tiles_of_label(self._engine, node.programs[0], path, first + int(places[i]))
-            for i in wanted
+            tiles_of_label(self._engine, node.programs[0], path, first + int(hopeful[i]))
+            for i in numbers
         ]
-        pairs = zip(wanted, tiles, strict=True)
+        pairs = zip(numbers, tiles, strict=True)
         target.offer(
             [TracedMapping(tuple(rows[i].tolist()), node.programs[0], t) for i, t in pairs]
         )
-        return np.asarray(floors[places])
+        return np.asarray(bounds[hopeful])
 
     def _rows(self, labels: Floats) -> Floats:
-        """Return the exact (energy, latency, room …) of complete labels."""
+        """Return the exact (energy, latency, used bits …) of complete labels."""
         latency = self._metrics.all_latencies(labels)
         energy = self._metrics.all_energies(labels, latency)
-        return np.column_stack([energy, latency, labels[:, self._rooms]])
+        return np.column_stack([energy, latency, labels[:, self._used_bits]])

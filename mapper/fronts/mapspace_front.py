@@ -1,4 +1,8 @@
-"""Sweep one mapspace: compile it, look for a target, and let the model judge what was found."""
+"""Find the Pareto set, or the least value of a formula, of one mapspace (fronts.md §1, §2).
+
+The mapspace is compiled and swept for a target. The model then scores the mappings that the sweep
+offered: its figures must agree with those of the labels.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +61,7 @@ class MapspaceSweep(Protocol):
         ...
 
     def run(self, target: SweepTarget, most_energy: float = inf) -> None:
-        """Offer to `target` all that it wants; OutOfBudget leaves it with what was found.
+        """Offer to `target` all that it wants; OutOfBudget leaves it with the offers so far.
 
         `most_energy`: mappings above it need not be found (they may be).
         """
@@ -67,17 +71,19 @@ class MapspaceSweep(Protocol):
 def mapspace_sweep(
     space: Mapspace, memories: tuple[str, ...], budget: Budget = UNLIMITED
 ) -> MapspaceSweep:
-    """Make `space` ready; UnsupportedFeature for what is not modelled, OutOfBudget."""
+    """Compile `space` for sweeps whose rows have the bits used of `memories`.
+
+    UnsupportedFeature for what is not modelled, OutOfBudget.
+    """
     if space.uneven:
         from tilewright.mapper.fronts.uneven_sweep import UnevenSweep
 
         return UnevenSweep(space, memories, budget)
     spread = {c.name for c in space.problem.components if c.physical_fanout > 1}
     refuse_unsupported(space.problem, networks=True, arrays=not spread & set(memories))
-    ready = compile_mapspace(space, budget=budget, tracked=frozenset(memories))
-    return LabelSweep(
-        ready, tuple(ready.engine.fields.used_bits[name] for name in memories), budget
-    )
+    compiled = compile_mapspace(space, budget=budget, tracked=frozenset(memories))
+    used_bits = compiled.engine.fields.used_bits
+    return LabelSweep(compiled, tuple(used_bits[name] for name in memories), budget)
 
 
 def with_usage_choices(space: Mapspace, memories: Sequence[str]) -> Mapspace:
@@ -107,9 +113,10 @@ class MapspaceFront:
 
 
 def front_of_space(space: Mapspace, measures: FrontMetrics, budget: Budget) -> MapspaceFront:
-    """Return the Pareto set of `space` over the metrics, as far as the budget lets it.
+    """Return the Pareto set of `space` over the metrics, as far as the budget allows.
 
-    What the dynamic program cannot model is enumerated if it is small; else UnsupportedFeature.
+    Energy in joule, latency in second, usage in bits, of all instances of the Einsum. What the
+    dynamic program cannot model is enumerated if it is small; else UnsupportedFeature.
     """
     began = time.monotonic()
     space = with_usage_choices(space, measures.memories)
@@ -143,7 +150,7 @@ class MapspaceLeast:
 
 
 def least_of_space(space: Mapspace, formula: Formula, budget: Budget) -> MapspaceLeast:
-    """Return the least value of `formula`, or the best found with a bound when the budget ends.
+    """Return the least value of `formula`; where the budget ends, the best so far and a bound.
 
     What the dynamic program cannot model is enumerated, as in front_of_space.
     """
@@ -161,8 +168,8 @@ def least_of_space(space: Mapspace, formula: Formula, budget: Budget) -> Mapspac
     target = FormulaTarget(formula, sweep.lower_bound, times)
     bound = _narrowed(sweep, target)
     measures = FrontMetrics(("energy", "latency"), formula.memories)
-    found = [] if target.best is None else [target.best]
-    points = verified_points(space, measures, found)
+    candidates = [] if target.best is None else [target.best]
+    points = verified_points(space, measures, candidates)
     best = points[0] if points else None
     value = inf if best is None else formula.of_row(*best.row)
     statistics = SearchStatistics(
@@ -199,16 +206,16 @@ def _narrowed(sweep: MapspaceSweep, target: FormulaTarget) -> float:
 
 
 def _deepened(sweep: MapspaceSweep, target: FrontTarget, budget: Budget) -> float:
-    """Sweep; with a budget, mappings of little energy first. Return the energy swept to the end.
+    """Sweep, with a budget mappings of little energy first; return the energy swept to the end.
 
     Joule of one instance; 0 if not even the first sweep came to its end.
     """
-    least, proven = sweep.lower_bound[0], 0.0
-    if not least < inf:
+    least_energy, proven = sweep.lower_bound[0], 0.0
+    if not least_energy < inf:
         return inf
     steps = SLICES if budget.is_limited else (inf,)
     for slack in steps:
-        limit = least * (1 + slack) if least > 0 else inf
+        limit = least_energy * (1 + slack) if least_energy > 0 else inf
         try:
             sweep.run(target, limit)
         except OutOfBudget:
@@ -222,16 +229,16 @@ def _deepened(sweep: MapspaceSweep, target: FrontTarget, budget: Budget) -> floa
 def verified_points(
     space: Mapspace, measures: FrontMetrics, candidates: Sequence[TracedMapping]
 ) -> tuple[FrontPoint, ...]:
-    """Let the model score candidates; the sweep's numbers must agree with it."""
-    judge = Verifier(space)
+    """Let the model score candidates; InternalError where the sweep's figures differ from it."""
+    verifier = Verifier(space)
     times = space.einsum.n_instances
     points: list[FrontPoint] = []
-    for one in candidates:
-        mapping = assemble(space.problem, one.program.slot_sequence, one.tiles)
-        score = judge.score(mapping)
+    for candidate in candidates:
+        mapping = assemble(space.problem, candidate.program.slot_sequence, candidate.tiles)
+        score = verifier.score(mapping)
         row = measures.row(score)
-        mine = (one.row[0] * times, one.row[1] * times, *one.row[2:])
-        _confirm(mine, row, mapping)
+        energy, latency, *usage = candidate.row
+        _confirm((energy * times, latency * times, *usage), row, mapping)
         points.append(FrontPoint(mapping, score, row))
     return best_points(points, measures)
 
@@ -244,39 +251,39 @@ def best_points(points: Sequence[FrontPoint], measures: FrontMetrics) -> tuple[F
     return tuple(points[i] for i in undominated(rows).tolist())
 
 
-def _confirm(mine: Sequence[float], its: Sequence[float], mapping: Mapping) -> None:
+def _confirm(swept: Sequence[float], scored: Sequence[float], mapping: Mapping) -> None:
     """Raise InternalError where the sweep and the model differ."""
-    for a, b in zip(mine, its, strict=True):
+    for a, b in zip(swept, scored, strict=True):
         if not figures_agree(a, b):
             raise InternalError(
-                f"the search computed {list(mine)!r}, the model {list(its)!r}, for the mapping\n"
-                f"{mapping}"
+                f"the search computed {list(swept)!r}, the model {list(scored)!r},"
+                f" for the mapping\n{mapping}"
             )
 
 
 def _enumerated(space: Mapspace, measures: FrontMetrics, budget: Budget) -> MapspaceFront:
     """Score every mapping of a small mapspace, or the few that matter of a copy."""
     began = time.monotonic()
-    judge = Verifier(space)
+    verifier = Verifier(space)
     points: tuple[FrontPoint, ...] = ()
-    count, batch, whole = 0, list[FrontPoint](), True
+    count, batch, is_complete = 0, list[FrontPoint](), True
     try:
         for mapping in budget.checking(_listed(space, budget)):
             count += 1
             try:
-                score = judge.score(mapping)
+                score = verifier.score(mapping)
             except (InfeasibleMapping, MappingError):
                 continue
             batch.append(FrontPoint(mapping, score, measures.row(score)))
             if len(batch) >= BATCH:
                 points, batch = best_points([*points, *batch], measures), []
     except OutOfBudget:
-        whole = False
+        is_complete = False
     points = best_points([*points, *batch], measures)
-    if space.einsum.is_copy and whole:
-        whole = _nothing_missing(space, measures, points, budget)
+    if space.einsum.is_copy and is_complete:
+        is_complete = _nothing_missing(space, measures, points, budget)
     statistics = SearchStatistics(space.templates_made, 0, 0, count, 1, time.monotonic() - began)
-    return MapspaceFront(points, inf if whole else 0.0, statistics)
+    return MapspaceFront(points, inf if is_complete else 0.0, statistics)
 
 
 def _nothing_missing(
@@ -291,8 +298,10 @@ def _nothing_missing(
     if measures.memories or not points:
         return False
     search = CopySearch(budget.memory)
-    least = [search.find(space, Goal(one), budget.seconds_left).lower_bound for one in BOTH]
-    bounds = np.array([least]) * (1 + NOISE)
+    least_costs_of_copy = [
+        search.find(space, Goal(metric), budget.seconds_left).lower_bound for metric in BOTH
+    ]
+    bounds = np.array([least_costs_of_copy]) * (1 + NOISE)
     return bool(covered(bounds, np.array([point.row for point in points]))[0])
 
 
@@ -311,11 +320,11 @@ def _listed(space: Mapspace, budget: Budget) -> Iterable[Mapping]:
 def _least_listed(space: Mapspace, formula: Formula, budget: Budget) -> MapspaceLeast:
     """Take the least of what an enumeration leaves."""
     measures = FrontMetrics(("energy", "latency"), formula.memories)
-    found = _enumerated(space, measures, budget)
-    if not found.points:
-        return MapspaceLeast(None, inf, found.proven, found.statistics)
-    rows = np.array([point.row for point in found.points])
+    front = _enumerated(space, measures, budget)
+    if not front.points:
+        return MapspaceLeast(None, inf, front.proven, front.statistics)
+    rows = np.array([point.row for point in front.points])
     values = formula.value(rows)
-    best = found.points[least_row(values, rows)]
+    best = front.points[least_row(values, rows)]
     value = formula.of_row(*best.row)
-    return MapspaceLeast(best, value, value if found.proven == inf else 0.0, found.statistics)
+    return MapspaceLeast(best, value, value if front.proven == inf else 0.0, front.statistics)

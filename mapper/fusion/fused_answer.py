@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from tilewright.mapper.fusion.boundary.exchange_memories import ExchangeMemories
 from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors
@@ -13,7 +13,7 @@ from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph
 from tilewright.mapper.fusion.join.join_deepening import JoinResult
 from tilewright.mapper.fusion.join.label_pass import WholeLabel
 from tilewright.mapper.fusion.pmappings.fused_templates import reorderable_memories
-from tilewright.mapper.mapping.mapping import Mapping
+from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.restrictions import (
     ADJACENT_HOLDERS_ORDER,
@@ -42,25 +42,25 @@ from tilewright.mapper.searches.scope import perfect_factors, spatial_restrictio
 
 def mapping_of_label(
     graph: CompatibilityGraph, best: WholeLabel, boundaries: ExchangedTensors
-) -> Mapping:
+) -> LoopNest:
     """Return the mapping that a complete label stands for."""
-    bodies: list[Branch] = []
-    for one, step in zip(best.pmappings, graph.steps, strict=True):
-        table = step.tables[one.group.table]
+    branches: list[Branch] = []
+    for chosen, step in zip(best.pmappings, graph.steps, strict=True):
+        table = step.tables[chosen.group.table]
         if isinstance(table, CopyTable):
-            bodies.append(table.branch(one))
+            branches.append(table.branch(chosen))
         else:
-            bodies.append(branch_of(table, one))
-    shared = [one.shared_loops for one in best.pmappings[:-1]]
-    return TreeBuilder(bodies, shared, boundaries.users).mapping()
+            branches.append(branch_of(table, chosen))
+    shared = [chosen.shared_loops for chosen in best.pmappings[:-1]]
+    return TreeBuilder(branches, shared, boundaries.users).mapping()
 
 
-def tensors_on_chip(found: JoinResult) -> tuple[str, ...]:
-    """Return the tensors that the mapping found keeps on chip, in order of first use."""
+def tensors_on_chip(result: JoinResult) -> tuple[str, ...]:
+    """Return the tensors that the best mapping keeps on chip, in order of first use."""
     names: dict[str, None] = {}
-    if found.label is not None and found.graph is not None:
-        for one, step in zip(found.label.pmappings, found.graph.steps, strict=True):
-            pairs = zip(step.tables[0].boundary, one.group.depths, strict=True)
+    if result.label is not None and result.graph is not None:
+        for chosen, step in zip(result.label.pmappings, result.graph.steps, strict=True):
+            pairs = zip(step.tables[0].boundary, chosen.group.depths, strict=True)
             names |= {place.tensor: None for place, depth in pairs if depth >= 0}
     return tuple(names)
 
@@ -76,7 +76,8 @@ def _has_lanes_above(space: Mapspace, inner: str) -> bool:
 def fused_restrictions(problem: FusedProblem, memories: ExchangeMemories) -> Restrictions:
     """Return the restrictions of a search of fused mappings."""
     exchanged = problem.exchanged
-    spaces = [run.space for solo in problem.einsums if isinstance(solo, tuple) for run in solo]
+    entries = (entry for entry in problem.einsums if not isinstance(entry, CopyTable))
+    spaces = [fused.space for entry in entries for fused in entry]
     below_lanes = [m for m in memories.memories if m and _any_lanes_above(spaces, m)]
     second = str(memories.second) if memories.second in below_lanes else ""
     return (
@@ -99,28 +100,42 @@ def _exchange_restrictions(
 ) -> Iterator[Restriction]:
     """Yield through which memories Einsums exchange tensors, and which loops they share."""
     exchanged, outermost = problem.exchanged, str(memories.outermost)
-    tensors = [t for t in exchanged.workload.tensors if t in exchanged.exchangeable]
+    tensors = _in_order(exchanged.workload.tensors, exchanged.exchangeable)
     if memories.second is None or not tensors:
         yield EXCHANGE_THROUGH_OUTERMOST(memory=outermost)
         return
-    used = {place.memory for tensor in tensors for place in exchanged.places_of_tensor(tensor)}
-    inner = [name for name in memories.memories if name in used]
+    memories_of = {tensor: _memories_of(exchanged, tensor) for tensor in tensors}
+    inner = _in_order(memories.memories, frozenset[str]().union(*memories_of.values()))
     yield FUSION_THROUGH(memories=inner)
     yield SHARED_LOOPS_PER_VARIABLE(number=problem.loops_per_variable)
     yield SHARED_LOOP_VARIABLES()
     yield SHARED_LOOPS_ABOVE_EXCHANGED()
-    spatial = [name for name in below_lanes if name in inner]
-    if spatial:
+    if spatial := _in_order(below_lanes, inner):
         yield SHARED_SPATIAL_LOOPS(memories=spatial)
-    for tensor in tensors:
-        places = {place.memory for place in exchanged.places_of_tensor(tensor)}
-        if left_out := [name for name in inner if name not in places]:
-            yield NOT_EXCHANGED_IN(tensor=tensor, memories=left_out)
+    yield from _memory_restrictions(memories_of, inner)
     if len(inner) > 1 and not exchanged.shares_tiles:
         yield ADJACENT_HOLDERS_ORDER()
-    outside = [t for t in exchanged.workload.tensors if t in exchanged.outermost_only]
-    if outside:
-        yield EXCHANGED_IN_OUTERMOST(tensors=outside, memory=outermost)
+    if outermost_only := _in_order(exchanged.workload.tensors, exchanged.outermost_only):
+        yield EXCHANGED_IN_OUTERMOST(tensors=outermost_only, memory=outermost)
+
+
+def _in_order(names: Iterable[str], chosen: Collection[str]) -> list[str]:
+    """Return the `chosen` ones of some names, in the order of these names."""
+    return [name for name in names if name in chosen]
+
+
+def _memories_of(exchanged: ExchangedTensors, tensor: str) -> frozenset[str]:
+    """Return the memories on chip that an exchangeable tensor may stay in."""
+    return frozenset(place.memory for place in exchanged.places_of_tensor(tensor))
+
+
+def _memory_restrictions(
+    memories_of: Mapping[str, Collection[str]], inner: Sequence[str]
+) -> Iterator[Restriction]:
+    """Yield the exchange memories `inner` that tensors may not stay in."""
+    for tensor, memories in memories_of.items():
+        if left_out := [name for name in inner if name not in memories]:
+            yield NOT_EXCHANGED_IN(tensor=tensor, memories=left_out)
 
 
 def _order_restrictions(spaces: Sequence[Mapspace]) -> Iterator[Restriction]:
@@ -135,18 +150,21 @@ def _order_restrictions(spaces: Sequence[Mapspace]) -> Iterator[Restriction]:
 
 def _copy_restrictions(problem: FusedProblem, below_lanes: str) -> Iterator[Restriction]:
     """Yield which mappings of copies are left out; `below_lanes`: the memory, if it is."""
-    tables = [solo for solo in problem.einsums if isinstance(solo, CopyTable)]
-    unshared = [table.einsum.name for table in tables if not table.shares_loops]
-    sharing = [table.einsum.name for table in tables if table.shares_loops]
-    if unshared:
-        yield COPIES_SHARE_NO_LOOPS(einsums=unshared)
-    if sharing:
-        yield COPIES_PRIVATE_BELOW_LOOPS(einsums=sharing)
-    unspread = [table.einsum.name for table in tables if not table.shares_lanes]
-    if below_lanes and unspread:
-        yield COPIES_SHARE_NO_LANES(einsums=unspread, memory=below_lanes)
+    tables = [entry for entry in problem.einsums if isinstance(entry, CopyTable)]
+    yield from _copy_loop_restrictions(tables)
+    without_lanes = [table.einsum.name for table in tables if not table.shares_lanes]
+    if below_lanes and without_lanes:
+        yield COPIES_SHARE_NO_LANES(einsums=without_lanes, memory=below_lanes)
     if tables:
         yield COPY_INPUTS_RESERVED()
+
+
+def _copy_loop_restrictions(tables: Sequence[CopyTable]) -> Iterator[Restriction]:
+    """Yield which copies share no loops, and which keep tensors of their own below shared ones."""
+    if unshared := [table.einsum.name for table in tables if not table.shares_loops]:
+        yield COPIES_SHARE_NO_LOOPS(einsums=unshared)
+    if sharing := [table.einsum.name for table in tables if table.shares_loops]:
+        yield COPIES_PRIVATE_BELOW_LOOPS(einsums=sharing)
 
 
 def _reservation_restrictions(exchanged: ExchangedTensors) -> Iterator[Restriction]:

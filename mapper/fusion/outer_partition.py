@@ -19,7 +19,7 @@ from tilewright.arch.components.components import Component, Compute, Memory, Ne
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.mapping.mapping import Spatial
-from tilewright.mapper.model.conventions import conventions_called
+from tilewright.mapper.model.conventions import Conventions, conventions_called
 from tilewright.mapper.searches.request import Request
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.searches.unfused import shared_tensors
@@ -201,13 +201,7 @@ def _has_unmodelled_parts(flat: FlatArch) -> bool:
 
 def _lane_choices(request: Request, einsum: Einsum, dim: SpatialDim) -> list[dict[str, int]]:
     """Return the choices of lanes per variable of one dimension."""
-    workload = request.workload
-    written = {a.tensor for e in workload.einsums for a in e.outputs}
-    exchanged = written & shared_tensors(workload)
-    accesses = [a for a in einsum.accesses if a.tensor in exchanged]
-    banned = frozenset(
-        v for v in einsum.bounds if any(a.relevance(v) != "relevant" for a in accesses)
-    )
+    banned = _undistributable_variables(request.workload, einsum)
     variables = free_variables(dim, einsum, banned)
     conventions = conventions_called(request.options.conventions)
     bounds = bounds_in_effect(dim, einsum, conventions, banned)
@@ -219,6 +213,19 @@ def _lane_choices(request: Request, einsum: Einsum, dim: SpatialDim) -> list[dic
         for lanes in choices
         if usage(dim, prod(lanes)) >= lowest
     ]
+
+
+def _undistributable_variables(workload: Workload, einsum: Einsum) -> frozenset[str]:
+    """Return the variables that are not fully relevant to a tensor that `einsum` exchanges.
+
+    Nothing passes from one lane to another, so lanes may not distribute these.
+    """
+    written = {access.tensor for each in workload.einsums for access in each.outputs}
+    exchanged = written & shared_tensors(workload)
+    accesses = [access for access in einsum.accesses if access.tensor in exchanged]
+    return frozenset(
+        v for v in einsum.bounds if any(a.relevance(v) != "relevant" for a in accesses)
+    )
 
 
 def _outer_loops(
@@ -244,8 +251,8 @@ class PartitionedRequest(Request):
         assert self.whole is not None
         number = [e.name for e in self.workload.einsums].index(einsum.name)
         flats = self.whole.flat_archs(self.whole.workload.einsums[number])
-        conventions = self.options.conventions
-        return tuple(_one_lane(flat, self.partition[number], conventions) for flat in flats)
+        rules = conventions_called(self.options.conventions)
+        return tuple(_one_lane(flat, self.partition[number], rules) for flat in flats)
 
     def whole_mapping(self, mapping: LoopNest) -> LoopNest:
         """Put the outer loops on top."""
@@ -290,28 +297,47 @@ def _remaining_bounds(bounds: Mapping[str, int], loops: OuterLoops) -> dict[str,
     return remaining
 
 
-def _one_lane(flat: FlatArch, loops: OuterLoops, conventions: str) -> FlatArch:
-    """Return a path without the outer lanes; what it costs is what all lanes cost."""
-    fanouts, rules = outer_fanouts(flat), conventions_called(conventions)
-    names = {fanout.name for fanout in fanouts}
-    lanes = prod(loop.lanes for loop in loops)
-    used: dict[tuple[str, str], int] = {}
-    for loop in loops:
-        used[loop.component, loop.dim] = used.get((loop.component, loop.dim), 1) * loop.lanes
+@dataclass(frozen=True, slots=True)
+class _LaneReduction:
+    """Makes one component stand for its instances in all outer lanes that are used.
 
-    def single(component: Component) -> Component:
-        outer = [c for c in flat.path_to(component.name) if c.name in names]
-        spatial = () if component.name in names else component.spatial
+    `fanouts`: names of the components with outer lanes. `used_lanes`: per (component, dimension).
+    """
+
+    flat: FlatArch
+    fanouts: frozenset[str]
+    used_lanes: Mapping[tuple[str, str], int]
+    conventions: Conventions
+
+    def component(self, component: Component) -> Component:
+        """Return a component without outer lanes, with the energy and leakage of all of them."""
+        lanes = prod(self.used_lanes.values())
+        spatial = () if component.name in self.fanouts else component.spatial
         bare = replace(component, spatial=spatial)
-        leaking = rules.instances(component) / rules.instances(bare)
-        for fanout in outer:
-            for dim in fanout.spatial:
-                if dim.power_gateable:
-                    leaking *= rules.gate(dim, used.get((fanout.name, dim.name), 1))
+        leaking = self.conventions.instances(component) / self.conventions.instances(bare)
+        for fanout in self.flat.path_to(component.name):
+            if fanout.name in self.fanouts:
+                leaking = self._gated(fanout, leaking)
         actions = tuple(replace(a, energy=a.energy * lanes) for a in component.actions)
         return replace(bare, actions=actions, leak_power=component.leak_power * leaking)
 
-    components = {c.name: single(c) for c in (*flat.components, *flat.beside)}
+    def _gated(self, fanout: Component, leaking: float) -> float:
+        """Return how many instances leak where a fanout gates the power of unused lanes."""
+        for dim in fanout.spatial:
+            if dim.power_gateable:
+                lanes = self.used_lanes.get((fanout.name, dim.name), 1)
+                leaking *= self.conventions.gate(dim, lanes)
+        return leaking
+
+
+def _one_lane(flat: FlatArch, loops: OuterLoops, conventions: Conventions) -> FlatArch:
+    """Return a path without the outer lanes; what it costs is what all lanes cost."""
+    fanouts = frozenset(fanout.name for fanout in outer_fanouts(flat))
+    used: dict[tuple[str, str], int] = {}
+    for loop in loops:
+        used[loop.component, loop.dim] = used.get((loop.component, loop.dim), 1) * loop.lanes
+    reduction = _LaneReduction(flat, fanouts, used, conventions)
+    components = {c.name: reduction.component(c) for c in (*flat.components, *flat.beside)}
     compute = components[flat.compute.name]
     assert isinstance(compute, Compute)
     return replace(

@@ -149,19 +149,25 @@ def _outermost_capacity(seen: Sequence[_MemoryOfEinsum]) -> OutermostCapacity | 
 
     UnsupportedFeature where it may be, and a tensor is copied or has several sizes there.
     """
+    sizes = _whole_tensor_sizes(seen)
+    largest = {tensor: max(several) for tensor, several in sizes.items()}
+    memory, needed = seen[0].memory, sum(largest.values())
+    if needed <= memory.size:
+        return None
+    unclear = {tensor for tensor, several in sizes.items() if len(several) > 1}
+    _refuse_small_outermost(seen, memory, needed, unclear)
+    accesses = (access for einsum, _ in seen for access in einsum.accesses)
+    persistent = frozenset(access.tensor for access in accesses if access.persistent)
+    return OutermostCapacity(memory.size, largest, persistent)
+
+
+def _whole_tensor_sizes(seen: Sequence[_MemoryOfEinsum]) -> dict[str, set[float]]:
+    """Return the bits of each tensor, whole, that the Einsums see."""
     sizes: dict[str, set[float]] = {}
     for einsum, memory in seen:
         for tensor, bits in _whole_tensor_bits(einsum, memory).items():
             sizes.setdefault(tensor, set()).add(bits)
-    largest = {tensor: max(several) for tensor, several in sizes.items()}
-    memory = seen[0].memory
-    if sum(largest.values()) <= memory.size:
-        return None
-    unclear = {tensor for tensor, several in sizes.items() if len(several) > 1}
-    _refuse_small_outermost(seen, memory, sum(largest.values()), unclear)
-    accesses = (access for einsum, _ in seen for access in einsum.accesses)
-    persistent = frozenset(access.tensor for access in accesses if access.persistent)
-    return OutermostCapacity(memory.size, largest, persistent)
+    return sizes
 
 
 def _refuse_small_outermost(

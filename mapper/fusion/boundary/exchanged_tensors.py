@@ -127,22 +127,10 @@ def exchanged_tensors_of(
     `same_instances`: Einsums that run a different number of times (n_instances) exchange through
     the outermost memory, because which run of the one feeds which run of the other is not said.
     """
-    users = {
-        tensor: tuple(i for i, e in enumerate(workload.einsums) if tensor in e.tensors)
-        for tensor in workload.tensors
-    }
-    exchangeable = frozenset(
-        tensor
-        for tensor, numbers in users.items()
-        if _is_exchangeable(workload, numbers, tensor)
-        and not (same_instances and _instances_differ(workload, numbers))
-    )
+    users = {tensor: _users_of(workload, tensor) for tensor in workload.tensors}
+    exchangeable = _exchangeable_tensors(workload, users, same_instances)
     shared = shared_tensors(workload)
-    contested = frozenset(
-        tensor
-        for tensor in shared
-        if any(len(group) > 1 for group in _users_sharing_loops(tensor, users, exchangeable))
-    )
+    contested = _contested_tensors(shared, users, exchangeable)
     names = loop_names(workload, {tensor: users[tensor] for tensor in exchangeable})
     uses = _TensorUses(workload, names, users)
     return ExchangedTensors(
@@ -157,6 +145,34 @@ def exchanged_tensors_of(
         shares_tiles=shares_tiles,
         memories=memories,
         copied=frozenset(t for e in workload.einsums if e.is_copy for t in e.tensors),
+    )
+
+
+def _users_of(workload: Workload, tensor: str) -> tuple[int, ...]:
+    """Return the numbers of the Einsums that use a tensor."""
+    return tuple(i for i, einsum in enumerate(workload.einsums) if tensor in einsum.tensors)
+
+
+def _exchangeable_tensors(
+    workload: Workload, users: Mapping[str, tuple[int, ...]], same_instances: bool
+) -> frozenset[str]:
+    """Return the tensors that may stay on chip (`same_instances`: see exchanged_tensors_of)."""
+    return frozenset(
+        tensor
+        for tensor, numbers in users.items()
+        if _is_exchangeable(workload, numbers, tensor)
+        and not (same_instances and _instances_differ(workload, numbers))
+    )
+
+
+def _contested_tensors(
+    shared: Collection[str], users: Mapping[str, tuple[int, ...]], exchangeable: Collection[str]
+) -> frozenset[str]:
+    """Return the tensors of several Einsums, two of which may share loops through other tensors."""
+    return frozenset(
+        tensor
+        for tensor in shared
+        if any(len(group) > 1 for group in _users_sharing_loops(tensor, users, exchangeable))
     )
 
 

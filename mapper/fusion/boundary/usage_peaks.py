@@ -131,32 +131,47 @@ def counted_usage(
 
     UnsupportedFeature where they are spread over an Array, or a tensor changes its size.
     """
-    asked = frozenset(names)
-    if not asked:
+    counted = frozenset(names)
+    if not counted:
         return NO_USAGE
-    _refuse_array_memories(paths, asked)
-    exchange = tuple(name for name in memories.memories if name in asked)
+    _refuse_array_memories(paths, counted)
+    exchange = tuple(name for name in memories.memories if name in counted)
     for name in exchange:
         refuse_unclear_tiles(paths, name, exchanged)
         refuse_bounded_widths(paths, name, exchanged)
-    for name in (n for n in (memories.outermost, memories.second) if n in asked):
-        # by default what a copy writes on chip is there from then on
-        sure = name in exchange and exchanged.shares_tiles
-        certain = _written_by_copies(exchanged) if sure else frozenset[str]()
-        refuse_copied_widths(paths, str(name), exchanged)
-        refuse_distant_copies(str(name), exchanged.workload, certain)
-    components = dict.fromkeys(c.name for _, flat in paths for c in flat.components)
-    shared = {memories.outermost, *exchange}
-    private = tuple(name for name in components if name in asked - shared)
-    if memories.outermost not in asked:
+    for memory in (memories.outermost, memories.second):
+        if memory in counted:
+            _refuse_unclear_copies(paths, str(memory), exchanged, in_exchange=memory in exchange)
+    private = _components_among(paths, counted - {memories.outermost, *exchange})
+    if memories.outermost not in counted:
         return CountedUsage(private, exchange)
     tensors = _OutermostCounter(paths, exchanged).per_einsum()
     return CountedUsage(private, exchange, memories.outermost, tensors)
 
 
-def _refuse_array_memories(paths: Sequence[EinsumPath], asked: frozenset[str]) -> None:
+def _components_among(paths: Sequence[EinsumPath], names: frozenset[str]) -> tuple[str, ...]:
+    """Return those of some components that are on a path, in the order of the paths."""
+    components = dict.fromkeys(c.name for _, flat in paths for c in flat.components)
+    return tuple(name for name in components if name in names)
+
+
+def _refuse_unclear_copies(
+    paths: Sequence[EinsumPath], memory: str, exchanged: ExchangedTensors, in_exchange: bool
+) -> None:
+    """Raise UnsupportedFeature where the mapping of a copy decides about the usage of a memory.
+
+    `in_exchange`: Einsums exchange tensors there; by default what a copy writes on chip is there
+    from then on.
+    """
+    is_certain = in_exchange and exchanged.shares_tiles
+    certain = _written_by_copies(exchanged) if is_certain else frozenset[str]()
+    refuse_copied_widths(paths, memory, exchanged)
+    refuse_distant_copies(memory, exchanged.workload, certain)
+
+
+def _refuse_array_memories(paths: Sequence[EinsumPath], counted: frozenset[str]) -> None:
     for component in (c for _, flat in paths for c in flat.components):
-        if component.name in asked and component.physical_fanout > 1:
+        if component.name in counted and component.physical_fanout > 1:
             raise UnsupportedFeature(
                 f"the usage of {component.name} is not counted: it is spread over an Array",
                 instead="leave that usage out",
@@ -190,10 +205,10 @@ def refuse_distant_copies(
 def _is_beside_users(workload: Workload, number: int, access: TensorAccess) -> bool:
     """Tell whether all other users of a copy's tensor are on one side of it, and adjacent."""
     users = [i for i, e in enumerate(workload.einsums) if access.tensor in e.tensors]
-    before, after = [i for i in users if i < number], [i for i in users if i > number]
-    previous, following = max(before, default=number - 1), min(after, default=number + 1)
+    earlier, later = [i for i in users if i < number], [i for i in users if i > number]
+    previous, following = max(earlier, default=number - 1), min(later, default=number + 1)
     adjacent = (previous, following) == (number - 1, number + 1)
-    return adjacent and not (before and after) and not access.persistent
+    return adjacent and not (earlier and later) and not access.persistent
 
 
 class _OutermostCounter:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, permutations, product
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from tilewright.arch.components.components import Component
 from tilewright.arch.flattening.flat import FlatArch
@@ -47,15 +47,19 @@ class KeptTensors:
 
     def fit(self, mapping: LoopNest) -> LoopNest | None:
         """Return a mapping as it would be in the tree, None if it has no place there."""
-        first = [_first_storage(mapping, tensor) for tensor in self.tensors]
-        if any(found.storage.component != self.memory for found in first):
+        backing = [_first_storage(mapping, tensor) for tensor in self.tensors]
+        if any(first.storage.component != self.memory for first in backing):
             return None
         spatial = (node for node in mapping.nodes if isinstance(node, Spatial))
-        above = [node for node in spatial if node.component in self.components_above]
-        if any(node.rank_variable not in self.spatial_variables for node in above):
+        if not all(map(self._may_be_shared, spatial)):
             return None
-        lowest = max(found.place for found in first)
+        lowest = max(first.place for first in backing)
         return _with_tolls_below(mapping, lowest, self.shared_tensors)
+
+    def _may_be_shared(self, loop: Spatial) -> bool:
+        """Tell whether a spatial loop is below the tensors, or over one of the variables."""
+        is_above = loop.component in self.components_above
+        return not is_above or loop.rank_variable in self.spatial_variables
 
 
 def spatial_loops_above(
@@ -127,18 +131,23 @@ def nodes_of_one_lane(nodes: Sequence[Node], loops: Sequence[CopySpatialLoop]) -
 
     Temporal loops above them see one lane.
     """
-    left = list(loops)
+    remaining = list(loops)
     reduced: list[Node] = []
     lanes_below = dict.fromkeys((loop.variable for loop in loops), 1)
     for node in reversed(nodes):
         if isinstance(node, Temporal):
             tile = node.tile_shape // lanes_below.get(node.rank_variable, 1)
             reduced.append(replace(node, tile_shape=tile))
-        elif left and isinstance(node, Spatial) and (node.component, node.name) == left[-1].dim:
-            lanes_below[node.rank_variable] *= left.pop().lanes
+        elif remaining and _is_loop_of(node, remaining[-1]):
+            lanes_below[node.rank_variable] *= remaining.pop().lanes
         else:
             reduced.append(node)
     return tuple(reversed(reduced))
+
+
+def _is_loop_of(node: Node, loop: CopySpatialLoop) -> TypeGuard[Spatial]:
+    """Tell whether a node distributes over the dimension of a loop."""
+    return isinstance(node, Spatial) and (node.component, node.name) == loop.dim
 
 
 def without_storages(branch: Branch, tensors: Sequence[str]) -> Branch:
@@ -146,13 +155,17 @@ def without_storages(branch: Branch, tensors: Sequence[str]) -> Branch:
     inner: list[Node] = []
     taken: dict[str, Storage] = {}
     for node in branch.inner_nodes:
-        left = node
-        if isinstance(node, Storage):
-            first = [t for t in node.tensors if t in tensors and t not in taken]
-            taken |= {tensor: replace(node, tensors=(tensor,)) for tensor in first}
-            left = replace(node, tensors=tuple(t for t in node.tensors if t not in first))
-        if not isinstance(left, Storage) or left.tensors:
-            inner.append(left)
+        if not isinstance(node, Storage):
+            inner.append(node)
+            continue
+        remaining: list[str] = []
+        for tensor in node.tensors:
+            if tensor not in tensors or tensor in taken:
+                remaining.append(tensor)
+                continue
+            taken[tensor] = replace(node, tensors=(tensor,))
+        if remaining:
+            inner.append(replace(node, tensors=tuple(remaining)))
     holders = tuple(UpperHolder(0, taken[tensor]) for tensor in tensors)
     return replace(
         branch,

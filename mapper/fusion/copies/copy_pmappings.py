@@ -7,7 +7,7 @@ where its tensors on chip stand, and how much they reserve there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
@@ -53,27 +53,32 @@ def copy_occupancy(
     `on_chip`: the number of the node of each tensor that it keeps in the first memory for others.
     `values`: of each tensor, whole.
     """
-    in_first = [item for item in occupied if item.component == memories[0]]
-    present = {
-        tensor
-        for tensor, node in on_chip.items()
-        if any(item.backing and _is_held_at(item, tensor, node) for item in in_first)
-    }
-    rest = [item for item in in_first if not (item.backing and item.tensor in present)]
+    first, *deeper = memories
+    in_first = [item for item in occupied if item.component == first]
+    present = _backed_tensors(in_first, on_chip)
     tensor_at = {node: tensor for tensor, node in on_chip.items()}
-    tile_widths = [
-        (tensor_at[item.origin], float(item.bits) / values[tensor_at[item.origin]])
-        for item in rest
-        if item.origin in tensor_at
-    ]
-    below = [item for item in occupied if item.component in memories[1:]]
-    below += [item for item in rest if item.origin not in tensor_at]
-    fixed = [sum(float(i.bits) for i in below if i.component == memory) for memory in memories]
-    return CopyOccupancy(frozenset(on_chip) - present, tuple(tile_widths), tuple(fixed))
+    tile_widths: list[tuple[str, float]] = []
+    below_loops: list[Occupancy] = []
+    for item in in_first:
+        if item.backing and item.tensor in present:
+            continue
+        tensor = tensor_at.get(item.origin)
+        if tensor is None:
+            below_loops.append(item)
+        else:
+            tile_widths.append((tensor, float(item.bits) / values[tensor]))
+    fixed = (_bits_in(below_loops, first), *(_bits_in(occupied, memory) for memory in deeper))
+    return CopyOccupancy(frozenset(on_chip) - present, tuple(tile_widths), fixed)
 
 
-def _is_held_at(item: Occupancy, tensor: str, node: int) -> bool:
-    return (item.tensor, item.origin) == (tensor, node)
+def _backed_tensors(occupied: Iterable[Occupancy], node_of: Mapping[str, int]) -> frozenset[str]:
+    """Return the tensors that are backed at their nodes; `node_of`: number of each one's node."""
+    backed = {(item.tensor, item.origin) for item in occupied if item.backing}
+    return frozenset(tensor for tensor, node in node_of.items() if (tensor, node) in backed)
+
+
+def _bits_in(occupied: Iterable[Occupancy], memory: str) -> float:
+    return sum(float(item.bits) for item in occupied if item.component == memory)
 
 
 def lanes_per_variable(mapping: LoopNest, bounds: Mapping[str, int]) -> dict[str, int]:

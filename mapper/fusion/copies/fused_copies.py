@@ -9,7 +9,7 @@ from itertools import chain, combinations, permutations
 from math import inf
 from typing import NamedTuple
 
-from tilewright.arch.components.components import Toll
+from tilewright.arch.components.components import Component, Toll
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.fusion.boundary.exchange_memories import ExchangeMemories
 from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors, TensorPlace
@@ -172,28 +172,29 @@ class CopySolver:
         if not choices:
             raise self._solver.no_mapping_error(einsum, proven=True)
         parts = _TableParts(self._maker(einsum, boundary), self._exchanged, self._memories)
-        known = all(
-            choice.below_loops is not None for on_chip, choice in choices.items() if on_chip
-        )
-        shares_loops = self._loops_can_pay and known
+        shares_loops = self._loops_can_pay and _may_stand_below_loops(choices)
         for on_chip, choice in choices.items():
             for number, order in enumerate(self._orders(einsum, on_chip)):
                 reordered = bool(number) and self._exchanged.shares_tiles
                 parts.add(order, choice, reordered, shares_loops)
-        every = choices.values()
+        slacks = [choice.slack for choice in choices.values()]
         return CopyTable(
             einsum,
             boundary,
             parts.maker.widths,
             tuple(parts.groups),
             tuple(parts.branches),
-            (max(c.slack[0] for c in every), max(c.slack[1] for c in every)),
-            all(c.complete or (c.is_optimal and not self._usage.names) for c in every),
+            _greatest_costs(slacks),
+            all(map(self._is_optimal, choices.values())),
             parts.maker,
             tuple(parts.below_loops),
             shares_loops,
-            all(c.all_lanes for c in every),
+            all(choice.all_lanes for choice in choices.values()),
         )
+
+    def _is_optimal(self, choice: _CopyChoice) -> bool:
+        """Tell whether no mapping of a choice that is left out could be better."""
+        return choice.complete or (choice.is_optimal and not self._usage.names)
 
     def _choices(
         self, einsum: Einsum, tensors: Sequence[str]
@@ -282,15 +283,15 @@ class CopySolver:
         names = frozenset(component.name for component in upper)
         shareable = self._exchanged.shareable_variables(space.einsum)
         variables = frozenset.intersection(*(shareable[tensor] for tensor in on_chip))
-        kept = KeptTensors(on_chip, second, names, variables, _shared_tensors(self._exchanged))
+        shared = _shared_tensors(self._exchanged)
+        kept_tensors = KeptTensors(on_chip, second, names, variables, shared)
         if all(component.own_fanout == 1 for component in upper):
-            return self._best_choice(space, copies, kept.fit)
-        # a Toll above lanes that others share would charge what these move
-        if self._may_share and not any(c.physical_fanout > 1 or isinstance(c, Toll) for c in upper):
-            choice = self._choice_with_all_lanes(space, copies, kept.fit)
+            return self._best_choice(space, copies, kept_tensors.fit)
+        if self._may_share and not any(map(_forbids_shared_lanes, upper)):
+            choice = self._choice_with_all_lanes(space, copies, kept_tensors.fit)
             if choice is not None:
                 return choice
-        without_lanes = replace(kept, spatial_variables=frozenset())
+        without_lanes = replace(kept_tensors, spatial_variables=frozenset())
         choice = self._best_choice(space, copies, without_lanes.fit)
         return choice and replace(choice, all_lanes=False)
 
@@ -315,15 +316,9 @@ class CopySolver:
 
         `change`: a mapping as it would be in the tree, None if it has no place there.
         """
-        few = self._changed(space, copies.representatives, change)
-        if few:
-            bound = copies.lower_bounds(*_least_costs(few))
-            free = _optimal_without_lanes(space, few, bound) if copies.ignores_tiles else None
-            choice = _CopyChoice(few, bound, complete=False, below_loops=free)
-            proven = choice.is_optimal and not self._usage.names
-            needs_lanes = self._loops_can_pay and copies.ignores_tiles and free is None
-            if (proven and not needs_lanes) or copies.all_distinct is None:
-                return choice
+        choice = self._choice_of_representatives(space, copies, change)
+        if choice is not None and (self._suffices(choice, copies) or copies.all_distinct is None):
+            return choice
         mappings = self._changed(space, copies.all_distinct or (), change)
         if not mappings:
             return None
@@ -331,6 +326,26 @@ class CopySolver:
         if self._loops_can_pay and copies.all_spatial is not None:
             below_loops = self._changed(space, copies.all_spatial, change)
         return _CopyChoice(mappings, _least_costs(mappings), complete=True, below_loops=below_loops)
+
+    def _choice_of_representatives(
+        self, space: Mapspace, copies: CopyMappings, change: MappingChange
+    ) -> _CopyChoice | None:
+        """Return the few mappings that usually contain the best ones; None if none has a place."""
+        mappings = self._changed(space, copies.representatives, change)
+        if not mappings:
+            return None
+        bound = copies.lower_bounds(*_least_costs(mappings))
+        below_loops = None
+        if copies.ignores_tiles:
+            below_loops = _optimal_without_lanes(space, mappings, bound)
+        return _CopyChoice(mappings, bound, complete=False, below_loops=below_loops)
+
+    def _suffices(self, choice: _CopyChoice, copies: CopyMappings) -> bool:
+        """Tell whether no mapping beside the representatives can be better, or is needed."""
+        if not choice.is_optimal or self._usage.names:
+            return False
+        needs_lanes = self._loops_can_pay and copies.ignores_tiles
+        return not needs_lanes or choice.below_loops is not None
 
     def _changed(
         self, space: Mapspace, mappings: Iterable[LoopNest], change: MappingChange
@@ -425,16 +440,37 @@ def _merge_choices(choices: Iterable[_CopyChoice | None]) -> _CopyChoice | None:
     fitting = [choice for choice in choices if choice is not None]
     if not fitting:
         return None
-    known = all(choice.below_loops is not None for choice in fitting)
-    below_loops = tuple(m for choice in fitting for m in choice.below_loops or ())
-    energy, latency = (min(choice.lower_bound[metric] for choice in fitting) for metric in (0, 1))
+    lower_bounds = [choice.lower_bound for choice in fitting]
     return _CopyChoice(
-        tuple(mapping for choice in fitting for mapping in choice.mappings),
-        (energy, latency),
+        tuple(chain.from_iterable(choice.mappings for choice in fitting)),
+        (min(energy for energy, _ in lower_bounds), min(latency for _, latency in lower_bounds)),
         all(choice.complete for choice in fitting),
-        below_loops if known else None,
+        _merge_below_loops(fitting),
         all(choice.all_lanes for choice in fitting),
     )
+
+
+def _merge_below_loops(choices: Sequence[_CopyChoice]) -> tuple[_ScoredCopy, ...] | None:
+    """Return all mappings that may stand below loops; None: not known for some mapspace."""
+    below_loops: list[_ScoredCopy] = []
+    for choice in choices:
+        if choice.below_loops is None:
+            return None
+        below_loops += choice.below_loops
+    return tuple(below_loops)
+
+
+def _may_stand_below_loops(choices: Mapping[tuple[str, ...], _CopyChoice]) -> bool:
+    """Tell whether it is known which mappings may stand below loops, wherever tensors are kept."""
+    return all(choice.below_loops is not None for on_chip, choice in choices.items() if on_chip)
+
+
+def _forbids_shared_lanes(component: Component) -> bool:
+    """Tell whether a component above what a copy keeps forbids lanes that other Einsums share.
+
+    A Toll above such lanes would charge what other Einsums move.
+    """
+    return component.physical_fanout > 1 or isinstance(component, Toll)
 
 
 def _with_endless_second(flat: FlatArch) -> FlatArch:
@@ -469,6 +505,11 @@ def _optimal_without_lanes(
         and set(lanes_per_variable(scored.mapping, space.einsum.bounds).values()) <= {1}
     )
     return optimal or None
+
+
+def _greatest_costs(costs: Sequence[EnergyLatency]) -> EnergyLatency:
+    """Return the greatest energy and the greatest latency."""
+    return max(energy for energy, _ in costs), max(latency for _, latency in costs)
 
 
 def _least_costs(mappings: Sequence[_ScoredCopy]) -> EnergyLatency:

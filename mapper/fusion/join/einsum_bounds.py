@@ -7,7 +7,7 @@ matter: where it exceeds what the incumbent leaves when all other Einsums cost t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
@@ -173,18 +173,26 @@ class EinsumBounds:
         energy, 1 latency. OutOfBudget.
         """
         metric = self._metric if metric is None else metric
+        chosen = [[bound for bound in bounds if wanted(bound.choice)] for bounds in self._bounds]
         for slack in DEEPENING:
-            sweeps = [self._relaxation.sweep(self._costs(each)) for each in METRICS]
-            for number, bounds in enumerate(self._bounds):
-                chosen = [b for b in bounds if metric not in b.raised and wanted(b.choice)]
-                if chosen:
-                    others = _OtherCosts(*(sweep.costs_of_others() for sweep in sweeps))
-                    limit = limit_of(self._least_with_others(number, others))
-                    for bound in chosen:
-                        own_limit = others.remaining_limit(bound.choice.mask, limit)
-                        self._raise_choice(bound, _Aim(metric, slack), own_limit)
-                for each, sweep in enumerate(sweeps):
-                    sweep.advance(self._einsum_costs(number, each))
+            self._raise_once(chosen, _Aim(metric, slack), limit_of)
+
+    def _raise_once(
+        self,
+        chosen: Sequence[Sequence[_ChoiceBound]],
+        aim: _Aim,
+        limit_of: Callable[[EnergyLatency], EnergyLatency],
+    ) -> None:
+        """Raise the `chosen` bounds of all Einsums, in order; each sees what was raised before."""
+        sweeps = [self._relaxation.sweep(self._costs(index)) for index in METRICS]
+        for number, bounds in enumerate(chosen):
+            unfinished = [bound for bound in bounds if aim.metric not in bound.raised]
+            if unfinished:
+                others = _OtherCosts(*(sweep.costs_of_others() for sweep in sweeps))
+                limit = limit_of(self._least_with_others(number, others))
+                self._raise_choices(unfinished, aim, others, limit)
+            for index, sweep in enumerate(sweeps):
+                sweep.advance(self._einsum_costs(number, index))
 
     def _least_with_others(self, number: int, others: _OtherCosts) -> EnergyLatency:
         """Return what the workload costs at least, seen from one Einsum."""
@@ -193,6 +201,17 @@ class EinsumBounds:
             for i, costs in enumerate(others)
         )
         return energy, latency
+
+    def _raise_choices(
+        self,
+        bounds: Sequence[_ChoiceBound],
+        aim: _Aim,
+        others: _OtherCosts,
+        limit: EnergyLatency,
+    ) -> None:
+        """Raise the bounds of choices of one Einsum; `limit`: what the workload may cost."""
+        for bound in bounds:
+            self._raise_choice(bound, aim, others.remaining_limit(bound.choice.mask, limit))
 
     def _raise_choice(self, bound: _ChoiceBound, aim: _Aim, limit: EnergyLatency) -> None:
         """Look for pmappings a little above the start; without any the bound is there.
@@ -216,19 +235,19 @@ class EinsumBounds:
         Tell whether the bound is now attained by one of them.
         """
         metric = aim.metric
-        known, attained = self._cached_least(bound, metric)
-        if attained and self._ties is None:
-            return self._set_bound(bound, metric, known, attained)
-        if known > limit[metric] or (known == limit[metric] and not attained):
-            return self._set_bound(bound, metric, known, False)
-        wanted = limit if self._ties is not None else _with_metric(NEVER, metric, limit[metric])
-        cost_limit = CostLimit(*wanted)
+        cached = self._cached_least(bound, metric)
+        if cached.attained and self._ties is None:
+            return self._set_bound(bound, metric, cached.bound, True)
+        if cached.rules_out(limit[metric]):
+            return self._set_bound(bound, metric, cached.bound, False)
+        ceilings = limit if self._ties is not None else _with_metric(NEVER, metric, limit[metric])
+        cost_limit = CostLimit(*ceilings)
         if metric and aim.slack == DEEPENING[0] and self._attains_start(bound, cost_limit):
             return self._set_bound(bound, metric, bound.known_start[metric], True)
-        least = self._builder.least_costs(bound.choice, PmappingFilter(cost_limit))
-        if least is None:
+        least_costs = self._builder.least_costs(bound.choice, PmappingFilter(cost_limit))
+        if least_costs is None:
             return self._set_bound(bound, metric, limit[metric], False)
-        return self._set_bound(bound, metric, least[metric], True)
+        return self._set_bound(bound, metric, least_costs[metric], True)
 
     def _set_bound(self, bound: _ChoiceBound, metric: int, value: float, attained: bool) -> bool:
         """Note a bound of one metric, and whether some pmapping attains it, which is returned."""

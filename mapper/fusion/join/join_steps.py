@@ -225,28 +225,23 @@ def join_steps(
     steps: list[JoinStep] = []
     live: tuple[TensorPlace, ...] = ()
     for number, of_einsum in enumerate(tables):
-        boundary = of_einsum[0].boundary
         live_after = exchanged.live_after(number)
-        position = {place: i for i, place in enumerate(boundary)}
-        live_number = {place: i for i, place in enumerate(live)}
+        flow = _tensor_flow(of_einsum[0].boundary, live, live_after)
         extents_before = extents.of(live)
         extents.pass_einsum(of_einsum)
         contested = extents.contested(number, of_einsum)
-        carried = (CarriedTensor(live_number.get(p), position.get(p)) for p in live_after)
         step = JoinStep(
             tables=tuple(_with_extents(table, extents.current) for table in of_einsum),
             live_before=live,
             live_after=live_after,
             extents_before=extents_before,
             extents_now=extents.of(live),
-            read=tuple(ReadTensor(live_number[p], position[p]) for p in live if p in position),
-            carried=tuple(carried),
-            written=tuple(position[place] for place in boundary if place not in live_number),
+            read=flow.read,
+            carried=flow.carried,
+            written=flow.written,
             contested_extents=contested,
             max_widths=extents.max_widths(contested),
-            contested_later=frozenset(
-                t for t in exchanged.contested if exchanged.users[t][-1] > number
-            ),
+            contested_later=_contested_later(exchanged, number),
             outermost_capacity=outermost_capacity,
             passing=_tensors_passing(exchanged, number),
             counts_exchanged_loops=not exchanged.shares_tiles,
@@ -255,6 +250,34 @@ def join_steps(
         steps.append(step)
         live = live_after
     return tuple(steps)
+
+
+class _TensorFlow(NamedTuple):
+    """The exchanged tensors that one Einsum reads, passes on and writes, as in JoinStep."""
+
+    read: tuple[ReadTensor, ...]
+    carried: tuple[CarriedTensor, ...]
+    written: tuple[int, ...]
+
+
+def _tensor_flow(
+    boundary: Sequence[TensorPlace],
+    live_before: Sequence[TensorPlace],
+    live_after: Sequence[TensorPlace],
+) -> _TensorFlow:
+    """Number the tensors among what is live and in the boundary of an Einsum."""
+    position = {place: i for i, place in enumerate(boundary)}
+    live_number = {place: i for i, place in enumerate(live_before)}
+    return _TensorFlow(
+        tuple(ReadTensor(live_number[p], position[p]) for p in live_before if p in position),
+        tuple(CarriedTensor(live_number.get(p), position.get(p)) for p in live_after),
+        tuple(position[place] for place in boundary if place not in live_number),
+    )
+
+
+def _contested_later(exchanged: ExchangedTensors, number: int) -> frozenset[str]:
+    """Return the contested tensors that an Einsum after Einsum `number` uses."""
+    return frozenset(t for t in exchanged.contested if exchanged.users[t][-1] > number)
 
 
 class _ExtentTracker:

@@ -86,23 +86,31 @@ def fused_templates(
 
     UnsupportedFeature where a tensor is backed on chip that no other Einsum reads there.
     """
-    outermost = first_two_memories(space.flat)[0]
     for template in space.templates:
         if not _has_legal_backing(space, template, exchangeable):
             continue
         if not _admits_whole_tensors(space, template):
             continue
-        top = [h for h in template.holders if h.backing and h.component == outermost.name]
-        n_private = len(_private_holders(space, template))
-        for holders in _holder_orders(space, template):
-            lowest = max((i for i, h in enumerate(holders) if h.backing), default=-1)
-            lowest = max(lowest, len(top) - 1)
-            if any(run.first <= lowest for run in template.adjacent):
-                continue  # held above a tensor on chip, but no loop between: the same as below
-            reordered = replace(template, holders=(*top, *holders[len(top) :]))
-            fused_template = FusedTemplate(reordered, len(top), lowest, n_private)
+        for fused_template in _reordered_templates(space, template):
             yield fused_template
             yield from _streaming_variants(space, fused_template)
+
+
+def _reordered_templates(space: Mapspace, template: Template) -> Iterator[FusedTemplate]:
+    """Yield the fused templates of one template, in each order of the holders.
+
+    An order in which adjacent holders stand above a tensor on chip is left out: without a loop
+    between them they may as well stand below it.
+    """
+    top = _outermost_holders(space, template)
+    n_private = len(_private_holders(space, template))
+    for holders in _holder_orders(space, template):
+        backing = [number for number, holder in enumerate(holders) if holder.backing]
+        lowest = max([*backing, len(top) - 1])
+        if any(run.first <= lowest for run in template.adjacent):
+            continue
+        reordered = replace(template, holders=(*top, *holders[len(top) :]))
+        yield FusedTemplate(reordered, len(top), lowest, n_private)
 
 
 class _HolderSets(NamedTuple):
@@ -118,39 +126,62 @@ def _holder_orders(space: Mapspace, template: Template) -> Iterator[Holders]:
 
     Memories above the lowest tensor on chip keep the order of the hierarchy.
     """
-    outermost, second = first_two_memories(space.flat)
-    holders = _holder_sets(space, template, outermost)
-    memories = [
-        c.name for c in space.flat.components if isinstance(c, Memory) and c is not outermost
-    ]
+    holders = _holder_sets(space, template)
+    memories = memories_on_chip(space)
     last = max((memories.index(h.component) for h in holders.on_chip), default=0)
     orders: list[Holders] = [holders.top]
     others = holders.others
-    for memory in memories[: last + 1] if second else ():
-        on_chip = [h for h in holders.on_chip if h.component == memory]
-        count = next((i for i, h in enumerate(others) if h.component != memory), len(others))
-        interleaved = list(_interleave_orders(on_chip, others[:count]))
-        others = others[count:]
-        out_of_order = [h for h in others if h.component == memory]
+    for memory in memories[: last + 1]:
+        count = _n_leading_of(memory, others)
+        leading, others = others[:count], others[count:]
+        out_of_order = _holders_of(memory, others)
         if out_of_order and memory != memories[last]:
             return
-        allowed = [
-            order
-            for order in interleaved
-            if not on_chip or order_allowed([*order, *out_of_order], template.placement)
-        ]
+        on_chip = _holders_of(memory, holders.on_chip)
+        allowed = list(_allowed_orders(on_chip, leading, out_of_order, template))
         orders = [(*above, *order) for above in orders for order in allowed]
     for order in orders:
         yield (*order, *others)
 
 
-def _holder_sets(space: Mapspace, template: Template, outermost: Memory) -> _HolderSets:
+def memories_on_chip(space: Mapspace) -> list[str]:
+    """Return the memories below the outermost one, outermost first."""
+    return [c.name for c in space.flat.components if isinstance(c, Memory)][1:]
+
+
+def _holders_of(memory: str, holders: Holders) -> Holders:
+    return tuple(holder for holder in holders if holder.component == memory)
+
+
+def _n_leading_of(memory: str, holders: Holders) -> int:
+    """Return how many of the holders, from the first on, are of a memory."""
+    return next((i for i, h in enumerate(holders) if h.component != memory), len(holders))
+
+
+def _allowed_orders(
+    on_chip: Holders, others: Holders, out_of_order: Holders, template: Template
+) -> Iterator[Holders]:
+    """Yield the legal orders of the holders of one memory (see _interleave_orders).
+
+    `out_of_order`: holders of that memory below those of deeper memories.
+    """
+    for order in _interleave_orders(on_chip, others):
+        if not on_chip or order_allowed([*order, *out_of_order], template.placement):
+            yield order
+
+
+def _outermost_holders(space: Mapspace, template: Template) -> Holders:
+    """Return the backing holders of the outermost memory."""
+    outermost = first_two_memories(space.flat)[0]
+    return tuple(h for h in template.holders if h.backing and h.component == outermost.name)
+
+
+def _holder_sets(space: Mapspace, template: Template) -> _HolderSets:
     """Sort the holders of a template."""
-    top = [h for h in template.holders if h.backing and h.component == outermost.name]
-    top += _private_holders(space, template)
+    top = (*_outermost_holders(space, template), *_private_holders(space, template))
     on_chip = [h for h in template.holders if h.backing and h not in top]
     others = [h for h in template.holders if not h.backing]
-    return _HolderSets(tuple(top), tuple(on_chip), tuple(others))
+    return _HolderSets(top, tuple(on_chip), tuple(others))
 
 
 def _private_holders(space: Mapspace, template: Template) -> Holders:
@@ -173,10 +204,12 @@ def reorderable_memories(space: Mapspace) -> tuple[str, ...]:
     would need capacity while other Einsums run. Under the accelforge conventions they also keep it
     below spatial loops.
     """
-    rules = {(n, r) for p in space.placements for (n, _), r in zip(p.kept, p.rules, strict=True)}
-    outermost = first_two_memories(space.flat)[0].name
-    free = {n for n, r in rules if r.force_memory_hierarchy_order is False and n != outermost}
-    lower = [c.name for c in space.flat.components if isinstance(c, Memory) and c.name != outermost]
+    free: set[str] = set()
+    for placement in space.placements:
+        for (memory, _), rules in zip(placement.kept, placement.rules, strict=True):
+            if rules.force_memory_hierarchy_order is False:
+                free.add(memory)
+    lower = memories_on_chip(space)
     return tuple(name for name in lower if name in free) if len(lower) > 1 else ()
 
 
@@ -188,24 +221,32 @@ def _has_legal_backing(
     UnsupportedFeature for another tensor that is backed below the second memory, or that persists:
     its bits would have to be known while other Einsums run.
     """
-    outermost, second = first_two_memories(space.flat)
+    outermost = first_two_memories(space.flat)[0].name
     exchanged = {place.tensor for place in exchangeable}
     for holder in template.holders:
-        if not holder.backing or holder.component == outermost.name:
+        if not holder.backing or holder.component == outermost:
             continue
-        if holder.tensor in exchanged:
-            if TensorPlace(holder.tensor, holder.component) not in exchangeable:
-                return False
-            continue
-        persistent = space.einsum.access(holder.tensor).persistent
-        if second is not None and holder.component == second.name and not persistent:
-            continue
-        reason = "it persists" if persistent else "no Einsum hands it to another there"
-        raise UnsupportedFeature(
-            f"{holder.tensor} may be backed in {holder.component}, but {reason}",
-            instead=f"{_INSTEAD}, or keep it in {outermost.name}",
-        )
+        if holder.tensor not in exchanged:
+            _refuse_unclear_backing(space, holder)
+        elif TensorPlace(holder.tensor, holder.component) not in exchangeable:
+            return False
     return True
+
+
+def _refuse_unclear_backing(space: Mapspace, holder: Holder) -> None:
+    """Raise UnsupportedFeature where an on-chip tensor of this Einsum alone persists, or is deep.
+
+    Deep: backed below the second memory.
+    """
+    outermost, second = first_two_memories(space.flat)
+    persistent = space.einsum.access(holder.tensor).persistent
+    if second is not None and holder.component == second.name and not persistent:
+        return
+    reason = "it persists" if persistent else "no Einsum hands it to another there"
+    raise UnsupportedFeature(
+        f"{holder.tensor} may be backed in {holder.component}, but {reason}",
+        instead=f"{_INSTEAD}, or keep it in {outermost.name}",
+    )
 
 
 def _interleave_orders(on_chip: Sequence[Holder], others: Sequence[Holder]) -> Iterator[Holders]:

@@ -27,7 +27,11 @@ from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.exact.label_tables import field_factors
 from tilewright.mapper.searches.program.charge_sites import ChargeLocator, ChargeSite, CostTerm
-from tilewright.mapper.searches.program.deferred_costs import deferred_charges, deferred_costs
+from tilewright.mapper.searches.program.deferred_costs import (
+    DeferredCost,
+    deferred_charges,
+    deferred_costs,
+)
 from tilewright.mapper.searches.program.edge_traffic import edge_charges
 from tilewright.mapper.searches.program.holder_order import below_deeper_lanes
 from tilewright.mapper.searches.program.network_hops import network_charge_sites
@@ -129,10 +133,9 @@ def inner_programs(
     is not modelled (reorderable_memories in fused_templates.py).
     """
     slots = slot_sequence(problem, template.template)
-    fans = [slot for slot in slots if isinstance(slot, SpatialLoops)]
     if not problem.conventions.loops_sink and below_deeper_lanes(problem, slots) is not None:
         return
-    if not all(fan.choices for fan in fans):
+    if any(isinstance(slot, SpatialLoops) and not slot.choices for slot in slots):
         return
     if not template.region:
         yield from _InnerCompiler(problem, fields, CutTemplate(template, slots)).programs()
@@ -166,6 +169,12 @@ class _NetworkSites(NamedTuple):
     others: list[ChargeSite]
 
 
+def _split_sites(sites: Sequence[ChargeSite], lowest: int) -> _NetworkSites:
+    """Split the sites of fixed lanes at slot `lowest`."""
+    upper = [site for site in sites if site.terms and site.slot <= lowest]
+    return _NetworkSites(upper, [site for site in sites if site not in upper])
+
+
 @dataclass(frozen=True, slots=True)
 class _InnerCosts:
     """What a program costs by slot, and what Networks cost above holders of the region."""
@@ -184,39 +193,50 @@ class _InnerCompiler:
 
     def programs(self) -> Iterator[InnerProgram]:
         """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
-        problem, fields, cut = self.problem, self.fields, self.cut
-        locator = ChargeLocator(problem, fields, cut.slots)
-        template = cut.template.template
-        sites = [locator.site_of(charge) for charge in edge_charges(problem, template)]
-        network = self._network_sites()
-        sites += network.others
-        deferred = deferred_costs(problem, fields, cut.slots, deferred_charges(sites))
-        if deferred is not None and any(cost.top <= cut.lowest_slot for cost in deferred):
-            deferred = None  # it would be paid above the program
+        cut, network = self.cut, self._network_sites()
+        sites = [*self._edge_sites(), *network.others]
+        deferred = self._deferred_costs(sites)
         blocking = [site for site in sites if deferred is None or site.deferral is None]
-        blocked = sorted({i for site in blocking for i in site.blocking_slots})
+        blocked = sorted({slot for site in blocking for slot in site.blocking_slots})
         if not blocked:
             upper = network.upper
             charges = network_charges(cut.slots, cut.region_slots, upper) if upper else {}
             yield self._compile(_InnerCosts(CostsBySlot(sites, deferred or []), charges))
             return
         for fixed in with_fixed_lanes(cut.slots, blocked):
-            yield from _InnerCompiler(problem, fields, replace(cut, slots=fixed)).programs()
+            yield from replace(self, cut=replace(cut, slots=fixed)).programs()
+
+    def _edge_sites(self) -> list[ChargeSite]:
+        """Return where to charge what passes between holders."""
+        locator = ChargeLocator(self.problem, self.fields, self.cut.slots)
+        charges = edge_charges(self.problem, self.cut.template.template)
+        return [locator.site_of(charge) for charge in charges]
+
+    def _deferred_costs(self, sites: Sequence[ChargeSite]) -> list[DeferredCost] | None:
+        """Return what is paid further up than where it arises; None: it cannot be deferred.
+
+        Neither where it would be paid above the program.
+        """
+        slots = self.cut.slots
+        deferred = deferred_costs(self.problem, self.fields, slots, deferred_charges(sites))
+        if deferred is None or any(cost.top <= self.cut.lowest_slot for cost in deferred):
+            return None
+        return deferred
 
     def _network_sites(self) -> _NetworkSites:
         """Return where to charge what spatial loops send over Networks."""
         if not self.problem.has_networks:
             return _NetworkSites([], [])
-        lowest, has_lanes = self.cut.lowest_slot, bool(self.cut.spatial_loops)
-        given = self.problem, self.fields, self.cut.template.template, self.cut.slots
-        open_sites = open_network_charge_sites(*given)
-        if open_sites:
-            upper = charge_sites_at_fixed_lanes(open_sites, lowest) if has_lanes else []
-            others = [s for s in open_sites if not (has_lanes and s.charges and s.slot < lowest)]
-            return _NetworkSites(upper, others)
-        sites = list(network_charge_sites(*given))
-        upper = [site for site in sites if has_lanes and site.terms and site.slot <= lowest]
-        return _NetworkSites(upper, [site for site in sites if site not in upper])
+        lowest = self.cut.lowest_slot
+        network = self.problem, self.fields, self.cut.template.template, self.cut.slots
+        open_sites = open_network_charge_sites(*network)
+        sites = open_sites or list(network_charge_sites(*network))
+        if not self.cut.spatial_loops:
+            return _NetworkSites([], sites)
+        if not open_sites:
+            return _split_sites(sites, lowest)
+        upper = charge_sites_at_fixed_lanes(open_sites, lowest)
+        return _NetworkSites(upper, [s for s in sites if not s.charges or s.slot >= lowest])
 
     def _compile(self, costs: _InnerCosts) -> InnerProgram:
         """Return the program of all slots below the region."""
@@ -311,6 +331,14 @@ def _reserve_steps(
         return
     memory = problem.holder(slot.component)
     assert isinstance(memory, Memory)
-    same = [s for s in lower if isinstance(s, Reservation) and s.component == slot.component]
-    if sum(reserved_bits(problem, s, problem.einsum.bounds) for s in same) > memory.size:
-        yield ReserveStep(slot, len(same) > 1, slot is same[0])
+    reservations = list(_reservations_in(slot.component, lower))
+    bits = (reserved_bits(problem, each, problem.einsum.bounds) for each in reservations)
+    if sum(bits) > memory.size:
+        yield ReserveStep(slot, len(reservations) > 1, slot is reservations[0])
+
+
+def _reservations_in(memory: str, slots: Sequence[Slot]) -> Iterator[Reservation]:
+    """Yield the reservations of a memory, outermost first."""
+    for slot in slots:
+        if isinstance(slot, Reservation) and slot.component == memory:
+            yield slot

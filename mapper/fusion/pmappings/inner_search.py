@@ -220,20 +220,25 @@ class InnerSearch:
         for child in forgotten:
             self._look_ahead(child, self._budget.check)
         for child in node.children.values():
-            assert child.step is not None
-            assert child.before is not None
-            assert child.after is not None
-            bounds = StepBounds(child.before, child.after, self._bound)
-            self._budget.check(more_bytes=GROWTH * table.label.nbytes)
-            following = self._engine.apply(child.step, table, self._n_deciding, bounds)
-            count = following.label.shape[0]
-            self.labels += count
-            self._live_labels += count
-            self._budget.check(self._live_labels)
-            if count:
+            following = self._step(child, table)
+            if following.label.shape[0]:
                 self._visit(child, following, tables)
         if forgotten:
             self._forget(node)
+
+    def _step(self, child: ProgramNode, table: LabelTable) -> LabelTable:
+        """Return the labels above the step of `child`."""
+        assert child.step is not None
+        assert child.before is not None
+        assert child.after is not None
+        bounds = StepBounds(child.before, child.after, self._bound)
+        self._budget.check(more_bytes=GROWTH * table.label.nbytes)
+        following = self._engine.apply(child.step, table, self._n_deciding, bounds)
+        count = following.label.shape[0]
+        self.labels += count
+        self._live_labels += count
+        self._budget.check(self._live_labels)
+        return following
 
 
 def _region_charges(inner: InnerProgram) -> Iterator[CostTerm]:

@@ -163,14 +163,18 @@ def _on_chip_mask(
     outermost = first_two_memories(space.flat)[0].name
     mask = 0
     for tensor in dict.fromkeys(place.tensor for place in boundary):
-        holders = [space.problem.holder(name) for name, kept in placement.kept if tensor in kept]
-        first = next(holder.name for holder in holders if isinstance(holder, Memory))
-        place = TensorPlace(tensor, first)
+        place = TensorPlace(tensor, _first_memory_of(space, placement, tensor))
         if place in boundary:
-            mask |= sum(1 << i for i, known in enumerate(boundary) if known == place)
-        elif first != outermost:
+            mask |= 1 << boundary.index(place)
+        elif place.memory != outermost:
             return None
     return mask
+
+
+def _first_memory_of(space: Mapspace, placement: Placement, tensor: str) -> str:
+    """Return the outermost memory that keeps a tensor."""
+    names = (name for name, tensors in placement.kept if tensor in tensors)
+    return next(name for name in names if isinstance(space.problem.holder(name), Memory))
 
 
 def _tensor_roles(exchanged: ExchangedTensors, einsum: Einsum) -> Hashable:

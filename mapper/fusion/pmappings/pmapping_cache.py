@@ -54,6 +54,10 @@ class CachedBound(NamedTuple):
     bound: float
     attained: bool
 
+    def rules_out(self, limit: float) -> bool:
+        """Tell whether no pmapping of the choice costs `limit` or less."""
+        return self.bound > limit or (self.bound == limit and not self.attained)
+
 
 @dataclass(frozen=True, slots=True)
 class PmappingCache:

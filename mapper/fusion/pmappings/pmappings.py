@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from itertools import permutations, product
+from itertools import chain, permutations, product
 from typing import NamedTuple
 
 import numpy as np
@@ -428,13 +428,19 @@ def loop_orders(
     for variable, gap, tile in loops:
         groups.setdefault(gap, []).append((variable, tile))
     gaps = sorted(groups)
+    variables = {loop.variable for loop in loops}
     for chosen in product(*(permutations(groups[gap]) for gap in gaps)):
         firsts = zip(gaps, (group[0][0] for group in chosen), strict=True)
         if any(variable in needless_first.get(gap, ()) for gap, variable in firsts):
             continue
-        order = tuple(loop for group in chosen for loop in group)
-        if all([loop for loop in order if loop[0] == v] == _loops_over(loops, v) for v, _ in order):
+        order = tuple(chain.from_iterable(chosen))
+        if all(_keeps_order(order, loops, variable) for variable in variables):
             yield order
+
+
+def _keeps_order(order: LoopOrder, loops: FusedLoops, variable: int) -> bool:
+    """Tell whether the loops over a variable stand in `order` as in `loops`."""
+    return [loop for loop in order if loop[0] == variable] == _loops_over(loops, variable)
 
 
 def _loops_over(loops: FusedLoops, variable: int) -> list[tuple[int, int]]:

@@ -85,22 +85,21 @@ def fixed_spatial_loops(
     variables of a dimension come in each order, because what is sent depends on it.
     UnsupportedFeature if the choices are too many.
     """
-    upper = [i for i, slot in enumerate(slots[: region[-1]]) if isinstance(slot, SpatialLoops)]
-    restricted = tuple(
-        _over_variables(slot, variables[_region_place_below(i, region)])
-        if isinstance(slot, SpatialLoops) and i in upper
-        else slot
-        for i, slot in enumerate(slots)
-    )
-    for chosen in with_fixed_lanes(restricted, upper):
+    restricted = list(slots)
+    upper: list[int] = []
+    for index, slot in enumerate(slots[: region[-1]]):
+        if isinstance(slot, SpatialLoops):
+            upper.append(index)
+            allowed = variables[_region_place_below(index, region)]
+            restricted[index] = _over_variables(slot, allowed)
+    for chosen in with_fixed_lanes(tuple(restricted), upper):
         for fixed in _variable_orders(problem, chosen, upper):
-            loops = tuple(
-                loop
-                for i in upper
-                for loop in _spatial_loops(problem, fixed[i], _region_place_below(i, region))
-            )
+            loops: list[SharedSpatialLoop] = []
+            for index in upper:
+                place = _region_place_below(index, region)
+                loops += _spatial_loops(problem, fixed[index], place)
             if _divides_bounds(problem, loops):
-                yield FixedLanes(fixed, loops)
+                yield FixedLanes(fixed, tuple(loops))
 
 
 def _divides_bounds(problem: Problem, loops: Sequence[SharedSpatialLoop]) -> bool:
@@ -156,10 +155,7 @@ def network_charges(
     charges: dict[int, list[CostTerm]] = {}
     for route in routes:
         place = _region_place_below(route.slot, region)
-        below = [
-            slot for slot in slots[route.slot : region[place]] if isinstance(slot, SpatialLoops)
-        ]
-        lanes = [pair for fan in below for pair in zip(fan.variables, fan.choices[0], strict=True)]
+        lanes = _lanes_of(slots[route.slot : region[place]])
         n_lanes = prod(number for _, number in lanes)
         for add in route.terms:
             factor = add.factor / n_lanes if add.kind == "moved" else add.factor
@@ -169,6 +165,15 @@ def network_charges(
         place: tuple(sorted(add for add in adds if add.factor != 0.0))
         for place, adds in sorted(charges.items())
     }
+
+
+def _lanes_of(slots: Sequence[Slot]) -> list[tuple[str, int]]:
+    """Return (variable, lanes) of all dimensions among the slots, of one spatial choice each."""
+    lanes: list[tuple[str, int]] = []
+    for slot in slots:
+        if isinstance(slot, SpatialLoops):
+            lanes += zip(slot.variables, slot.choices[0], strict=True)
+    return lanes
 
 
 def _lanes_per_variable(pairs: Iterable[tuple[str, int]]) -> Lanes:
