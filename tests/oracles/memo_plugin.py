@@ -38,6 +38,7 @@ class MemoPlugin:
             self.config.hook.pytest_deselected(items=[i for i in items if i not in set(asking)])
             items[:] = asking
 
+    @pytest.hookimpl(optionalhook=True)  # xdist's: a run without it has no such hook
     def pytest_testnodedown(self, node: Any) -> None:
         self.add(getattr(node, "workeroutput", {}).get(KEY, ({}, 0, 0)))
 
