@@ -26,17 +26,20 @@ def reach_apart(points: Points, check: Callable[[], None]) -> Tiles | None:
     stack: list[tuple[Tiles, Any, _Used]] = [((), points.start(), (0.0,) * len(points.memories))]
     while stack:
         check()
-        done, state, used = stack.pop()
-        index, tile = len(done), points.tile_of(state)
+        tiles, state, used = stack.pop()
+        index, tile = len(tiles), points.tile_of(state)
         if index == len(points.slots):
             if all(extent == 1 for extent in tile):
-                return done
+                return tiles
             continue
-        after = points.bits_after(index, tile, used)
-        if after is None or _is_dominated(seen.setdefault((index, state), []), after):
+        bits_after = points.bits_after(index, tile, used)
+        if bits_after is None or _is_dominated(seen.setdefault((index, state), []), bits_after):
             continue
         options = points.successors(index, state)
-        stack += [((*done, points.tile_of(below)), below, after) for below in reversed(options)]
+        stack += [
+            ((*tiles, points.tile_of(next_state)), next_state, bits_after)
+            for next_state in reversed(options)
+        ]
     return None
 
 

@@ -80,8 +80,8 @@ def _irreducible(
         return frozenset(constraints)
     half = len(constraints) // 2
     first, second = constraints[:half], constraints[half:]
-    below = _irreducible(second, needed | frozenset(first), feasible)
-    return below | _irreducible(first, needed | below, feasible)
+    of_second = _irreducible(second, needed | frozenset(first), feasible)
+    return of_second | _irreducible(first, needed | of_second, feasible)
 
 
 def _grown(constraints: Sequence[MappingConstraint], start: Active, feasible: Feasible) -> Active:

@@ -175,9 +175,9 @@ def no_mapping(subject: ConstrainedEinsum) -> NoFeasibleMapping:
             f"no mapping of {subject.einsum.name} was found, though there is one",
             instead='a larger budget, or method="exact"',
         )
-    where = explanation.conflicts[0].constraints[0].where if explanation.conflicts else None
+    first_place = explanation.conflicts[0].constraints[0].where if explanation.conflicts else None
     text = "\n".join([str(explanation), *_left_out(subject, explanation)])
-    return NoFeasibleMapping(text, where=where, instead=explanation.help)
+    return NoFeasibleMapping(text, where=first_place, instead=explanation.help)
 
 
 def _left_out(subject: ConstrainedEinsum, explanation: Explanation) -> Iterator[str]:

@@ -111,10 +111,10 @@ def _three(size: CountedSizes) -> tuple[str, str, str]:
 
 
 def _named(constraint: MappingConstraint) -> str:
-    where = constraint.where
-    if where is None:
+    place = constraint.where
+    if place is None:
         return constraint.text
-    return f"{constraint.text} ({Path(where.file).name}:{where.line}:{where.column})"
+    return f"{constraint.text} ({Path(place.file).name}:{place.line}:{place.column})"
 
 
 def _number(count: int | None, at_least: int) -> str:

@@ -95,14 +95,14 @@ def binding(problem: Problem, slots: Sequence[Slot]) -> dict[str, float]:
 
     Tiles above every loop and lane are whole tensors whatever the mapping.
     """
-    whole = tuple(problem.einsum.bounds.values())
+    whole_tile = tuple(problem.einsum.bounds.values())
     first_loop = _first_loop(slots)
     free_bits: dict[str, float] = {}
     for memory in (c.name for c in problem.components if isinstance(c, Memory)):
         reservations = _reservations_in(memory, slots)
         if not reservations:
             continue
-        bits = {i: _bits(problem, slot, whole) for i, slot in reservations.items()}
+        bits = {i: _bits(problem, slot, whole_tile) for i, slot in reservations.items()}
         size = problem.capacity_bits(next(iter(reservations.values())))
         if sum(bits.values()) > size:
             free_bits[memory] = size - sum(bits[i] for i in bits if i < first_loop)
@@ -151,15 +151,15 @@ def _smallest_tiles(problem: Problem, slots: Sequence[Slot]) -> list[Tile]:
 
     Loops leave one value of each of their variables, and dimensions have the most lanes.
     """
-    tile, above = dict(problem.einsum.bounds), []
+    tile, tiles_above = dict(problem.einsum.bounds), []
     for slot in slots:
-        above.append(tuple(tile.values()))
+        tiles_above.append(tuple(tile.values()))
         if isinstance(slot, TemporalLoops):
             tile |= dict.fromkeys(slot.variables, 1)
         elif isinstance(slot, SpatialLoops):
             for name, lanes in zip(slot.variables, zip(*slot.choices, strict=True), strict=True):
                 tile[name] = -(-tile[name] // max(lanes))
-    return above
+    return tiles_above
 
 
 def _last_together(loose: Mapping[int, Reservation]) -> dict[int, Reservation]:
@@ -169,11 +169,11 @@ def _last_together(loose: Mapping[int, Reservation]) -> dict[int, Reservation]:
     """
     grouped: dict[int, Reservation] = {}
     closed: set[str] = set()
-    below = ""
+    memory_below = ""
     for index, slot in sorted(loose.items(), reverse=True):
-        if slot.component != below:
-            closed.add(below)
-        below = slot.component
+        if slot.component != memory_below:
+            closed.add(memory_below)
+        memory_below = slot.component
         if slot.component not in closed:
             grouped[index] = slot
     return dict(sorted(grouped.items()))
@@ -190,7 +190,7 @@ def _together(
     tops = {slot.component: i for i, slot in sorted(loose.items(), reverse=True)}
     need = np.full(lattice.size, inf)
     need[0] = 0.0
-    below = [need]  # below[-1 - i]: what is needed below slot i
+    needs_below = [need]  # below[-1 - i]: what is needed below slot i
     for index in range(len(slots) - 1, -1, -1):
         slot = slots[index]
         if isinstance(slot, TemporalLoops):
@@ -204,8 +204,8 @@ def _together(
             need = np.where(fits, 0.0 if top else need, inf)
         if points.pins[index]:
             need = np.where(lattice.admitted(points.pins[index]), need, inf)
-        below.append(need)
-    return _traced(points, lattice, below) if need[-1] < inf else None
+        needs_below.append(need)
+    return _traced(points, lattice, needs_below) if need[-1] < inf else None
 
 
 def _all_bits(problem: Problem, slot: Reservation, lattice: Lattice) -> Need:
@@ -234,16 +234,18 @@ def _over_lanes(lattice: Lattice, loops: SpatialLoops, need: Need) -> Need:
         return _least_below(lattice, axes, need)
     best = np.full(lattice.shape, inf)
     for shift in lattice.shifts(loops.variables, loops.choices):
-        above, below = lattice.meeting(shift)
-        best[above] = np.minimum(best[above], need.reshape(lattice.shape)[below])
+        outer_states, inner_states = lattice.meeting(shift)
+        best[outer_states] = np.minimum(
+            best[outer_states], need.reshape(lattice.shape)[inner_states]
+        )
     return best.reshape(-1)
 
 
-def _traced(points: Points, lattice: Lattice, below: list[Need]) -> Tiles:
+def _traced(points: Points, lattice: Lattice, needs_below: list[Need]) -> Tiles:
     """Return the tiles of a walk from the outermost slot down, always to the least bits needed."""
     state, tiles = lattice.size - 1, []
     for index, slot in enumerate(points.slots):
-        need = below[len(points.slots) - 1 - index]
+        need = needs_below[len(points.slots) - 1 - index]
         options = states_below(lattice, slot, state)
         state = min(options, key=lambda option: (need[option], option))
         tiles.append(tuple(lattice.tiles[state].tolist()))

@@ -116,8 +116,8 @@ class ConstrainedEinsum:
                     yield from constraints_of(component, self.einsum, self.locate, min_usage)
         for name in disabled:
             text = f"{name} is disabled for {self.einsum.name}"
-            where = self.locate(name, ("enabled",))
-            yield MappingConstraint("enabled", name, ("enabled",), "", text, where)
+            place = self.locate(name, ("enabled",))
+            yield MappingConstraint("enabled", name, ("enabled",), "", text, place)
         for tensor in (t for t in self.einsum.tensors if t in self.backed):
             text = f"mapped one by one, Einsums exchange {tensor} through the outermost memory"
             yield MappingConstraint("unfused", "", (), tensor, text)

@@ -185,8 +185,8 @@ def _bits_of_other_einsums(
         if memory not in measures.memories:
             continue
         column = measures.memories.index(memory)
-        for number, more in _bits_beside_users(einsums, views):
-            bits[number][column] += more
+        for number, more_bits in _bits_beside_users(einsums, views):
+            bits[number][column] += more_bits
     return bits
 
 
@@ -221,11 +221,11 @@ def _bits_beside_users(
 
     From its first user to its last; a copy counts all. `views`: by the number of the user.
     """
-    most, width = max(view.values for view in views.values()), 0.0
+    largest, width = max(view.values for view in views.values()), 0.0
     for number in range(min(views), max(views) + 1):
         values, width = views.get(number, _TensorView(0, width))
         if number not in views or not einsums[number].is_copy:
-            yield number, (most - values) * width
+            yield number, (largest - values) * width
 
 
 def _outermost(space: Mapspace) -> str:

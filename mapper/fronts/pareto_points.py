@@ -22,10 +22,10 @@ def undominated(values: Floats) -> Ints:
         return np.zeros(0, np.int64)
     if not values.shape[1]:
         return np.zeros(1, np.int64)
-    kept = pareto(np.zeros(len(values), np.int64), values)
-    chosen = values[kept]
+    pareto_rows = pareto(np.zeros(len(values), np.int64), values)
+    chosen = values[pareto_rows]
     fine = [i for i in range(len(chosen)) if not _covered_by_later(chosen, i)]
-    return np.asarray(kept[fine], np.int64)
+    return np.asarray(pareto_rows[fine], np.int64)
 
 
 def _covered_by_later(rows: Floats, number: int) -> bool:
@@ -41,13 +41,13 @@ def covered(values: Floats, points: Floats) -> NDArray[np.bool_]:
 
     Shapes (rows, metrics) and (points, metrics).
     """
-    found = np.zeros(len(values), np.bool_)
+    is_covered = np.zeros(len(values), np.bool_)
     step = max(1, _CHUNK // max(1, points.size))
     for first in range(0, len(values) if len(points) else 0, step):
-        part = values[first : first + step, np.newaxis, :] * (1 + NOISE)
-        nowhere_above = np.all(np.less_equal(points[np.newaxis], part), axis=2)
-        found[first : first + step] = np.any(nowhere_above, axis=1)
-    return found
+        limits = values[first : first + step, np.newaxis, :] * (1 + NOISE)
+        nowhere_above = np.all(np.less_equal(points[np.newaxis], limits), axis=2)
+        is_covered[first : first + step] = np.any(nowhere_above, axis=1)
+    return is_covered
 
 
 def least_row(values: Floats, rows: Floats) -> int:

@@ -23,7 +23,9 @@ class FoldedFronts:
     choices: Ints
 
 
-def fold_fronts(fronts: Sequence[EinsumFront], others: Sequence[Sequence[float]]) -> FoldedFronts:
+def fold_fronts(
+    fronts: Sequence[EinsumFront], bits_of_others: Sequence[Sequence[float]]
+) -> FoldedFronts:
     """Combine one point per Einsum; only combinations that no other one covers are kept.
 
     `others[i][m]`: bits of memory m that other Einsums keep there while Einsum i runs. Exact: a
@@ -32,28 +34,28 @@ def fold_fronts(fronts: Sequence[EinsumFront], others: Sequence[Sequence[float]]
     width = len(fronts[0].points[0].row)
     rows = np.zeros((1, width))
     choices = np.zeros((1, 0), np.int64)
-    for front, more in zip(fronts, others, strict=True):
+    for front, more_bits in zip(fronts, bits_of_others, strict=True):
         points = np.array([point.row for point in front.points])
-        points[:, 2:] += np.array(more).reshape(1, -1)
+        points[:, 2:] += np.array(more_bits).reshape(1, -1)
         rows, choices = _joined(FoldedFronts(rows, choices), points)
     return FoldedFronts(rows, choices)
 
 
-def _joined(before: FoldedFronts, points: Floats) -> tuple[Floats, Ints]:
+def _joined(folded: FoldedFronts, points: Floats) -> tuple[Floats, Ints]:
     """Join every row with every point, some rows at a time."""
     step = max(1, MAX_PAIRS // len(points))
-    rows, choices = np.zeros((0, before.rows.shape[1])), np.zeros((0, 1), np.int64)
-    choices = np.zeros((0, before.choices.shape[1] + 1), np.int64)
-    for first in range(0, len(before.rows), step):
-        part = before.rows[first : first + step]
-        one = np.repeat(np.arange(len(part)), len(points))
-        two = np.tile(np.arange(len(points)), len(part))
-        made = part[one] + points[two]
-        made[:, 2:] = np.maximum(part[one][:, 2:], points[two][:, 2:])
-        chosen = np.column_stack([before.choices[first : first + step][one], two])
-        rows, choices = np.vstack([rows, made]), np.vstack([choices, chosen])
-        kept = undominated(rows)
-        rows, choices = rows[kept], choices[kept]
+    rows, choices = np.zeros((0, folded.rows.shape[1])), np.zeros((0, 1), np.int64)
+    choices = np.zeros((0, folded.choices.shape[1] + 1), np.int64)
+    for first in range(0, len(folded.rows), step):
+        row_slice = folded.rows[first : first + step]
+        row_numbers = np.repeat(np.arange(len(row_slice)), len(points))
+        point_numbers = np.tile(np.arange(len(points)), len(row_slice))
+        sums = row_slice[row_numbers] + points[point_numbers]
+        sums[:, 2:] = np.maximum(row_slice[row_numbers][:, 2:], points[point_numbers][:, 2:])
+        chosen = np.column_stack([folded.choices[first : first + step][row_numbers], point_numbers])
+        rows, choices = np.vstack([rows, sums]), np.vstack([choices, chosen])
+        undominated_rows = undominated(rows)
+        rows, choices = rows[undominated_rows], choices[undominated_rows]
     return rows, choices
 
 
@@ -63,10 +65,10 @@ def proven_up_to(fronts: Sequence[EinsumFront]) -> float:
     A combination with less energy in all takes from each Einsum a point of less energy than what
     the least of the others leaves.
     """
-    least = [min(point.row[0] for point in front.points) for front in fronts]
+    least_energies = [min(point.row[0] for point in front.points) for front in fronts]
     limits = [
-        front.proven + sum(least) - own
-        for front, own in zip(fronts, least, strict=True)
+        front.proven + sum(least_energies) - least_energy
+        for front, least_energy in zip(fronts, least_energies, strict=True)
         if front.proven < inf
     ]
     if any(front.proven == 0 for front in fronts):

@@ -49,8 +49,8 @@ class UnevenSweep:
     def lower_bound(self) -> tuple[float, ...]:
         """Return the row of one instance that no mapping is below; inf: there is none."""
         rows = [self._start(energy, number) for _, energy, number in self._run.ranking.ranked]
-        none = (inf, inf, *(0.0,) * self._memories)
-        return tuple(np.min(rows, axis=0).tolist()) if rows else none
+        nothing_fits = (inf, inf, *(0.0,) * self._memories)
+        return tuple(np.min(rows, axis=0).tolist()) if rows else nothing_fits
 
     def _start(self, energy: float, number: int) -> Floats:
         steps = self._run.ranking.plan(number).fewest_steps
@@ -76,12 +76,14 @@ class UnevenSweep:
             floors = self._floors(energy, steps, used)
             return target.hopeful(floors) & (floors[:, 0] <= most_energy * (1 + TIE))
 
-        came = self._run.completed_mappings(number, keep, beam)
-        if not came.metrics:
+        completed = self._run.completed_mappings(number, keep, beam)
+        if not completed.metrics:
             return
-        program = TemplateProgram(came.plan.template, came.plan.slots, (), ())
-        wanted = target.wanted(np.array(came.metrics))
-        target.offer([TracedMapping(came.metrics[i], program, came.tiles(i)) for i in wanted])
+        program = TemplateProgram(completed.plan.template, completed.plan.slots, (), ())
+        numbers = target.wanted(np.array(completed.metrics))
+        target.offer(
+            [TracedMapping(completed.metrics[i], program, completed.tiles(i)) for i in numbers]
+        )
 
     def _floors(self, energy: Floats, steps: Floats, used: Floats) -> Floats:
         floor = self._run.ranking.lower_bound

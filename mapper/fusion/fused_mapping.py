@@ -127,14 +127,14 @@ def _inner_nodes(table: PmappingTable, pointers: Backpointers, label: int) -> Se
     inner = pointers.inner_program
     slots = inner.program.slot_sequence
     engine = table.solution.engine
-    below = pointers.tiles_below_slots(engine.lattice, label)
+    tiles_by_slot = pointers.tiles_below_slots(engine.lattice, label)
     state = pointers.tile_state(label) - lane_stride(engine.lattice, inner.spatial_loops)
     tile = tuple(engine.lattice.tiles[state].tolist())
     fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
     first = fills[inner.template.lowest_on_chip] + 1
     tiles = []
     for index in range(first, len(slots)):
-        tile = below.get(index, tile)
+        tile = tiles_by_slot.get(index, tile)
         tiles.append(tile)
     return assemble(engine.problem, slots[first:], tiles).nodes
 
@@ -241,12 +241,10 @@ class TreeBuilder:
         if node not in branch.on_chip:
             return level < split
         users = self._users[node.tensors[0]]
-        inside = span.first <= users[0] and users[-1] < span.end
-        return inside and (level < split or self._parts_users(users, span, split))
+        is_private = span.first <= users[0] and users[-1] < span.end
+        return is_private and (level < split or self._parts_users(users, span, split))
 
     def _parts_users(self, users: tuple[int, ...], span: _Span, split: int) -> bool:
         """Tell whether the users of a tensor part at this Sequential."""
-        between = range(users[0], users[-1])
-        return any(
-            self._shared_loops[b] == split for b in between if span.first <= b < span.end - 1
-        )
+        joins = range(users[0], users[-1])
+        return any(self._shared_loops[b] == split for b in joins if span.first <= b < span.end - 1)

@@ -89,8 +89,10 @@ class FusedOptimizer:
         """Return the share of the budget that the least energy may use."""
         if self._budget.deadline == inf:
             return self._budget
-        left = max(0.0, self._budget.deadline - time.monotonic())
-        return replace(self._budget, deadline=self._budget.deadline - (1 - SEED_SHARE) * left)
+        seconds_left = max(0.0, self._budget.deadline - time.monotonic())
+        return replace(
+            self._budget, deadline=self._budget.deadline - (1 - SEED_SHARE) * seconds_left
+        )
 
     def _solve(
         self, plan: FusedPlan, budget: Budget, report: Report, seed: JoinResult | None = None

@@ -196,5 +196,5 @@ def _lower_bound(problem: FusedProblem, result: JoinResult) -> float:
     if all(copy.is_optimal for copy in copies):
         return result.lower_bound
     least_energy, least_latency = result.least_costs
-    least = problem.value_bound(least_energy - energy, least_latency - latency)
-    return min(result.lower_bound, float(least))
+    lower_bound = problem.value_bound(least_energy - energy, least_latency - latency)
+    return min(result.lower_bound, float(lower_bound))

@@ -102,9 +102,9 @@ def partitions_of(request: Request) -> list[Partition]:
     shared = sorted(shared_tensors(workload))
     partitions: list[Partition] = []
 
-    def extend(done: Partition) -> None:
-        if len(done) == len(options):
-            partitions.append(done)
+    def extend(partition: Partition) -> None:
+        if len(partition) == len(options):
+            partitions.append(partition)
             if len(partitions) > MAX_PARTITIONS:
                 raise UnsupportedFeature(
                     f"more than {MAX_PARTITIONS} ways to deal out the outermost memory over its"
@@ -112,20 +112,22 @@ def partitions_of(request: Request) -> list[Partition]:
                     instead=f"narrow their loop_bounds, or {_INSTEAD}",
                 )
             return
-        for loops in options[len(done)]:
-            if _agrees_with(workload, shared, done, loops):
-                extend((*done, loops))
+        for loops in options[len(partition)]:
+            if _agrees_with(workload, shared, partition, loops):
+                extend((*partition, loops))
 
     extend(())
     return partitions
 
 
-def _agrees_with(workload: Workload, shared: list[str], done: Partition, loops: OuterLoops) -> bool:
+def _agrees_with(
+    workload: Workload, shared: list[str], partition: Partition, loops: OuterLoops
+) -> bool:
     """Tell whether the loops of the next Einsum agree with those of all before."""
-    following = _EinsumLoops(workload.einsums[len(done)], loops)
+    following = _EinsumLoops(workload.einsums[len(partition)], loops)
     return all(
         _agree(shared, _EinsumLoops(einsum, earlier), following)
-        for einsum, earlier in zip(workload.einsums, done, strict=False)
+        for einsum, earlier in zip(workload.einsums, partition, strict=False)
     )
 
 
@@ -193,9 +195,9 @@ def _loop_orders(lanes: Mapping[str, int]) -> Iterator[tuple[_VariableLanes, ...
 def _has_unmodelled_parts(flat: FlatArch) -> bool:
     """Tell whether a path has a Network, or lanes with min_usage below the outermost memory."""
     fanouts = [component.name for component in outer_fanouts(flat)]
-    below = [c for c in flat.components if c.name not in fanouts]
+    lower_components = [c for c in flat.components if c.name not in fanouts]
     return any(isinstance(c, Network) for c in flat.components) or any(
-        dim.min_usage > 0 for c in below for dim in c.spatial
+        dim.min_usage > 0 for c in lower_components for dim in c.spatial
     )
 
 
@@ -220,7 +222,7 @@ def _undistributable_variables(workload: Workload, einsum: Einsum) -> frozenset[
 
     Nothing passes from one lane to another, so lanes may not distribute these.
     """
-    written = {access.tensor for each in workload.einsums for access in each.outputs}
+    written = {access.tensor for user in workload.einsums for access in user.outputs}
     exchanged = written & shared_tensors(workload)
     accesses = [access for access in einsum.accesses if access.tensor in exchanged]
     return frozenset(

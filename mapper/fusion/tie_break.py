@@ -55,5 +55,5 @@ def break_ties(search: JoinSearch, result: JoinResult, score: Score, budget: Bud
     ties = TieSearch(second_score * (1 - TOLERANCE), cost_limit, bounds)
     tied = replace(problem, objective=second, value=value, ties=ties)
     limited = replace(budget, labels=min(budget.labels, MAX_LABELS))
-    again = JoinSearch(tied, limited, cache=search.cache)
-    return TieBreak(again.solve(), again.statistics)
+    tie_search = JoinSearch(tied, limited, cache=search.cache)
+    return TieBreak(tie_search.solve(), tie_search.statistics)

@@ -53,18 +53,18 @@ def _may_exchange(paths: Sequence[EinsumPath], tensor: str, memory: str) -> bool
 
 def _may_keep_first(flat: FlatArch, tensor: str, memory: str) -> bool:
     """Tell whether the memory may keep the tensor while no memory above keeps it."""
-    kept: dict[str, frozenset[str]] = {}
+    kept_by_memory: dict[str, frozenset[str]] = {}
     allowed = False
     for component in flat.components:
         if not isinstance(component, Memory):
             continue
-        rules = component.tensors.resolve(kept)
+        rules = component.tensors.resolve(kept_by_memory)
         forced = rules.keep | rules.back
         if component.name == memory:
             allowed = tensor in forced | rules.may_keep
         elif tensor in (rules.back if allowed else forced):  # `back`: kept in no memory above
             return False
-        kept[component.name] = frozenset({tensor} if component.name == memory else ())
+        kept_by_memory[component.name] = frozenset({tensor} if component.name == memory else ())
     return allowed
 
 

@@ -65,7 +65,9 @@ class HeldTile(ABC):
         """Return what is held after the next Einsum, which holds `following`."""
 
     @abstractmethod
-    def savings(self, following: Self, shared_loops: int, below: LoopTiles) -> Iterator[Saving]:
+    def savings(
+        self, following: Self, shared_loops: int, loops_above_tile: LoopTiles
+    ) -> Iterator[Saving]:
         """Yield what this tile and that of the next Einsum take less than the sum of both."""
 
 
@@ -104,7 +106,7 @@ class SharedTile(HeldTile):
         return replace(following, extent=same_width.merged(following.extent))
 
     def savings(
-        self, following: SharedTile, shared_loops: int, below: LoopTiles
+        self, following: SharedTile, shared_loops: int, loops_above_tile: LoopTiles
     ) -> Iterator[Saving]:
         """Yield what two tiles take more than one.
 
@@ -114,7 +116,7 @@ class SharedTile(HeldTile):
         depth = self.tile_depth
         if self.holder_depth < 0 or depth >= shared_loops:
             return
-        loops, tiles = below.loops[:depth], below.tiles
+        loops, tiles = loops_above_tile.loops[:depth], loops_above_tile.tiles
         ours, theirs = self.extent, following.extent
         our_bits, their_bits = (extent.bits_below(loops, tiles) for extent in (ours, theirs))
         merged_bits = ours.with_width(theirs.width).merged(theirs).bits_below(loops, tiles)
@@ -149,8 +151,8 @@ class SeparateTiles(HeldTile):
 
     def position(self, shared_loops: int) -> tuple[int, int]:
         """Return the depth of the holder, twice."""
-        inside = 0 <= self.holder_depth < shared_loops
-        return (self.holder_depth, self.holder_depth) if inside else (-1, -1)
+        is_shared = 0 <= self.holder_depth < shared_loops
+        return (self.holder_depth, self.holder_depth) if is_shared else (-1, -1)
 
     def above(self, shared_loops: int) -> SeparateTiles:
         """Return the tiles that are held above these loops."""
@@ -167,7 +169,7 @@ class SeparateTiles(HeldTile):
         return replace(following, tiles=tiles, max_width=max(self.max_width, following.max_width))
 
     def savings(
-        self, following: SeparateTiles, shared_loops: int, below: LoopTiles
+        self, following: SeparateTiles, shared_loops: int, loops_above_tile: LoopTiles
     ) -> Iterator[Saving]:
         """Yield what the tiles take less because all have the width of the last Einsum.
 
@@ -175,7 +177,7 @@ class SeparateTiles(HeldTile):
         """
         if not 0 <= self.holder_depth < shared_loops:
             return
-        loops, tiles = below
+        loops, tiles = loops_above_tile
         nothing = np.zeros(len(tiles))
         for depth, values in self.above(shared_loops).tiles:
             narrowing = self.last_width - following.last_width

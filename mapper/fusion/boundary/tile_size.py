@@ -64,9 +64,9 @@ class Extent:
         largest: Floats = np.maximum.reduce(sizes)
         return largest
 
-    def merged(self, other: Extent) -> Extent:
+    def merged(self, extent: Extent) -> Extent:
         """Return the extent with the views of both."""
-        return Extent(tuple(dict.fromkeys((*self.views, *other.views))))
+        return Extent(tuple(dict.fromkeys((*self.views, *extent.views))))
 
     def with_width(self, bits: float) -> Extent:
         """Return the same extent with another width, in bits per value."""

@@ -41,12 +41,13 @@ class ExchangedBits(NamedTuple):
 class OutermostBits(NamedTuple):
     """Bits in the outermost memory while an Einsum runs.
 
-    `new`: of tensors that it uses first. `kept`: of tensors that are there from before. `widening`:
-    how much more `kept` is than before, because of the width that this Einsum sees.
+    `new`: of tensors that it uses first. `from_before`: of tensors that earlier Einsums used.
+    `widening`: how much more `from_before` is than it was, because of the width that this Einsum
+    sees.
     """
 
     new: float
-    kept: float
+    from_before: float
     widening: float
 
 
@@ -237,18 +238,18 @@ class _OutermostCounter:
         boundary = [place.tensor for place in places]
         counted = self._counted(self._einsums[number])
         new = [t for t in counted if self._first[t] == number]
-        kept = [*self._persistent]
-        kept += [t for t in counted if self._first[t] < number <= self._last[t]]
+        from_earlier = [*self._persistent]
+        from_earlier += [t for t in counted if self._first[t] < number <= self._last[t]]
         bits = {t: sizes[max(number, self._first[t])] for t, sizes in self._bits.items()}
         bits_before = {t: sizes[max(number - 1, self._first[t])] for t, sizes in self._bits.items()}
-        widening = {t: bits[t] - bits_before[t] for t in kept}
+        widening = {t: bits[t] - bits_before[t] for t in from_earlier}
         return OutermostTensors(
             _bits_outside(new, boundary, bits),
-            _bits_outside(kept, live, bits),
-            _bits_outside(kept, live, widening),
+            _bits_outside(from_earlier, live, bits),
+            _bits_outside(from_earlier, live, widening),
             _bits_inside(new, boundary, bits),
-            _bits_inside(kept, live, bits),
-            _bits_inside(kept, live, widening),
+            _bits_inside(from_earlier, live, bits),
+            _bits_inside(from_earlier, live, widening),
         )
 
     def _counted(self, einsum: Einsum) -> list[str]:

@@ -200,6 +200,10 @@ def _with_tolls_below(mapping: LoopNest, place: int, shared: frozenset[str]) -> 
 
     Above it they would charge what other Einsums move.
     """
-    above, storage, below = mapping.nodes[:place], mapping.nodes[place], mapping.nodes[place + 1 :]
-    tolls = tuple(n for n in above if isinstance(n, Toll) and shared.intersection(n.tensors))
-    return LoopNest((*(n for n in above if n not in tolls), storage, *tolls, *below))
+    upper_nodes, storage, lower_nodes = (
+        mapping.nodes[:place],
+        mapping.nodes[place],
+        mapping.nodes[place + 1 :],
+    )
+    tolls = tuple(n for n in upper_nodes if isinstance(n, Toll) and shared.intersection(n.tensors))
+    return LoopNest((*(n for n in upper_nodes if n not in tolls), storage, *tolls, *lower_nodes))

@@ -191,9 +191,9 @@ class CopyPmappingMaker:
         self, order: Sequence[str], pmappings: Sequence[CopyPmapping]
     ) -> Iterator[PmappingGroup]:
         """Yield the groups without temporal loops; `order`: tensors on chip, outermost first."""
-        for spatial, same in _group_by_lanes(pmappings):
+        for spatial, of_lanes in _group_by_lanes(pmappings):
             depths = dict.fromkeys(order, len(spatial))
-            yield from self._groups(CopyLoops((), depths, 0, spatial), same)
+            yield from self._groups(CopyLoops((), depths, 0, spatial), of_lanes)
 
     def groups_below_loops(
         self, order: Sequence[str], reordered: bool, pmappings: Sequence[CopyPmapping]
@@ -207,12 +207,12 @@ class CopyPmappingMaker:
         deepest = self.shareable[order[-1]] & {v for v, bound in bounds.items() if bound > 1}
         for temporal in _loop_sequences(sorted(deepest), self.loops_per_variable):
             for depth in self._depths(order, temporal, reordered):
-                for spatial, same in _group_by_lanes(pmappings):
+                for spatial, of_lanes in _group_by_lanes(pmappings):
                     n_lanes = len(spatial)
                     depths = {order[0]: depth + n_lanes, order[-1]: len(temporal) + n_lanes}
-                    for above in range(depth + 1 if spatial else 1):
-                        loops = CopyLoops(temporal, depths, above, spatial)
-                        yield from self._groups(loops, same)
+                    for loops_above_lanes in range(depth + 1 if spatial else 1):
+                        loops = CopyLoops(temporal, depths, loops_above_lanes, spatial)
+                        yield from self._groups(loops, of_lanes)
 
     def _depths(
         self, order: Sequence[str], temporal: tuple[str, ...], reordered: bool
@@ -230,8 +230,10 @@ class CopyPmappingMaker:
         """Yield one group for each set of absent tensors."""
         states = _tilings(loops.temporal, self.einsum.bounds)
         for absent in dict.fromkeys(pmapping.occupancy.absent for pmapping in pmappings):
-            same = [pmapping for pmapping in pmappings if pmapping.occupancy.absent == absent]
-            group = self._group(loops, states, same)
+            with_absent = [
+                pmapping for pmapping in pmappings if pmapping.occupancy.absent == absent
+            ]
+            group = self._group(loops, states, with_absent)
             if group is not None:
                 yield group
 
@@ -245,8 +247,10 @@ class CopyPmappingMaker:
         sizes = self._sizes(loops, depths, tiles)
         pairs = self._pairs(loops, states, pmappings)
         bits = self._reserved_bits(loops, tiles, pairs, pmappings)
-        held = [i for i, p in enumerate(self.boundary) if depths[i] >= 0 and p.tensor not in absent]
-        used = bits[:, len(loops.variables)] + sizes[pairs.tilings][:, held].sum(axis=1)
+        reserving = [
+            i for i, p in enumerate(self.boundary) if depths[i] >= 0 and p.tensor not in absent
+        ]
+        used = bits[:, len(loops.variables)] + sizes[pairs.tilings][:, reserving].sum(axis=1)
         fits = used <= self.capacities[0]
         fits |= not loops.temporal  # bounds of what a copy costs are taken from these
         pairs, bits = pairs.select(fits), bits[fits]
@@ -254,18 +258,18 @@ class CopyPmappingMaker:
             return None
         costs = np.array([pmapping.values for pmapping in pmappings])[pairs.pmappings]
         values = np.column_stack([costs, bits])
-        kept = pareto(pairs.tilings, values)
-        tilings, start = np.unique(pairs.tilings[kept], return_index=True)
-        branches = np.array([p.branch for p in pmappings], np.int64)[pairs.pmappings[kept]]
+        pareto_rows = pareto(pairs.tilings, values)
+        tilings, start = np.unique(pairs.tilings[pareto_rows], return_index=True)
+        branches = np.array([p.branch for p in pmappings], np.int64)[pairs.pmappings[pareto_rows]]
         return PmappingGroup(
             loops.named(self.loop_names),
             depths,
             (),
             tiles[tilings],
             sizes[tilings],
-            np.append(start, len(kept)).astype(np.int64),
-            values[kept],
-            np.column_stack([np.zeros(len(kept), np.int64), branches]),
+            np.append(start, len(pareto_rows)).astype(np.int64),
+            values[pareto_rows],
+            np.column_stack([np.zeros(len(pareto_rows), np.int64), branches]),
             absent=tuple(i for i, p in enumerate(self.boundary) if p.tensor in absent),
         )
 
@@ -339,11 +343,11 @@ def _whole_values(einsum: Einsum, tensor: str) -> float:
 def _loop_sequences(variables: Sequence[str], repeats: int) -> Iterator[tuple[str, ...]]:
     """Yield the lists of one variable or more, each at most `repeats` times."""
 
-    def extend(done: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    def extend(outer_loops: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         for variable in variables:
-            if done.count(variable) < repeats:
-                yield (*done, variable)
-                yield from extend((*done, variable))
+            if outer_loops.count(variable) < repeats:
+                yield (*outer_loops, variable)
+                yield from extend((*outer_loops, variable))
 
     yield from extend(())
 
@@ -359,10 +363,10 @@ def _tilings(variables: tuple[str, ...], bounds: Mapping[str, int]) -> Ints:
     return np.array(tilings, np.int64).reshape(len(tilings), len(variables))
 
 
-def _tile_chains(above: int, number: int) -> Iterator[tuple[int, ...]]:
+def _tile_chains(outer_tile: int, number: int) -> Iterator[tuple[int, ...]]:
     """Yield chains of so many tiles, each a proper divisor of the one before."""
     if not number:
         yield ()
         return
-    for tile in divisors(above)[:-1]:
-        yield from ((tile, *rest) for rest in _tile_chains(tile, number - 1))
+    for tile in divisors(outer_tile)[:-1]:
+        yield from ((tile, *inner_tiles) for inner_tiles in _tile_chains(tile, number - 1))

@@ -140,8 +140,8 @@ class _CopyChoice:
     @property
     def slack(self) -> EnergyLatency:
         """How much the least energy and latency exceed their lower bounds."""
-        least = _least_costs(self.mappings)
-        return least[0] - self.lower_bound[0], least[1] - self.lower_bound[1]
+        least_costs = _least_costs(self.mappings)
+        return least_costs[0] - self.lower_bound[0], least_costs[1] - self.lower_bound[1]
 
     @property
     def is_optimal(self) -> bool:
@@ -171,23 +171,23 @@ class CopySolver:
         choices = self._choices(einsum, [place.tensor for place in boundary])
         if not choices:
             raise self._solver.no_mapping_error(einsum, proven=True)
-        parts = _TableParts(self._maker(einsum, boundary), self._exchanged, self._memories)
+        collector = _TableParts(self._maker(einsum, boundary), self._exchanged, self._memories)
         shares_loops = self._loops_can_pay and _may_stand_below_loops(choices)
         for on_chip, choice in choices.items():
             for number, order in enumerate(self._orders(einsum, on_chip)):
                 reordered = bool(number) and self._exchanged.shares_tiles
-                parts.add(order, choice, reordered, shares_loops)
+                collector.add(order, choice, reordered, shares_loops)
         slacks = [choice.slack for choice in choices.values()]
         return CopyTable(
             einsum,
             boundary,
-            parts.maker.widths,
-            tuple(parts.groups),
-            tuple(parts.branches),
+            collector.maker.widths,
+            tuple(collector.groups),
+            tuple(collector.branches),
             _greatest_costs(slacks),
             all(map(self._is_optimal, choices.values())),
-            parts.maker,
-            tuple(parts.below_loops),
+            collector.maker,
+            tuple(collector.below_loops),
             shares_loops,
             all(choice.all_lanes for choice in choices.values()),
         )
@@ -239,8 +239,8 @@ class CopySolver:
         if second is None or len(on_chip) < 2:
             yield on_chip
             return
-        outside = frozenset(einsum.tensors) - set(on_chip)
-        rules = second.tensors.resolve({self._memories.outermost: outside})
+        off_chip = frozenset(einsum.tensors) - set(on_chip)
+        rules = second.tensors.resolve({self._memories.outermost: off_chip})
         placement = Placement(((second.name, on_chip),), (rules,))
         for order in permutations(on_chip):
             if order_allowed([Holder(tensor, second.name) for tensor in order], placement):
@@ -253,10 +253,10 @@ class CopySolver:
         """
         if not on_chip:
             return [space for _, space in self._solver.mapspaces(einsum)]
-        outside = frozenset(einsum.tensors) - set(on_chip)
+        off_chip = frozenset(einsum.tensors) - set(on_chip)
         flats = map(_with_endless_second, self._request.flat_archs(einsum))
         conventions, crowded = self._request.options.conventions, self._memories.crowded
-        return [Mapspace(einsum, flat, conventions, outside, crowded=crowded) for flat in flats]
+        return [Mapspace(einsum, flat, conventions, off_chip, crowded=crowded) for flat in flats]
 
     def _choice(self, einsum: Einsum, on_chip: tuple[str, ...]) -> _CopyChoice | None:
         """Return the best with these tensors in the second memory, None if there is none."""
@@ -301,8 +301,8 @@ class CopySolver:
         """Return all mappings that may differ where others share lanes; None: too many, or none."""
         candidates = copies.all_spatial
         if not copies.ignores_tiles and not space.problem.has_networks:
-            few = has_at_most_points(space, MAX_LISTED, UNLIMITED)
-            candidates = copies.all_distinct if few else None
+            is_listable = has_at_most_points(space, MAX_LISTED, UNLIMITED)
+            candidates = copies.all_distinct if is_listable else None
         mappings = self._changed(space, candidates or (), change)
         if not mappings:
             return None
@@ -427,10 +427,10 @@ class _TableParts:
             component, name = loop.dim
             spatial.append(Spatial(loop.variable, tile[loop.variable], name, component))
         storages = [holder.node for holder in branch.upper_holders]
-        above = (*branch.outermost, *spatial)
-        node_of = {s.tensors[0]: len(above) + i for i, s in enumerate(storages)}
+        upper_nodes = (*branch.outermost, *spatial)
+        node_of = {s.tensors[0]: len(upper_nodes) + i for i, s in enumerate(storages)}
         values = {a.tensor: float(a.tile_size(tile)) for a in self.maker.einsum.accesses}
-        mapping = LoopNest((*above, *storages, *branch.inner_nodes))
+        mapping = LoopNest((*upper_nodes, *storages, *branch.inner_nodes))
         occupied = scored.verifier.occupancy(mapping)
         return copy_occupancy(occupied, node_of, self.memories.memories, values)
 

@@ -139,29 +139,31 @@ def _edges_of_step(
     index = _index_groups(step)
     group_codes = {id(group): tile_codes.encode(group) for group in step.groups}
     edges: list[Edges] = []
-    for before, codes in nodes.items():
+    for source_node, codes in nodes.items():
         budget.check()
-        depths = tuple(before.depths[tensor.live] for tensor in step.read)
-        for group in index.get((depths, before.loops), ()):
-            after = joined_compatibility(step, before, group)
-            if after is None:
+        depths = tuple(source_node.depths[tensor.live] for tensor in step.read)
+        for group in index.get((depths, source_node.loops), ()):
+            target = joined_compatibility(step, source_node, group)
+            if target is None:
                 continue
             encoded = group_codes[id(group)]
-            shared = tile_codes.prefix(encoded, len(before.loops))
+            shared = tile_codes.prefix(encoded, len(source_node.loops))
             matches = np.minimum(np.searchsorted(codes, shared), len(codes) - 1)
-            remaining = limits.remaining(number, _on_chip_after(step, after))
-            cost = costs[before][matches] + group.least_costs + np.array(remaining)
+            remaining = limits.remaining(number, _on_chip_after(step, target))
+            cost = costs[source_node][matches] + group.least_costs + np.array(remaining)
             within = (cost <= np.array(limits.cost_limit)).all(axis=1)
             tilings = np.flatnonzero((codes[matches] == shared) & within)
             if len(tilings):
-                target_codes = tile_codes.prefix(encoded[tilings], len(after.loops))
-                edges.append(Edges(before, group, after, matches[tilings], tilings, target_codes))
+                target_codes = tile_codes.prefix(encoded[tilings], len(target.loops))
+                edges.append(
+                    Edges(source_node, group, target, matches[tilings], tilings, target_codes)
+                )
     return tuple(edges)
 
 
-def _on_chip_after(step: JoinStep, after: Compatibility) -> frozenset[TensorPlace]:
+def _on_chip_after(step: JoinStep, target: Compatibility) -> frozenset[TensorPlace]:
     """Return the live tensors that are on chip after a step."""
-    pairs = zip(step.live_after, after.depths, strict=True)
+    pairs = zip(step.live_after, target.depths, strict=True)
     return frozenset(place for place, depth in pairs if depth >= 0)
 
 
@@ -200,17 +202,19 @@ def _remaining_costs(edges: Sequence[Sequence[Edges]], codes: Sequence[Codes]) -
     """Return the least remaining cost of each node; energy and latency each take their own way."""
     remaining = [{target: np.zeros((len(nodes), 2)) for target, nodes in codes[-1].items()}]
     for number in range(len(edges) - 1, -1, -1):
-        before = {source: np.full((len(n), 2), inf) for source, n in codes[number].items()}
+        costs_of_sources = {
+            source: np.full((len(n), 2), inf) for source, n in codes[number].items()
+        }
         for bundle in edges[number]:
-            after = remaining[-1][bundle.target][bundle.target_nodes]
-            cost = bundle.group.least_costs[bundle.tilings] + after
-            np.minimum.at(before[bundle.source], bundle.nodes, cost)
-        remaining.append(before)
+            costs_of_targets = remaining[-1][bundle.target][bundle.target_nodes]
+            cost = bundle.group.least_costs[bundle.tilings] + costs_of_targets
+            np.minimum.at(costs_of_sources[bundle.source], bundle.nodes, cost)
+        remaining.append(costs_of_sources)
     return tuple(reversed(remaining))
 
 
 def joined_compatibility(
-    step: JoinStep, before: Compatibility, group: PmappingGroup
+    step: JoinStep, source: Compatibility, group: PmappingGroup
 ) -> Compatibility | None:
     """Return the compatibility after the pmappings of a group.
 
@@ -218,24 +222,24 @@ def joined_compatibility(
     has no room. A live tensor that the Einsum does not use is carried along: the Einsum runs in all
     loops above it (accelforge refuses that if no tensor of the pmapping stays live as deep).
     """
-    depths = tuple(_depth_after(carried, before, group) for carried in step.carried)
+    depths = tuple(_depth_after(carried, source, group) for carried in step.carried)
     shared_loops = max(0, *depths) if depths else 0
-    pending = _pending_tiles(step, before, group, shared_loops)
-    outermost = _outermost_tensors(step, before, group, depths)
+    pending = _pending_tiles(step, source, group, shared_loops)
+    outermost = _outermost_tensors(step, source, group, depths)
     if pending is None or outermost is None:
         return None
     outermost = outermost if shared_loops else frozenset()
-    waiting = _waiting_tensors(step, before, group, depths)
+    waiting = _waiting_tensors(step, source, group, depths)
     return Compatibility(group.loops[:shared_loops], depths, pending, outermost, waiting)
 
 
 def _waiting_tensors(
-    step: JoinStep, before: Compatibility, group: PmappingGroup, depths: tuple[int, ...]
+    step: JoinStep, source: Compatibility, group: PmappingGroup, depths: tuple[int, ...]
 ) -> frozenset[int]:
     """Return the numbers of live tensors on chip that take no room yet: copies do not hold them."""
     waiting: set[int] = set()
     for number, (live, position) in enumerate(step.carried):
-        waited = live is None or live in before.waiting
+        waited = live is None or live in source.waiting
         absent = position is None or position in group.absent
         if depths[number] >= 0 and waited and absent:
             waiting.add(number)
@@ -243,7 +247,7 @@ def _waiting_tensors(
 
 
 def _outermost_tensors(
-    step: JoinStep, before: Compatibility, group: PmappingGroup, depths: tuple[int, ...]
+    step: JoinStep, source: Compatibility, group: PmappingGroup, depths: tuple[int, ...]
 ) -> frozenset[str] | None:
     """Return what the Einsums in the shared loops have in the outermost memory.
 
@@ -253,37 +257,37 @@ def _outermost_tensors(
         return frozenset()
     boundary = step.tables[0].boundary
     on_chip = {p.tensor for p, depth in zip(boundary, group.depths, strict=True) if depth >= 0}
-    used = before.outermost | (frozenset(step.tables[0].einsum.tensors) - on_chip)
+    used = source.outermost | (frozenset(step.tables[0].einsum.tensors) - on_chip)
     stays = {p.tensor for p, depth in zip(step.live_after, depths, strict=True) if depth >= 0}
     live = frozenset(place.tensor for place in step.live_after) - stays
     return used if step.outermost_capacity.fits(used | live | step.passing) else None
 
 
-def _depth_after(carried: CarriedTensor, before: Compatibility, group: PmappingGroup) -> int:
+def _depth_after(carried: CarriedTensor, source: Compatibility, group: PmappingGroup) -> int:
     """Return the number of loops above a tensor that is live after a step."""
     if carried.position is not None:
         return group.depths[carried.position]
     assert carried.live is not None
-    return before.depths[carried.live]
+    return source.depths[carried.live]
 
 
 def _pending_tiles(
-    step: JoinStep, before: Compatibility, group: PmappingGroup, shared_loops: int
+    step: JoinStep, source: Compatibility, group: PmappingGroup, shared_loops: int
 ) -> tuple[PendingTile, ...] | None:
     """Return what is held of contested tensors after a step that shares so many loops.
 
     None if users above one loop disagree about a place.
     """
-    own = step.held_tiles(group)
+    new_tiles = step.held_tiles(group)
     pending: dict[TensorPlace, PendingTile] = {}
-    for place, earlier_loops, tile in before.pending:
-        if place in own:
-            if own[place].position(earlier_loops) != tile.position(earlier_loops):
+    for place, earlier_loops, tile in source.pending:
+        if place in new_tiles:
+            if new_tiles[place].position(earlier_loops) != tile.position(earlier_loops):
                 return None
-            own[place] = tile.merged(own[place], earlier_loops)
-        elif (left := min(earlier_loops, shared_loops)) > 0:
-            pending[place] = PendingTile(place, left, tile.above(left))
+            new_tiles[place] = tile.merged(new_tiles[place], earlier_loops)
+        elif (loops_left := min(earlier_loops, shared_loops)) > 0:
+            pending[place] = PendingTile(place, loops_left, tile.above(loops_left))
     if shared_loops > 0:
-        for place, tile in own.items():
+        for place, tile in new_tiles.items():
             pending[place] = PendingTile(place, shared_loops, tile.above(shared_loops))
     return tuple(pending[p] for p in sorted(pending) if p.tensor in step.contested_later)

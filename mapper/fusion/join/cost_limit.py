@@ -29,11 +29,11 @@ class CostLimit:
         """Return the limit times a factor."""
         return CostLimit(self.energy * factor, self.latency * factor)
 
-    def covers(self, wanted: CostLimit) -> bool:
-        """Tell whether this is the limit `wanted`, or a little more."""
-        pairs = ((self.energy, wanted.energy), (self.latency, wanted.latency))
+    def covers(self, lower_limit: CostLimit) -> bool:
+        """Tell whether this is the limit `lower_limit`, or a little more."""
+        pairs = ((self.energy, lower_limit.energy), (self.latency, lower_limit.latency))
         return all(
-            limit == asked or asked <= limit <= asked * (1 + LITTLE) for limit, asked in pairs
+            limit == lower or lower <= limit <= lower * (1 + LITTLE) for limit, lower in pairs
         )
 
 

@@ -113,9 +113,11 @@ class EinsumBounds:
 
         `limit`: the most that the workload may cost.
         """
-        others = [self._relaxation.costs_of_others(self._costs(metric)) for metric in METRICS]
+        costs_of_others = [
+            self._relaxation.costs_of_others(self._costs(metric)) for metric in METRICS
+        ]
         limits: list[dict[OnChipChoice, CostLimit]] = []
-        for bounds, energy, latency in zip(self._bounds, *others, strict=True):
+        for bounds, energy, latency in zip(self._bounds, *costs_of_others, strict=True):
             limits.append({})
             for bound in bounds:
                 mask = bound.choice.mask
@@ -129,8 +131,16 @@ class EinsumBounds:
     ) -> dict[tuple[str, int, int], EnergyLatency]:
         """Return the choices that can matter below `limit`, by name, with their bounds."""
         limits = self.cost_limits(limit)
-        pairs = [(b, own) for bounds, own in zip(self._bounds, limits, strict=True) for b in bounds]
-        return {bound.choice.name: bound.bound for bound, own in pairs if bound.choice in own}
+        pairs = [
+            (b, own_limits)
+            for bounds, own_limits in zip(self._bounds, limits, strict=True)
+            for b in bounds
+        ]
+        return {
+            bound.choice.name: bound.bound
+            for bound, own_limits in pairs
+            if bound.choice in own_limits
+        }
 
     def join_limits(self, limit: EnergyLatency) -> JoinLimits:
         """Return what limits the joining of mappings that cost no more than `limit`."""
@@ -163,17 +173,17 @@ class EinsumBounds:
 
     def raise_bounds(
         self,
-        wanted: Callable[[OnChipChoice], bool],
+        is_wanted: Callable[[OnChipChoice], bool],
         limit_of: Callable[[EnergyLatency], EnergyLatency],
         metric: int | None = None,
     ) -> None:
-        """Raise the bounds of the choices `wanted` as far as they matter.
+        """Raise the bounds of the choices `is_wanted` as far as they matter.
 
         `limit_of`: the most that the workload may cost, given the least that it costs. `metric`: 0
         energy, 1 latency. OutOfBudget.
         """
         metric = self._metric if metric is None else metric
-        chosen = [[bound for bound in bounds if wanted(bound.choice)] for bounds in self._bounds]
+        chosen = [[bound for bound in bounds if is_wanted(bound.choice)] for bounds in self._bounds]
         for slack in DEEPENING:
             self._raise_once(chosen, _Aim(metric, slack), limit_of)
 
@@ -188,17 +198,17 @@ class EinsumBounds:
         for number, bounds in enumerate(chosen):
             unfinished = [bound for bound in bounds if aim.metric not in bound.raised]
             if unfinished:
-                others = _OtherCosts(*(sweep.costs_of_others() for sweep in sweeps))
-                limit = limit_of(self._least_with_others(number, others))
-                self._raise_choices(unfinished, aim, others, limit)
+                other_costs = _OtherCosts(*(sweep.costs_of_others() for sweep in sweeps))
+                limit = limit_of(self._least_with_others(number, other_costs))
+                self._raise_choices(unfinished, aim, other_costs, limit)
             for index, sweep in enumerate(sweeps):
                 sweep.advance(self._einsum_costs(number, index))
 
-    def _least_with_others(self, number: int, others: _OtherCosts) -> EnergyLatency:
+    def _least_with_others(self, number: int, other_costs: _OtherCosts) -> EnergyLatency:
         """Return what the workload costs at least, seen from one Einsum."""
         energy, latency = (
             min((costs[m] + cost for m, cost in self._einsum_costs(number, i).items()), default=inf)
-            for i, costs in enumerate(others)
+            for i, costs in enumerate(other_costs)
         )
         return energy, latency
 
@@ -206,12 +216,12 @@ class EinsumBounds:
         self,
         bounds: Sequence[_ChoiceBound],
         aim: _Aim,
-        others: _OtherCosts,
+        other_costs: _OtherCosts,
         limit: EnergyLatency,
     ) -> None:
         """Raise the bounds of choices of one Einsum; `limit`: what the workload may cost."""
         for bound in bounds:
-            self._raise_choice(bound, aim, others.remaining_limit(bound.choice.mask, limit))
+            self._raise_choice(bound, aim, other_costs.remaining_limit(bound.choice.mask, limit))
 
     def _raise_choice(self, bound: _ChoiceBound, aim: _Aim, limit: EnergyLatency) -> None:
         """Look for pmappings a little above the start; without any the bound is there.
@@ -254,8 +264,8 @@ class EinsumBounds:
         bound.bound = _with_metric(bound.bound, metric, value)
         if attained:
             bound.raised |= {metric}
-        known = self._cached_least(bound, metric).bound
-        if self._ties is None and (attained or value > known):
+        cached_bound = self._cached_least(bound, metric).bound
+        if self._ties is None and (attained or value > cached_bound):
             cache = self._builder.cache.least_costs
             cache[bound.choice.key, metric] = CachedBound(value, attained)
         return attained
@@ -267,9 +277,9 @@ class EinsumBounds:
     def _attains_start(self, bound: _ChoiceBound, cost_limit: CostLimit) -> bool:
         """Tell whether few pmappings show already that the latency of the start is attained."""
         for fused in (False, True):
-            wanted = PmappingFilter(cost_limit, fused, representatives=True)
-            least = self._builder.least_costs(bound.choice, wanted)
-            if least is not None and least[1] <= bound.known_start[1] * (1 + NOISE):
+            pmapping_filter = PmappingFilter(cost_limit, fused, representatives=True)
+            least_costs = self._builder.least_costs(bound.choice, pmapping_filter)
+            if least_costs is not None and least_costs[1] <= bound.known_start[1] * (1 + NOISE):
                 return True
         return False
 
@@ -278,8 +288,8 @@ class EinsumBounds:
         energy, latency = self._builder.start_bounds(bound.choice)
         energy, latency = max(energy, bound.bound[0]), max(latency, bound.bound[1])
         bound.start = energy, latency
-        known = [self._cached_least(bound, metric).bound for metric in METRICS]
-        bound.bound = max(energy, known[0]), max(latency, known[1])
+        cached_bounds = [self._cached_least(bound, metric).bound for metric in METRICS]
+        bound.bound = max(energy, cached_bounds[0]), max(latency, cached_bounds[1])
 
     def _costs(self, metric: int) -> list[dict[int, float]]:
         """Return the bounds of one metric per Einsum and choice."""

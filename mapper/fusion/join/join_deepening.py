@@ -144,15 +144,17 @@ class JoinSearch:
         """
         bounds = self._new_bounds()
         bounds.raise_bounds(lambda _: True, lambda _: NEVER)
-        least = bounds.least_costs[0]
+        least_energy = bounds.least_costs[0]
         for share in shares:
-            energy = least * (1 + share) if share < inf else inf
+            energy = least_energy * (1 + share) if share < inf else inf
             yield energy, self._graph_below(bounds, (energy, inf))
 
     def _graph_below(self, bounds: EinsumBounds, limit: EnergyLatency) -> CompatibilityGraph | None:
         """Return the graph of all mappings that cost no more than `limit`."""
-        wanted = PmappingFilter(CostLimit(), self.problem.counts_capacity)
-        return self._build_graph(bounds.cost_limits(limit), bounds.join_limits(limit), wanted)
+        pmapping_filter = PmappingFilter(CostLimit(), self.problem.counts_capacity)
+        return self._build_graph(
+            bounds.cost_limits(limit), bounds.join_limits(limit), pmapping_filter
+        )
 
     def cost_ceilings(self, limit: float) -> EnergyLatency:
         """Return the most energy and the most latency that a value of `limit` leaves room for."""
@@ -181,9 +183,9 @@ class JoinSearch:
             self._raise_bounds(bounds)
         finally:
             self._take_lower_bound(bounds)
-        least = self._lower_bound
+        start = self._lower_bound
         for slack in LIMIT_STEPS if self.problem.ties is None else LIMIT_STEPS[-1:]:
-            limit = least * (1 + slack) if least > 0 else inf
+            limit = start * (1 + slack) if start > 0 else inf
             if self._is_proven or self._lower_bound == inf:
                 return
             self._solve_below(limit, bounds, first=slack == LIMIT_STEPS[0])
@@ -211,14 +213,14 @@ class JoinSearch:
             bounds.raise_bounds(lambda choice: choice.mask == 0, lambda _: NEVER)
             self._solve_unfused(bounds)
         bounds.raise_bounds(lambda _: True, self._incumbent_ceilings)
-        both = self.problem.objective == "edp" and self._has_many_einsums
-        if both and self._is_below_incumbent(bounds):
+        raises_latency = self.problem.objective == "edp" and self._has_many_einsums
+        if raises_latency and self._is_below_incumbent(bounds):
             bounds.raise_bounds(lambda _: True, self._incumbent_ceilings, 1)
 
     def _is_below_incumbent(self, bounds: EinsumBounds) -> bool:
         """Tell whether the lower bound is below the value of the incumbent."""
-        least = float(self.problem.value_bound(*bounds.least_costs))
-        return least * (1 + EQUAL) < self._incumbent_value
+        lower_bound = float(self.problem.value_bound(*bounds.least_costs))
+        return lower_bound * (1 + EQUAL) < self._incumbent_value
 
     @property
     def _ties_are_few(self) -> bool:
@@ -246,8 +248,10 @@ class JoinSearch:
             {choice: limit for choice, limit in of_einsum.items() if choice.mask == 0}
             for of_einsum in bounds.own_limits()
         ]
-        wanted = PmappingFilter(CostLimit(), fused=False)
-        self._solve_graph(self._build_graph(limits, bounds.join_limits(NEVER), wanted), inf)
+        pmapping_filter = PmappingFilter(CostLimit(), fused=False)
+        self._solve_graph(
+            self._build_graph(limits, bounds.join_limits(NEVER), pmapping_filter), inf
+        )
 
     def _solve_below(self, limit: float, bounds: EinsumBounds, first: bool) -> None:
         """Look for a mapping of value `limit` or less, better than the incumbent.
@@ -258,9 +262,9 @@ class JoinSearch:
         for fused, representatives in self._passes(first):
             highest = min(limit, self._incumbent_value)
             ceilings = self.cost_ceilings(highest)
-            wanted = PmappingFilter(CostLimit(), fused, representatives)
+            pmapping_filter = PmappingFilter(CostLimit(), fused, representatives)
             limits = bounds.cost_limits(ceilings), bounds.join_limits(ceilings)
-            self._solve_graph(self._build_graph(*limits, wanted), highest)
+            self._solve_graph(self._build_graph(*limits, pmapping_filter), highest)
             if self._is_proven:
                 return
 
@@ -282,17 +286,17 @@ class JoinSearch:
         self,
         limits: Sequence[Mapping[OnChipChoice, CostLimit]],
         join_limits: JoinLimits,
-        wanted: PmappingFilter,
+        pmapping_filter: PmappingFilter,
     ) -> CompatibilityGraph | None:
         """Return the graph of pmappings within the cost limits; None if an Einsum has none."""
         tables: list[Tables] = []
         for entry, of_einsum in zip(self.problem.einsums, limits, strict=True):
             if isinstance(entry, CopyTable):
-                with_loops = wanted.fused and entry.shares_loops
+                with_loops = pmapping_filter.fused and entry.shares_loops
                 tables.append((entry.with_loops if with_loops else entry,))
                 continue
             several = [
-                self._builder.table(choice, replace(wanted, cost_limit=limit))
+                self._builder.table(choice, replace(pmapping_filter, cost_limit=limit))
                 for choice, limit in of_einsum.items()
             ]
             if not any(table.groups for table in several):

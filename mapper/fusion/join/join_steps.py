@@ -114,30 +114,30 @@ class JoinStep:
         """The pmappings of all tables."""
         return tuple(group for table in self.tables for group in table.groups)
 
-    def tensors_with_tile(self, before: Compatibility, group: PmappingGroup) -> tuple[int, ...]:
+    def tensors_with_tile(self, source: Compatibility, group: PmappingGroup) -> tuple[int, ...]:
         """Return the numbers of live tensors that take room while this Einsum runs.
 
         Neither those that wait, nor what a copy reads last and writes in its place.
         """
-        kept = {carried.live for carried in self.carried}
+        still_live = {carried.live for carried in self.carried}
         last = {
             tensor.live
             for tensor in self.read
-            if tensor.position in group.absent and tensor.live not in kept
+            if tensor.position in group.absent and tensor.live not in still_live
         }
-        return tuple(i for i in range(len(before.depths)) if i not in before.waiting | last)
+        return tuple(i for i in range(len(source.depths)) if i not in source.waiting | last)
 
-    def shared_loops(self, before: Compatibility, group: PmappingGroup) -> int:
+    def shared_loops(self, source: Compatibility, group: PmappingGroup) -> int:
         """Return how many loops count as shared with the Einsums before."""
         if not self.counts_exchanged_loops:
-            return len(before.loops)
-        return max([0, *(before.depths[i] for i in self.tensors_with_tile(before, group))])
+            return len(source.loops)
+        return max([0, *(source.depths[i] for i in self.tensors_with_tile(source, group))])
 
     def tensors_from_now(
-        self, before: Compatibility, group: PmappingGroup, memory: str
+        self, source: Compatibility, group: PmappingGroup, memory: str
     ) -> list[int]:
         """Return the boundary positions of tensors that take room in a memory from now on."""
-        waited = [tensor.position for tensor in self.read if tensor.live in before.waiting]
+        waited = [tensor.position for tensor in self.read if tensor.live in source.waiting]
         boundary = self.tables[0].boundary
         return [
             position
@@ -148,33 +148,35 @@ class JoinStep:
         ]
 
     def bits_below_shared_loops(
-        self, before: Compatibility, group: PmappingGroup, tiles: Ints, memory: str
+        self, source: Compatibility, group: PmappingGroup, tiles: Ints, memory: str
     ) -> Floats:
         """Return the bits of live tensors in a memory that stand below all shared loops.
 
-        `tiles`: of the loops of `before`, shape (labels, loops). The result has shape (labels,).
+        `tiles`: of the loops of `source`, shape (labels, loops). The result has shape (labels,).
         """
-        total, depth = np.zeros(len(tiles)), self.shared_loops(before, group)
-        for number in self.tensors_with_tile(before, group):
-            if before.depths[number] == depth and self.live_before[number].memory == memory:
-                total += self.extents_now[number].bits_below(before.loops[:depth], tiles)
+        total, depth = np.zeros(len(tiles)), self.shared_loops(source, group)
+        for number in self.tensors_with_tile(source, group):
+            if source.depths[number] == depth and self.live_before[number].memory == memory:
+                total += self.extents_now[number].bits_below(source.loops[:depth], tiles)
         return total
 
     def widening_bits(
-        self, before: Compatibility, group: PmappingGroup, tiles: Ints, memory: str
+        self, source: Compatibility, group: PmappingGroup, tiles: Ints, memory: str
     ) -> list[Widening]:
         """Return what live tensors above the innermost shared loop take more from now on.
 
-        This Einsum sees other widths of those in `memory`. `tiles`: of the loops of `before`.
+        This Einsum sees other widths of those in `memory`. `tiles`: of the loops of `source`.
         """
         widenings: list[Widening] = []
-        for number in self.tensors_with_tile(before, group):
-            now, earlier = self.extents_now[number], self.extents_before[number]
-            depth = before.depths[number]
-            changed = self.live_before[number].memory == memory and now != earlier
-            if changed and 0 <= depth < self.shared_loops(before, group):
-                above = before.loops[:depth]
-                bits = now.bits_below(above, tiles) - earlier.bits_below(above, tiles)
+        for number in self.tensors_with_tile(source, group):
+            extent, earlier = self.extents_now[number], self.extents_before[number]
+            depth = source.depths[number]
+            changed = self.live_before[number].memory == memory and extent != earlier
+            if changed and 0 <= depth < self.shared_loops(source, group):
+                loops_above = source.loops[:depth]
+                bits = extent.bits_below(loops_above, tiles) - earlier.bits_below(
+                    loops_above, tiles
+                )
                 widenings.append(Widening(depth, bits))
         return widenings
 
@@ -185,34 +187,36 @@ class JoinStep:
         """
         depths = zip(self.tables[0].boundary, group.depths, strict=True)
         on_chip = {place for place, depth in depths if depth >= 0}
-        held = {tensor.place: tensor for tensor in group.held}
+        held_tensors = {tensor.place: tensor for tensor in group.held}
         places = (place for place in self.contested_extents if place not in on_chip)
-        return {place: self._held_tile(place, held.get(place)) for place in places}
+        return {place: self._held_tile(place, held_tensors.get(place)) for place in places}
 
-    def _held_tile(self, place: TensorPlace, held: HeldTensor | None) -> HeldTile:
+    def _held_tile(self, place: TensorPlace, tensor: HeldTensor | None) -> HeldTile:
         """Return the tile of one contested tensor, none if it is not held."""
         extent = self.contested_extents[place]
-        if held is None:
+        if tensor is None:
             return SeparateTiles() if self.counts_exchanged_loops else SharedTile()
         if not self.counts_exchanged_loops:
-            return SharedTile(held.holder_depth, held.tile_depth, extent, self.max_widths[place])
+            return SharedTile(
+                tensor.holder_depth, tensor.tile_depth, extent, self.max_widths[place]
+            )
         if not extent.width:  # the same for all Einsums
-            return SeparateTiles(held.holder_depth)
-        tile = SizedTile(held.tile_depth, extent.with_width(1.0))
-        return SeparateTiles(held.holder_depth, (tile,), extent.width, extent.width)
+            return SeparateTiles(tensor.holder_depth)
+        tile = SizedTile(tensor.tile_depth, extent.with_width(1.0))
+        return SeparateTiles(tensor.holder_depth, (tile,), extent.width, extent.width)
 
     def shared_savings(
-        self, before: Compatibility, group: PmappingGroup, tiles: Ints, memory: str
+        self, source: Compatibility, group: PmappingGroup, tiles: Ints, memory: str
     ) -> Iterator[Saving]:
         """Yield what contested tensors that an earlier Einsum holds in a memory, too, take less.
 
         Less than the sum of both. `tiles`: of the loops of `group`, shape (labels, loops).
         """
-        own, depth = self.held_tiles(group), self.shared_loops(before, group)
-        below = LoopTiles(group.loops, tiles)
-        for place, shared_loops, tile in before.pending:
-            if place.memory == memory and place in own:
-                yield from tile.savings(own[place], min(shared_loops, depth), below)
+        new_tiles, depth = self.held_tiles(group), self.shared_loops(source, group)
+        loop_tiles = LoopTiles(group.loops, tiles)
+        for place, shared_loops, tile in source.pending:
+            if place.memory == memory and place in new_tiles:
+                yield from tile.savings(new_tiles[place], min(shared_loops, depth), loop_tiles)
 
 
 def join_steps(
@@ -332,8 +336,8 @@ def _max_widths(tables: Iterable[PmappingTable | CopyTable]) -> Mapping[TensorPl
 def _tensors_passing(exchanged: ExchangedTensors, number: int) -> frozenset[str]:
     """Return the tensors of the outermost memory that Einsums before and after this one use."""
     users = exchanged.users
-    outside = (t for t in exchanged.workload.tensors if t not in exchanged.exchangeable)
-    return frozenset(t for t in outside if users[t][0] < number < users[t][-1])
+    off_chip = (t for t in exchanged.workload.tensors if t not in exchanged.exchangeable)
+    return frozenset(t for t in off_chip if users[t][0] < number < users[t][-1])
 
 
 def _exchanged_extents(

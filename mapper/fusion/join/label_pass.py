@@ -130,8 +130,8 @@ class LabelPass:
 
         OutOfBudget.
         """
-        none = np.zeros((1, 4), np.int64)
-        start = JoinLabels(none[:, 0], np.zeros((1, self._columns.head)), none)
+        no_origins = np.zeros((1, 4), np.int64)
+        start = JoinLabels(no_origins[:, 0], np.zeros((1, self._columns.head)), no_origins)
         front: Front = {START: start}
         self._origins = []
         for number in range(len(self._graph.steps)):
@@ -150,10 +150,10 @@ class LabelPass:
         for (origins, shared_loops), step in zip(
             reversed(self._origins), reversed(self._graph.steps), strict=True
         ):
-            before, group_number, tiling, pmapping = origins[number].tolist()
+            previous, group_number, tiling, pmapping = origins[number].tolist()
             group: PmappingGroup = step.groups[group_number]
             pmappings.append(ChosenPmapping(group, tiling, pmapping, int(shared_loops[number])))
-            number = before
+            number = previous
         energy, latency, *usage = measures.tolist()
         return WholeLabel(energy, latency, tuple(reversed(pmappings)), tuple(usage))
 
@@ -176,13 +176,13 @@ class LabelPass:
                 pieces.append(piece)
                 if sum(len(several.nodes) for several in pieces) > MAX_PAIRS:
                     pieces[:] = [undominated_labels(pieces)]
-        fronts = {after: undominated_labels(pieces) for after, pieces in joined.items()}
-        return {after: labels for after, labels in fronts.items() if len(labels.nodes)}
+        fronts = {target: undominated_labels(pieces) for target, pieces in joined.items()}
+        return {target: labels for target, labels in fronts.items() if len(labels.nodes)}
 
 
 def _step_origins(front: Front) -> _StepOrigins:
     origins = [labels.origins for labels in front.values()]
-    shared = [np.full(len(labels.nodes), len(after.loops)) for after, labels in front.items()]
+    shared = [np.full(len(labels.nodes), len(target.loops)) for target, labels in front.items()]
     return _StepOrigins(
         np.concatenate([np.zeros((0, 4), np.int64), *origins]),
         np.concatenate([np.zeros(0, np.int64), *shared]),
@@ -286,14 +286,14 @@ class _EdgeJoin:
         tilings = edges.tilings[alive]
         counts = group.start[tilings + 1] - group.start[tilings]  # pmappings of each edge
         pair_counts = (end[alive] - begin[alive]) * counts
-        for part in _slices(pair_counts):
-            edge, place = _repeat_edges(alive[part], pair_counts[part])
-            width = np.repeat(counts[part], pair_counts[part])
+        for slice_of_edges in _slices(pair_counts):
+            edge, place = _repeat_edges(alive[slice_of_edges], pair_counts[slice_of_edges])
+            width = np.repeat(counts[slice_of_edges], pair_counts[slice_of_edges])
             pmappings = group.start[edges.tilings[edge]] + place % width
             pairs = LabelPairs(begin[edge] + place // width, edge, pmappings)
-            kept = self._pairs_worth(labels, pairs, ahead, prunable)
-            if len(kept):
-                yield pairs.select(kept)
+            hopeful = self._pairs_worth(labels, pairs, ahead, prunable)
+            if len(hopeful):
+                yield pairs.select(hopeful)
 
     def _pairs_worth(
         self, labels: JoinLabels, pairs: LabelPairs, ahead: Floats, prunable: PruneTest
@@ -313,32 +313,34 @@ class _EdgeJoin:
 
     def _joined_labels(self, labels: JoinLabels, pairs: LabelPairs) -> JoinLabels:
         """Return the labels of the pairs that fit."""
-        edges, columns, after = self._edges, self._columns, self._loops_after
-        before = labels.values[pairs.labels]
+        edges, columns, n_shared = self._edges, self._columns, self._loops_after
+        label_values = labels.values[pairs.labels]
         pmapping = edges.group.values[pairs.pmappings]
-        values = np.empty((len(before), columns.head + 2 * after * len(columns.capacities)))
-        values[:, :METRICS] = before[:, :METRICS] + pmapping[:, :METRICS]
-        self._put_usages(values, before, pmapping)
-        fits = np.ones(len(before), np.bool_)
+        values = np.empty(
+            (len(label_values), columns.head + 2 * n_shared * len(columns.capacities))
+        )
+        values[:, :METRICS] = label_values[:, :METRICS] + pmapping[:, :METRICS]
+        self._put_usages(values, label_values, pmapping)
+        fits = np.ones(len(label_values), np.bool_)
         memories = zip(self._join_step.memories, columns.capacities, strict=True)
         for number, (memory, capacity) in enumerate(memories):
-            bits = self._memory_bits(number, before, pmapping)
-            first = columns.head + 2 * after * number
-            most = self._reserve(pairs, memory, bits, values[:, first : first + 2 * after])
+            bits = self._memory_bits(number, label_values, pmapping)
+            first = columns.head + 2 * n_shared * number
+            peak = self._reserve(pairs, memory, bits, values[:, first : first + 2 * n_shared])
             if memory in columns.usage.exchange:
                 column = columns.usage_column(memory)
-                np.maximum(before[:, column], most, out=values[:, column])
-            fits &= most <= capacity
+                np.maximum(label_values[:, column], peak, out=values[:, column])
+            fits &= peak <= capacity
         tilings = edges.tilings[pairs.edges]
         origins = np.column_stack([pairs.labels, pairs.labels, tilings, pairs.pmappings])
         joined = JoinLabels(edges.target_nodes[pairs.edges], values, origins)
         return joined.select(np.flatnonzero(fits))
 
-    def _memory_bits(self, number: int, before: Floats, pmapping: Floats) -> _MemoryBits:
+    def _memory_bits(self, number: int, label_values: Floats, pmapping: Floats) -> _MemoryBits:
         """Return what labels and pmappings say about exchange memory `number`."""
         loops, shared = self._loops_before, self._shared_before
         width = len(self._edges.group.loops) + 1
-        of_label = before[:, self._columns.head + 2 * loops * number :][:, : 2 * loops]
+        of_label = label_values[:, self._columns.head + 2 * loops * number :][:, : 2 * loops]
         of_pmapping = pmapping[:, self._columns.pmapping_head + width * number :][:, :width]
         return _MemoryBits(of_label[:, :shared], of_label[:, loops:][:, :shared], of_pmapping)
 
@@ -347,39 +349,47 @@ class _EdgeJoin:
 
         Return the most bits in use at a time.
         """
-        before, after = self._shared_before, self._loops_after
+        shared_before, shared_after = self._shared_before, self._loops_after
         live = self._live_bits(pairs, memory)
         finished, running = self._savings(self._edges.tilings[pairs.edges], memory)
-        own = bits.reserved - running + self._widening_bits(pairs, memory)
-        held = bits.kept[:, -1] if before else np.zeros(len(own))
-        total = held + live.below_shared + own[:, -1] + live.new
-        added = bits.reserved[:, :before] - finished[:, :before] + live.new_above[:, :before]
+        reserved = bits.reserved - running + self._widening_bits(pairs, memory)
+        kept_bits = bits.kept[:, -1] if shared_before else np.zeros(len(reserved))
+        total = kept_bits + live.below_shared + reserved[:, -1] + live.new
+        added = (
+            bits.reserved[:, :shared_before]
+            - finished[:, :shared_before]
+            + live.new_above[:, :shared_before]
+        )
         peaks = suffix_maximum(bits.peak + added)
-        for k in range(after):
-            below = bits.kept[:, min(k, before - 1)] if before else 0.0
-            ended = live.below_shared if k >= before else 0.0
-            out[:, k] = below + own[:, k] + live.new_above[:, k] + ended
-            out[:, after + k] = np.maximum(total, peaks[:, k]) if k < before else total
-        return np.maximum(total, peaks[:, 0]) if before else total
+        for k in range(shared_after):
+            kept_above = bits.kept[:, min(k, shared_before - 1)] if shared_before else 0.0
+            ended = live.below_shared if k >= shared_before else 0.0
+            out[:, k] = kept_above + reserved[:, k] + live.new_above[:, k] + ended
+            out[:, shared_after + k] = (
+                np.maximum(total, peaks[:, k]) if k < shared_before else total
+            )
+        return np.maximum(total, peaks[:, 0]) if shared_before else total
 
-    def _put_usages(self, values: Floats, before: Floats, pmapping: Floats) -> None:
+    def _put_usages(self, values: Floats, label_values: Floats, pmapping: Floats) -> None:
         """Put the usages into labels that pmappings and the outermost memory decide."""
         usage = self._columns.usage
         last = METRICS + len(usage.private)
         private = slice(METRICS, last)
-        np.maximum(before[:, private], pmapping[:, private], out=values[:, private])
+        np.maximum(label_values[:, private], pmapping[:, private], out=values[:, private])
         if usage.outermost:
             end = self._columns.n_measures
             new = self._outermost.new + pmapping[:, last]
             shares_loops = bool(self._loops_before)
-            kept = (
-                before[:, end] + self._outermost.widening if shares_loops else self._outermost.kept
+            kept_bits = (
+                label_values[:, end] + self._outermost.widening
+                if shares_loops
+                else self._outermost.from_before
             )
-            values[:, end] = new + kept
+            values[:, end] = new + kept_bits
             values[:, end + 1] = values[:, end]
             if shares_loops:
-                np.maximum(values[:, end], before[:, end + 1] + new, out=values[:, end + 1])
-            np.maximum(before[:, end - 1], values[:, end + 1], out=values[:, end - 1])
+                np.maximum(values[:, end], label_values[:, end + 1] + new, out=values[:, end + 1])
+            np.maximum(label_values[:, end - 1], values[:, end + 1], out=values[:, end - 1])
 
     def _live_bits(self, pairs: LabelPairs, memory: str) -> _LiveBits:
         """Return the bits of exchanged tensors in a memory."""
@@ -427,8 +437,8 @@ class _EdgeJoin:
 def _least_measures(labels: JoinLabels, begin: Ints, width: int) -> Floats:
     """Return the least of the first columns, for nodes whose first labels are given."""
     first = np.unique(labels.nodes, return_index=True)[1]
-    least = np.minimum.reduceat(labels.values[:, :width], first, axis=0)
-    return least[np.searchsorted(first, begin)]
+    least_values = np.minimum.reduceat(labels.values[:, :width], first, axis=0)
+    return least_values[np.searchsorted(first, begin)]
 
 
 def _slices(counts: Ints) -> Iterator[slice]:
@@ -436,8 +446,8 @@ def _slices(counts: Ints) -> Iterator[slice]:
     total = np.cumsum(counts)
     first = 0
     while first < len(counts):
-        done = total[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(total, done + MAX_PAIRS, side="right")))
+        preceding = total[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(total, preceding + MAX_PAIRS, side="right")))
         yield slice(first, last)
         first = last
 

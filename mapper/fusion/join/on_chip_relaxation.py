@@ -118,14 +118,14 @@ class OnChipRelaxation:
         """Return, per Einsum and state behind it, the least that all later Einsums cost."""
         remaining = self._remaining_costs(self._costs_per_step(costs))[1:]
         return [
-            {state: float(after[number]) for state, number in states.items()}
-            for states, after in zip(self._states, remaining, strict=True)
+            {state: float(costs_after[number]) for state, number in states.items()}
+            for states, costs_after in zip(self._states, remaining, strict=True)
         ]
 
     def least_cost(self, costs: Sequence[Mapping[int, float]]) -> float:
         """Return the least that all Einsums cost together."""
-        others = self.costs_of_others(costs)[0]
-        return min((others[mask] + cost for mask, cost in costs[0].items()), default=inf)
+        costs_of_others = self.costs_of_others(costs)[0]
+        return min((costs_of_others[mask] + cost for mask, cost in costs[0].items()), default=inf)
 
     def _costs_per_step(self, costs: Sequence[Mapping[int, float]]) -> list[Floats]:
         return [step.costs_of(cost) for step, cost in zip(self._steps, costs, strict=True)]
@@ -134,9 +134,9 @@ class OnChipRelaxation:
         """Return, before each Einsum and at the end, the least remaining cost of each state."""
         remaining = [np.zeros(self._steps[-1].targets)]
         for step, cost in zip(reversed(self._steps), reversed(costs), strict=True):
-            before = np.full(step.sources, inf)
-            np.minimum.at(before, step.source, cost[step.choice] + remaining[-1][step.target])
-            remaining.append(before)
+            source_costs = np.full(step.sources, inf)
+            np.minimum.at(source_costs, step.source, cost[step.choice] + remaining[-1][step.target])
+            remaining.append(source_costs)
         return remaining[::-1]
 
 
@@ -168,14 +168,14 @@ def _join_states(
     """Join every state with every choice that agrees with it; return the states after, too."""
     boundary, masks, live_before, live_after = choices
     common = live_before.intersection(boundary)
-    after: dict[Places, int] = {}
+    targets: dict[Places, int] = {}
     entries: list[tuple[int, int, int]] = []
     on_chip = [frozenset(p for i, p in enumerate(boundary) if p and m >> i & 1) for m in masks]
     for state, source in states.items():
         for number, places in enumerate(on_chip):
             if state & common == places & common:
                 target = (state | places) & live_after
-                entries.append((source, number, after.setdefault(target, len(after))))
+                entries.append((source, number, targets.setdefault(target, len(targets))))
     table = np.array(entries, np.int64).reshape(-1, 3)
     columns = table[:, 0], table[:, 1], table[:, 2]
-    return _Transitions(masks, *columns, len(states), len(after)), after
+    return _Transitions(masks, *columns, len(states), len(targets)), targets

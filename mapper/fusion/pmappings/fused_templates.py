@@ -114,11 +114,11 @@ def _reordered_templates(space: Mapspace, template: Template) -> Iterator[FusedT
 
 
 class _HolderSets(NamedTuple):
-    """The holders of a template: on top of all loops, backed on chip, and all others."""
+    """The holders of a template: on top of all loops, backed on chip, and not backing."""
 
     top: Holders
     on_chip: Holders
-    others: Holders
+    non_backing: Holders
 
 
 def _holder_orders(space: Mapspace, template: Template) -> Iterator[Holders]:
@@ -130,18 +130,18 @@ def _holder_orders(space: Mapspace, template: Template) -> Iterator[Holders]:
     memories = memories_on_chip(space)
     last = max((memories.index(h.component) for h in holders.on_chip), default=0)
     orders: list[Holders] = [holders.top]
-    others = holders.others
+    remaining = holders.non_backing
     for memory in memories[: last + 1]:
-        count = _n_leading_of(memory, others)
-        leading, others = others[:count], others[count:]
-        out_of_order = _holders_of(memory, others)
+        count = _n_leading_of(memory, remaining)
+        leading, remaining = remaining[:count], remaining[count:]
+        out_of_order = _holders_of(memory, remaining)
         if out_of_order and memory != memories[last]:
             return
         on_chip = _holders_of(memory, holders.on_chip)
         allowed = list(_allowed_orders(on_chip, leading, out_of_order, template))
-        orders = [(*above, *order) for above in orders for order in allowed]
+        orders = [(*outer_holders, *order) for outer_holders in orders for order in allowed]
     for order in orders:
-        yield (*order, *others)
+        yield (*order, *remaining)
 
 
 def memories_on_chip(space: Mapspace) -> list[str]:
@@ -159,13 +159,13 @@ def _n_leading_of(memory: str, holders: Holders) -> int:
 
 
 def _allowed_orders(
-    on_chip: Holders, others: Holders, out_of_order: Holders, template: Template
+    on_chip: Holders, non_backing: Holders, out_of_order: Holders, template: Template
 ) -> Iterator[Holders]:
     """Yield the legal orders of the holders of one memory (see _interleave_orders).
 
     `out_of_order`: holders of that memory below those of deeper memories.
     """
-    for order in _interleave_orders(on_chip, others):
+    for order in _interleave_orders(on_chip, non_backing):
         if not on_chip or order_allowed([*order, *out_of_order], template.placement):
             yield order
 
@@ -180,8 +180,8 @@ def _holder_sets(space: Mapspace, template: Template) -> _HolderSets:
     """Sort the holders of a template."""
     top = (*_outermost_holders(space, template), *_private_holders(space, template))
     on_chip = [h for h in template.holders if h.backing and h not in top]
-    others = [h for h in template.holders if not h.backing]
-    return _HolderSets(top, tuple(on_chip), tuple(others))
+    non_backing = [h for h in template.holders if not h.backing]
+    return _HolderSets(top, tuple(on_chip), tuple(non_backing))
 
 
 def _private_holders(space: Mapspace, template: Template) -> Holders:
@@ -249,20 +249,22 @@ def _refuse_unclear_backing(space: Mapspace, holder: Holder) -> None:
     )
 
 
-def _interleave_orders(on_chip: Sequence[Holder], others: Sequence[Holder]) -> Iterator[Holders]:
-    """Interleave every order of `on_chip` with `others`, which keep their order."""
+def _interleave_orders(
+    on_chip: Sequence[Holder], non_backing: Sequence[Holder]
+) -> Iterator[Holders]:
+    """Interleave every order of `on_chip` with `non_backing`, which keep their order."""
     for order in permutations(on_chip):
-        yield from _interleave(order, tuple(others))
+        yield from _interleave(order, tuple(non_backing))
 
 
 def _interleave(first: Holders, second: Holders) -> Iterator[Holders]:
     if not first or not second:
         yield (*first, *second)
         return
-    for rest in _interleave(first[1:], second):
-        yield (first[0], *rest)
-    for rest in _interleave(first, second[1:]):
-        yield (second[0], *rest)
+    for lower_holders in _interleave(first[1:], second):
+        yield (first[0], *lower_holders)
+    for lower_holders in _interleave(first, second[1:]):
+        yield (second[0], *lower_holders)
 
 
 def banned_variables(space: Mapspace, template: FusedTemplate) -> tuple[frozenset[str], ...]:
@@ -289,14 +291,14 @@ def _spans_without_moves(template: Template, index: int) -> Iterator[range]:
     """Yield the numbers of holders right above which no loop may move the tensor of one holder."""
     holder = template.holders[index]
     rules = template.placement.rules_of(holder.component)
-    same = [i for i, h in enumerate(template.holders) if h.tensor == holder.tensor]
+    of_tensor = [i for i, h in enumerate(template.holders) if h.tensor == holder.tensor]
     if holder.floating:
         yield range(index + 1)
     if holder.tensor in rules.no_refetch_from_above:
-        yield range(same[0] + 1, index + 1)
+        yield range(of_tensor[0] + 1, index + 1)
     if holder.tensor in rules.no_resend_to_below:
-        below = next((i for i in same if i > index), len(template.holders))
-        yield range(index + 1, below + 1)
+        next_holder = next((i for i in of_tensor if i > index), len(template.holders))
+        yield range(index + 1, next_holder + 1)
 
 
 def _streaming_variants(space: Mapspace, template: FusedTemplate) -> Iterator[FusedTemplate]:
@@ -312,9 +314,9 @@ def _streaming_variants(space: Mapspace, template: FusedTemplate) -> Iterator[Fu
     options = template.template.placement.rules_of(memory).tensor_order_options
     if not options and all(h.component == memory for h in template.region):
         return
-    above = template.n_outermost + template.n_private, last
+    span = template.n_outermost + template.n_private, last
     runs = template.template.adjacent
-    for run in adjacent_across(space.problem, template.template, above, space.crowded):
+    for run in adjacent_across(space.problem, template.template, span, space.crowded):
         if all(run.last < following.first for following in runs):
             yield replace(template, template=replace(template.template, adjacent=(run, *runs)))
 

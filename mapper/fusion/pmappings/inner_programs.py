@@ -143,7 +143,7 @@ def inner_programs(
     region = _region_slots(slots, template)
     for fixed in fixed_spatial_loops(problem, slots, region, rules.spatial_variables):
         places = {loop.region_place for loop in fixed.loops}
-        gaps = (LoopGaps(v, tuple(_gaps(above, places))) for v, above in rules.loop_places)
+        gaps = (LoopGaps(v, tuple(_gaps(holders, places))) for v, holders in rules.loop_places)
         cut = CutTemplate(template, fixed.slots, tuple(gaps), fixed.loops)
         yield from _InnerCompiler(problem, fields, cut).programs()
 
@@ -166,7 +166,7 @@ class _NetworkSites(NamedTuple):
     """Where to charge what is sent over Networks: above the region's holders, and below."""
 
     upper: list[ChargeSite]
-    others: list[ChargeSite]
+    lower: list[ChargeSite]
 
 
 def _split_sites(sites: Sequence[ChargeSite], lowest: int) -> _NetworkSites:
@@ -194,7 +194,7 @@ class _InnerCompiler:
     def programs(self) -> Iterator[InnerProgram]:
         """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
         cut, network = self.cut, self._network_sites()
-        sites = [*self._edge_sites(), *network.others]
+        sites = [*self._edge_sites(), *network.lower]
         deferred = self._deferred_costs(sites)
         blocking = [site for site in sites if deferred is None or site.deferral is None]
         blocked = sorted({slot for site in blocking for slot in site.blocking_slots})
@@ -246,13 +246,13 @@ class _InnerCompiler:
         steps: list[ProgramStep] = [costs.by_slot.charge_step(len(slots))]
         numbers: list[int | None] = [None]
         for index in range(len(slots) - 1, first, -1):
-            own = list(self._slot_steps(costs.by_slot, lower, index))
-            after = self._cost_steps(costs.by_slot, index)
-            steps += [*own, *after]
-            numbers += [*[index] * len(own), *[None] * len(after)]
+            slot_steps = list(self._slot_steps(costs.by_slot, lower, index))
+            cost_steps = self._cost_steps(costs.by_slot, index)
+            steps += [*slot_steps, *cost_steps]
+            numbers += [*[index] * len(slot_steps), *[None] * len(cost_steps)]
         upper = self._upper_spatial(first)
-        for index, fan in reversed(upper):
-            steps.append(costs.by_slot.spatial_step(index, fan))
+        for index, dimension in reversed(upper):
+            steps.append(costs.by_slot.spatial_step(index, dimension))
             numbers.append(None)
         template = cut.template.template
         program = TemplateProgram(template, slots, tuple(steps), tuple(numbers))
@@ -290,7 +290,9 @@ class _InnerCompiler:
     def _shares(self, upper: Sequence[tuple[int, SpatialLoops]]) -> list[Floats]:
         """Return, per holder of the region, by how much the spatial loops above multiply fields."""
         fields = self.fields
-        factors = [(index, field_factors(self.problem, fields, fan)[0]) for index, fan in upper]
+        factors = [
+            (index, field_factors(self.problem, fields, dimension)[0]) for index, dimension in upper
+        ]
         return [
             prod((factor for index, factor in factors if index < slot), start=np.ones(fields.width))
             for slot in self.cut.region_slots
@@ -332,7 +334,9 @@ def _reserve_steps(
     memory = problem.holder(slot.component)
     assert isinstance(memory, Memory)
     reservations = list(_reservations_in(slot.component, lower))
-    bits = (reserved_bits(problem, each, problem.einsum.bounds) for each in reservations)
+    bits = (
+        reserved_bits(problem, reservation, problem.einsum.bounds) for reservation in reservations
+    )
     if sum(bits) > memory.size:
         yield ReserveStep(slot, len(reservations) > 1, slot is reservations[0])
 

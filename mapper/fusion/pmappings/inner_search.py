@@ -31,7 +31,7 @@ from tilewright.mapper.searches.program.charge_sites import CostTerm
 from tilewright.mapper.searches.program.program_tree import ProgramNode, program_tree
 
 TREE_BYTES = (
-    400_000_000  # of the outlooks of one tree; of larger trees one branch at a time is kept
+    400_000_000  # of the lower bounds of one tree; of larger trees one branch at a time is kept
 )
 BRANCH_BYTES = 100_000_000
 
@@ -104,12 +104,12 @@ class InnerSearch:
         self._live_labels = 0
         self._root = program_tree(inner.program for inner in inner_programs)
         self._branch = self._root.size
-        outlook_rows = 2 + len(latency_terms)
-        outlook_bytes = outlook_rows * 8 * engine.lattice.size  # of each node
-        if self._root.size * outlook_bytes > TREE_BYTES:
-            self._branch = BRANCH_BYTES // outlook_bytes
-        self.nbytes = (self._branch + _kept_outlooks(self._root, self._branch)) * outlook_bytes
-        """Bytes of the outlooks that are kept at a time."""
+        bound_rows = 2 + len(latency_terms)
+        bound_bytes = bound_rows * 8 * engine.lattice.size  # of each node
+        if self._root.size * bound_bytes > TREE_BYTES:
+            self._branch = BRANCH_BYTES // bound_bytes
+        self.nbytes = (self._branch + _n_kept_bounds(self._root, self._branch)) * bound_bytes
+        """Bytes of the lower bounds that are kept at a time."""
         self.labels = 0
 
     @property
@@ -135,24 +135,25 @@ class InnerSearch:
 
     def start_bounds(self, metrics: LabelMetrics) -> tuple[float, float]:
         """Return a lower bound of the energy and of the latency of one instance."""
-        before = self._root.before
-        assert before is not None
+        remaining = self._root.before
+        assert remaining is not None
         label = self._engine.initial().label.copy()
-        label[0, 0] += before.energy[0]
-        label[0, self._engine.fields.lanes] *= max(float(before.lanes[0]), 1.0)
+        label[0, 0] += remaining.energy[0]
+        label[0, self._engine.fields.lanes] *= max(float(remaining.lanes[0]), 1.0)
         energy, latency = (
             float(metrics.lower_bounds(label, kind)[0]) for kind in (ENERGY, LATENCY)
         )
-        return energy, max(latency, before.latency.least_latency())
+        return energy, max(latency, remaining.latency.least_latency())
 
     def _look_ahead(self, node: ProgramNode, check: Callable[[], None]) -> RemainingCost:
         """Fill in where labels can still arrive: only fused loops stand above."""
         check()
         views = [self._look_ahead(child, check) for child in node.children.values()]
         views += [
-            self._outlook_of_region(self._by_program[id(program)]) for program in node.programs
+            self._remaining_cost_of_region(self._by_program[id(program)])
+            for program in node.programs
         ]
-        node.after = least_remaining(views) if views else self._empty_outlook()
+        node.after = least_remaining(views) if views else self._no_remaining_cost()
         node.before = (
             node.after
             if node.step is None
@@ -164,7 +165,7 @@ class InnerSearch:
         return node.before
 
     def _forget(self, node: ProgramNode) -> None:
-        """Drop the outlooks below the foot of a branch; a later visit computes them again."""
+        """Drop the lower bounds below the foot of a branch; a later visit computes them again."""
         if node.size > self._branch:
             return
         descendants = list(node.children.values())
@@ -172,8 +173,8 @@ class InnerSearch:
             descendant.before = descendant.after = None
             descendants += descendant.children.values()
 
-    def _empty_outlook(self) -> RemainingCost:
-        """Return the outlook without any program: no label arrives."""
+    def _no_remaining_cost(self) -> RemainingCost:
+        """Return the remaining cost without any program: no label arrives."""
         size = self._engine.lattice.size
         nowhere = np.zeros(size, np.bool_)
         return RemainingCost(
@@ -182,17 +183,21 @@ class InnerSearch:
             remaining_at_arrival(self._latency_terms, nowhere, ()),
         )
 
-    def _outlook_of_region(self, inner: InnerProgram) -> RemainingCost:
+    def _remaining_cost_of_region(self, inner: InnerProgram) -> RemainingCost:
         """Return where labels may arrive, and the least that the region above costs them."""
         lattice = self._engine.lattice
-        whole = lattice.tiles == np.array(lattice.bounds)
+        is_whole = lattice.tiles == np.array(lattice.bounds)
         free = {variable for variable, _ in inner.loop_gaps}
         fixed = [v for v in range(len(lattice.bounds)) if v not in free]
-        arrived = whole[:, fixed].all(axis=1) & self._fits(inner)
-        dues = [FieldAmount(add.field, self._least_charge(add)) for add in _region_charges(inner)]
-        rest = sum(due for field, due in dues if field == 0)
-        slow = remaining_at_arrival(self._latency_terms, arrived, dues)
-        return RemainingCost(np.where(arrived, rest, inf), np.where(arrived, 1.0, 0.0), slow)
+        arrived = is_whole[:, fixed].all(axis=1) & self._fits(inner)
+        charges = [
+            FieldAmount(term.field, self._least_charge(term)) for term in _region_charges(inner)
+        ]
+        region_energy = sum(amount for field, amount in charges if field == 0)
+        latency = remaining_at_arrival(self._latency_terms, arrived, charges)
+        return RemainingCost(
+            np.where(arrived, region_energy, inf), np.where(arrived, 1.0, 0.0), latency
+        )
 
     def _fits(self, inner: InnerProgram) -> NDArray[np.bool_]:
         """Tell for which states the tensors on chip fit, no larger than below all fused loops."""
@@ -207,9 +212,9 @@ class InnerSearch:
             fits &= total <= capacity
         return fits
 
-    def _least_charge(self, add: CostTerm) -> float:
-        counts = self._engine.count(add.tensor, add.kind, add.lanes)
-        return add.factor * float(counts.min() if add.factor > 0 else counts.max())
+    def _least_charge(self, term: CostTerm) -> float:
+        counts = self._engine.count(term.tensor, term.kind, term.lanes)
+        return term.factor * float(counts.min() if term.factor > 0 else counts.max())
 
     def _visit(self, node: ProgramNode, table: LabelTable, tables: tuple[LabelTable, ...]) -> None:
         """Collect the labels of the programs that end at `node`, then go on to its children."""
@@ -243,18 +248,18 @@ class InnerSearch:
 
 def _region_charges(inner: InnerProgram) -> Iterator[CostTerm]:
     """Yield what is charged in the region: for its non-backing holders, and over Networks."""
-    for holder, adds in zip(inner.template.region, inner.holder_charges, strict=True):
+    for holder, terms in zip(inner.template.region, inner.holder_charges, strict=True):
         if not holder.backing:
-            yield from adds
-    for adds in inner.network_charges.values():
-        yield from adds
+            yield from terms
+    for terms in inner.network_charges.values():
+        yield from terms
 
 
-def _kept_outlooks(node: ProgramNode, branch: int) -> int:
+def _n_kept_bounds(node: ProgramNode, branch: int) -> int:
     """Return how many nodes of a tree are the foot of a branch of so many nodes, or above it."""
     if node.size <= branch:
         return 1
-    return 1 + sum(_kept_outlooks(child, branch) for child in node.children.values())
+    return 1 + sum(_n_kept_bounds(child, branch) for child in node.children.values())
 
 
 def tile_bits(engine: LabelEngine, tensor: str, memory: str) -> Floats:

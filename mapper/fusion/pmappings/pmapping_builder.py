@@ -132,8 +132,8 @@ def refuse_unkept_tensors(outermost: str, einsums: Iterable[FusedEinsum]) -> Non
     """
     for fused in einsums:
         for placement in (p for several in fused.placements.values() for p in several):
-            kept = frozenset(dict(placement.kept).get(outermost, ()))
-            unkept = private_tensors(fused.space) - kept
+            kept_tensors = frozenset(dict(placement.kept).get(outermost, ()))
+            unkept = private_tensors(fused.space) - kept_tensors
             if unkept:
                 raise UnsupportedFeature(
                     f"{outermost} may be too small, and need not keep {', '.join(sorted(unkept))}",
@@ -286,36 +286,38 @@ class TableBuilder:
         energy, latency = compiled.start_bounds
         return energy * times, latency * times if self._counts_latency(compiled) else 0.0
 
-    def least_costs(self, choice: OnChipChoice, wanted: PmappingFilter) -> EnergyLatency | None:
+    def least_costs(
+        self, choice: OnChipChoice, pmapping_filter: PmappingFilter
+    ) -> EnergyLatency | None:
         """Return the least energy and the least latency of the pmappings; None: there is none.
 
         OutOfBudget.
         """
-        blocks = self._solution(choice, wanted).blocks.values()
-        least = [block.values[:, :2].min(axis=0) for block in blocks if len(block.states)]
-        if not least:
+        blocks = self._solution(choice, pmapping_filter).blocks.values()
+        costs_of_blocks = [block.values[:, :2].min(axis=0) for block in blocks if len(block.states)]
+        if not costs_of_blocks:
             return None
-        energy, latency = np.min(least, axis=0).tolist()
+        energy, latency = np.min(costs_of_blocks, axis=0).tolist()
         return energy, latency
 
-    def table(self, choice: OnChipChoice, wanted: PmappingFilter) -> PmappingTable:
+    def table(self, choice: OnChipChoice, pmapping_filter: PmappingFilter) -> PmappingTable:
         """Return the pmappings of `choice`.
 
         UnsupportedFeature for what it cannot model; OutOfBudget.
         """
-        solution = self._solution(choice, wanted)
+        solution = self._solution(choice, pmapping_filter)
         fused, exchanged = choice.fused_einsum, self._exchanged
         memories = *exchanged.memories, *exchanged.tolls
         names = exchanged.loop_names_of(fused.einsum)
         return named_table(solution, fused.space, fused.boundary, memories, names)
 
-    def _solution(self, choice: OnChipChoice, wanted: PmappingFilter) -> PmappingSolution:
+    def _solution(self, choice: OnChipChoice, pmapping_filter: PmappingFilter) -> PmappingSolution:
         """Return the solution of a choice up to the cost limit wanted, or a little above it."""
-        key = choice.key, wanted.fused, wanted.representatives
+        key = choice.key, pmapping_filter.fused, pmapping_filter.representatives
         cached = self._solutions.get(key)
-        if cached is None or not cached.cost_limit.covers(wanted.cost_limit):
-            limit = wanted.cost_limit.rounded
-            solution = self._solve(choice, replace(wanted, cost_limit=limit))
+        if cached is None or not cached.cost_limit.covers(pmapping_filter.cost_limit):
+            limit = pmapping_filter.cost_limit.rounded
+            solution = self._solve(choice, replace(pmapping_filter, cost_limit=limit))
             cached = self._solutions[key] = _CachedSolution(limit, solution)
         return cached.solution
 
@@ -351,20 +353,22 @@ class TableBuilder:
         """Tell whether latency counts, because it is looked at or because something leaks."""
         return self._scope.counts_latency or bool(compiled.prepared.leaks)
 
-    def _solve(self, choice: OnChipChoice, wanted: PmappingFilter) -> PmappingSolution:
+    def _solve(self, choice: OnChipChoice, pmapping_filter: PmappingFilter) -> PmappingSolution:
         """Search the inner programs of a choice, and make its pmappings."""
         compiled = self._compiled(choice)
         prepared, search = compiled.prepared, compiled.search
-        limit = wanted.cost_limit.scaled((1 + NOISE) / choice.fused_einsum.einsum.n_instances)
+        limit = pmapping_filter.cost_limit.scaled(
+            (1 + NOISE) / choice.fused_einsum.einsum.n_instances
+        )
         bound = compiled.metrics.pruning_limits(ENERGY, limit.energy, inf)
         if limit.latency < inf:
             bound = compiled.metrics.pruning_limits(LATENCY, limit.latency, limit.energy)
         labels_before = search.labels
         counts_latency = self._counts_latency(compiled)
-        n_deciding = _n_deciding_fields(prepared.engine.fields, counts_latency, wanted)
+        n_deciding = _n_deciding_fields(prepared.engine.fields, counts_latency, pmapping_filter)
         solved = search.solve(bound, self._budget, n_deciding)
         self._count(SearchStatistics(labels=search.labels - labels_before))
-        rules = replace(prepared.rules, fused=wanted.fused, counts_latency=counts_latency)
+        rules = replace(prepared.rules, fused=pmapping_filter.fused, counts_latency=counts_latency)
         maker = PmappingMaker(prepared.engine, compiled.metrics, rules, limit, self._budget)
         blocks = maker.make(solved)
         backpointers = backpointers_of(solved, maker.origins(blocks))
@@ -425,8 +429,10 @@ class TableBuilder:
 
     def _metrics(self, choice: OnChipChoice, prepared: PreparedEinsum) -> LabelMetrics:
         templates = [fused.template for fused in prepared.templates.get(choice.mask, ())]
-        least = compulsory_latency(prepared.space, templates)
-        return LabelMetrics(prepared.space.problem, prepared.engine.fields, prepared.leaks, least)
+        least_latency = compulsory_latency(prepared.space, templates)
+        return LabelMetrics(
+            prepared.space.problem, prepared.engine.fields, prepared.leaks, least_latency
+        )
 
     def _inner_programs(
         self, choice: OnChipChoice, prepared: PreparedEinsum
@@ -464,8 +470,10 @@ def _spatial_variables(
     return variables
 
 
-def _n_deciding_fields(fields: LabelFields, counts_latency: bool, wanted: PmappingFilter) -> int:
+def _n_deciding_fields(
+    fields: LabelFields, counts_latency: bool, pmapping_filter: PmappingFilter
+) -> int:
     """Return the number of leading fields that decide between labels."""
     if not counts_latency:
         return fields.n_energy_fields
-    return fields.n_class_fields if wanted.representatives else fields.width
+    return fields.n_class_fields if pmapping_filter.representatives else fields.width

@@ -185,7 +185,9 @@ class _Naming:
         return PmappingGroup(
             tuple(_loop_name(compatibility, self._variables, column) for column in order),
             tuple(depths.get(place, -1) for place in self._boundary),
-            tuple(held._replace(place=self._renamed(held.place)) for held in compatibility.held),
+            tuple(
+                tensor._replace(place=self._renamed(tensor.place)) for tensor in compatibility.held
+            ),
             tiles[:, order],
             _tensor_bits(self._solution, compatibility, states, widths),
             np.append(starts, len(block.states)).astype(np.int64),
@@ -244,9 +246,11 @@ def _tensor_bits(
             upper = compatibility.order[: depths[place]]
             deeper = compatibility.order[depths[place] :]
             lanes = [compatibility.spatial_loops[-1 - number] for number, _ in upper if number < 0]
-            above = with_tiles(lattice, states, tiles_above(upper, deeper))
+            tile_states = with_tiles(lattice, states, tiles_above(upper, deeper))
             access = solution.space.einsum.access(place.tensor)
-            bits[:, column] = lattice.occupancy(access)[above - lane_stride(lattice, lanes)] * width
+            bits[:, column] = (
+                lattice.occupancy(access)[tile_states - lane_stride(lattice, lanes)] * width
+            )
     return bits
 
 

@@ -1,6 +1,6 @@
 """Make the pmappings of one Einsum from the labels of its inner programs.
 
-A pmapping adds fused loops above the lowest tensor on chip to a label of an inner program.
+A pmapping terms fused loops above the lowest tensor on chip to a label of an inner program.
 Pmappings of one compatibility have the same fused loops (outermost first, with tile shapes) and the
 same number of loops above every tensor on chip. Among these only the Pareto set is kept, over
 energy, latency, bits above each loop, and bits in use of memories whose usage counts.
@@ -123,11 +123,11 @@ class _LoopPlacement(NamedTuple):
 class _Reserved(NamedTuple):
     """Bits that a placement reserves, per memory and label.
 
-    `above`: above loop 1, …, n, and in all; shape (memories, labels, loops + 1). `exchanged`: of
-    exchanged tensors, which are not in `above`; shape (memories, labels).
+    `per_loop`: above loop 1, …, n, and in all; shape (memories, labels, loops + 1). `exchanged`: of
+    exchanged tensors, which are not in `per_loop`; shape (memories, labels).
     """
 
-    above: Floats
+    per_loop: Floats
     exchanged: Floats
 
 
@@ -166,13 +166,13 @@ class PmappingMaker:
     def origins(self, blocks: Mapping[NumberedCompatibility, PmappingBlock]) -> Ints:
         """Return (number of the program, label there) of every pmapping, shape (pmappings, 2)."""
         programs = np.array([source.number for source in self.sources], np.int64)
-        none = np.zeros((0, 2), np.int64)
-        origins = np.concatenate([none, *(block.origins for block in blocks.values())])
+        no_origins = np.zeros((0, 2), np.int64)
+        origins = np.concatenate([no_origins, *(block.origins for block in blocks.values())])
         origins[:, 0] = programs[origins[:, 0]]
         return origins
 
     def _add_program(self, number: int) -> None:
-        """CostTerm the pmappings of one program, by the variables that their fused loops cut."""
+        """Make the pmappings of one program, by the variables that their fused loops cut."""
         solved = self._solved[number]
         table = solved.tables[-1]
         states = np.repeat(np.arange(table.start.shape[0] - 1), np.diff(table.start))
@@ -202,8 +202,8 @@ class PmappingMaker:
         """Return the `chosen` labels whose tiles divide those of the loops and fit tile_shape."""
         labels = chosen[self._divides(loops, states[chosen])]
         for place, allowed in region.tile_shape_masks:
-            above = region.states_above(loops, gap_below_lanes(place), states[labels])
-            labels = labels[allowed[above]]
+            tile_states = region.states_above(loops, gap_below_lanes(place), states[labels])
+            labels = labels[allowed[tile_states]]
         return labels
 
     def _divides(self, loops: FusedLoops, states: Ints) -> NDArray[np.bool_]:
@@ -216,18 +216,20 @@ class PmappingMaker:
         return divides
 
     def _add_placement(self, placement: _LoopPlacement) -> None:
-        """CostTerm the pmappings of one placement of the fused loops."""
+        """Make the pmappings of one placement of the fused loops."""
         region, source = placement.region, placement.source
         depths = tuple(source.holder_depth(place) for place in range(len(region.region.holders)))
-        above = source.loops_above_lanes
+        loops_above_lanes = source.loops_above_lanes
         temporal = loop_orders(source.loops, region.needless_first)
-        orders = (with_spatial_loops(order, above) for order in temporal)
+        orders = (with_spatial_loops(order, loops_above_lanes) for order in temporal)
         in_tolls = tuple(self._held_in_tolls(placement, depths[-1])) if depths else ()
-        for reservations, same in region.region.orders_by_reservation(depths, orders).items():
+        for reservations, same_orders in region.region.orders_by_reservation(
+            depths, orders
+        ).items():
             block = self._priced_block(placement, reservations)
             if len(block.states):
-                held = (*self._held_by_holders(placement, depths, reservations), *in_tolls)
-                for compatibility in _compatibilities(region, depths, held, same):
+                held_tensors = (*self._held_by_holders(placement, depths, reservations), *in_tolls)
+                for compatibility in _compatibilities(region, depths, held_tensors, same_orders):
                     self._pieces.setdefault(compatibility, []).append(block)
 
     def _held_in_tolls(self, placement: _LoopPlacement, lowest: int) -> Iterator[HeldTensor]:
@@ -262,11 +264,11 @@ class PmappingMaker:
         labels = all_labels[placement.labels]
         self._charge_region(placement, labels)
         reserved = self._reserved_bits(placement, reservations, labels)
-        values = self._values(labels, reserved.above, source.inner_program.template)
+        values = self._values(labels, reserved.per_loop, source.inner_program.template)
         times = self._engine.problem.einsum.n_instances
         capacities = np.array(self._rules.capacities)[:, np.newaxis]
         fits = (
-            (reserved.above[:, :, -1] + reserved.exchanged <= capacities).all(axis=0)
+            (reserved.per_loop[:, :, -1] + reserved.exchanged <= capacities).all(axis=0)
             & (values[:, 0] <= self._cost_limit.energy * times)
             & (values[:, 1] <= self._cost_limit.latency * times)
         )
@@ -276,21 +278,21 @@ class PmappingMaker:
         return PmappingBlock(placement.states[fits], values[fits], origins[fits])
 
     def _charge_region(self, placement: _LoopPlacement, labels: Floats) -> None:
-        """CostTerm to labels what their tiles in the region cost."""
+        """Add to labels what their tiles in the region cost."""
         region, loops, states = placement.region, placement.source.loops, placement.states
         inner = placement.source.inner_program
-        for place, adds in inner.network_charges.items():
-            self._charge(labels, adds, region.states_above(loops, gap_above_lanes(place), states))
+        for place, terms in inner.network_charges.items():
+            self._charge(labels, terms, region.states_above(loops, gap_above_lanes(place), states))
         for place, holder in enumerate(inner.template.region):
             if not _is_exchanged(inner.template, place, holder):
-                above = region.states_above(loops, gap_below_lanes(place), states)
-                self._charge(labels, inner.holder_charges[place], above)
+                tile_states = region.states_above(loops, gap_below_lanes(place), states)
+                self._charge(labels, inner.holder_charges[place], tile_states)
 
-    def _charge(self, labels: Floats, adds: Sequence[CostTerm], above: Ints) -> None:
-        """CostTerm to labels what tiles given as states cost."""
-        for add in adds:
-            counts = self._engine.count(add.tensor, add.kind, add.lanes)
-            labels[:, add.field] += add.factor * counts[above]
+    def _charge(self, labels: Floats, terms: Sequence[CostTerm], tile_states: Ints) -> None:
+        """Add to labels what tiles given as states cost."""
+        for term in terms:
+            counts = self._engine.count(term.tensor, term.kind, term.lanes)
+            labels[:, term.field] += term.factor * counts[tile_states]
 
     def _reserved_bits(
         self, placement: _LoopPlacement, reservations: Sequence[TileReservation], labels: Floats
@@ -299,7 +301,7 @@ class PmappingMaker:
         template = placement.source.inner_program.template
         n_loops = len(placement.source.loops) + len(placement.source.inner_program.spatial_loops)
         memories = {name: number for number, name in enumerate(self._rules.memories)}
-        above = np.zeros((len(memories), len(labels), n_loops + 1))
+        bits_above = np.zeros((len(memories), len(labels), n_loops + 1))
         exchanged = np.zeros((len(memories), len(labels)))
         for place, (holder, reservation) in enumerate(
             zip(template.region, reservations, strict=True)
@@ -309,15 +311,15 @@ class PmappingMaker:
             if _is_exchanged(template, place, holder):
                 exchanged[memory] += bits
             elif place not in template.streamed:
-                above[memory, :, reservation.loops_above] += bits
-        above = np.cumsum(above, axis=2)
-        room = self._engine.fields.used_bits
+                bits_above[memory, :, reservation.loops_above] += bits
+        bits_above = np.cumsum(bits_above, axis=2)
+        used_bits = self._engine.fields.used_bits
         for name, memory in memories.items():
-            if name in room:
-                above[memory, :, -1] += labels[:, room[name]]
+            if name in used_bits:
+                bits_above[memory, :, -1] += labels[:, used_bits[name]]
             else:
-                above[memory] = 0.0
-        return _Reserved(above, exchanged)
+                bits_above[memory] = 0.0
+        return _Reserved(bits_above, exchanged)
 
     def _values(self, labels: Floats, reserved: Floats, template: FusedTemplate) -> Floats:
         """Return the values of pmappings (see PmappingBlock); shape (labels, values)."""
@@ -326,11 +328,11 @@ class PmappingMaker:
             latency = self._metrics.all_latencies(labels)
             energy = self._metrics.all_energies(labels, latency)
         times = float(self._engine.problem.einsum.n_instances)
-        room = self._engine.fields.used_bits
+        used_bits = self._engine.fields.used_bits
         nothing = np.zeros(len(labels))
         outermost = self._outermost_bits(template)
         usage = [
-            labels[:, room[name]] if name in room else nothing + outermost.get(name, 0.0)
+            labels[:, used_bits[name]] if name in used_bits else nothing + outermost.get(name, 0.0)
             for name in self._rules.usage_memories
         ]
         return np.column_stack([energy * times, latency * times, *usage, *reserved])
@@ -340,8 +342,8 @@ class PmappingMaker:
         bits: dict[str, float] = {}
         for holder in template.template.holders[: template.n_outermost]:
             if holder.tensor in self._rules.private:
-                whole = float(self._bits_of(holder)[-1])
-                bits[holder.component] = bits.get(holder.component, 0.0) + whole
+                whole_bits = float(self._bits_of(holder)[-1])
+                bits[holder.component] = bits.get(holder.component, 0.0) + whole_bits
         return bits
 
     def _bits_of(self, holder: Holder) -> Floats:
@@ -364,7 +366,7 @@ def _is_exchanged(template: FusedTemplate, place: int, holder: Holder) -> bool:
 def _compatibilities(
     region: RegionStates,
     depths: Sequence[int],
-    held: Sequence[HeldTensor],
+    held_tensors: Sequence[HeldTensor],
     orders: Iterable[LoopOrder],
 ) -> Iterator[NumberedCompatibility]:
     """Yield the compatibility of each order of the loops; `depths`: loops above each holder."""
@@ -374,7 +376,7 @@ def _compatibilities(
     on_chip = tuple(sorted((place, depth) for place, depth in places if place in exchanged))
     spatial = tuple(loop._replace(region_place=0) for loop in inner.spatial_loops)
     for order in orders:
-        yield NumberedCompatibility(order, on_chip, tuple(sorted(held)), spatial)
+        yield NumberedCompatibility(order, on_chip, tuple(sorted(held_tensors)), spatial)
 
 
 def legal_places(
@@ -412,8 +414,8 @@ def loop_chains(
             continue
         lower = tuple(g for g in gaps if g >= gap)
         for tile in divisors(tile_above)[1:-1]:
-            for rest in loop_chains(variable, tile, lower, repeats - 1):
-                yield (FusedLoop(variable, gap, tile), *rest)
+            for inner_loops in loop_chains(variable, tile, lower, repeats - 1):
+                yield (FusedLoop(variable, gap, tile), *inner_loops)
 
 
 def loop_orders(
@@ -459,5 +461,5 @@ def _undominated_block(blocks: Sequence[PmappingBlock]) -> PmappingBlock:
     states = np.concatenate([block.states for block in blocks])
     values = np.concatenate([block.values for block in blocks])
     origins = np.concatenate([block.origins for block in blocks])
-    kept = pareto(states, values)
-    return PmappingBlock(states[kept], values[kept], origins[kept])
+    pareto_rows = pareto(states, values)
+    return PmappingBlock(states[pareto_rows], values[pareto_rows], origins[pareto_rows])

@@ -109,9 +109,9 @@ def needless_first_variables(
         if holder.backing or holder.tensor in varied_windows or ordered:
             continue
         access = problem.einsum.access(holder.tensor)
-        below = place + 1
-        has_lanes = below in places_with_lanes
-        gap = gap_above_lanes(below) if has_lanes else gap_below_lanes(below)
+        next_place = place + 1
+        has_lanes = next_place in places_with_lanes
+        gap = gap_above_lanes(next_place) if has_lanes else gap_below_lanes(next_place)
         needless[gap] = frozenset(
             number for number, v in enumerate(names) if access.relevance(v) == "relevant"
         )

@@ -130,17 +130,17 @@ def _variable_orders(
         if index not in upper or not isinstance(slot, SpatialLoops):
             continue
         if behind_network(problem.components, problem.level(slot.component)):
-            variants[-1] = list(_fan_orders(slot))
+            variants[-1] = list(_dimension_orders(slot))
     yield from product(*variants)
 
 
-def _fan_orders(fan: SpatialLoops) -> Iterator[SpatialLoops]:
+def _dimension_orders(dimension: SpatialLoops) -> Iterator[SpatialLoops]:
     """Yield a dimension of one spatial choice with its variables in every order."""
-    (lanes,) = fan.choices
-    pairs = [(v, n) for v, n in zip(fan.variables, lanes, strict=True) if n > 1]
+    (lanes,) = dimension.choices
+    pairs = [(v, n) for v, n in zip(dimension.variables, lanes, strict=True) if n > 1]
     for order in permutations(pairs):
         yield replace(
-            fan, variables=tuple(v for v, _ in order), choices=(tuple(n for _, n in order),)
+            dimension, variables=tuple(v for v, _ in order), choices=(tuple(n for _, n in order),)
         )
 
 
@@ -183,10 +183,12 @@ def _lanes_per_variable(pairs: Iterable[tuple[str, int]]) -> Lanes:
     return tuple(lanes.items())
 
 
-def _over_variables(fan: SpatialLoops, variables: Collection[str]) -> SpatialLoops:
+def _over_variables(dimension: SpatialLoops, variables: Collection[str]) -> SpatialLoops:
     """Return the dimension with the spatial choices over some variables only."""
-    banned = [i for i, v in enumerate(fan.variables) if v not in variables]
-    return replace(fan, choices=tuple(c for c in fan.choices if all(c[i] == 1 for i in banned)))
+    banned = [i for i, v in enumerate(dimension.variables) if v not in variables]
+    return replace(
+        dimension, choices=tuple(c for c in dimension.choices if all(c[i] == 1 for i in banned))
+    )
 
 
 def _spatial_loops(problem: Problem, slot: Slot, region_place: int) -> Iterator[SharedSpatialLoop]:
@@ -216,11 +218,11 @@ def with_spatial_loops(order: LoopOrder, loops_above: Sequence[int]) -> LoopOrde
     `loops_above`: how many temporal loops precede each spatial loop.
     """
     merged: list[tuple[int, int]] = []
-    done = 0
+    n_merged = 0
     for number, count in enumerate(loops_above):
-        merged += [*order[done:count], (-1 - number, 0)]
-        done = count
-    return (*merged, *order[done:])
+        merged += [*order[n_merged:count], (-1 - number, 0)]
+        n_merged = count
+    return (*merged, *order[n_merged:])
 
 
 def tiles_below(

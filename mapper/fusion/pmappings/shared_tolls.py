@@ -42,8 +42,8 @@ def toll_passages(problem: Problem, inner: InnerProgram) -> list[TollPassage]:
     passages: list[TollPassage] = []
     for toll in _tolls_above(inner):
         level = problem.level(toll.component)
-        below = (i for i, holder in enumerate(region) if _leads_to(problem, toll, holder))
-        place = next(below, len(region))
+        holders_below = (i for i, holder in enumerate(region) if _leads_to(problem, toll, holder))
+        place = next(holders_below, len(region))
         deeper = (n for n, loop in enumerate(inner.spatial_loops) if loop.position[0] > level)
         first = next(deeper, None)
         if first is not None and inner.spatial_loops[first].region_place <= place:

@@ -70,10 +70,10 @@ class Region:
             unstreamed = unstreamed or tuple(_reservation(depth, order) for depth in depths)
             tile_depths = [self._tile_depth(place, depths, order) for place in range(len(depths))]
             choices = [
-                [whole]
+                [unstreamed_tile]
                 if tile_depth == depth
                 else self._reservations(holder, range(depth, tile_depth + 1), order)
-                for holder, depth, tile_depth, whole in zip(
+                for holder, depth, tile_depth, unstreamed_tile in zip(
                     self.holders, depths, tile_depths, unstreamed, strict=True
                 )
             ]
@@ -117,5 +117,5 @@ def _reservation(loops_above: int, order: LoopOrder) -> TileReservation:
 
 def tiles_above(upper: Sequence[NumberedLoop], deeper: Sequence[NumberedLoop]) -> Mapping[int, int]:
     """Return the tiles of the variables of `deeper` loops above them; 0 for the whole."""
-    above = dict(upper)
-    return {variable: above.get(variable, 0) for variable, _ in deeper}
+    tile_of = dict(upper)
+    return {variable: tile_of.get(variable, 0) for variable, _ in deeper}
