@@ -1,7 +1,7 @@
 """Decide exactly whether a template has any mapping, and return one.
 
-Bottom-up over the lattice of tile shapes (lattice.md §3), without costs: each state keeps the least
-number of bits that the holders of one memory need below it. The holders of a memory are
+Bottom-up over the lattice of tile shapes (theory/lattice.md §3), without costs: each state keeps
+the least number of bits that the holders of one memory need below it. The holders of a memory are
 consecutive, so one number suffices. Holders that stand apart (backing ones below spatial loops,
 open hierarchies) take a set of vectors instead, see `apart.py` and `open_lanes.py`.
 """

@@ -2,7 +2,7 @@
 
 First the corners of the convex hull: each is the least of energy + price x latency, which the pass
 of labels finds with its bounds. Then one more pass keeps every label that no point found covers,
-when the least that is still to be paid is added (fusion.md §4, §5).
+when the least that is still to be paid is added (theory/fusion.md §4, §5).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The Pareto set over energy, latency and the usage of memories, of mappings that may be fused.
 
-A label is kept unless a known mapping covers it when the least energy and latency that are still
-to be paid are added. The usages of a label never fall. Mappings of little energy come first: they
-cover most others, and where a budget ends the search they are proven to be complete (fronts.md §4).
+A label is kept unless a known mapping covers it when the least energy and latency that are still to
+be paid are added. The usages of a label never fall. Mappings of little energy come first: they
+cover most others, and where a budget ends the search they are proven to be complete
+(theory/fronts.md §4).
 """
 
 from __future__ import annotations

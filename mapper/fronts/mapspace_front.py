@@ -1,4 +1,4 @@
-"""Find the Pareto set, or the least value of a formula, of one mapspace (fronts.md §1, §2).
+"""Find the Pareto set, or the least value of a formula, of one mapspace (theory/fronts.md §1, §2).
 
 The mapspace is compiled and swept for a target. The model then scores the mappings that the sweep
 offered: its figures must agree with those of the labels.

@@ -3,7 +3,7 @@
 A loop that two Einsums share runs over one rank variable, whatever each calls it (rank_names.py).
 It may stand above a tensor that they exchange only if it is fully relevant to that tensor, in the
 same rank on both sides. Otherwise a tile would be read before it is complete, or computed twice
-(fusion.md §1.3).
+(theory/fusion.md §1.3).
 
 Example: `Y[m, n] = A[m, k] * B[k, n]` and `Z[m, p] = Y[m, n] * C[n, p]` exchange Y. Loops over m
 and n may be shared above Y. A loop over k may not: below it Y is a partial sum. A loop over p may

@@ -1,4 +1,4 @@
-"""Join the tables of all Einsums, in order: the graph of compatibilities (fusion.md §4, §6.1).
+"""Join the tables of all Einsums, in order: the graph of compatibilities (theory/fusion.md §4, §6.1).
 
 A node between two Einsums is a compatibility with its tile shapes: the loops that both sides share,
 and where each live tensor stands. An edge is a pmapping tiling of the Einsum that leads from one

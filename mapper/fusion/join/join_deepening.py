@@ -5,8 +5,8 @@
    leaves to all others. Choices that agree add up to a lower bound (einsum_bounds.py).
 3. Pmappings that cost more than a limit leaves to them, when all other Einsums cost their least,
    cannot matter below that limit. The limit is raised from the lower bound on, until a mapping lies
-   below it: then none is better (fusion.md §6.2). At each limit mappings without shared loops come
-   first: there are few, and one that meets the lower bound ends the search.
+   below it: then none is better (theory/fusion.md §6.2). At each limit mappings without shared
+   loops come first: there are few, and one that meets the lower bound ends the search.
 
 With endless capacity in the second memory no shared loop pays. A loop right below the lowest tensor
 on chip costs no more than the same loop above it, which only needs more capacity. Then no shared

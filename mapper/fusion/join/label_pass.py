@@ -1,4 +1,4 @@
-"""Pass labels along the compatibility graph: what is reserved across Einsums (fusion.md §4).
+"""Pass labels along the compatibility graph: what is reserved across Einsums (theory/fusion.md §4).
 
 A label is a choice of pmappings so far, with its energy and latency, and the most bits used so far
 of memories whose usage counts (usage_peaks.py). Per exchange memory it has `kept[k - 1]`, the bits

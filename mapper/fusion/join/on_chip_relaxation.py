@@ -3,7 +3,7 @@
 Each Einsum keeps a set of its exchanged tensors on chip, and the users of one tensor must agree.
 The pmappings of an Einsum with one such choice cost at least so much, and all other Einsums
 together at least the least that agrees with it. This bound is far above the sum of what each Einsum
-costs at best (fusion.md §6.3, with the choice as the compatibility).
+costs at best (theory/fusion.md §6.3, with the choice as the compatibility).
 
 Example: Y costs 5 in its producer and 4 in its consumer on chip, 3 and 9 off chip. The bound is
 9 = 5 + 4; the sum of the least costs would be 7 = 3 + 4.

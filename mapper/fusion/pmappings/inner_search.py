@@ -1,8 +1,8 @@
 """Search everything below the lowest tensor on chip by a dynamic program over tile shapes.
 
-It is the program of lattice.md §3 without its upper part, so that one tree of operations serves
-all fused templates that agree below. The reservation in the second memory is summed and kept in the
-label, because what other Einsums leave there is only known when they are joined.
+It is the program of theory/lattice.md §3 without its upper part, so that one tree of operations
+serves all fused templates that agree below. The reservation in the second memory is summed and kept
+in the label, because what other Einsums leave there is only known when they are joined.
 """
 
 from __future__ import annotations

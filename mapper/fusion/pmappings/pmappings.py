@@ -5,7 +5,7 @@ Pmappings of one compatibility have the same fused loops (outermost first, with 
 same number of loops above every tensor on chip. Among these only the Pareto set is kept, over
 energy, latency, bits above each loop, and bits in use of memories whose usage counts.
 Everything in the region has a closed form: a tile there is the whole of each variable, except for
-the variables of the loops above it (fusion.md §2).
+the variables of the loops above it (theory/fusion.md §2).
 """
 
 from __future__ import annotations

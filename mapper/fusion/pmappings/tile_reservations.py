@@ -2,8 +2,9 @@
 
 A holder keeps what the loops below it use at a time. A loop over a variable relevant to its tensor
 only streams through the tile; a loop along which the tile slides does so, too, but the next loop
-makes the tile stay (model.md §4.1). The walk down ends at spatial loops and at another holder.
-By default it passes holders at the same place, with no loop between (docs/conventions.md §4).
+makes the tile stay (theory/model.md §4.1). The walk down ends at spatial loops and at another
+holder. By default it passes holders at the same place, with no loop between (docs/conventions.md
+§4).
 
 Example: a holder of `A[m, k]` above loops m, n, k. The loop m streams, the loop n stops: the tile
 has 1 loop above it.
