@@ -1,4 +1,8 @@
-"""The Pareto set of each Einsum of a workload; equal problems are solved once."""
+"""The Pareto set of each Einsum of a workload; equal problems are solved once.
+
+Two Einsums with the same signature have the same front under other names; the model scores its
+points again.
+"""
 
 from __future__ import annotations
 

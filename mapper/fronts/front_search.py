@@ -1,4 +1,9 @@
-"""Answer what `search` is asked beyond one metric: the Pareto set, and the least of a formula."""
+"""Answer what `search` is asked beyond one metric: the Pareto set, and the least of a formula.
+
+Einsums that share no loops have fronts of their own. Fronts are joined by sums of energy and
+latency and maxima of usage. The model scores every point of the result, and must agree
+(theory/fronts.md §4).
+"""
 
 from __future__ import annotations
 

@@ -50,7 +50,10 @@ class LabelSweep:
 
     @property
     def lower_bound(self) -> tuple[float, ...]:
-        """Return the row of one instance that no mapping is below; inf: there is none."""
+        """Return the row of one instance that no mapping is below; inf: there is none.
+
+        Joule, second, bits used of each memory that counts.
+        """
         remaining, usage = self._root.before, (0.0 for _ in self._used_bits)
         if remaining is None:  # no program
             return (np.inf, np.inf, *usage)

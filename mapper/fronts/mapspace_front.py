@@ -57,7 +57,10 @@ class MapspaceSweep(Protocol):
 
     @property
     def lower_bound(self) -> tuple[float, ...]:
-        """Return the row of one instance that no mapping is below; inf: there is none."""
+        """Return the row of one instance that no mapping is below; inf: there is none.
+
+        Joule, second, bits used of each memory that counts.
+        """
         ...
 
     def run(self, target: SweepTarget, most_energy: float = inf) -> None:

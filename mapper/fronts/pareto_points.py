@@ -1,4 +1,8 @@
-"""Pareto points: which rows of numbers no other row beats, up to the noise of rounding."""
+"""Pareto points: which rows of numbers no other row beats, up to the noise of rounding.
+
+A row covers another if it is nowhere above it, up to a relative difference of 1e-12. Example: of
+(1, 9), (2, 5), (2, 6) the first two are left.
+"""
 
 from __future__ import annotations
 
@@ -51,6 +55,9 @@ def covered(values: Floats, points: Floats) -> NDArray[np.bool_]:
 
 
 def least_row(values: Floats, rows: Floats) -> int:
-    """Return the number of the least value; ties by row."""
+    """Return the number of the least value; ties by row.
+
+    `values`: shape (rows,); `rows`: shape (rows, metrics). Values within 1e-12 of the least tie.
+    """
     ties = np.flatnonzero(values <= values.min() * (1 + NOISE)).tolist()
     return int(min(ties, key=lambda number: tuple(rows[number])))

@@ -1,4 +1,8 @@
-"""Pareto sets of Einsums that run one after the other: sums of costs, the peak of room."""
+"""Pareto sets of Einsums that run one after the other: sums of costs, maxima of used bits.
+
+Example: points (1 J, 9 s, 8 bits) and (2 J, 3 s, 16 bits) of one Einsum, (1 J, 1 s, 12 bits) of the
+next. Joined they are (2 J, 10 s, 12 bits) and (3 J, 4 s, 16 bits) (theory/fronts.md §4).
+"""
 
 from __future__ import annotations
 

@@ -47,7 +47,10 @@ class UnevenSweep:
 
     @property
     def lower_bound(self) -> tuple[float, ...]:
-        """Return the row of one instance that no mapping is below; inf: there is none."""
+        """Return the row of one instance that no mapping is below; inf: there is none.
+
+        Joule, second, bits used of each memory that counts.
+        """
         rows = [self._start(energy, number) for _, energy, number in self._run.ranking.ranked]
         nothing_fits = (inf, inf, *(0.0,) * self._memories)
         return tuple(np.min(rows, axis=0).tolist()) if rows else nothing_fits

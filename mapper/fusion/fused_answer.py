@@ -1,4 +1,8 @@
-"""From the best label to the mapping, and what the answer is optimal over."""
+"""From the best label to the mapping, and what the answer is optimal over.
+
+A restriction names mappings that the search leaves out. The certificate of an optimum holds for all
+other mappings (docs of restrictions: searches/restrictions.py).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Prepare a fused search: what Einsums exchange, in which memories, and the pmappings to join."""
+"""Prepare a fused search: what Einsums exchange, in which memories, and the pmappings to join.
+
+The plan fixes what a search may not change: which memories Einsums exchange tensors in, which
+tensors, which usages count, and the mapspaces of each Einsum.
+"""
 
 from __future__ import annotations
 

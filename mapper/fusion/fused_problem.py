@@ -1,4 +1,7 @@
-"""Describe what is searched: a workload whose Einsums may share loops, and what is minimized."""
+"""Describe what is searched: a workload whose Einsums may share loops, and what is minimized.
+
+Energies are in joule, latencies in second, usages and capacities in bits.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Describe the memories of a fused search: the outermost one and those that Einsums exchange in."""
+"""Describe the memories of a fused search: the outermost one and those that Einsums exchange in.
+
+A capacity counts only where it may be exceeded: a memory in which whole tiles of all Einsums fit
+together has capacity inf. Example: matrix multiplications Y = A B and Z = Y C hold tiles of 8, 4, 8
+and 8, 4, 8 values of one bit. A buffer of 40 bits holds all of them, so no sum of bits is kept in
+the search; a buffer of 39 bits counts (theory/fusion.md §1.1, §4).
+"""
 
 from __future__ import annotations
 
@@ -59,7 +65,10 @@ class ExchangeMemories:
 
     @property
     def capacities(self) -> tuple[float, ...]:
-        """Bits of `memories`; inf where all tensors fit together."""
+        """Bits of `memories`; inf where all tensors fit together.
+
+        In the order of `memories`.
+        """
         return (self.second_bits, *(bits for _, bits in self.deeper))
 
     @property

@@ -1,4 +1,8 @@
-"""Find the memories in which Einsums may exchange each tensor, from what memories may keep."""
+"""Find the memories in which Einsums may exchange each tensor, from what memories may keep.
+
+Every user of a tensor must be able to keep it there first: no memory above may have to keep it
+(theory/fusion.md §1.1).
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,10 @@ _STREAMS = {"irrelevant": 0, "partial": 1, "relevant": 2}
 
 
 def widths_of(paths: Sequence[EinsumPath], memory: str, tensor: str) -> dict[str, float]:
-    """Return the bits per value of a tensor in a memory, for each Einsum that uses both."""
+    """Return the bits per value of a tensor in a memory, for each Einsum that uses both.
+
+    By the name of the Einsum; the widest one where it has paths to several computes.
+    """
     widths: dict[str, float] = {}
     for einsum, flat in paths:
         memories = [c for c in flat.components if isinstance(c, Memory) and c.name == memory]

@@ -1,4 +1,9 @@
-"""Compute the size of a tensor's tile below shared loops, as the Einsums that use it see it."""
+"""Compute the size of a tensor's tile below shared loops, as the Einsums that use it see it.
+
+A tile of a rank covers as many positions as its variables reach: for `w = p + r` below tiles p = 4
+and r = 3 these are 1 + (4 - 1) + (3 - 1) = 6 positions. The bits of a tile are the product of the
+positions of its ranks and the width of a value.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +47,10 @@ class Extent:
 
     @property
     def width(self) -> float:
-        """The bits per value, the same in all views."""
+        """The bits per value, the same in all views.
+
+        0 if there are no views.
+        """
         return self.views[0].bits if self.views else 0.0
 
     def bits_below(self, loops: Sequence[LoopName], tiles: Ints) -> Floats:

@@ -115,7 +115,10 @@ class CountedUsage:
         return (0.0,) * len(self.names)
 
     def usages_of(self, score: Score) -> tuple[float, ...]:
-        """Return the usages of a score, in bits, in the order of `names`."""
+        """Return the usages of a score, in bits, in the order of `names`.
+
+        0 for a memory that the mapping does not use.
+        """
         return tuple(float(score.capacity.get(name, 0)) for name in self.names)
 
 

@@ -1,4 +1,9 @@
-"""Split the nodes of a copy Einsum into those that it shares with other Einsums and its own."""
+"""Split the nodes of a copy Einsum into those that it shares with other Einsums and its own.
+
+A copy keeps its own loops below the storages of the tensors that it keeps on chip. The storages,
+the spatial loops above them and the Tolls of shared tensors belong to the tree of the whole mapping
+(theory/copies.md).
+"""
 
 from __future__ import annotations
 

@@ -166,7 +166,10 @@ class _TilingPairs(NamedTuple):
     pmappings: Ints
 
     def select(self, chosen: NDArray[np.bool_]) -> _TilingPairs:
-        """Return some of the pairs."""
+        """Return some of the pairs.
+
+        `chosen`: which, shape (pairs,).
+        """
         return _TilingPairs(self.tilings[chosen], self.pmappings[chosen])
 
 

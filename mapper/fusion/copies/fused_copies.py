@@ -1,4 +1,10 @@
-"""Search each copy Einsum alone, then put it below the loops that it may share."""
+"""Search each copy Einsum alone, then put it below the loops that it may share.
+
+A copy moves each value once, whatever loops stand above it. So it is searched alone, for each set
+of tensors that it may keep on chip. The best mappings of each set are then placed below all loops
+that leave enough for their lanes (copy_pmappings.py). Where a copy has too many mappings to look
+at, the table says how far from its bounds the best one is.
+"""
 
 from __future__ import annotations
 
@@ -139,7 +145,10 @@ class _CopyChoice:
 
     @property
     def slack(self) -> EnergyLatency:
-        """How much the least energy and latency exceed their lower bounds."""
+        """How much the least energy and latency exceed their lower bounds.
+
+        In joule and second; 0 where they are attained.
+        """
         least_costs = _least_costs(self.mappings)
         return least_costs[0] - self.lower_bound[0], least_costs[1] - self.lower_bound[1]
 

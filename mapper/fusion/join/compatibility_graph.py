@@ -1,10 +1,10 @@
-"""Join the tables of all Einsums, in order: the graph of compatibilities (theory/fusion.md §4, §6.1).
+"""Join the tables of all Einsums, in order: the graph of compatibilities.
 
 A node between two Einsums is a compatibility with its tile shapes: the loops that both sides share,
 and where each live tensor stands. An edge is a pmapping tiling of the Einsum that leads from one
 node to another. This pass looks at nodes alone. It ignores capacity between Einsums, so that the
 least remaining cost of each node is a lower bound. Nodes of one compatibility differ in tile
-shapes only, and everything is done for all of them at a time.
+shapes only, and everything is done for all of them at a time (theory/fusion.md §4, §6.1).
 """
 
 from __future__ import annotations
@@ -60,7 +60,10 @@ class Edges:
     target_nodes: Ints
 
     def select(self, chosen: Ints) -> Edges:
-        """Return some of the edges."""
+        """Return some of the edges.
+
+        `chosen`: their numbers, shape (edges,).
+        """
         return replace(
             self,
             nodes=self.nodes[chosen],
@@ -92,7 +95,11 @@ class CompatibilityGraph:
 
     @property
     def least_costs(self) -> EnergyLatency:
-        """The least energy and the least latency of a mapping."""
+        """The least energy and the least latency of a mapping.
+
+        Joule and second, each of its own best path; capacity between Einsums does not count. inf if
+        there is no path (theory/fusion.md §6.1).
+        """
         first = self.remaining[0].get(START)
         return (inf, inf) if first is None else (float(first[0, 0]), float(first[0, 1]))
 

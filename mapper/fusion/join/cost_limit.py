@@ -1,4 +1,8 @@
-"""Say what the pmappings of one Einsum may cost."""
+"""Say what the pmappings of one Einsum may cost.
+
+Pmappings are made up to a limit of energy and one of latency. A limit is rounded up a little, so
+that equal Einsums, whose limits are sums of the same terms in different orders, share one search.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,10 @@ class CostLimit:
         return CostLimit(_round_up(self.energy), _round_up(self.latency))
 
     def scaled(self, factor: float) -> CostLimit:
-        """Return the limit times a factor."""
+        """Return the limit times a factor.
+
+        Joule and second alike, as for several instances of an Einsum.
+        """
         return CostLimit(self.energy * factor, self.latency * factor)
 
     def covers(self, lower_limit: CostLimit) -> bool:

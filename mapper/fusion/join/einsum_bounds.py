@@ -69,7 +69,11 @@ class _OtherCosts(NamedTuple):
     latency: Mapping[int, float]
 
     def remaining_limit(self, mask: int, limit: EnergyLatency) -> EnergyLatency:
-        """Return what the Einsum may cost with a choice, when the workload may cost `limit`."""
+        """Return what the Einsum may cost with a choice, when the workload may cost `limit`.
+
+        `mask`: the choice as bits. Joule and second; -inf if no choices of the others agree with
+        it.
+        """
         energy, latency = self.energy[mask], self.latency[mask]
         if inf in (energy, latency):
             return -inf, -inf
@@ -104,7 +108,10 @@ class EinsumBounds:
 
     @property
     def least_costs(self) -> EnergyLatency:
-        """A lower bound of the energy and one of the latency of the workload."""
+        """A lower bound of the energy and one of the latency of the workload.
+
+        Joule and second, each by choices of its own (theory/fusion.md §6.3).
+        """
         energy, latency = (self._relaxation.least_cost(self._costs(metric)) for metric in METRICS)
         return energy, latency
 
@@ -112,6 +119,9 @@ class EinsumBounds:
         """Return what each Einsum may cost with each choice that can matter.
 
         `limit`: the most that the workload may cost.
+
+        In joule and second. Choices whose bound exceeds what the others leave are left out
+        (theory/fusion.md §6.2).
         """
         costs_of_others = [
             self._relaxation.costs_of_others(self._costs(metric)) for metric in METRICS
@@ -129,7 +139,11 @@ class EinsumBounds:
     def choice_bounds_within(
         self, limit: EnergyLatency
     ) -> dict[tuple[str, int, int], EnergyLatency]:
-        """Return the choices that can matter below `limit`, by name, with their bounds."""
+        """Return the choices that can matter below `limit`, by name, with their bounds.
+
+        Joule and second. The name: the Einsum, the number of its compute, the tensors on chip as
+        bits.
+        """
         limits = self.cost_limits(limit)
         pairs = [
             (b, own_limits)
@@ -143,7 +157,11 @@ class EinsumBounds:
         }
 
     def join_limits(self, limit: EnergyLatency) -> JoinLimits:
-        """Return what limits the joining of mappings that cost no more than `limit`."""
+        """Return what limits the joining of mappings that cost no more than `limit`.
+
+        `limit`: joule and second. The remaining cost of a set of tensors on chip is inf where the
+        later Einsums have no choices that agree with it.
+        """
         later = (self._relaxation.costs_of_later(self._costs(metric)) for metric in METRICS)
         energy, latency = later
 

@@ -129,6 +129,8 @@ class JoinSearch:
         """Return the graph of all mappings with at most so much energy and latency.
 
         None if there is no mapping. OutOfBudget.
+
+        `energy` in joule, `latency` in second.
         """
         limit = energy, latency
         bounds = self._new_bounds()
@@ -141,6 +143,9 @@ class JoinSearch:
         """Yield limits of energy with the graphs of all mappings within them (None: there is none).
 
         `shares`: of the limits above the least energy. OutOfBudget.
+
+        Limits in joule. Example: a least energy of 2 J and shares 0.1 and inf yield limits of 2.2 J
+        and inf.
         """
         bounds = self._new_bounds()
         bounds.raise_bounds(lambda _: True, lambda _: NEVER)
@@ -157,7 +162,11 @@ class JoinSearch:
         )
 
     def cost_ceilings(self, limit: float) -> EnergyLatency:
-        """Return the most energy and the most latency that a value of `limit` leaves room for."""
+        """Return the most energy and the most latency that a value of `limit` leaves room for.
+
+        Joule and second. For the energy-delay product these are the limit over the least latency,
+        and over the least energy (theory/fusion.md §6.2).
+        """
         return self._ceilings(limit, self._least_costs)
 
     def choice_bounds_within(
@@ -166,6 +175,8 @@ class JoinSearch:
         """Return the choices with which a mapping may cost no more than `limit`.
 
         By name, with lower bounds of what they cost.
+
+        `limit`: joule and second.
         """
         return {} if self._bounds is None else self._bounds.choice_bounds_within(limit)
 

@@ -1,4 +1,12 @@
-"""Prepare how Einsums are joined, one after the other: exchanged, live and contested tensors."""
+"""Prepare how Einsums are joined, one after the other: exchanged, live and contested tensors.
+
+A live tensor is one that an earlier Einsum wrote and a later one reads. A contested tensor is one
+that two Einsums with loops in common both hold without exchanging it. Each join step says where the
+tensors of one Einsum come from, and where they go (theory/fusion.md §4).
+
+Example: `Y[m, n] = …`, then `V[m] = …`, then `Z[m] = Y[m, n] * V[m]`. Y is live before and after
+the second Einsum, which does not use it: Y is carried there, V is written.
+"""
 
 from __future__ import annotations
 
@@ -166,6 +174,8 @@ class JoinStep:
         """Return what live tensors above the innermost shared loop take more from now on.
 
         This Einsum sees other widths of those in `memory`. `tiles`: of the loops of `source`.
+
+        In bits, shape (labels,) each.
         """
         widenings: list[Widening] = []
         for number in self.tensors_with_tile(source, group):
@@ -390,7 +400,10 @@ class TileCodes:
             )
 
     def encode(self, group: PmappingGroup) -> Ints:
-        """Return the code of each tiling, shape (tilings,)."""
+        """Return the code of each tiling, shape (tilings,).
+
+        Each loop takes as many bits as the longest list of tiles of one loop needs.
+        """
         code = np.zeros(len(group), np.int64)
         for column, name in enumerate(group.loops):
             number = np.searchsorted(self._tiles[name], group.tiles[:, column])
@@ -398,11 +411,17 @@ class TileCodes:
         return code
 
     def prefix(self, codes: Ints, count: int) -> Ints:
-        """Return the codes of the first `count` loops alone."""
+        """Return the codes of the first `count` loops alone.
+
+        Their bits are the lowest ones; shape (codes,).
+        """
         return codes & ((1 << (self._bits * count)) - 1)
 
     def decode(self, loops: Sequence[LoopName], codes: Ints) -> Ints:
-        """Return the tiles that codes stand for, shape (codes, loops)."""
+        """Return the tiles that codes stand for, shape (codes, loops).
+
+        `loops`: those that were encoded, outermost first, or the first ones of them.
+        """
         tiles = np.empty((len(codes), len(loops)), np.int64)
         for column, name in enumerate(loops):
             number = codes >> (self._bits * column) & ((1 << self._bits) - 1)

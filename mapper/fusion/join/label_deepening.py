@@ -1,4 +1,9 @@
-"""Find the best mapping of a compatibility graph: label passes below a limit that is raised."""
+"""Find the best mapping of a compatibility graph: label passes below a limit that is raised.
+
+The labels of one graph are passed under rising limits, from the lower bound of the graph upwards.
+The first pass that finds a mapping at or below its limit finds the best one (theory/fusion.md
+§6.2).
+"""
 
 from __future__ import annotations
 
@@ -50,6 +55,9 @@ class LabelDeepening:
         """Raise the limit until the best mapping lies below it: then none is better.
 
         Without a mapping of value `highest` or less, that is the lower bound.
+
+        `highest`: in the unit of the value. The outcome says so where the budget ends the search
+        (theory/fusion.md §6.2).
         """
         lower = float(self._value(*self._least_measures)) if self._least_measures[0] < inf else inf
         for slack in DEEPENING if lower <= highest and lower < inf else ():

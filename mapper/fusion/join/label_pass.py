@@ -64,7 +64,10 @@ class WholeLabel:
 
     @property
     def measures(self) -> tuple[float, ...]:
-        """Energy, latency, usages."""
+        """Energy, latency, usages.
+
+        In joule, second and bits.
+        """
         return (self.energy, self.latency, *self.usage)
 
 
@@ -145,7 +148,11 @@ class LabelPass:
         return np.concatenate([np.zeros((0, width)), *measures])
 
     def label(self, number: int, measures: Floats) -> WholeLabel:
-        """Return one of the mappings of the last run, with its measures."""
+        """Return one of the mappings of the last run, with its measures.
+
+        `number`: its label, counted over all compatibilities. `measures`: joule, second, bits;
+        shape (measures,).
+        """
         pmappings: list[ChosenPmapping] = []
         for (origins, shared_loops), step in zip(
             reversed(self._origins), reversed(self._graph.steps), strict=True
@@ -459,5 +466,9 @@ def _repeat_edges(edges: Ints, counts: Ints) -> tuple[Ints, Ints]:
 
 
 def suffix_maximum(values: Floats) -> Floats:
-    """Return the greatest value at or behind each column: all that later checks can see."""
+    """Return the greatest value at or behind each column: all that later checks can see.
+
+    `values`: bits, shape (labels, loops). Example: (3, 1, 2) becomes (3, 2, 2) (theory/fusion.md
+    §5).
+    """
     return np.maximum.accumulate(values[:, ::-1], axis=1)[:, ::-1]

@@ -60,7 +60,10 @@ class RelaxationSweep:
         self._paid = np.zeros(1)
 
     def costs_of_others(self) -> dict[int, float]:
-        """Return, per choice of the next Einsum, the least that all others cost (inf: no way)."""
+        """Return, per choice of the next Einsum, the least that all others cost (inf: no way).
+
+        In the unit of the costs, joule or second.
+        """
         step = self._steps[self._number]
         costs = np.full(len(step.masks), inf)
         remaining = self._remaining[self._number]
@@ -101,7 +104,11 @@ class OnChipRelaxation:
             self._states.append(states)
 
     def costs_of_others(self, costs: Sequence[Mapping[int, float]]) -> list[dict[int, float]]:
-        """Return, per Einsum and choice, the least that all other Einsums cost (inf: no way)."""
+        """Return, per Einsum and choice, the least that all other Einsums cost (inf: no way).
+
+        `costs`: of each Einsum by choice (the tensors on chip as bits), joule or second. A lower
+        bound: only the places of tensors must agree (theory/fusion.md §6.3).
+        """
         sweep = self.sweep(costs)
         costs_of_others: list[dict[int, float]] = []
         for cost in costs:
@@ -115,7 +122,10 @@ class OnChipRelaxation:
         return RelaxationSweep(tuple(self._steps), remaining[1:])
 
     def costs_of_later(self, costs: Sequence[Mapping[int, float]]) -> list[dict[Places, float]]:
-        """Return, per Einsum and state behind it, the least that all later Einsums cost."""
+        """Return, per Einsum and state behind it, the least that all later Einsums cost.
+
+        `costs`: as for costs_of_others, joule or second.
+        """
         remaining = self._remaining_costs(self._costs_per_step(costs))[1:]
         return [
             {state: float(costs_after[number]) for state, number in states.items()}
@@ -123,7 +133,10 @@ class OnChipRelaxation:
         ]
 
     def least_cost(self, costs: Sequence[Mapping[int, float]]) -> float:
-        """Return the least that all Einsums cost together."""
+        """Return the least that all Einsums cost together.
+
+        In the unit of the costs; inf if no choices agree (theory/fusion.md §6.3).
+        """
         costs_of_others = self.costs_of_others(costs)[0]
         return min((costs_of_others[mask] + cost for mask, cost in costs[0].items()), default=inf)
 

@@ -125,6 +125,9 @@ class InnerSearch:
         """Return the labels of every program that can lead below `bound` (see kernels.py).
 
         `n_deciding`: number of leading fields that decide between labels. OutOfBudget.
+
+        `bound`: joule and second of one instance. Labels have shape (labels, fields)
+        (theory/lattice.md §3).
         """
         self._n_deciding = n_deciding
         self._bound, self._budget = bound, budget
@@ -134,7 +137,10 @@ class InnerSearch:
         return solved
 
     def start_bounds(self, metrics: LabelMetrics) -> tuple[float, float]:
-        """Return a lower bound of the energy and of the latency of one instance."""
+        """Return a lower bound of the energy and of the latency of one instance.
+
+        Joule and second, inf if no label can arrive (theory/lattice.md §6.1).
+        """
         remaining = self._root.before
         assert remaining is not None
         label = self._engine.initial().label.copy()
@@ -263,7 +269,10 @@ def _n_kept_bounds(node: ProgramNode, branch: int) -> int:
 
 
 def tile_bits(engine: LabelEngine, tensor: str, memory: str) -> Floats:
-    """Return the bits of `tensor` in `memory` for the tile of each state; shape (states,)."""
+    """Return the bits of `tensor` in `memory` for the tile of each state; shape (states,).
+
+    In the width that its values have there (theory/lattice.md §3).
+    """
     problem = engine.problem
     access = problem.einsum.access(tensor)
     width = float(problem.holder(memory).bits_per_value.get(tensor, access.bits_per_value))

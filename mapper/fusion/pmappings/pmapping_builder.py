@@ -92,7 +92,11 @@ class FusedEinsum:
         return self.space.einsum
 
     def compulsory_costs(self, mask: int) -> EnergyLatency:
-        """Return the least energy and latency of computing, and of moving each tensor once."""
+        """Return the least energy and latency of computing, and of moving each tensor once.
+
+        In joule and second, of all instances. `mask`: the exchanged tensors on chip, as bits
+        (theory/lattice.md §6.3).
+        """
         energy, latency = least_costs(self.space, self.placements[mask])
         return energy * self.einsum.n_instances, latency * self.einsum.n_instances
 
@@ -274,14 +278,20 @@ class TableBuilder:
         return tuple(OnChipChoice(fused, mask) for mask in sorted(fused.placements))
 
     def compulsory_costs(self, choice: OnChipChoice) -> EnergyLatency:
-        """Return lower bounds of energy and latency that need no templates."""
+        """Return lower bounds of energy and latency that need no templates.
+
+        In joule and second, of all instances (theory/lattice.md §6.3).
+        """
         key = choice.key
         if key not in self._compulsory_costs:
             self._compulsory_costs[key] = choice.fused_einsum.compulsory_costs(choice.mask)
         return self._compulsory_costs[key]
 
     def start_bounds(self, choice: OnChipChoice) -> EnergyLatency:
-        """Return lower bounds of energy and latency before a search; inf: nothing fits."""
+        """Return lower bounds of energy and latency before a search; inf: nothing fits.
+
+        In joule and second, of all instances (theory/lattice.md §6.1).
+        """
         compiled, times = self._compiled(choice), choice.fused_einsum.einsum.n_instances
         energy, latency = compiled.start_bounds
         return energy * times, latency * times if self._counts_latency(compiled) else 0.0
@@ -292,6 +302,8 @@ class TableBuilder:
         """Return the least energy and the least latency of the pmappings; None: there is none.
 
         OutOfBudget.
+
+        In joule and second, of all instances, each of its own best pmapping.
         """
         blocks = self._solution(choice, pmapping_filter).blocks.values()
         costs_of_blocks = [block.values[:, :2].min(axis=0) for block in blocks if len(block.states)]

@@ -63,7 +63,10 @@ class PmappingGroup:
 
     @cached_property
     def least_costs(self) -> Floats:
-        """Least energy and least latency of each tiling, shape (tilings, 2)."""
+        """Least energy and least latency of each tiling, shape (tilings, 2).
+
+        In joule and second, each of its own best pmapping.
+        """
         return np.minimum.reduceat(self.values[:, :2], self.start[:-1], axis=0)
 
     @property

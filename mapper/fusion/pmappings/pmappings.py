@@ -164,7 +164,10 @@ class PmappingMaker:
         return {compatibility: _undominated_block(blocks) for compatibility, blocks in pieces}
 
     def origins(self, blocks: Mapping[NumberedCompatibility, PmappingBlock]) -> Ints:
-        """Return (number of the program, label there) of every pmapping, shape (pmappings, 2)."""
+        """Return (number of the program, label there) of every pmapping, shape (pmappings, 2).
+
+        In the order of the blocks.
+        """
         programs = np.array([source.number for source in self.sources], np.int64)
         no_origins = np.zeros((0, 2), np.int64)
         origins = np.concatenate([no_origins, *(block.origins for block in blocks.values())])

@@ -1,4 +1,11 @@
-"""Map the tiles in the region of one inner program to states of its lattice."""
+"""Map the tiles in the region of one inner program to states of its lattice.
+
+A state of the lattice is the tile below all fused loops. In the region a variable has that tile
+below its innermost loop, and its whole bound above its outermost one. So each place of the region
+has a state of its own. Example: bounds (m, n) = (4, 2), label state (2, 1), one loop over m above
+the second holder and one over n below it. The tiles are (4, 2) at the first holder and (2, 2) at
+the second one (theory/fusion.md §2).
+"""
 
 from __future__ import annotations
 
@@ -69,14 +76,21 @@ class RegionStates:
         return [(place, self._engine.lattice.admitted(shapes)) for place, shapes in places]
 
     def states_above(self, loops: FusedLoops, gap: int, states: Ints) -> Ints:
-        """Return the tiles below the loops and lanes down to a gap, as states; shape (labels,)."""
+        """Return the tiles below the loops and lanes down to a gap, as states; shape (labels,).
+
+        `states`: the tiles below all loops, all lanes together; shape (labels,) (theory/fusion.md
+        §2).
+        """
         upper = [(loop.variable, loop.tile) for loop in loops if loop.gap <= gap]
         deeper = [(loop.variable, loop.tile) for loop in loops if loop.gap > gap]
         stride = self._strides[self._n_spatial[gap // 2]]
         return with_tiles(self._engine.lattice, states, tiles_above(upper, deeper)) - stride
 
     def reserved_states(self, tiles: Sequence[NumberedLoop], states: Ints) -> Ints:
-        """Return the states with the tiles of a reservation above the loops and lanes below it."""
+        """Return the states with the tiles of a reservation above the loops and lanes below it.
+
+        `states` and the result have shape (labels,).
+        """
         n_below = sum(number < 0 for number, _ in tiles)
         stride = self._strides[len(self.inner_program.spatial_loops) - n_below]
         return with_tiles(self._engine.lattice, states, dict(tiles)) - stride
@@ -119,7 +133,11 @@ def needless_first_variables(
 
 
 def with_tiles(lattice: Lattice, states: Ints, tiles: Mapping[int, int]) -> Ints:
-    """Return the states with other tiles of some variables; 0 stands for the whole."""
+    """Return the states with other tiles of some variables; 0 stands for the whole.
+
+    `states`: numbers of tile shapes, shape (labels,), as the result. `tiles`: by the number of the
+    variable. Example: bounds (4, 2), state of (2, 1), tiles {0: 0}: the state of (4, 1).
+    """
     moved = states.copy()
     for column, axis in enumerate(lattice.axes):
         if axis.variable in tiles:

@@ -1,4 +1,8 @@
-"""Find where among the shared loops a tensor passes Tolls above the lowest tensor on chip."""
+"""Find where among the shared loops a tensor passes Tolls above the lowest tensor on chip.
+
+A Toll charges what passes it. In the region it stands right above the first holder that its tensor
+is passed on to.
+"""
 
 from __future__ import annotations
 
