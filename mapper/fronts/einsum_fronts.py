@@ -88,7 +88,9 @@ class EinsumFrontSolver:
             return replace(
                 minima[0], best=point, value=formula.of_row(*point.row), lower_bound=bound
             )
-        best = min(feasible, key=lambda least: (least.value, least.best.row if least.best else ()))
+        best = min(
+            feasible, key=lambda minimum: (minimum.value, minimum.best.row if minimum.best else ())
+        )
         return replace(best, lower_bound=bound)
 
     def _least(self, space: Mapspace, formula: Formula) -> MapspaceLeast:

@@ -87,7 +87,7 @@ class FusedUsageFrontSearch:
         walk = LabelPass(
             graph, LabelColumns(self._plan.problem.capacities, self._usage), self._budget
         )
-        points = np.array([self._row(known.score) for known in self.mappings])[:, self._counted]
+        points = np.array([self._row(scored.score) for scored in self.mappings])[:, self._counted]
         points = points[undominated(points)]
 
         def hopeless(*row: Floats) -> NDArray[np.bool_]:

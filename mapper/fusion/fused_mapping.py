@@ -207,7 +207,7 @@ class TreeBuilder:
                 nodes.append(_shared_loop(self._branches[first:end], level))
         cuts = [b + 1 for b in range(first, end - 1) if self._shared_loops[b] == split]
         spans = (_Span(*pair) for pair in pairwise([first, *cuts, end]))
-        return (*nodes, Sequential(tuple(self._nodes(part, split) for part in spans)))
+        return (*nodes, Sequential(tuple(self._nodes(branch_span, split) for branch_span in spans)))
 
     def _single(self, branch: Branch, depth: int) -> Iterator[Node]:
         """Yield the nodes of one branch below `depth` loops that it shares."""

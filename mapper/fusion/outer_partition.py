@@ -243,35 +243,35 @@ def _outer_loops(
 
 @dataclass(frozen=True, slots=True)
 class PartitionedRequest(Request):
-    """The request `whole` for one lane of a partition."""
+    """The request `whole_request` for one lane of a partition."""
 
-    whole: Request | None = None
+    whole_request: Request | None = None
     partition: Partition = ()
 
     def flat_archs(self, einsum: Einsum) -> tuple[FlatArch, ...]:
         """Return the paths of one lane; their energies and leakage are those of all lanes."""
-        assert self.whole is not None
+        assert self.whole_request is not None
         number = [e.name for e in self.workload.einsums].index(einsum.name)
-        flats = self.whole.flat_archs(self.whole.workload.einsums[number])
+        flats = self.whole_request.flat_archs(self.whole_request.workload.einsums[number])
         rules = conventions_called(self.options.conventions)
         return tuple(_one_lane(flat, self.partition[number], rules) for flat in flats)
 
     def whole_mapping(self, mapping: LoopNest) -> LoopNest:
         """Put the outer loops on top."""
-        assert self.whole is not None
+        assert self.whole_request is not None
         names = [einsum.name for einsum in self.workload.einsums]
         top = []
         for place, loop in enumerate(self.partition[0]):
             variables = (loops[place].variable for loops in self.partition)
             renamed = tuple(p for p in zip(names, variables, strict=True) if p[1] != loop.variable)
             top.append(Spatial(loop.variable, loop.tile, loop.dim, loop.component, renamed))
-        return self.whole.whole_mapping(LoopNest((*top, *mapping.nodes)))
+        return self.whole_request.whole_mapping(LoopNest((*top, *mapping.nodes)))
 
     @property
     def scoring_request(self) -> Request:
         """What the whole workload was asked for."""
-        assert self.whole is not None
-        return self.whole.scoring_request
+        assert self.whole_request is not None
+        return self.whole_request.scoring_request
 
 
 def partitioned(request: Request, partition: Partition) -> PartitionedRequest:
@@ -286,7 +286,7 @@ def partitioned(request: Request, partition: Partition) -> PartitionedRequest:
         workload,
         request.options,
         request.deadline,
-        whole=request,
+        whole_request=request,
         partition=partition,
     )
 

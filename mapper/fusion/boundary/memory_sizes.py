@@ -25,27 +25,32 @@ from tilewright.mapper.workload.einsum import Einsum
 
 @dataclass(frozen=True, slots=True)
 class EqualSizeRequest(Request):
-    """The request `whole` on memories of one size each; `sizes`: of those that had several."""
+    """A request on memories of one size each.
 
-    whole: Request | None = None
+    `whole_request`: the request as it was. `sizes`: of the memories that had several, in bits.
+    """
+
+    whole_request: Request | None = None
     sizes: tuple[tuple[str, Fraction], ...] = ()
 
     def flat_archs(self, einsum: Einsum) -> tuple[FlatArch, ...]:
         """Return the paths with these sizes."""
-        assert self.whole is not None
+        assert self.whole_request is not None
         sizes = dict(self.sizes)
-        return tuple(_resized_path(flat, einsum, sizes) for flat in self.whole.flat_archs(einsum))
+        return tuple(
+            _resized_path(flat, einsum, sizes) for flat in self.whole_request.flat_archs(einsum)
+        )
 
     def whole_mapping(self, mapping: LoopNest) -> LoopNest:
         """Return the mapping of the whole request: it is the same."""
-        assert self.whole is not None
-        return self.whole.whole_mapping(mapping)
+        assert self.whole_request is not None
+        return self.whole_request.whole_mapping(mapping)
 
     @property
     def scoring_request(self) -> Request:
         """What was asked for."""
-        assert self.whole is not None
-        return self.whole.scoring_request
+        assert self.whole_request is not None
+        return self.whole_request.scoring_request
 
 
 def with_equal_sizes(request: Request) -> Request:

@@ -351,8 +351,8 @@ class JoinSearch:
         if objective == "edp":
             return _quotient(limit, latency), _quotient(limit, energy)
         return (
-            _highest_argument(lambda more: value(more, latency), energy, limit),
-            _highest_argument(lambda more: value(energy, more), latency, limit),
+            _highest_argument(lambda joule: value(joule, latency), energy, limit),
+            _highest_argument(lambda second: value(energy, second), latency, limit),
         )
 
 

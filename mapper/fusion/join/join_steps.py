@@ -197,7 +197,7 @@ class JoinStep:
         """
         depths = zip(self.tables[0].boundary, group.depths, strict=True)
         on_chip = {place for place, depth in depths if depth >= 0}
-        held_tensors = {tensor.place: tensor for tensor in group.held}
+        held_tensors = {tensor.place: tensor for tensor in group.held_tensors}
         places = (place for place in self.contested_extents if place not in on_chip)
         return {place: self._held_tile(place, held_tensors.get(place)) for place in places}
 

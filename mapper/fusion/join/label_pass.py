@@ -1,10 +1,10 @@
 """Pass labels along the compatibility graph: what is reserved across Einsums (theory/fusion.md §4).
 
 A label is a choice of pmappings so far, with its energy and latency, and the most bits used so far
-of memories whose usage counts (usage_peaks.py). Per exchange memory it has `kept[k - 1]`, the bits
-above loop k that stay, and `peak[s - 1]`, the most bits at a time in a finished Einsum that shares
-s loops or more with the next one. Nothing that follows can make a label the better one if another
-label of its node is nowhere above it in any of these.
+of memories whose usage counts (usage_peaks.py). Per exchange memory it has `kept_bits[k - 1]`,
+those above loop k that stay, and `peak[s - 1]`, the most bits at a time in a finished Einsum that
+shares s loops or more with the next one. Nothing that follows can make a label the better one if
+another label of its node is nowhere above it in any of these.
 """
 
 from __future__ import annotations
@@ -226,11 +226,11 @@ class LabelPairs:
 class _MemoryBits(NamedTuple):
     """Bits of one exchange memory, per pair of a label and a pmapping.
 
-    `kept`, `peak`: of the label, shape (pairs, loops shared before). `reserved`: of the pmapping,
-    above loop 1 … n and in all, shape (pairs, loops + 1).
+    `kept_bits`, `peak`: of the label, shape (pairs, loops shared before). `reserved`: of the
+    pmapping, above loop 1 … n and in all, shape (pairs, loops + 1).
     """
 
-    kept: Floats
+    kept_bits: Floats
     peak: Floats
     reserved: Floats
 
@@ -360,7 +360,7 @@ class _EdgeJoin:
         live = self._live_bits(pairs, memory)
         finished, running = self._savings(self._edges.tilings[pairs.edges], memory)
         reserved = bits.reserved - running + self._widening_bits(pairs, memory)
-        kept_bits = bits.kept[:, -1] if shared_before else np.zeros(len(reserved))
+        kept_bits = bits.kept_bits[:, -1] if shared_before else np.zeros(len(reserved))
         total = kept_bits + live.below_shared + reserved[:, -1] + live.new
         added = (
             bits.reserved[:, :shared_before]
@@ -369,7 +369,7 @@ class _EdgeJoin:
         )
         peaks = suffix_maximum(bits.peak + added)
         for k in range(shared_after):
-            kept_above = bits.kept[:, min(k, shared_before - 1)] if shared_before else 0.0
+            kept_above = bits.kept_bits[:, min(k, shared_before - 1)] if shared_before else 0.0
             ended = live.below_shared if k >= shared_before else 0.0
             out[:, k] = kept_above + reserved[:, k] + live.new_above[:, k] + ended
             out[:, shared_after + k] = (

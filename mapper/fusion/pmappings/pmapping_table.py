@@ -37,8 +37,8 @@ class PmappingGroup:
     """Pmappings of one Einsum whose compatibilities differ in tile shapes only.
 
     One choice of tile shapes is a tiling. `loops`: the fused loops, outermost first. `depths[i]`:
-    loops above boundary tensor i, -1 if not on chip. `held`: contested tensors held above the
-    innermost loop. `tiles`: tile below each loop, shape (tilings, loops). `sizes`: bits of the
+    loops above boundary tensor i, -1 if not on chip. `held_tensors`: contested tensors held above
+    the innermost loop. `tiles`: tile below each loop, shape (tilings, loops). `sizes`: bits of the
     boundary tensors, shape (tilings, boundary). Tiling i has the pmappings `start[i]` to
     `start[i + 1]`. `values`: energy in joule, latency in second, bits in use of memories
     (CountedUsage.pmapping_memories), then per exchange memory bits above loop 1 … n and in all;
@@ -49,7 +49,7 @@ class PmappingGroup:
 
     loops: tuple[LoopName, ...]
     depths: tuple[int, ...]
-    held: tuple[HeldTensor, ...]
+    held_tensors: tuple[HeldTensor, ...]
     tiles: Ints
     sizes: Floats
     start: Ints
@@ -189,7 +189,8 @@ class _Naming:
             tuple(_loop_name(compatibility, self._variables, column) for column in order),
             tuple(depths.get(place, -1) for place in self._boundary),
             tuple(
-                tensor._replace(place=self._renamed(tensor.place)) for tensor in compatibility.held
+                tensor._replace(place=self._renamed(tensor.place))
+                for tensor in compatibility.held_tensors
             ),
             tiles[:, order],
             _tensor_bits(self._solution, compatibility, states, widths),

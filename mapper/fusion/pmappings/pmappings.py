@@ -87,13 +87,13 @@ class NumberedCompatibility:
     """A compatibility without tile shapes, in numbers of variables instead of names.
 
     `order`: the loops, outermost first; spatial loops have the numbers -1, -2, … of
-    `spatial_loops`. `depths`: (place, loops above) of exchanged tensors on chip. `held`: contested
-    tensors held above the innermost loop, and the Tolls that they pass there.
+    `spatial_loops`. `depths`: (place, loops above) of exchanged tensors on chip. `held_tensors`:
+    contested tensors held above the innermost loop, and the Tolls that they pass there.
     """
 
     order: LoopOrder
     depths: tuple[tuple[TensorPlace, int], ...]
-    held: tuple[HeldTensor, ...]
+    held_tensors: tuple[HeldTensor, ...]
     spatial_loops: tuple[SharedSpatialLoop, ...] = ()
 
 

@@ -21,7 +21,7 @@ from tilewright.mapper.searches.budget import Budget
 GROUP = PmappingGroup(
     loops=(LoopName("m"), LoopName("n")),
     depths=(2, -1, 0),
-    held=(),
+    held_tensors=(),
     tiles=np.array([[1, 1], [2, 1]]),
     sizes=np.zeros((2, 3)),
     start=np.array([0, 2, 3]),

@@ -1,0 +1,100 @@
+"""What a sweep offers to its target: everything that the target wants, and exact rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+import numpy as np
+import pytest
+from fused_cases import two_memories, workload_of
+from numpy.typing import NDArray
+
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.mapper.fronts.label_sweep import LabelSweep
+from tilewright.mapper.fronts.mapspace_front import with_usage_choices
+from tilewright.mapper.fronts.pareto_points import undominated
+from tilewright.mapper.mapspace.assemble import assemble
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget
+from tilewright.mapper.searches.exact.kernels import Floats
+from tilewright.mapper.searches.objective.targets import TracedMapping
+from tilewright.mapper.searches.program.compiled_mapspace import compile_mapspace
+from tilewright.mapper.searches.verify import Verifier
+
+WORKLOAD = workload_of(("Y[m] = A[m, k] * B[k]",), {"m": 2, "k": 2})
+
+
+class Everything:
+    """A target that wants every label, and drops none."""
+
+    def __init__(self) -> None:
+        self.offered: list[TracedMapping] = []
+
+    def corners(self) -> Floats:
+        return np.zeros((0, 0))
+
+    def hopeful(self, floors: Floats) -> NDArray[np.bool_]:
+        return np.ones(len(floors), np.bool_)
+
+    def wanted(self, rows: Floats) -> list[int]:
+        return list(range(len(rows)))
+
+    def offer(self, candidates: Sequence[TracedMapping]) -> None:
+        self.offered += candidates
+
+
+def mapspace() -> Mapspace:
+    einsum = WORKLOAD.einsums[0]
+    (flat,) = flatten(two_memories(6), WORKLOAD.scope(einsum))
+    return with_usage_choices(Mapspace(einsum, flat), ("BUF",))
+
+
+def sweep_of(space: Mapspace, budget: Budget = UNLIMITED) -> LabelSweep:
+    compiled = compile_mapspace(space, budget=UNLIMITED, tracked=frozenset({"BUF"}))
+    return LabelSweep(compiled, (compiled.engine.fields.used_bits["BUF"],), budget)
+
+
+def test_rows_are_what_the_model_says() -> None:
+    """Where adjacent holders shrink, another template has the row with fewer bits."""
+    space, target = mapspace(), Everything()
+    sweep = sweep_of(space)
+    sweep.run(target)
+    verifier = Verifier(space)
+    scored: list[tuple[float, ...]] = []
+    for candidate in target.offered:
+        mapping = assemble(space.problem, candidate.program.slot_sequence, candidate.tiles)
+        score = verifier.score(mapping)
+        bits = float(score.capacity.get("BUF", 0))
+        scored.append((score.energy, score.latency, bits))
+        assert candidate.row[:2] == pytest.approx(scored[-1][:2])
+        assert candidate.row[2] >= bits
+    best = undominated(np.array([candidate.row for candidate in target.offered])).tolist()
+    assert best
+    assert [target.offered[i].row for i in best] == [pytest.approx(scored[i]) for i in best]
+    assert sweep.labels >= len(target.offered)
+
+
+def test_a_limit_of_energy_keeps_what_is_below_it() -> None:
+    every, limited = Everything(), Everything()
+    sweep_of(mapspace()).run(every)
+    rows = {candidate.row for candidate in every.offered}
+    limit = sorted(row[0] for row in rows)[len(rows) // 2]
+    sweep_of(mapspace()).run(limited, limit)
+    assert {row for row in rows if row[0] < limit} <= {c.row for c in limited.offered}
+    assert len(limited.offered) <= len(every.offered)
+
+
+def test_the_lower_bound_of_a_mapspace() -> None:
+    target = Everything()
+    sweep = sweep_of(mapspace())
+    sweep.run(target)
+    least = np.min([candidate.row for candidate in target.offered], axis=0)
+    assert (np.array(sweep.lower_bound) <= least * (1 + 1e-12)).all()
+    assert sweep.lower_bound[0] < inf
+    assert sweep.states == 4  # m and k have two tiles each
+
+
+def test_a_used_up_budget_ends_the_sweep() -> None:
+    with pytest.raises(OutOfBudget):
+        sweep_of(mapspace(), Budget(deadline=0.0)).run(Everything())
