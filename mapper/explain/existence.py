@@ -121,8 +121,8 @@ class Existence:
         problem.share_spatial_choices(self._problems.setdefault((dims, problem.uneven), problem))
 
     def _remember(self, placement: Placement) -> None:
-        self._hints.pop(placement.kept, None)
-        self._hints[placement.kept] = placement
+        self._hints.pop(placement.kept_tensors, None)
+        self._hints[placement.kept_tensors] = placement
         if len(self._hints) > _HINTS:
             del self._hints[next(iter(self._hints))]
 
@@ -134,7 +134,7 @@ def _has_tiles(problem: Problem, placement: Placement, lattice: Lattice) -> bool
     memories = {c.name for c in problem.components if isinstance(c, Memory)}
     return all(
         bool(lattice.admitted(rules.tile_shape).any())
-        for (name, tensors), rules in zip(placement.kept, placement.rules, strict=True)
+        for (name, tensors), rules in zip(placement.kept_tensors, placement.rules, strict=True)
         if tensors and name in memories
     )
 

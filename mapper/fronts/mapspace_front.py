@@ -195,9 +195,9 @@ def _least_of_all(space: Mapspace, formula: Formula) -> float:
 
 def _narrowed(sweep: MapspaceSweep, target: FormulaTarget) -> float:
     """Raise the limit until the best lies below it; return a bound on every value."""
-    bound = target.least
+    bound = target.least_value
     for slack in DEEPENING:
-        target.limit = target.least * (1 + slack) if target.least > 0 else inf
+        target.limit = target.least_value * (1 + slack) if target.least_value > 0 else inf
         try:
             sweep.run(target)
         except OutOfBudget:

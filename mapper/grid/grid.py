@@ -39,9 +39,9 @@ def grid_of(flat: FlatArch) -> Grid:
     """
     level = _fanout_level(flat)
     fanout = flat.components[level]
-    outside = _memories(flat.components[:level])
-    inside = _memories(flat.components[level:])
-    if not outside or not inside:
+    memories_outside = _memories(flat.components[:level])
+    memories_inside = _memories(flat.components[level:])
+    if not memories_outside or not memories_inside:
         raise InfeasibleMapping(
             "a grid needs a memory outside and a memory in each element",
             value=[component.name for component in flat.components],
@@ -49,13 +49,13 @@ def grid_of(flat: FlatArch) -> Grid:
         )
     dims = fanout.spatial
     return Grid(
-        host=outside[-1],
+        host=memories_outside[-1],
         fanout=fanout.name,
         dims=tuple(dim.name for dim in dims),
         columns=dims[0].fanout,
         rows=dims[1].fanout if len(dims) > 1 else 1,
-        memory=inside[0],
-        register=inside[1] if len(inside) > 1 else None,
+        memory=memories_inside[0],
+        register=memories_inside[1] if len(memories_inside) > 1 else None,
         compute=flat.compute,
         fabric=_network(flat),
     )

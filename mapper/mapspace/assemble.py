@@ -24,18 +24,20 @@ Tile = tuple[int, ...]  # one extent per rank variable, in the order of Einsum.b
 def assemble(problem: Problem, slots: Sequence[Slot], tiles: Sequence[Tile]) -> Mapping:
     """Build the mapping whose tile shape below `slots[i]` is `tiles[i]`, outermost slot first."""
     nodes: list[Node] = []
-    above = tuple(problem.einsum.bounds.values())
+    tile_above = tuple(problem.einsum.bounds.values())
     holder: Fill | None = None
     for slot, tile in zip(slots, tiles, strict=True):
         if isinstance(slot, Fill):
             holder = slot
         loop_tiles = {
             variable: extent
-            for variable, before, extent in zip(problem.einsum.bounds, above, tile, strict=True)
-            if before != extent
+            for variable, extent_above, extent in zip(
+                problem.einsum.bounds, tile_above, tile, strict=True
+            )
+            if extent_above != extent
         }
         _extend(nodes, _nodes(problem, slot, holder, loop_tiles))
-        above = tile
+        tile_above = tile
     nodes.append(Compute(problem.einsum.name, problem.components[-1].name))
     return Mapping(tuple(nodes))
 

@@ -143,7 +143,7 @@ class Lattice:
         side_by_side = lanes or {}
         size = np.ones(self.size)
         for _, form in access.projection:
-            extent = np.full(self.size, float(form.least))
+            extent = np.full(self.size, float(form.point_extent))
             for name, factor in form.terms:
                 tile = self.tiles[:, self.variables.index(name)] * side_by_side.get(name, 1)
                 extent += abs(factor) * (tile - 1)

@@ -97,9 +97,11 @@ def _steps(nodes: Sequence[Node]) -> list[_Step]:
 
 def _has_holders(problem: Problem, slots: Sequence[Slot], stored: Sequence[_HolderName]) -> bool:
     """Tell whether a template holds the same in the same order as a mapping."""
-    held = [(s.tensor, s.component) for s in slots if isinstance(s, (Fill, TollCrossing))]
+    template_holders = [
+        (s.tensor, s.component) for s in slots if isinstance(s, (Fill, TollCrossing))
+    ]
     backing = _backing(slots)
-    return _in_groups(problem, held, backing) == _in_groups(problem, stored, backing)
+    return _in_groups(problem, template_holders, backing) == _in_groups(problem, stored, backing)
 
 
 def _backing(slots: Sequence[Slot]) -> frozenset[_HolderName]:
@@ -111,12 +113,12 @@ def _in_groups(
     problem: Problem, stored: Sequence[_HolderName], backing: frozenset[_HolderName]
 ) -> list[object]:
     """Forget the order of the backing holders and of the Tolls: no loop stands between them."""
-    below = [pair for pair in stored if pair not in backing]
+    not_backing = [pair for pair in stored if pair not in backing]
     tolls = _tolls(problem)
     return [
         sorted(pair for pair in stored if pair in backing),
-        [p for p in below if p[1] not in tolls],
-        sorted(p for p in below if p[1] in tolls),
+        [p for p in not_backing if p[1] not in tolls],
+        sorted(p for p in not_backing if p[1] in tolls),
     ]
 
 
@@ -128,11 +130,14 @@ def _no_template(
     problem: Problem, candidates: Sequence[TemplateSlots], stored: Sequence[_HolderName]
 ) -> str:
     """Return why no template has the holders of a mapping."""
-    held = sorted(stored)
+    mapping_holders = sorted(stored)
     for template, _ in candidates:
-        if sorted((h.tensor, h.component) for h in (*template.holders, *template.tolls)) == held:
+        if (
+            sorted((h.tensor, h.component) for h in (*template.holders, *template.tolls))
+            == mapping_holders
+        ):
             return "its holders stand in an order that the architecture's rules exclude"
-    listed = ", ".join(f"{tensor} in {component}" for tensor, component in held)
+    listed = ", ".join(f"{tensor} in {component}" for tensor, component in mapping_holders)
     levels = len(problem.components)
     return f"keep and may_keep do not allow this placement: {listed} ({levels} levels)"
 
@@ -196,15 +201,15 @@ class _Assignment:
 
     def _assign(self, slot: TemporalLoops | SpatialLoops, loops: list[_LoopNode]) -> str | None:
         """Move loops from the gap to a slot; return a reason to refuse."""
-        before = dict(self._shape)
+        shape_before = dict(self._shape)
         for loop in loops:
-            reason = self._uneven_refusal(loop, before[loop.rank_variable])
+            reason = self._uneven_refusal(loop, shape_before[loop.rank_variable])
             if reason is not None:
                 return reason
             self._shape[loop.rank_variable] = loop.tile_shape
             self._gaps[0].remove(loop)
         if isinstance(slot, SpatialLoops):
-            lanes = {v: -(-before[v] // self._shape[v]) for v in self._problem.einsum.bounds}
+            lanes = {v: -(-shape_before[v] // self._shape[v]) for v in self._problem.einsum.bounds}
             if tuple(lanes[v] for v in slot.variables) not in slot.choices:
                 return (
                     f"{slot.component}.{slot.name}: fanout, loop_bounds or min_usage"
@@ -218,14 +223,14 @@ class _Assignment:
         With average tiles, an uneven loop right above another loop of its variable counts turns
         that no loop needs.
         """
-        variable, above = loop.rank_variable, self._shape[loop.rank_variable]
-        if above % loop.tile_shape == 0:
-            if above_slot % above and not self._problem.conventions.exact_remainders:
+        variable, tile_above = loop.rank_variable, self._shape[loop.rank_variable]
+        if tile_above % loop.tile_shape == 0:
+            if above_slot % tile_above and not self._problem.conventions.exact_remainders:
                 return f"{variable}: a loop right below an uneven one; one can do the work"
             return None
-        if variable not in self._uneven or above not in self._problem.cuttable_tiles[variable]:
-            return f"{variable}: tiles of {loop.tile_shape} do not divide {above}"
-        if above != above_slot:
+        if variable not in self._uneven or tile_above not in self._problem.cuttable_tiles[variable]:
+            return f"{variable}: tiles of {loop.tile_shape} do not divide {tile_above}"
+        if tile_above != above_slot:
             return f"{variable}: an uneven loop right below another one; one can do the work"
         self._uneven.remove(variable)
         return None

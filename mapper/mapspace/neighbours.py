@@ -61,8 +61,8 @@ def _of_variable(points: Points, tiles: Sequence[Tile], column: int) -> Iterator
     chain = [problem.einsum.bounds[name], *(tile[column] for tile in tiles)]
     cuttable = problem.cuttable_tiles.get(name)
     moved = _regrouped(sites, chain) if cuttable is None else _recut(sites, chain, cuttable)
-    for below in moved:
-        yield from _legal_only(points, _replaced(tiles, {column: below}), sites)
+    for chain_below in moved:
+        yield from _legal_only(points, _replaced(tiles, {column: chain_below}), sites)
 
 
 def _with_lanes(
@@ -77,8 +77,10 @@ def _with_lanes(
     assert isinstance(dimension, SpatialLoops)
     names = list(points.problem.einsum.bounds)
     iterations = _iterations(points.problem, tiles)
-    wanted = {names.index(v): lanes for v, lanes in zip(dimension.variables, choice, strict=True)}
-    changed = {c: lanes for c, lanes in wanted.items() if iterations[number][c] != lanes}
+    new_lanes = {
+        names.index(v): lanes for v, lanes in zip(dimension.variables, choice, strict=True)
+    }
+    changed = {c: lanes for c, lanes in new_lanes.items() if iterations[number][c] != lanes}
     if any(names[c] in points.problem.uneven for c in changed):
         return
     if _primes_moved(iterations[number], changed) < 2:
@@ -110,7 +112,7 @@ def _compensated(
     bounds = list(points.problem.einsum.bounds.values())
     chains = {}
     for column, site in sites.items():
-        moved = [each[column] for each in iterations]
+        moved = [tile[column] for tile in iterations]
         total = moved[site] * moved[number]
         if total % lanes[column] == 0:
             moved[site], moved[number] = total // lanes[column], lanes[column]
@@ -138,9 +140,9 @@ def _replaced(tiles: Sequence[Tile], chains: dict[int, list[int]]) -> Tiles:
 def _legal_only(points: Points, tiles: Tiles, sites: Sequence[int]) -> Iterator[Tiles]:
     """Yield the tiles if the slots that changed, and every tile_shape, let them pass."""
     iterations = _iterations(points.problem, tiles)
-    above = (tuple(points.problem.einsum.bounds.values()), *tiles)
+    tiles_above = (tuple(points.problem.einsum.bounds.values()), *tiles)
     if all(_is_legal(points.problem, points.slots[i], iterations[i]) for i in sites) and all(
-        points.admits(index, above[index]) for index in range(len(points.slots))
+        points.admits(index, tiles_above[index]) for index in range(len(points.slots))
     ):
         yield tiles
 
@@ -178,11 +180,11 @@ def _recut(
 
 def _iterations(problem: Problem, tiles: Sequence[Tile]) -> list[Tile]:
     """Return the iterations of each slot per variable."""
-    above = tuple(problem.einsum.bounds.values())
+    tile_above = tuple(problem.einsum.bounds.values())
     iterations = []
     for tile in tiles:
-        iterations.append(tuple(-(-a // b) for a, b in zip(above, tile, strict=True)))
-        above = tile
+        iterations.append(tuple(-(-a // b) for a, b in zip(tile_above, tile, strict=True)))
+        tile_above = tile
     return iterations
 
 
@@ -204,17 +206,21 @@ def are_neighbours(first: Template, second: Template) -> bool:
     A holder that stays may become its tensor's outermost one, or cease to be. Templates with the
     same holders are neighbours whatever else tells them apart.
     """
-    held, also_held = _names(first.holders), _names(second.holders)
-    changed = set(held) ^ set(also_held)
+    first_names, second_names = _names(first.holders), _names(second.holders)
+    changed = set(first_names) ^ set(second_names)
     crossings = set(_names(first.tolls)) ^ set(_names(second.tolls))
     if len(changed) + len(crossings) > 1:
         return False
     if changed or crossings:
         return True
-    if held == also_held:
+    if first_names == second_names:
         return first != second
-    moved = [i for i, pair in enumerate(zip(held, also_held, strict=True)) if pair[0] != pair[1]]
-    return len(moved) == 2 and held[moved[0]] == also_held[moved[1]]
+    moved = [
+        i
+        for i, pair in enumerate(zip(first_names, second_names, strict=True))
+        if pair[0] != pair[1]
+    ]
+    return len(moved) == 2 and first_names[moved[0]] == second_names[moved[1]]
 
 
 def _names(holders: Sequence[Holder]) -> list[tuple[str, str]]:
@@ -241,15 +247,17 @@ def carried_over(points: Points, tiles: Sequence[Tile], target: Points) -> Tiles
 
 def _goals(points: Points, tiles: Sequence[Tile], target: Points) -> list[Tile]:
     """Return, per slot of `target`, the tile of the next holder below it that both have."""
-    above = dict(zip(points.slots, [tuple(points.problem.einsum.bounds.values()), *tiles],
+    tile_above = dict(zip(points.slots, [tuple(points.problem.einsum.bounds.values()), *tiles],
                      strict=False))  # fmt: skip
-    held = {(s.tensor, s.component): t for s, t in above.items() if isinstance(s, Fill)}
+    tile_of_holder = {
+        (s.tensor, s.component): t for s, t in tile_above.items() if isinstance(s, Fill)
+    }
     goals: list[Tile] = []
     tile: Tile = (1,) * len(points.problem.einsum.bounds)
     for slot in reversed(target.slots):
         goals.append(tile)
         if isinstance(slot, Fill):
-            tile = held.get((slot.tensor, slot.component), tile)
+            tile = tile_of_holder.get((slot.tensor, slot.component), tile)
     return goals[::-1]
 
 

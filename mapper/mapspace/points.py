@@ -87,12 +87,12 @@ class Points:
     def without_capacity(self) -> Iterator[Tiles]:
         """Enumerate all points, whether they fit or not, in a fixed order."""
 
-        def extend(done: Tiles, state: Any) -> Iterator[Tiles]:
-            if len(done) == len(self.slots):
-                yield done
+        def extend(tiles: Tiles, state: Any) -> Iterator[Tiles]:
+            if len(tiles) == len(self.slots):
+                yield tiles
                 return
-            for option in self.options(len(done), state):
-                yield from extend((*done, self.tile_of(option)), option)
+            for option in self.options(len(tiles), state):
+                yield from extend((*tiles, self.tile_of(option)), option)
 
         yield from extend((), self.start())
 
@@ -113,17 +113,17 @@ class Points:
         dims = (slot for slot in self.slots if isinstance(slot, SpatialLoops))
         return [loops for loops in dims if (loops.component, loops.name) in names]
 
-    def _extend(self, done: Tiles, tile: Tile, used: tuple[float, ...]) -> Iterator[Tiles]:
-        index = len(done)
+    def _extend(self, tiles: Tiles, tile: Tile, used: tuple[float, ...]) -> Iterator[Tiles]:
+        index = len(tiles)
         if index == len(self.slots):
             if all(extent == 1 for extent in tile):
-                yield done
+                yield tiles
             return
-        after = self.bits_after(index, tile, used)
-        if after is None:
+        used_below = self.bits_after(index, tile, used)
+        if used_below is None:
             return
-        for below in self.tiles_below(index, tile):
-            yield from self._extend((*done, below), below, after)
+        for tile_below in self.tiles_below(index, tile):
+            yield from self._extend((*tiles, tile_below), tile_below, used_below)
 
     def bits_after(
         self, index: int, tile: Tile, used: tuple[float, ...]
@@ -151,16 +151,16 @@ class Points:
             yield from self._tiles_per_lane(slot, tile)
             return
         variables = slot.variables if isinstance(slot, TemporalLoops) else ()
-        single = isinstance(slot, TemporalLoops) and slot.single
+        is_single = isinstance(slot, TemporalLoops) and slot.single
         choices = [
             divisors(extent) if name in variables else (extent,)
             for name, extent in zip(self._names, tile, strict=True)
         ]
-        for below in product(*choices):
-            if single and sum(a != b for a, b in zip(tile, below, strict=True)) > 1:
+        for tile_below in product(*choices):
+            if is_single and sum(a != b for a, b in zip(tile, tile_below, strict=True)) > 1:
                 continue
-            if self._can_finish(index, below):
-                yield below
+            if self._can_finish(index, tile_below):
+                yield tile_below
 
     def _can_finish(self, index: int, tile: Tile) -> bool:
         later = self._later[index]
@@ -243,11 +243,11 @@ class Points:
 
     def refusal(self, tiles: Tiles) -> str | None:
         """Return which tile_shape a point breaks, in words."""
-        above = (self._bounds, *tiles[:-1])
+        tiles_above = (self._bounds, *tiles[:-1])
         for index, slot in enumerate(self.slots):
-            if isinstance(slot, Fill) and not self.admits(index, above[index]):
+            if isinstance(slot, Fill) and not self.admits(index, tiles_above[index]):
                 shape = ", ".join(
-                    f"{v} {n}" for v, n in zip(self._names, above[index], strict=True)
+                    f"{v} {n}" for v, n in zip(self._names, tiles_above[index], strict=True)
                 )
                 return (
                     f"tile_shape of {slot.component} refuses the tile above {slot.tensor}: {shape}"
@@ -296,8 +296,8 @@ def completions_above(lattice: Lattice, slot: Slot, completions: Any) -> Any:
     if isinstance(slot, SpatialLoops):
         total = np.zeros(lattice.shape, completions.dtype)
         for shift in lattice.shifts(slot.variables, slot.choices):
-            above, below = lattice.meeting(shift)
-            total[above] += completions.reshape(lattice.shape)[below]
+            upper_states, lower_states = lattice.meeting(shift)
+            total[upper_states] += completions.reshape(lattice.shape)[lower_states]
         return total.reshape(-1)
     if not isinstance(slot, TemporalLoops):
         return completions.copy()
@@ -324,14 +324,14 @@ def states_below(lattice: Lattice, slot: Slot, state: int) -> list[int]:
     if not isinstance(slot, TemporalLoops):
         return [state]
     groups = [(v,) for v in slot.variables] if slot.single else [slot.variables]
-    below = [state]
+    states = [state]
     for group in groups:
         reached = [state]
         for axis in lattice.axes_of(group):
             steps = range(int(lattice.digits[state, lattice.axes.index(axis)]) + 1)
             reached = [s - step * axis.stride for s in reached for step in steps]
-        below += reached
-    return sorted(set(below))
+        states += reached
+    return sorted(set(states))
 
 
 def reserved_bits(problem: Problem, slot: Reservation, tile: Mapping[str, int]) -> float:
@@ -343,20 +343,20 @@ def reserved_bits(problem: Problem, slot: Reservation, tile: Mapping[str, int]) 
 
 def occupied(problem: Problem, slots: Sequence[Slot], tiles: Tiles) -> dict[str, dict[str, float]]:
     """Return the bits that a point reserves, by memory and tensor."""
-    above = tuple(problem.einsum.bounds.values())
+    tile_above = tuple(problem.einsum.bounds.values())
     used: dict[str, dict[str, float]] = {}
     lanes: dict[tuple[str, str], Tile] = {}
     for slot, tile in zip(slots, tiles, strict=True):
         if isinstance(slot, SpatialLoops):
-            lanes[slot.component, slot.name] = tuple(map(floordiv, above, tile))
+            lanes[slot.component, slot.name] = tuple(map(floordiv, tile_above, tile))
         elif isinstance(slot, Reservation):
             seen = tuple(
-                map(prod, zip(above, *(lanes[name] for name in slot.open_dims), strict=True))
+                map(prod, zip(tile_above, *(lanes[name] for name in slot.open_dims), strict=True))
             )
             named = dict(zip(problem.einsum.bounds, seen, strict=True))
             bits = reserved_bits(problem, slot, named)
             used.setdefault(slot.component, {})[slot.tensor] = bits
-        above = tile
+        tile_above = tile
     return used
 
 

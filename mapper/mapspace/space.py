@@ -239,7 +239,9 @@ class Mapspace(TemplateSpace):
         if number not in neighbours:
             template = self.templates[number]
             neighbours[number] = tuple(
-                i for i, each in enumerate(self.templates) if are_neighbours(template, each)
+                i
+                for i, candidate in enumerate(self.templates)
+                if are_neighbours(template, candidate)
             )
         return neighbours[number]
 

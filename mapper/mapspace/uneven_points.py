@@ -128,17 +128,17 @@ class UnevenPoints(Points):
         bounds = self.problem.einsum.bounds
         return tuple((bound, v in self.problem.uneven) for v, bound in bounds.items())
 
-    def _continue(self, done: Tiles, state: State, used: tuple[float, ...]) -> Iterator[Tiles]:
-        index = len(done)
+    def _continue(self, tiles: Tiles, state: State, used: tuple[float, ...]) -> Iterator[Tiles]:
+        index = len(tiles)
         if index == len(self.slots):
             if all(tile == 1 for tile, _ in state):
-                yield done
+                yield tiles
             return
-        after = self.bits_after(index, _tile(state), used)
-        if after is None:
+        used_below = self.bits_after(index, _tile(state), used)
+        if used_below is None:
             return
-        for below in self.successors(index, state):
-            yield from self._continue((*done, _tile(below)), below, after)
+        for next_state in self.successors(index, state):
+            yield from self._continue((*tiles, _tile(next_state)), next_state, used_below)
 
     def completions(self, index: int, state: State) -> int:
         """Return the number of completions of the state above slot `index`."""
@@ -182,8 +182,10 @@ class UnevenPoints(Points):
             return step[0] == 1
         key = (index, v, step)
         if key not in self._finishable:
-            below = self._steps_below(self.slots[index], v, step)
-            self._finishable[key] = any(self._finishes(index + 1, v, each) for each in below)
+            steps_below = self._steps_below(self.slots[index], v, step)
+            self._finishable[key] = any(
+                self._finishes(index + 1, v, step_below) for step_below in steps_below
+            )
         return self._finishable[key]
 
     def _steps_below(self, slot: Slot, v: int, step: Step) -> list[Step]:
@@ -222,15 +224,15 @@ class UnevenPoints(Points):
 
     def _below_lanes(self, slot: SpatialLoops, state: State) -> list[State]:
         """Return the states below spatial loops."""
-        below: list[State] = []
+        states: list[State] = []
         for choice in slot.choices:
             lanes = dict(zip(slot.variables, choice, strict=True))
             options = [
                 lane_tiles(step, lanes.get(name, 1), cuttable)
                 for name, step, cuttable in zip(self._names, state, self._cuttable, strict=True)
             ]
-            below += product(*options)
-        return below
+            states += product(*options)
+        return states
 
 
 def _tile(state: State) -> Tile:

@@ -67,7 +67,7 @@ def _spans(bodies: list[PathOccupancies]) -> dict[Key, tuple[int, int, int]]:
     """Return (first user, last user, loops above) of each tensor that Einsums exchange."""
     spans: dict[Key, tuple[int, int, int]] = {}
     for number, body in enumerate(bodies):
-        for occupancy in body.held:
+        for occupancy in body.occupancies:
             if occupancy.backing:
                 first, _, depth = spans.get(_key(occupancy), (number, 0, occupancy.loops_above))
                 spans[_key(occupancy)] = (first, number, max(depth, occupancy.loops_above))
@@ -126,11 +126,11 @@ def _peaks(
     seen = {
         _key(occupancy): (occupancy.width, n)
         for n, body in reversed(numbered)
-        for occupancy in body.held
+        for occupancy in body.occupancies
     }
     for (number, body), tiles in zip(numbered, _alive(bodies, shared(bodies)), strict=True):
         # a tile that this Einsum does not use counts as the last Einsum before it saw the tile
-        seen |= {_key(occupancy): (occupancy.width, number) for occupancy in body.held}
+        seen |= {_key(occupancy): (occupancy.width, number) for occupancy in body.occupancies}
         live: dict[str, dict[object, Count | float]] = {}
         for owner, occupancy in tiles:
             in_memory, key = live.setdefault(occupancy.component, {}), copy(occupancy, owner)
@@ -144,11 +144,11 @@ def _peaks(
 
 def _alive(bodies: list[PathOccupancies], shared: list[int]) -> Iterator[list[Tile]]:
     """Yield the tiles that are live while each Einsum runs."""
-    tiles = [(n, occupancy) for n, body in enumerate(bodies) for occupancy in body.held]
+    tiles = [(n, occupancy) for n, body in enumerate(bodies) for occupancy in body.occupancies]
     persistent = [(n, occupancy) for n, occupancy in tiles if occupancy.persistent]
     exchanged = _exchanged_tiles(bodies)
     for number, body in enumerate(bodies):
-        running = [(number, occupancy) for occupancy in body.held]
+        running = [(number, occupancy) for occupancy in body.occupancies]
         around = _above_shared_loops(bodies, shared, number)
         yield [*running, *persistent, *exchanged[number], *around]
 
@@ -158,7 +158,7 @@ def _exchanged_tiles(bodies: list[PathOccupancies]) -> list[list[Tile]]:
     tiles: list[list[Tile]] = [[] for _ in bodies]
     spans = _spans(bodies)
     for owner, body in enumerate(bodies):
-        for occupancy in body.held:
+        for occupancy in body.occupancies:
             first, last, _ = spans.get(_key(occupancy), (0, -1, 0))
             for number in range(first, last + 1):
                 tiles[number].append((owner, occupancy))
@@ -179,7 +179,7 @@ def _above_shared_loops(
         ):
             yield from (
                 (owner, occupancy)
-                for occupancy in bodies[owner].held
+                for occupancy in bodies[owner].occupancies
                 if occupancy.loops_above < depth
             )
 
@@ -229,7 +229,7 @@ def _largest(bodies: list[PathOccupancies], name: str) -> list[tuple[Occupancy, 
     tiles = [
         (occupancy, body.path.where(body.path.origins.index(occupancy.origin)))
         for body in bodies
-        for occupancy in body.held
+        for occupancy in body.occupancies
         if occupancy.component == name
     ]
     return sorted(tiles, key=lambda tile: (-tile[0].bits, tile[0].key))

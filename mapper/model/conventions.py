@@ -204,7 +204,7 @@ def _average_steps(loops: Loops, _view: EinsumView) -> Count:
     steps: Count = 1
     for loop in loops.values():
         if loop.spatial is None:
-            steps *= average_turns(loop, whole=False)
+            steps *= average_turns(loop, rounds_up=False)
     return lowest_terms(Fraction(steps))
 
 
@@ -213,7 +213,7 @@ def _whole_turns(loop: PathLoop) -> Count:
 
 
 def _average_lanes(loop: PathLoop) -> Count:
-    return average_turns(loop, whole=False)
+    return average_turns(loop, rounds_up=False)
 
 
 def _used_part(dim: SpatialDim, used: Count) -> float:

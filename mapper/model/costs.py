@@ -30,14 +30,14 @@ class Costs:
     energy_by: dict[str, float] = field(default_factory=dict)
     latency_by: dict[str, float] = field(default_factory=dict)
 
-    def add(self, other: Costs) -> None:
+    def add(self, added: Costs) -> None:
         """Add the costs of another Einsum; no key may occur in both."""
-        self.latency += other.latency
-        self.dynamic_energy += other.dynamic_energy
-        self.leak_energy += other.leak_energy
-        self.actions |= other.actions
-        self.energy_by |= other.energy_by
-        self.latency_by |= other.latency_by
+        self.latency += added.latency
+        self.dynamic_energy += added.dynamic_energy
+        self.leak_energy += added.leak_energy
+        self.actions |= added.actions
+        self.energy_by |= added.energy_by
+        self.latency_by |= added.latency_by
 
 
 def costs_of(tally: EinsumCounts, flat: FlatArch, conventions: Conventions) -> Costs:

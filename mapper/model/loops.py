@@ -117,12 +117,12 @@ def _fanout(place: int, path: Path, view: EinsumView) -> tuple[str | None, str]:
     )
 
 
-def average_turns(loop: PathLoop, whole: bool) -> Count:
+def average_turns(loop: PathLoop, rounds_up: bool) -> Count:
     """Return the average number of turns, a fraction without remainder (theory/imperfect.md §6).
 
-    With `whole`, the outermost loop over a variable turns a whole number of times.
+    With `rounds_up`, the outermost loop over a variable turns a whole number of times.
     """
-    if loop.outermost and whole:
+    if loop.outermost and rounds_up:
         return -(-loop.outer // loop.tile)
     return lowest_terms(Fraction(loop.outer, loop.tile))
 

@@ -62,14 +62,14 @@ def stop_at_any_holder(_path: Path, _holder: int, _other: int) -> bool:
     return True
 
 
-def stop_unless_adjacent(path: Path, holder: int, other: int) -> bool:
+def stop_unless_adjacent(path: Path, holder: int, lower_holder: int) -> bool:
     """Pass adjacent holders of other tensors: holders without a loop between.
 
     Their order has no meaning in time, so the occupancy must not depend on it (conventions.md §4).
     """
-    if path.steps[other].tensor == path.steps[holder].tensor:  # type: ignore[union-attr]
+    if path.steps[lower_holder].tensor == path.steps[holder].tensor:  # type: ignore[union-attr]
         return True
-    return any(not isinstance(step, Hold) for step in path.steps[holder + 1 : other])
+    return any(not isinstance(step, Hold) for step in path.steps[holder + 1 : lower_holder])
 
 
 def no_loop_sinks(
@@ -171,9 +171,9 @@ def nest_of(
         if component is None:
             continue
         level = view.index[component]
-        above = [s for s in waiting if view.index[loops[s].spatial or ""] <= level]
-        waiting = [s for s in waiting if s not in above]
-        nest += sorted(group + above)
+        loops_above = [s for s in waiting if view.index[loops[s].spatial or ""] <= level]
+        waiting = [s for s in waiting if s not in loops_above]
+        nest += sorted(group + loops_above)
         group = []
         if place < len(path.steps):
             nest.append(place)

@@ -34,7 +34,7 @@ class PathOccupancies:
     """The path of one Einsum, and the reserved tiles of its tensors."""
 
     path: Path
-    held: tuple[Occupancy, ...]
+    occupancies: tuple[Occupancy, ...]
 
 
 def occupancies(nest: TensorNest) -> list[Occupancy]:

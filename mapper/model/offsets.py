@@ -30,7 +30,7 @@ def offsets_add(einsum: Einsum) -> Einsum:
 
 def _grown(access: TensorAccess, starts: Mapping[str, int]) -> TensorAccess:
     projection = tuple(
-        (rank, replace(form, least=1 + max(0, form.written(starts))))
+        (rank, replace(form, point_extent=1 + max(0, form.written(starts))))
         for rank, form in access.projection
     )
     return replace(access, projection=projection)

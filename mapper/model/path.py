@@ -75,10 +75,10 @@ class _Walker:
     def walk(
         self,
         nodes: tuple[Node, ...],
-        above: tuple[tuple[int, Node], ...],
+        nodes_above: tuple[tuple[int, Node], ...],
         splits: tuple[Split, ...],
     ) -> Iterator[Path]:
-        taken = list(above)
+        taken = list(nodes_above)
         for place, node in enumerate(nodes):
             number = self._numbers
             self._numbers += 1

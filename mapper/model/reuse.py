@@ -149,11 +149,13 @@ def _requests_above(
     return Requests(tile, tile, tile if level.holder.skips_first_write else 0)
 
 
-def _traffic(level: _LoopProducts, from_below: Requests, above: Requests, tensor: str) -> Traffic:
-    """Multiply the values of one visit to totals; `above`: the requests to the holder above."""
+def _traffic(
+    level: _LoopProducts, from_below: Requests, from_above: Requests, tensor: str
+) -> Traffic:
+    """Multiply the values of one visit to totals; `from_above`: requests to the holder above."""
     holder = level.holder
     child_reads, child_writes, child_skips = from_below
-    own_reads, own_writes, own_skips = above
+    own_reads, own_writes, own_skips = from_above
     if holder.is_toll:
         reads = child_reads * holder.down + own_writes * holder.up
         skipped_reads = child_skips * holder.down

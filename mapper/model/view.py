@@ -80,8 +80,8 @@ class TensorView:
             for name in self.simple:
                 size *= shape[name]
             return size
-        for least, terms in self.ranks:
-            extent = least
+        for point_extent, terms in self.ranks:
+            extent = point_extent
             for name, factor in terms:
                 extent += factor * (shape[name] - 1)
             size *= extent
@@ -195,7 +195,7 @@ def simple_variables(einsum: Einsum) -> frozenset[str]:
 
 def _tensor_view(access: TensorAccess, einsum: Einsum, skips: bool) -> TensorView:
     ranks = tuple(
-        (form.least, tuple((name, abs(factor)) for name, factor in form.terms))
+        (form.point_extent, tuple((name, abs(factor)) for name, factor in form.terms))
         for _, form in access.projection
     )
     accumulates = access.output and not einsum.is_copy
@@ -220,7 +220,7 @@ def _leaf_requests(output: bool, accumulates: bool, skips: bool) -> Requests:
 def _single_variables(access: TensorAccess) -> tuple[str, ...] | None:
     """Return the variable of each rank if every index is one variable or constant, else None."""
     forms = [form for _, form in access.projection]
-    if all(form.least == 1 and _is_variable_or_constant(form) for form in forms):
+    if all(form.point_extent == 1 and _is_variable_or_constant(form) for form in forms):
         return tuple(name for form in forms for name, _ in form.terms)
     return None
 

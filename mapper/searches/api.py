@@ -136,7 +136,7 @@ def _fused_or_uneven(request: Request) -> SearchResult:
     from tilewright.mapper.fusion.fused_search import NoMappingInBudget, solve_fused
     from tilewright.mapper.searches.fused_uneven import with_uneven_alone
 
-    objective = next(one for one in OBJECTIVES if one == request.options.objective)
+    objective = next(name for name in OBJECTIVES if name == request.options.objective)
     solver, goal = EinsumSolver(request.with_budget_share(UNEVEN_SHARE)), Goal(objective)
     alone = _many(solver, goal)
     even = replace(request, options=replace(request.options, uneven=()))
@@ -150,15 +150,15 @@ def _fused_or_uneven(request: Request) -> SearchResult:
         )
     except (UnsupportedFeature, InfeasibleMapping) as error:
         return replace(alone, notes=(f"searched without fusion: {error}",))
-    both = better_of(fused, alone)
+    better = better_of(fused, alone)
     if objective == "edp":  # no sum
-        return both
-    return with_uneven_alone(request, fused, both, solver.solve_all(goal))
+        return better
+    return with_uneven_alone(request, fused, better, solver.solve_all(goal))
 
 
 def _apart(request: Request, einsums: tuple[Einsum, ...], explain: bool = True) -> SearchResult:
     """Search each Einsum on its own."""
-    objective = next((one for one in OBJECTIVES if one == request.options.objective), None)
+    objective = next((name for name in OBJECTIVES if name == request.options.objective), None)
     if objective is None:
         from tilewright.mapper.fronts.front_search import least_of_einsums
 
@@ -223,29 +223,35 @@ def _with_front(request: Request, result: SearchResult, einsums: Sequence[Einsum
         return result
     from tilewright.mapper.fronts.front_search import front_of_einsums
 
-    found = front_of_einsums(request, einsums, result.certificate.restrictions)
-    statistics = result.statistics.plus(found.statistics)
-    best = next((point for point in found.points if _ties(point, result.best)), result.best)
+    einsum_front = front_of_einsums(request, einsums, result.certificate.restrictions)
+    statistics = result.statistics.plus(einsum_front.statistics)
+    best = next((point for point in einsum_front.points if _ties(point, result.best)), result.best)
     return replace(
-        result, best=best, front=found.points, front_proof=found.proof, statistics=statistics
+        result,
+        best=best,
+        front=einsum_front.points,
+        front_proof=einsum_front.proof,
+        statistics=statistics,
     )
 
 
-def _ties(one: ScoredMapping, other: ScoredMapping) -> bool:
+def _ties(first: ScoredMapping, second: ScoredMapping) -> bool:
     """Tell whether two mappings agree in energy and latency."""
-    mine, its = one.score, other.score
+    mine, its = first.score, second.score
     return figures_agree(mine.energy, its.energy) and figures_agree(mine.latency, its.latency)
 
 
-def _joined(solver: EinsumSolver, parts: Sequence[EinsumSolution]) -> ScoredMapping:
+def _joined(solver: EinsumSolver, solutions: Sequence[EinsumSolution]) -> ScoredMapping:
     """Let the model score the mapping of the workload; the sums must agree with it."""
-    mapping = unfused_mapping(solver.workload, [part.best.mapping for part in parts])
+    mapping = unfused_mapping(solver.workload, [solution.best.mapping for solution in solutions])
     score = evaluate(solver.arch, solver.workload, mapping, solver.conventions)
-    total = summed_costs(part.best for part in parts)
+    total = summed_costs(solution.best for solution in solutions)
     for name in ("energy", "latency"):
-        mine, its = getattr(total, name), getattr(score, name)
-        if not figures_agree(mine, its):
-            raise InternalError(f"the Einsums' {name} add up to {mine!r}, the model says {its!r}")
+        summed, scored = getattr(total, name), getattr(score, name)
+        if not figures_agree(summed, scored):
+            raise InternalError(
+                f"the Einsums' {name} add up to {summed!r}, the model says {scored!r}"
+            )
     return ScoredMapping(mapping, score)
 
 

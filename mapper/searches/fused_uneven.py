@@ -34,11 +34,11 @@ Branch = tuple[Node, ...]
 
 @dataclass(frozen=True, slots=True)
 class Gains:
-    """`alone`: the uneven mapping of each Einsum whose tiles gain, by name; `most`: what all
+    """`alone`: the uneven mapping of each Einsum whose tiles gain, by name; `most_gain`: what all
     together can gain at most; `outer`: the outermost memory."""
 
     alone: Mapping[str, LoopNest]
-    most: float
+    most_gain: float
     outer: str
 
 
@@ -52,44 +52,46 @@ def _gains(
         solved = EinsumSolver(even, explain=False).solve_all(goal)
     except InfeasibleMapping:
         return None
-    alone, most = {}, 0.0
-    for one, other in zip(solved, uneven, strict=True):
-        most += max(one.best.value(goal) - other.lower_bound, 0.0)
-        if other.best.value(goal) < one.best.value(goal):
-            alone[other.space.einsum.name] = other.best.mapping
+    alone, most_gain = {}, 0.0
+    for even_solution, uneven_solution in zip(solved, uneven, strict=True):
+        most_gain += max(even_solution.best.value(goal) - uneven_solution.lower_bound, 0.0)
+        if uneven_solution.best.value(goal) < even_solution.best.value(goal):
+            alone[uneven_solution.space.einsum.name] = uneven_solution.best.mapping
     components = uneven[0].space.problem.components
-    outer = next(one.name for one in components if isinstance(one, Memory))
-    return Gains(alone, most, outer)
+    outer = next(
+        even_solution.name for even_solution in components if isinstance(even_solution, Memory)
+    )
+    return Gains(alone, most_gain, outer)
 
 
 def with_uneven_alone(
-    request: Request, fused: SearchResult, both: SearchResult, uneven: Sequence[EinsumSolution]
+    request: Request, fused: SearchResult, better: SearchResult, uneven: Sequence[EinsumSolution]
 ) -> SearchResult:
-    """Return the best of `both`, and of `fused` with uneven Einsums where they stand alone.
+    """Return the best of `better`, and of `fused` with uneven Einsums where they stand alone.
 
     `uneven`: the best uneven mapping of each Einsum, for energy or for latency.
 
-    If the larger set is not proven, and has nothing better to show, the answer stays that of `both`
-    with a note of what could still be gained.
+    If the larger set is not proven, and has nothing better to show, the answer stays that of
+    `better` with a note of what could still be gained.
     """
-    proof = both.certificate
+    proof = better.certificate
     gains = _gains(request, "energy" if proof.objective == "energy" else "latency", uneven)
-    if gains is None or gains.most <= 0:
-        return both
+    if gains is None or gains.most_gain <= 0:
+        return better
     mixed = _mixed(request, fused, gains)
-    best = both
+    best = better
     if mixed is not None and mixed.score.metric(request.options.objective) < proof.value:
-        best = replace(both, best=mixed, front=(mixed,), on_chip=fused.on_chip)
+        best = replace(better, best=mixed, front=(mixed,), on_chip=fused.on_chip)
     assert best.best is not None
     value = best.best.score.metric(request.options.objective)
-    lower = min(fused.certificate.lower_bound - gains.most, value)
+    lower = min(fused.certificate.lower_bound - gains.most_gain, value)
     optimal = value <= lower * (1 + TOLERANCE)
-    if best is both and not optimal and proof.kind == "optimal":
+    if best is better and not optimal and proof.kind == "optimal":
         note = (
             "uneven tiles of Einsums that stand alone among fused ones were tried without gain;"
             f" such a mapping costs at least {lower:.6g}"
         )
-        return replace(both, notes=(*both.notes, note))
+        return replace(better, notes=(*better.notes, note))
     kind: Literal["optimal", "bounded"] = "optimal" if optimal else "bounded"
     certificate = SearchCertificate(
         kind, proof.objective, value, lower, with_standalone_imperfect(proof.restrictions)
@@ -104,8 +106,8 @@ def _mixed(request: Request, fused: SearchResult, gains: Gains) -> ScoredMapping
     if not isinstance(last, Sequential):
         return None
     workload, shared = request.workload, shared_tensors(request.workload)
-    held = [node for node in top if isinstance(node, Storage) and node.component != gains.outer]
-    busy = _busy(workload, held)
+    on_chip = [node for node in top if isinstance(node, Storage) and node.component != gains.outer]
+    busy = _busy(workload, on_chip)
     branches, replaced = list[Branch](), list[str]()
     for branch in last.branches:
         name = branch[-1].einsum if isinstance(branch[-1], Compute) else ""
@@ -116,8 +118,8 @@ def _mixed(request: Request, fused: SearchResult, gains: Gains) -> ScoredMapping
             branches.append(branch)
     if not replaced:
         return None
-    own = {t for name in replaced for t in workload.einsum(name).tensors} - shared
-    mapping = LoopNest((*_without(top, own), Sequential(tuple(branches))))
+    exclusive_tensors = {t for name in replaced for t in workload.einsum(name).tensors} - shared
+    mapping = LoopNest((*_without(top, exclusive_tensors), Sequential(tuple(branches))))
     try:
         score = evaluate(request.arch, workload, mapping, request.options.conventions)
     except (InfeasibleMapping, MappingError):
@@ -139,24 +141,24 @@ def _busy(workload: Workload, on_chip: Sequence[Storage]) -> set[str]:
 def _without_first(nodes: Sequence[Node], shared: frozenset[str]) -> Branch:
     """Return nodes without the first holders of the shared tensors: they stand above all."""
     seen: set[str] = set()
-    kept: list[Node] = []
+    remaining_nodes: list[Node] = []
     for node in nodes:
-        lifted = {t for t in _held(node) if t in shared and t not in seen}
+        lifted = {t for t in _stored_tensors(node) if t in shared and t not in seen}
         seen |= lifted
-        kept += _without([node], lifted)
-    return tuple(kept)
+        remaining_nodes += _without([node], lifted)
+    return tuple(remaining_nodes)
 
 
 def _without(nodes: Sequence[Node], tensors: set[str]) -> Branch:
     """Return nodes without the holders of some tensors."""
-    kept: list[Node] = []
+    remaining_nodes: list[Node] = []
     for node in nodes:
         if not isinstance(node, Storage):
-            kept.append(node)
-        elif mine := tuple(t for t in node.tensors if t not in tensors):
-            kept.append(replace(node, tensors=mine))
-    return tuple(kept)
+            remaining_nodes.append(node)
+        elif remaining_tensors := tuple(t for t in node.tensors if t not in tensors):
+            remaining_nodes.append(replace(node, tensors=remaining_tensors))
+    return tuple(remaining_nodes)
 
 
-def _held(node: Node) -> tuple[str, ...]:
+def _stored_tensors(node: Node) -> tuple[str, ...]:
     return node.tensors if isinstance(node, Storage) else ()

@@ -61,7 +61,7 @@ def _einsum(einsum: Einsum, variables: Numbers) -> Hashable:
                 tuple(
                     (
                         form.constant,
-                        form.least,
+                        form.point_extent,
                         tuple((variables[name], n) for name, n in form.terms),
                     )
                     for _, form in access.projection
@@ -73,18 +73,18 @@ def _einsum(einsum: Einsum, variables: Numbers) -> Hashable:
 
 
 def _component(component: Component, tensors: Numbers, variables: Numbers) -> Hashable:
-    held: Hashable = None
+    bits_per_value: Hashable = None
     if isinstance(component, (Memory, Toll)):
-        held = _values(component.bits_per_value, tensors)
-    rest: Hashable = None
+        bits_per_value = _values(component.bits_per_value, tensors)
+    kind_attributes: Hashable = None
     if isinstance(component, Memory):
-        rest = (component.size, component.skip_initial_output_write)
+        kind_attributes = (component.size, component.skip_initial_output_write)
     elif isinstance(component, Compute):
-        rest = component.skip_initial_output_write
+        kind_attributes = component.skip_initial_output_write
     elif isinstance(component, Toll):
-        rest = _values(component.direction, tensors)
+        kind_attributes = _values(component.direction, tensors)
     elif isinstance(component, Network):
-        rest = component.topology
+        kind_attributes = component.topology
     actions = tuple(
         (a.name, a.energy, a.throughput, _values(a.values_per_action, tensors))
         for a in component.actions
@@ -97,8 +97,8 @@ def _component(component: Component, tensors: Numbers, variables: Numbers) -> Ha
         actions,
         component.actions_scale,
         _rule(component),
-        held,
-        rest,
+        bits_per_value,
+        kind_attributes,
     )
 
 
@@ -124,8 +124,10 @@ def _dim(dim: SpatialDim, tensors: Numbers, variables: Numbers) -> Hashable:
 
 def _placement(placement: Placement, tensors: Numbers, variables: Numbers) -> Hashable:
     """Return all that templates are made of, but for the sets that led to the placement."""
-    kept = tuple((name, _chosen(frozenset(held), tensors)) for name, held in placement.kept)
-    return kept, tuple(_rules(rules, tensors, variables) for rules in placement.rules)
+    kept_tensors = tuple(
+        (name, _chosen(frozenset(names), tensors)) for name, names in placement.kept_tensors
+    )
+    return kept_tensors, tuple(_rules(rules, tensors, variables) for rules in placement.rules)
 
 
 def _rules(rules: PlacementRules, tensors: Numbers, variables: Numbers) -> Hashable:

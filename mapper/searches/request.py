@@ -96,12 +96,12 @@ class Request:
 
         "all" under accelforge: those that stand in no sum (imperfect.md §6).
         """
-        asked, own = self.options.uneven, frozenset(einsum.bounds)
+        requested, variables = self.options.uneven, frozenset(einsum.bounds)
         if einsum.is_copy:
             return frozenset()
-        if asked == ALL and not conventions_called(self.options.conventions).exact_remainders:
+        if requested == ALL and not conventions_called(self.options.conventions).exact_remainders:
             return simple_variables(einsum)
-        return own if asked == ALL else own & frozenset(asked)
+        return variables if requested == ALL else variables & frozenset(requested)
 
     def flat_archs(self, einsum: Einsum) -> tuple[FlatArch, ...]:
         """Return the path to each Compute that can do an Einsum."""
@@ -129,10 +129,10 @@ class Request:
 
     def with_budget_share(self, share: float) -> Request:
         """Return the same request with a part of the seconds that are left."""
-        left = self.seconds_left
-        if left is None:
+        seconds_left = self.seconds_left
+        if seconds_left is None:
             return self
-        return replace(self, deadline=time.monotonic() + share * left)
+        return replace(self, deadline=time.monotonic() + share * seconds_left)
 
     @property
     def seconds_left(self) -> float | None:
@@ -152,11 +152,11 @@ class Request:
 
 
 def request_of(
-    arch: Arch | Path | str, workload: Workload | Path | str, given: Mapping[str, object]
+    arch: Arch | Path | str, workload: Workload | Path | str, named_options: Mapping[str, object]
 ) -> Request:
     """Load what is a path or text and check the options; the budget runs from now on."""
     began = time.monotonic()
-    options = checked_settings(given)
+    options = checked_settings(named_options)
     work = workload if isinstance(workload, Workload) else load_workload(workload)
     work = counted(work, conventions_called(options.conventions).einsum)
     _check_uneven(options, work)
@@ -168,17 +168,17 @@ def request_of(
     )
 
 
-def checked_settings(given: Mapping[str, object]) -> SearchSettings:
+def checked_settings(named_options: Mapping[str, object]) -> SearchSettings:
     """Return checked options; TilewrightError names an option or a value that does not exist."""
     names = [field.name for field in fields(SearchSettings)]
-    for name in given:
+    for name in named_options:
         if name not in names:
             raise TilewrightError(
                 f"search has no option {name!r}",
-                value=given[name],
+                value=named_options[name],
                 instead=did_you_mean(name, names) or "one of: " + ", ".join(names),
             )
-    chosen = {name: _names(v) if name in _LISTS else v for name, v in given.items()}
+    chosen = {name: _names(v) if name in _LISTS else v for name, v in named_options.items()}
     options = SearchSettings(**chosen)  # type: ignore[arg-type]
     if options.budget is not None and not options.budget >= 0:
         raise TilewrightError(
@@ -208,11 +208,11 @@ def _names(value: object) -> tuple[str, ...]:
 
 
 def _check_uneven(options: SearchSettings, workload: Workload) -> None:
-    known = sorted({v for einsum in workload.einsums for v in einsum.bounds})
+    variables = sorted({v for einsum in workload.einsums for v in einsum.bounds})
     for name in options.uneven if options.uneven != ALL else ():
-        if name not in known:
+        if name not in variables:
             raise TilewrightError(
                 "no Einsum has such a rank variable to be uneven",
                 value=name,
-                instead=f'"all", or some of: {", ".join(known)}',
+                instead=f'"all", or some of: {", ".join(variables)}',
             )

@@ -78,16 +78,16 @@ class SearchStatistics:
     seconds: float = 0.0
     compatibilities: int = 0
 
-    def plus(self, other: SearchStatistics) -> SearchStatistics:
+    def plus(self, added: SearchStatistics) -> SearchStatistics:
         """Add two sets of counts."""
         return SearchStatistics(
-            self.templates + other.templates,
-            self.states + other.states,
-            self.labels + other.labels,
-            self.evaluations + other.evaluations,
-            self.solved + other.solved,
-            self.seconds + other.seconds,
-            self.compatibilities + other.compatibilities,
+            self.templates + added.templates,
+            self.states + added.states,
+            self.labels + added.labels,
+            self.evaluations + added.evaluations,
+            self.solved + added.solved,
+            self.seconds + added.seconds,
+            self.compatibilities + added.compatibilities,
         )
 
 

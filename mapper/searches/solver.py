@@ -61,12 +61,14 @@ class EinsumSolver:
             for einsum in einsums
         ]
         ahead = {number for key, number in numbers.items() if (key, goal) not in self._known}
-        found = []
-        for einsum, own in zip(einsums, problems, strict=True):
-            left = end.seconds_left
-            found.append(self.solve(einsum, goal, left and left / max(1, len(ahead))))
-            ahead -= set(own)
-        return found
+        solutions = []
+        for einsum, einsum_problems in zip(einsums, problems, strict=True):
+            seconds_left = end.seconds_left
+            solutions.append(
+                self.solve(einsum, goal, seconds_left and seconds_left / max(1, len(ahead)))
+            )
+            ahead -= set(einsum_problems)
+        return solutions
 
     def solve(self, einsum: Einsum, goal: Goal, seconds: float | None = None) -> EinsumSolution:
         """Search `einsum` on each Compute that can do it; keep the best.
@@ -74,9 +76,10 @@ class EinsumSolver:
         `seconds` for each; None: what is left. InfeasibleMapping, with the reason in numbers, if it
         fits on none.
         """
-        left = self._request.seconds_left if seconds is None else seconds
+        seconds_left = self._request.seconds_left if seconds is None else seconds
         results = [
-            (space, self._find(key, space, goal, left)) for key, space in self.mapspaces(einsum)
+            (space, self._find(key, space, goal, seconds_left))
+            for key, space in self.mapspaces(einsum)
         ]
         feasible = [(space, result.best) for space, result in results if result.best is not None]
         proven = all(result.proven for _, result in results)
@@ -129,7 +132,7 @@ class EinsumSolver:
         return no_mapping(subject)
 
     def _find(
-        self, key: Hashable, space: Mapspace, goal: Goal, left: float | None
+        self, key: Hashable, space: Mapspace, goal: Goal, seconds_left: float | None
     ) -> MapspaceResult:
         known = self._known.get((key, goal))
         if known is not None:
@@ -137,10 +140,10 @@ class EinsumSolver:
         method = self._method
         if isinstance(method, ReportingSearch):
             method = method.reporting_to(self._request.reporter(f"searching {space.einsum.name}"))
-        result = method.find(space, goal, left)
+        result = method.find(space, goal, seconds_left)
         if result.best is None and result.proven:
-            lower = search_with_lowered_min_usage(method, space, goal, left)
-            result = result if lower is None else lower
+            lowered = search_with_lowered_min_usage(method, space, goal, seconds_left)
+            result = result if lowered is None else lowered
         result = with_fallback_mapping(result, space, goal)
         self.statistics = self.statistics.plus(result.statistics)
         if result.best is not None:

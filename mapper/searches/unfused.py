@@ -20,15 +20,15 @@ def shared_tensors(workload: Workload) -> frozenset[str]:
     return frozenset(shared)
 
 
-def unfused_mapping(workload: Workload, parts: Sequence[Mapping]) -> Mapping:
+def unfused_mapping(workload: Workload, mappings: Sequence[Mapping]) -> Mapping:
     """Put the mappings one after the other; the shared tensors' first holders stand above all."""
     shared = shared_tensors(workload)
     first: dict[str, Storage] = {}
     branches: list[tuple[Node, ...]] = []
-    for part in parts:
+    for mapping in mappings:
         seen: set[str] = set()
         branch: list[Node] = []
-        for node in part.nodes:
+        for node in mapping.nodes:
             if not isinstance(node, Storage):
                 branch.append(node)
                 continue
@@ -36,18 +36,18 @@ def unfused_mapping(workload: Workload, parts: Sequence[Mapping]) -> Mapping:
             seen |= set(node.tensors)
             for tensor in lifted:
                 first.setdefault(tensor, replace(node, tensors=(tensor,)))
-            kept = tuple(t for t in node.tensors if t not in lifted)
-            if kept:
-                branch.append(replace(node, tensors=kept))
+            remaining_tensors = tuple(t for t in node.tensors if t not in lifted)
+            if remaining_tensors:
+                branch.append(replace(node, tensors=remaining_tensors))
         branches.append(tuple(branch))
     order = [t for t in workload.tensors if t in first]
     return Mapping((*(first[t] for t in order), Sequential(tuple(branches))))
 
 
-def summed_costs(parts: Iterable[EinsumMapping]) -> EinsumMapping:
+def summed_costs(mappings: Iterable[EinsumMapping]) -> EinsumMapping:
     """Add up energy and latency of Einsums that run one after the other."""
     energy = latency = 0.0
-    for part in parts:
-        energy += part.energy
-        latency += part.latency
+    for mapping in mappings:
+        energy += mapping.energy
+        latency += mapping.latency
     return EinsumMapping(Mapping(()), energy, latency)

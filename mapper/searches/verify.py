@@ -18,9 +18,9 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 TOLERANCE = 1e-9
 
 
-def figures_agree(one: float, other: float) -> bool:
+def figures_agree(first: float, second: float) -> bool:
     """Tell whether two figures are the same but for rounding; infinite ones are."""
-    return not abs(one - other) > TOLERANCE * max(abs(one), abs(other))
+    return not abs(first - second) > TOLERANCE * max(abs(first), abs(second))
 
 
 class Verifier:
@@ -38,8 +38,8 @@ class Verifier:
     def occupancy(self, mapping: Mapping) -> tuple[Occupancy, ...]:
         """Return what each tensor occupies in each memory, whether that fits or not."""
         (path,) = paths_of(mapping)
-        own = restrict(path, frozenset(self._view.tensors))
-        return tally(own, self._view, self._conventions).occupancy
+        restricted_path = restrict(path, frozenset(self._view.tensors))
+        return tally(restricted_path, self._view, self._conventions).occupancy
 
     def costed(self, mapping: Mapping) -> EinsumMapping:
         """Return the mapping with the energy and latency that the model gives it."""
@@ -50,16 +50,16 @@ class Verifier:
         """Check the search's numbers against the model's; InternalError if they differ, or if the
         model refuses the mapping."""
         try:
-            judged = self.costed(candidate.mapping)
+            confirmed = self.costed(candidate.mapping)
         except InfeasibleMapping as error:
             raise InternalError(
                 f"the search's mapping is refused by the model: {error}\n{candidate.mapping}"
             ) from error
         for name in ("energy", "latency"):
-            mine, its = getattr(candidate, name), getattr(judged, name)
-            if not figures_agree(mine, its):
+            searched, scored = getattr(candidate, name), getattr(confirmed, name)
+            if not figures_agree(searched, scored):
                 raise InternalError(
-                    f"the search computed {name} {mine!r}, the model {its!r}, for the mapping\n"
-                    f"{candidate.mapping}"
+                    f"the search computed {name} {searched!r}, the model {scored!r}, for the"
+                    f" mapping\n{candidate.mapping}"
                 )
-        return judged
+        return confirmed

@@ -176,9 +176,9 @@ class _ReservationOrders:
         """Tell whether exactly the upper holders are reserved: the rest is a group of its own."""
         if not later:
             return False
-        done = [i for i in self._members if i not in later]
+        reserved = [i for i in self._members if i not in later]
         first = self._members[0]
-        return done == list(range(first, first + len(done)))
+        return reserved == list(range(first, first + len(reserved)))
 
     def _saves_capacity(self, reserved: tuple[_Group, ...], group: _Group) -> bool:
         """Tell whether each holder that shrinks further than elsewhere is in a full memory."""

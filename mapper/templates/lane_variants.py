@@ -106,9 +106,9 @@ def _groups(problem: Problem, template: Template, loops: SpatialLoops) -> _Group
     """Group the choices that make no difference to any slot; None if no choice does."""
     if not loops.choices:
         return None
-    below = early_holders(problem, template, problem.level(loops.component))
-    if below:
-        return _groups_above(problem, template, loops, below)
+    holders_below = early_holders(problem, template, problem.level(loops.component))
+    if holders_below:
+        return _groups_above(problem, template, loops, holders_below)
     if len(loops.choices) == 1 or not _feeds_places(problem, template, loops):
         return None
     groups: dict[int, list[Choice]] = {}
@@ -118,11 +118,15 @@ def _groups(problem: Problem, template: Template, loops: SpatialLoops) -> _Group
 
 
 def _groups_above(
-    problem: Problem, template: Template, loops: SpatialLoops, below: Sequence[int]
+    problem: Problem, template: Template, loops: SpatialLoops, holders_below: Sequence[int]
 ) -> _Groups:
-    """Group the choices of a dimension that stands above the holders `below` of outer memories."""
-    adjacent = {i for each in template.adjacent for i in range(each.first, each.last + 1)}
-    if adjacent & set(below):  # its tile does not shrink: another order stands for the rest
+    """Group the choices of a dimension that stands above `holders_below`, of outer memories."""
+    adjacent = {
+        i
+        for adjacent_holders in template.adjacent
+        for i in range(adjacent_holders.first, adjacent_holders.last + 1)
+    }
+    if adjacent & set(holders_below):  # its tile does not shrink: another order stands for the rest
         one_lane = tuple(c for c in loops.choices if prod(c) == 1)
         return [one_lane] if one_lane else []
     if problem.uneven & set(loops.variables):
@@ -132,12 +136,12 @@ def _groups_above(
             instead="even tiles, or force_memory_hierarchy_order: true",
         )
     if problem.groups_lane_choices:
-        return _groups_by_effect(problem, template, loops, below)
+        return _groups_by_effect(problem, template, loops, holders_below)
     return _SingleChoices(loops.choices)
 
 
 def _groups_by_effect(
-    problem: Problem, template: Template, loops: SpatialLoops, below: Sequence[int]
+    problem: Problem, template: Template, loops: SpatialLoops, holders_below: Sequence[int]
 ) -> _Groups:
     """Group the choices that multiply the counts of the same slots.
 
@@ -145,7 +149,7 @@ def _groups_by_effect(
     how many do multiplies the tile of a tensor and divides its visits, unless it sees the variable
     through a window, or one that skips.
     """
-    accesses = [problem.einsum.access(template.holders[i].tensor) for i in below]
+    accesses = [problem.einsum.access(template.holders[i].tensor) for i in holders_below]
     relevant = [v for v in loops.variables if any(v in a.rank_variables for a in accesses)]
     windows = [
         v for v in relevant if not all(a.is_plain(v) for a in accesses if v in a.rank_variables)
@@ -168,8 +172,12 @@ def _feeds_places(problem: Problem, template: Template, loops: SpatialLoops) -> 
         grid = grid_of(problem.components, level)
         if component.name not in names or grid is None or grid.name != loops.component:
             continue
-        whole = problem.conventions.whole_places or component.physical_fanout == 1
-        dims = {d.name for d in component.physical_spatial if d.fanout >= (2 if whole else 1)}
+        only_whole_places = problem.conventions.whole_places or component.physical_fanout == 1
+        dims = {
+            d.name
+            for d in component.physical_spatial
+            if d.fanout >= (2 if only_whole_places else 1)
+        }
         if loops.name in dims:
             return True
     return False
@@ -216,9 +224,12 @@ def remaining_choices(template: Template, dims: Sequence[SpatialLoops]) -> tuple
     """Return the dimensions with the choices that the template leaves them."""
     if not template.lane_restrictions:
         return tuple(dims)
-    only = {(each.component, each.dim): each.choices for each in template.lane_restrictions}
+    choices_left = {
+        (restriction.component, restriction.dim): restriction.choices
+        for restriction in template.lane_restrictions
+    }
     return tuple(
-        replace(loops, choices=only.get((loops.component, loops.name), loops.choices))
+        replace(loops, choices=choices_left.get((loops.component, loops.name), loops.choices))
         for loops in dims
     )
 

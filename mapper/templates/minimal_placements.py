@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from tilewright.arch.components.components import PlacementRules, TensorHolder, Toll
-from tilewright.mapper.templates.placement import Kept, Placement, placement_of
+from tilewright.mapper.templates.placement import KeptTensors, Placement, placement_of
 from tilewright.mapper.workload.einsum import Einsum
 
 _Holds = tuple[bool, ...]  # the legal answers to: does this level hold the tensor?
@@ -25,22 +25,22 @@ _Holds = tuple[bool, ...]  # the legal answers to: does this level hold the tens
 class _HolderLevel:
     """A memory or Toll with its rules, given the tensors that the levels above keep.
 
-    `held`: tensors kept above; `is_named`: the rules of a deeper component name this one;
+    `tensors_above`: tensors kept above; `is_named`: the rules of a deeper component name this one;
     `sent_once`: tensors under no_resend_to_below of a component above.
     """
 
     component: TensorHolder
     rules: PlacementRules
-    held: frozenset[str]
+    tensors_above: frozenset[str]
     is_named: bool
     sent_once: frozenset[str]
 
     def options(self, tensor: str, backed: frozenset[str]) -> _Holds:
         """Return whether the level may do without a tensor, and whether it may hold it."""
         is_toll = isinstance(self.component, Toll)
-        if tensor in self.rules.back and tensor in self.held:
+        if tensor in self.rules.back and tensor in self.tensors_above:
             return ()
-        if is_toll and tensor not in self.held:
+        if is_toll and tensor not in self.tensors_above:
             return (False,)
         must = tensor in self.rules.keep | self.rules.back
         may = must or tensor in self.rules.may_keep
@@ -50,7 +50,7 @@ class _HolderLevel:
 
     def helps(self, tensor: str) -> bool:
         """Tell whether it can help that the level holds a tensor although it need not."""
-        is_first = tensor not in self.held
+        is_first = tensor not in self.tensors_above
         return is_first or self.is_named or bool(self.rules.tile_shape) or tensor in self.sent_once
 
 
@@ -72,10 +72,10 @@ def placement_like(
     components: Sequence[TensorHolder], einsum: Einsum, backed: frozenset[str], model: Placement
 ) -> Placement | None:
     """Return the placement that keeps what `model` keeps; None if the rules do not allow it."""
-    kept = dict(model.kept)
+    kept_tensors = dict(model.kept_tensors)
 
     def as_in_model(level: _HolderLevel, tensor: str, options: _Holds) -> _Holds:
-        holds = tensor in kept.get(level.component.name, ())
+        holds = tensor in kept_tensors.get(level.component.name, ())
         return (holds,) if holds in options else ()
 
     return next(_placed(components, einsum, backed, as_in_model), None)
@@ -89,35 +89,37 @@ def _placed(
 ) -> Iterator[Placement]:
     """Enumerate the placements in which `choose` picks from the options of each level."""
 
-    def extend(kept: Kept) -> Iterator[Placement]:
-        if len(kept) == len(components):
-            if _held_in(kept) >= set(einsum.tensors):
-                yield placement_of(kept)
+    def extend(kept_tensors: KeptTensors) -> Iterator[Placement]:
+        if len(kept_tensors) == len(components):
+            if _all_kept(kept_tensors) >= set(einsum.tensors):
+                yield placement_of(kept_tensors)
             return
-        level = _level_below(kept, components)
-        is_first = not kept and not isinstance(level.component, Toll)
+        level = _level_below(kept_tensors, components)
+        is_first = not kept_tensors and not isinstance(level.component, Toll)
         first = backed if is_first else frozenset[str]()
         options = [choose(level, t, level.options(t, first)) for t in einsum.tensors]
         for chosen in product(*options):
             tensors = tuple(t for t, holds in zip(einsum.tensors, chosen, strict=True) if holds)
-            yield from extend({**kept, level.component.name: (tensors, level.rules)})
+            yield from extend({**kept_tensors, level.component.name: (tensors, level.rules)})
 
     yield from extend({})
 
 
-def _held_in(kept: Kept) -> frozenset[str]:
-    return frozenset(tensor for tensors, _ in kept.values() for tensor in tensors)
+def _all_kept(kept_tensors: KeptTensors) -> frozenset[str]:
+    return frozenset(tensor for tensors, _ in kept_tensors.values() for tensor in tensors)
 
 
-def _level_below(kept: Kept, components: Sequence[TensorHolder]) -> _HolderLevel:
+def _level_below(kept_tensors: KeptTensors, components: Sequence[TensorHolder]) -> _HolderLevel:
     """Return the next component with its rules below the levels that have chosen."""
-    component = components[len(kept)]
-    above = {name: frozenset(tensors) for name, (tensors, _) in kept.items()}
-    named_below = frozenset[str]().union(*(c.tensors.names for c in components[len(kept) + 1 :]))
+    component = components[len(kept_tensors)]
+    tensors_above = {name: frozenset(tensors) for name, (tensors, _) in kept_tensors.items()}
+    named_below = frozenset[str]().union(
+        *(c.tensors.names for c in components[len(kept_tensors) + 1 :])
+    )
     return _HolderLevel(
         component,
-        component.tensors.resolve(above),
-        _held_in(kept),
+        component.tensors.resolve(tensors_above),
+        _all_kept(kept_tensors),
         bool({component.name, "Above"} & named_below),
-        frozenset[str]().union(*(rules.no_resend_to_below for _, rules in kept.values())),
+        frozenset[str]().union(*(rules.no_resend_to_below for _, rules in kept_tensors.values())),
     )

@@ -33,18 +33,18 @@ class Holder:
 class Placement:
     """The tensors that each holder keeps, outermost holder first, with the rules that led there."""
 
-    kept: tuple[tuple[str, tuple[str, ...]], ...]
+    kept_tensors: tuple[tuple[str, tuple[str, ...]], ...]
     rules: tuple[PlacementRules, ...]
 
     def rules_of(self, component: str) -> PlacementRules:
         """Return the evaluated `tensors:` block of `component`; KeyError if it holds nothing."""
-        for (name, _), rules in zip(self.kept, self.rules, strict=True):
+        for (name, _), rules in zip(self.kept_tensors, self.rules, strict=True):
             if name == component:
                 return rules
         raise KeyError(component)
 
 
-Kept = Mapping[str, tuple[tuple[str, ...], PlacementRules]]  # component -> tensors, rules
+KeptTensors = Mapping[str, tuple[tuple[str, ...], PlacementRules]]  # component -> tensors, rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,46 +97,49 @@ def placements(
 
 
 def _extend(
-    components: list[TensorHolder], einsum: Einsum, backed: frozenset[str], kept: Kept
+    components: list[TensorHolder],
+    einsum: Einsum,
+    backed: frozenset[str],
+    kept_tensors: KeptTensors,
 ) -> Iterator[Placement]:
-    """Enumerate the placements that keep `kept` above the rest of the `components`."""
+    """Enumerate the placements that keep `kept_tensors` above the rest of the `components`."""
     if not components:
-        if _tensors_in(kept) >= set(einsum.tensors):
-            yield placement_of(kept)
+        if _tensors_in(kept_tensors) >= set(einsum.tensors):
+            yield placement_of(kept_tensors)
         return
     component = components[0]
-    rules = component.tensors.resolve({name: frozenset(t) for name, (t, _) in kept.items()})
-    for chosen in _choices(component, rules, einsum, kept):
-        first_memory = not isinstance(component, Toll) and not kept
+    rules = component.tensors.resolve({name: frozenset(t) for name, (t, _) in kept_tensors.items()})
+    for chosen in _choices(component, rules, einsum, kept_tensors):
+        first_memory = not isinstance(component, Toll) and not kept_tensors
         if first_memory and not backed <= set(chosen):
             continue
         yield from _extend(
-            components[1:], einsum, backed, {**kept, component.name: (chosen, rules)}
+            components[1:], einsum, backed, {**kept_tensors, component.name: (chosen, rules)}
         )
 
 
-def placement_of(kept: Kept) -> Placement:
+def placement_of(kept_tensors: KeptTensors) -> Placement:
     """Return the placement that keeps tensors by component, outermost component first."""
     return Placement(
-        tuple((name, tensors) for name, (tensors, _) in kept.items()),
-        tuple(rules for _, rules in kept.values()),
+        tuple((name, tensors) for name, (tensors, _) in kept_tensors.items()),
+        tuple(rules for _, rules in kept_tensors.values()),
     )
 
 
-def _tensors_in(kept: Kept) -> set[str]:
-    return set().union(*(tensors for tensors, _ in kept.values()), set())
+def _tensors_in(kept_tensors: KeptTensors) -> set[str]:
+    return set().union(*(tensors for tensors, _ in kept_tensors.values()), set())
 
 
 def _choices(
-    component: TensorHolder, rules: PlacementRules, einsum: Einsum, kept: Kept
+    component: TensorHolder, rules: PlacementRules, einsum: Einsum, kept_tensors: KeptTensors
 ) -> Iterator[tuple[str, ...]]:
-    """Enumerate the tensors that `component` may hold below what is `kept`, the most first."""
-    above = _tensors_in(kept)
+    """Enumerate the tensors that `component` may hold below `kept_tensors`, the most first."""
+    tensors_above = _tensors_in(kept_tensors)
     allowed = set(einsum.tensors)
     if isinstance(component, Toll):
-        allowed &= above  # a Toll is never the outermost holder (model.md §8.1)
+        allowed &= tensors_above  # a Toll is never the outermost holder (model.md §8.1)
     must = (rules.keep | rules.back) & allowed
-    if rules.back & above:
+    if rules.back & tensors_above:
         return
     optional = [t for t in einsum.tensors if t in (rules.may_keep & allowed) - must]
     subsets = chain.from_iterable(combinations(optional, n) for n in range(len(optional), -1, -1))
@@ -153,8 +156,8 @@ def templates(
     """
     for placement in chosen:
         backing, groups = _holders_of(placement, tolls, floating)
-        crossed = tuple(Holder(t, name) for name, held in placement.kept if name in tolls
-                        for t in held)  # fmt: skip
+        crossed = tuple(Holder(t, name) for name, tensors in placement.kept_tensors if name in tolls
+                        for t in tensors)  # fmt: skip
         for order in _orders(groups, placement):
             yield Template(placement, (*backing, *order), crossed)
 
@@ -167,14 +170,14 @@ def _holders_of(
     backing: list[Holder] = []
     groups: list[list[Holder]] = []
     is_outermost = True
-    for name, tensors in placement.kept:
+    for name, tensors in placement.kept_tensors:
         if name in tolls:
             continue
         floats = frozenset() if is_outermost else floating - held_above
         is_outermost = False
         backing += [Holder(t, name, True) for t in tensors if t not in held_above | floats]
-        held = [t for t in tensors if t in held_above | floats]
-        groups.append([Holder(t, name, floating=t in floats) for t in held])
+        tensors_below = [t for t in tensors if t in held_above | floats]
+        groups.append([Holder(t, name, floating=t in floats) for t in tensors_below])
         held_above |= set(tensors)
     return backing, groups
 
@@ -184,7 +187,7 @@ def until_backed(template: Template) -> Template:
 
     AccelForge does this for copy Einsums, whatever `keep` says about deeper memories.
     """
-    levels = [name for name, _ in template.placement.kept]
+    levels = [name for name, _ in template.placement.kept_tensors]
     last = max(levels.index(h.component) for h in template.holders if h.backing)
     holders = (h for h in template.holders if h.backing or levels.index(h.component) < last)
     return replace(template, holders=tuple(holders))
@@ -235,7 +238,7 @@ def _interleavings(
 
     for order in _linear_extensions(tuple(level), must_precede):
         by_memory = ([h for h in order if level[h] == depth] for depth in range(len(groups)))
-        if all(order_allowed(held, placement) for held in by_memory):
+        if all(order_allowed(holders, placement) for holders in by_memory):
             yield order
 
 

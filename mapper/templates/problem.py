@@ -135,10 +135,13 @@ class Problem:
 
         They depend on the placement only, not on the order of the holders.
         """
-        held = (template.placement.kept, len(template.holders))  # copies may leave holders out
-        if held not in self._spatial_loops:
-            self._spatial_loops[held] = self._legal_spatial_loops(template)
-        return self._spatial_loops[held]
+        key = (
+            template.placement.kept_tensors,
+            len(template.holders),
+        )  # copies may leave holders out
+        if key not in self._spatial_loops:
+            self._spatial_loops[key] = self._legal_spatial_loops(template)
+        return self._spatial_loops[key]
 
     def _legal_spatial_loops(self, template: Template) -> tuple[SpatialLoops, ...]:
         banned = _spatial_bans(self, template)
@@ -163,7 +166,7 @@ class Problem:
                 for slot in reservations
             )
             bits = (self.value_bits(slot) for slot in reservations)
-            total = sum(size * each for size, each in zip(sizes, bits, strict=True))
+            total = sum(size * value_bits for size, value_bits in zip(sizes, bits, strict=True))
             self._overflows[reservations] = total > self.capacity_bits(reservations[0])
         return self._overflows[reservations]
 
@@ -200,10 +203,10 @@ class Problem:
         bits = self._bits.get(slot)
         if bits is None:
             access = self.einsum.access(slot.tensor)
-            each = self.holder(slot.component).bits_per_value.get(
+            component_bits = self.holder(slot.component).bits_per_value.get(
                 slot.tensor, access.bits_per_value
             )
-            bits = float(each * (self.einsum.n_instances if slot.persistent else 1))
+            bits = float(component_bits * (self.einsum.n_instances if slot.persistent else 1))
             self._bits[slot] = bits
         return bits
 
@@ -241,8 +244,8 @@ def _smallest_tiles_fit(
     bits = 0.0
     for holder in template.holders:
         if holder.component == memory.name:
-            whole = holder.backing and holder.tensor not in problem.exchanged
-            smallest = problem.einsum.bounds if whole else tile
+            keeps_whole_tensor = holder.backing and holder.tensor not in problem.exchanged
+            smallest = problem.einsum.bounds if keeps_whole_tensor else tile
             values = problem.einsum.access(holder.tensor).tile_size(smallest)
             bits += values * problem.value_bits(problem.reservation(holder))
     return bits <= capacity

@@ -57,7 +57,9 @@ class _SlotLayout:
         self._seen_below = lanes_seen_below(problem, template, self._dims)
         self._bans = _temporal_bans(problem, template, self._dims)
         self._adjacent = {
-            i: each for each in template.adjacent for i in range(each.first, each.last + 1)
+            i: adjacent_holders
+            for adjacent_holders in template.adjacent
+            for i in range(adjacent_holders.first, adjacent_holders.last + 1)
         }
         self._tolls = sorted(
             template.tolls, key=lambda t: (problem.level(t.component), t.tensor)
@@ -141,8 +143,10 @@ class _SlotLayout:
                 yield from _loops(relevant)
             yield from _loops(_with_relevance(access, allowed, "partial"), single=True)
         yield reservation
-        below = allowed if holder.backing or pinned else _without(allowed, relevant)
-        yield from _loops([v for v in below if _useful_above(problem, template, index + 1, v)])
+        variables_below = allowed if holder.backing or pinned else _without(allowed, relevant)
+        yield from _loops(
+            [v for v in variables_below if _useful_above(problem, template, index + 1, v)]
+        )
 
 
 def _last_dimension_first(problem: Problem, slots: Sequence[Slot]) -> list[Slot]:
@@ -255,7 +259,14 @@ def _useful_above(problem: Problem, template: Template, index: int, variable: st
     """
     if index >= len(template.holders):
         return True
-    adjacent = next((each for each in template.adjacent if each.first == index), None)
+    adjacent = next(
+        (
+            adjacent_holders
+            for adjacent_holders in template.adjacent
+            if adjacent_holders.first == index
+        ),
+        None,
+    )
     members = range(index, adjacent.last + 1 if adjacent is not None else index + 1)
     return any(_stays_above(problem, template, i, variable) for i in members)
 
@@ -279,8 +290,8 @@ def _is_pinned(problem: Problem, template: Template, index: int) -> bool:
 
 def _right_below_network(problem: Problem, template: Template, index: int) -> bool:
     """Tell whether spatial loops that a network feeds stand right above holder `index`."""
-    above = [problem.level(holder.component) for holder in template.holders[:index]]
-    first = max(problem.first_network, max(above, default=-1) + 1)
+    levels_above = [problem.level(holder.component) for holder in template.holders[:index]]
+    first = max(problem.first_network, max(levels_above, default=-1) + 1)
     level = problem.level(template.holders[index].component)
     return any(component.spatial for component in problem.components[first : level + 1])
 

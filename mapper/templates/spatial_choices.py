@@ -241,12 +241,12 @@ class _MinUsage:
             extents = self._fitting(extents, range(dim.level, depth))
             depth = min(depth, dim.level)
             steps = [
-                (lanes, above)
+                (lanes, extent_above)
                 for lanes in self._candidates(index)
-                for below in extents
-                for above in self._extents_above(dim.loops, lanes, below)
+                for extent_below in extents
+                for extent_above in self._extents_above(dim.loops, lanes, extent_below)
             ]
-            extents = {above for _, above in steps}
+            extents = {extent_above for _, extent_above in steps}
             reachable.append({lanes for lanes, _ in steps})
         if not self._fitting(extents, range(depth)):
             return None
@@ -267,17 +267,21 @@ class _MinUsage:
 
     def _fitting(self, extents: set[Extents], levels: range) -> set[Extents]:
         names = self._einsum.bounds
-        tiles = {each: dict(zip(names, map(abs, each), strict=True)) for each in extents}
-        return {each for each in extents if all(self._fits(level, tiles[each]) for level in levels)}
+        tiles = {extent: dict(zip(names, map(abs, extent), strict=True)) for extent in extents}
+        return {
+            extent
+            for extent in extents
+            if all(self._fits(level, tiles[extent]) for level in levels)
+        }
 
     def _extents_above(
-        self, loops: SpatialLoops, lanes: Choice, below: Extents
+        self, loops: SpatialLoops, lanes: Choice, extents_below: Extents
     ) -> Iterator[Extents]:
         """Yield the extents above a dimension with some lanes, from those below it."""
         factors = dict(zip(loops.variables, lanes, strict=True))
         options = [
             _extents(used, factors.get(v, 1), bound, self._cuttable.get(v, ()))
-            for (v, bound), used in zip(self._einsum.bounds.items(), below, strict=True)
+            for (v, bound), used in zip(self._einsum.bounds.items(), extents_below, strict=True)
         ]
         yield from product(*options)
 
@@ -292,8 +296,8 @@ def _with_usage(dim: PathDimension, required: float) -> SpatialLoops:
 def _usages_to_try(dim: PathDimension) -> list[float]:
     """Return min_usage, then the usages of the choices below it, descending."""
     usages = {usage(dim.dim, prod(choice)) for choice in dim.loops.choices}
-    below = sorted((u for u in usages if u < dim.dim.min_usage - _ROUNDING), reverse=True)
-    return [dim.dim.min_usage, *below]
+    lower_usages = sorted((u for u in usages if u < dim.dim.min_usage - _ROUNDING), reverse=True)
+    return [dim.dim.min_usage, *lower_usages]
 
 
 @cache

@@ -18,22 +18,25 @@ class Affine:
     """An affine form over rank variables: sum of coefficient * variable, plus a constant.
 
     `terms`: (rank variable, coefficient), in the order written. The variables begin at 0; their
-    beginnings in the file are part of the constant. `least`: positions that one point counts for
+    beginnings in the file are part of the constant. `point_extent`: positions that one point
+    counts for
     (docs/conventions.md §12). Example: `2*p + r` is Affine((("p", 2), ("r", 1))).
     """
 
     terms: tuple[tuple[str, int], ...]
     constant: int = 0
-    least: int = 1
+    point_extent: int = 1
 
     def extent(self, tile: Mapping[str, int]) -> int:
         """Return the positions that the form spans over a tile of `tile[v]` values per variable."""
-        return self.least + sum(abs(factor) * (tile[name] - 1) for name, factor in self.terms)
+        return self.point_extent + sum(
+            abs(factor) * (tile[name] - 1) for name, factor in self.terms
+        )
 
     @property
     def is_single(self) -> bool:
         """Whether the form has one variable, with any factor, so that its tiles do not overlap."""
-        return len(self.terms) == 1 and self.least == 1
+        return len(self.terms) == 1 and self.point_extent == 1
 
     def written(self, starts: Mapping[str, int]) -> int:
         """Return the constant as in the file, where variables begin at `starts` (0 if absent)."""
@@ -86,9 +89,9 @@ class TensorAccess:
         return len(forms) == 1 and forms[0].is_single and abs(forms[0].terms[0][1]) == 1
 
     @property
-    def least(self) -> int:
+    def point_size(self) -> int:
         """Elements that one point counts for in a holder; one operation still moves one value."""
-        return prod(form.least for _, form in self.projection)
+        return prod(form.point_extent for _, form in self.projection)
 
     def tile_size(self, tile: Mapping[str, int]) -> int:
         """Return the elements under a tile of `tile[v]` values per variable (theory/model.md §1.3).

@@ -120,7 +120,7 @@ def lanes_used(einsum: Einsum, nodes: Sequence[Node]) -> Lanes:
 def _breaks_fetch(space: Mapspace, template: Template, mapping: Mapping) -> bool:
     spatial_too = space.conventions != "accelforge"
     passing = {toll.component for toll in template.tolls}
-    for name, tensors in template.placement.kept:
+    for name, tensors in template.placement.kept_tensors:
         rules = template.placement.rules_of(name)
         for tensor in tensors:
             seen_first = between_up = below = False

@@ -155,7 +155,7 @@ def _tile_never_larger(exchanged: ExchangedTensors, tensor: str, first: int, sec
         einsum, own_names = exchanged.workload.einsums[number], exchanged.loop_names[number]
         for rank, form in einsum.access(tensor).projection:
             terms = factors.setdefault(rank, {})
-            excess[rank] = excess.get(rank, 0) + sign * form.least
+            excess[rank] = excess.get(rank, 0) + sign * form.point_extent
             for variable, factor in form.terms:
                 name = own_names[variable]
                 terms[name] = terms.get(name, 0) + sign * abs(factor)

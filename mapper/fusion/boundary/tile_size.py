@@ -87,8 +87,10 @@ def extent_of(einsum: Einsum, names: Mapping[str, str], tensor: str, bits: float
     `names`: of the loops over each rank variable of `einsum`. `bits`: width in bits per value.
     """
     ranks = tuple(
-        RankExtent(form.least, tuple((names[v], einsum.bounds[v], abs(f)) for v, f in form.terms))
+        RankExtent(
+            form.point_extent, tuple((names[v], einsum.bounds[v], abs(f)) for v, f in form.terms)
+        )
         for _, form in einsum.access(tensor).projection
-        if form.terms or form.least > 1
+        if form.terms or form.point_extent > 1
     )
     return Extent((ExchangedTensorView(bits, ranks),))

@@ -206,7 +206,7 @@ def reorderable_memories(space: Mapspace) -> tuple[str, ...]:
     """
     free: set[str] = set()
     for placement in space.placements:
-        for (memory, _), rules in zip(placement.kept, placement.rules, strict=True):
+        for (memory, _), rules in zip(placement.kept_tensors, placement.rules, strict=True):
             if rules.force_memory_hierarchy_order is False:
                 free.add(memory)
     lower = memories_on_chip(space)

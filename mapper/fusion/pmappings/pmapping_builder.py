@@ -136,7 +136,7 @@ def refuse_unkept_tensors(outermost: str, einsums: Iterable[FusedEinsum]) -> Non
     """
     for fused in einsums:
         for placement in (p for several in fused.placements.values() for p in several):
-            kept_tensors = frozenset(dict(placement.kept).get(outermost, ()))
+            kept_tensors = frozenset(dict(placement.kept_tensors).get(outermost, ()))
             unkept = private_tensors(fused.space) - kept_tensors
             if unkept:
                 raise UnsupportedFeature(
@@ -177,7 +177,7 @@ def _on_chip_mask(
 
 def _first_memory_of(space: Mapspace, placement: Placement, tensor: str) -> str:
     """Return the outermost memory that keeps a tensor."""
-    names = (name for name, tensors in placement.kept if tensor in tensors)
+    names = (name for name, tensors in placement.kept_tensors if tensor in tensors)
     return next(name for name in names if isinstance(space.problem.holder(name), Memory))
 
 

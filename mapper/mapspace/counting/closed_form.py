@@ -24,7 +24,7 @@ from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 Gaps = tuple[int, ...]  # per rank variable
-_Ways = dict[tuple[str, Gaps], int]  # last holder's tensor, gaps so far -> orders
+_OrderCounts = dict[tuple[str, Gaps], int]  # last holder's tensor, gaps so far -> orders
 
 
 @dataclass
@@ -98,10 +98,10 @@ class ClosedFormCounts:
     def _orders_of(self, placement: Placement, template: Template) -> Counter[Gaps]:
         """Return the number of orders of the holders, per numbers of gaps."""
         memories = {c.name for c in self._problem.components if isinstance(c, Memory)}
-        held = [h for h in template.holders if not h.backing]
+        holders = [h for h in template.holders if not h.backing]
         groups = [
-            [h for h in held if h.component == name]
-            for name, _ in placement.kept
+            [h for h in holders if h.component == name]
+            for name, _ in placement.kept_tensors
             if name in memories
         ]
         allowed = [
@@ -113,15 +113,15 @@ class ClosedFormCounts:
         return self._memo.orders[key]
 
     def _counted_orders(self, groups: Sequence[Sequence[tuple[Holder, ...]]]) -> Counter[Gaps]:
-        counts: _Ways = {("", (0,) * len(self._names)): 1}
+        counts: _OrderCounts = {("", (0,) * len(self._names)): 1}
         for orders in groups:
-            after: _Ways = {}
+            next_counts: _OrderCounts = {}
             for (last, gaps), number in counts.items():
                 for order in orders:
                     tensors = [last, *(holder.tensor for holder in order)]
                     state = tensors[-1], self._further(gaps, tensors)
-                    after[state] = after.get(state, 0) + number
-            counts = after
+                    next_counts[state] = next_counts.get(state, 0) + number
+            counts = next_counts
         orders_by_gaps: Counter[Gaps] = Counter()
         for (last, gaps), number in counts.items():
             orders_by_gaps[self._further(gaps, [last, None])] += number
@@ -161,7 +161,7 @@ class ClosedFormCounts:
     def _with_dimension(
         self, outer: Iterable[tuple[Gaps, int]], loops: SpatialLoops
     ) -> Counter[Gaps]:
-        after: Counter[Gaps] = Counter()
+        counts: Counter[Gaps] = Counter()
         bounds = tuple(self._problem.einsum.bounds.values())
         columns = [loops.variables.index(v) if v in loops.variables else -1 for v in self._names]
         choices = [tuple(c[i] if i >= 0 else 1 for i in columns) for c in loops.choices]
@@ -169,8 +169,8 @@ class ClosedFormCounts:
             for choice in choices:
                 product_lanes = tuple(a * b for a, b in zip(lanes, choice, strict=True))
                 if all(bound % n == 0 for bound, n in zip(bounds, product_lanes, strict=True)):
-                    after[product_lanes] += number
-        return after
+                    counts[product_lanes] += number
+        return counts
 
 
 @cache

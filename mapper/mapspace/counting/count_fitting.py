@@ -81,8 +81,8 @@ def _chains_below(lattice: Lattice, slot: Slot, counts: Any) -> Any:
     if isinstance(slot, SpatialLoops):
         total = np.zeros(lattice.shape, counts.dtype)
         for shift in lattice.shifts(slot.variables, slot.choices):
-            above, below = lattice.meeting(shift)
-            total[below] += counts.reshape(lattice.shape)[above]
+            upper_states, lower_states = lattice.meeting(shift)
+            total[lower_states] += counts.reshape(lattice.shape)[upper_states]
         return total.reshape(-1)
     if not isinstance(slot, TemporalLoops):
         return counts

@@ -32,7 +32,7 @@ def _walked(points: Points, limit: int) -> tuple[int | None, int]:
     front: _Front = {(points.start(), (0.0,) * len(points.memories)): 1}
     steps = 0
     for index in range(max(lasts.values(), default=-1) + 1):
-        after: _Front = {}
+        next_front: _Front = {}
         for (state, used), count in front.items():
             bits = points.bits_after(index, points.tile_of(state), used)
             if bits is None:
@@ -42,11 +42,11 @@ def _walked(points: Points, limit: int) -> tuple[int | None, int]:
                 for m, b in zip(points.memories, bits, strict=True)
             )
             for below in points.successors(index, state):
-                after[below, counted_bits] = after.get((below, counted_bits), 0) + count
+                next_front[below, counted_bits] = next_front.get((below, counted_bits), 0) + count
                 steps += 1
             if steps > limit:
                 return None, steps
-        front = after
+        front = next_front
     index = max(lasts.values(), default=-1) + 1
     return sum(
         count * points.completions(index, state) for (state, _), count in front.items()

@@ -74,18 +74,24 @@ def _distinct_above(points: Points, gap: Sequence[Slot], counts: Any) -> Any:
     lattice = points.lattice
     (reservation,) = (slot for slot in gap if isinstance(slot, Reservation))
     access = points.problem.einsum.access(reservation.tensor)
-    above = [slot for slot in gap[: gap.index(reservation)] if isinstance(slot, TemporalLoops)]
-    below = gap[-1] if isinstance(gap[-1], TemporalLoops) else TemporalLoops(())
-    single = next((slot for slot in above if slot.single), TemporalLoops(()))
-    stays = [v for v in below.variables if access.relevance(v) != "relevant"]
+    loops_above = [
+        slot for slot in gap[: gap.index(reservation)] if isinstance(slot, TemporalLoops)
+    ]
+    loops_below = gap[-1] if isinstance(gap[-1], TemporalLoops) else TemporalLoops(())
+    window_loop = next((slot for slot in loops_above if slot.single), TemporalLoops(()))
+    stays = [v for v in loops_below.variables if access.relevance(v) != "relevant"]
     slides = [v for v in stays if access.relevance(v) == "partial"]
-    after = _over(lattice, below.variables, counts)
-    moved = completions_above(lattice, single, after) - after if single.variables else 0 * after
-    still = _over(lattice, stays, counts) - _over(lattice, slides, counts) + counts
-    if not single.variables:
-        still = _over(lattice, stays, counts)
-    distinct = moved + still
-    for slot in above:
+    looped = _over(lattice, loops_below.variables, counts)
+    with_window = (
+        completions_above(lattice, window_loop, looped) - looped
+        if window_loop.variables
+        else 0 * looped
+    )
+    without_window = _over(lattice, stays, counts) - _over(lattice, slides, counts) + counts
+    if not window_loop.variables:
+        without_window = _over(lattice, stays, counts)
+    distinct = with_window + without_window
+    for slot in loops_above:
         distinct = distinct if slot.single else completions_above(lattice, slot, distinct)
     return distinct
 

@@ -49,9 +49,9 @@ class MapspaceSizes:
 
     def of(self, spaces: Sequence[Mapspace]) -> CountedSizes:
         """Return the size of some mapspaces together."""
-        parts = [part for space in spaces for part in self._of(space)]
-        sums = [sum(part.counted[i] for part in parts) for i in range(3)]
-        exact = [all(part.exact[i] for part in parts) for i in range(3)]
+        sizes = [size for space in spaces for size in self._of(space)]
+        sums = [sum(size.counted[i] for size in sizes) for i in range(3)]
+        exact = [all(size.exact[i] for size in sizes) for i in range(3)]
         exact_sums = [total if sure else None for total, sure in zip(sums, exact, strict=True)]
         return CountedSizes(
             exact_sums[0], exact_sums[1], exact_sums[2], (sums[0], sums[1], sums[2])
@@ -76,7 +76,7 @@ def _key_of(space: Mapspace) -> Hashable:
         )
         for placement in space.placements
     )  # fmt: skip
-    return tuple(p.kept for p in space.placements), rules, sizes, _dims_of(space)
+    return tuple(p.kept_tensors for p in space.placements), rules, sizes, _dims_of(space)
 
 
 def _dims_of(space: Mapspace) -> Hashable:

@@ -100,8 +100,8 @@ class Repeats:
             return count_distinct(points), True
         if not self._can_list:
             return points.count, False
-        every = (MapspacePoint(number, tiles) for tiles in points.without_capacity())
-        return sum(self.is_home(place, fitting=False) for place in every), True
+        all_points = (MapspacePoint(number, tiles) for tiles in points.without_capacity())
+        return sum(self.is_home(place, fitting=False) for place in all_points), True
 
     def count_fitting(self, number: int, limit: int) -> tuple[int | None, int]:
         """Return how many mappings that fit a template adds, and the steps; None: too many."""

@@ -38,9 +38,9 @@ def least_copy_costs(space: Mapspace, placements: Sequence[Placement]) -> tuple[
     below."""
     leaks = leaks_of(space.flat, space.conventions)
     watts = sum(leak.watts * prod(used for _, used in leak.gates) for leak in leaks)
-    least = list(_moved(space, placements))
-    energy = min((energy + watts * late for energy, late in least), default=inf)
-    return energy, min((late for _, late in least), default=inf)
+    costs = list(_moved(space, placements))
+    energy = min((energy + watts * latency for energy, latency in costs), default=inf)
+    return energy, min((latency for _, latency in costs), default=inf)
 
 
 def _moved(space: Mapspace, placements: Sequence[Placement]) -> Iterator[tuple[float, float]]:
@@ -48,16 +48,18 @@ def _moved(space: Mapspace, placements: Sequence[Placement]) -> Iterator[tuple[f
     einsum = space.einsum
     flat = replace(space.flat, components=tuple(map(_without_limit, space.flat.components)))
     view = make_view(einsum, flat)
-    whole = {name: tensor.tile(einsum.bounds) for name, tensor in view.tensors.items()}
+    tensor_sizes = {name: tensor.tile(einsum.bounds) for name, tensor in view.tensors.items()}
     if any(
-        touched_values(access, einsum.bounds) < whole[access.tensor] for access in einsum.accesses
+        touched_values(access, einsum.bounds) < tensor_sizes[access.tensor]
+        for access in einsum.accesses
     ):
         yield 0.0, 0.0  # small tiles leave out what a stride skips, the whole tensor does not
         return
     operations = prod(einsum.bounds.values())
     tensors = {
         name: _scaled(
-            tensor, max(Fraction(whole[name], operations), Fraction(1, _sharing(space, name)))
+            tensor,
+            max(Fraction(tensor_sizes[name], operations), Fraction(1, _sharing(space, name))),
         )
         for name, tensor in view.tensors.items()
     }
@@ -95,17 +97,17 @@ def _sharing(space: Mapspace, tensor: str) -> int:
     return min(lanes, prod(bounds[v] for v in bounds if access.relevance(v) == "irrelevant"))
 
 
-def _scaled(tensor: TensorView, part: Fraction) -> TensorView:
+def _scaled(tensor: TensorView, share: Fraction) -> TensorView:
     """Let the innermost holder hand over less than a value for every operation."""
-    return replace(tensor, leaf=Requests(*(part * count for count in tensor.leaf)))
+    return replace(tensor, leaf=Requests(*(share * count for count in tensor.leaf)))
 
 
 def _nodes(space: Mapspace, template: Template) -> Iterator[Node]:
     """Yield all holders that a copy passes, then all loops."""
-    held = (*template.holders, *template.tolls)
+    holders = (*template.holders, *template.tolls)
     for component in space.flat.components:
         kind = Storage if isinstance(component, Memory) else Toll
-        passing = sorted(holder.tensor for holder in held if holder.component == component.name)
+        passing = sorted(holder.tensor for holder in holders if holder.component == component.name)
         yield from (kind((tensor,), component.name) for tensor in passing)
     for variable in space.einsum.bounds:
         yield Temporal(variable, 1)

@@ -58,13 +58,13 @@ class BestCopy:
 
 @dataclass(frozen=True)
 class CopyMappings:
-    """The mappings of a copy that may matter, and what bounds them.
+    """The mappings of a copy whose costs can differ, and lower bounds of all its mappings.
 
-    `few`: each template with the most lanes and without any; `every`: with each number of lanes in
-    each dimension, None if these are too many, or if uneven tiles may split lanes better; `dealt`:
-    with each way to deal lanes, None if these are too many, or if it matters what tiles there are.
-    `first`: the outermost memories of some tensors; mappings with others are not bounded. All but
-    `best` raise OutOfBudget at the end of `limits`.
+    `representatives`: each template with the most lanes and with the fewest. `all_distinct`: with
+    each number of lanes in each dimension; None if these are too many, or if uneven tiles may split
+    lanes better. `all_spatial`: with each spatial choice; None if these are too many, or if tiles
+    change the costs. `outermost`: the outermost memories of some tensors; mappings with others are
+    not bounded. All but `best` raise OutOfBudget at the end of `limits`.
     """
 
     space: Mapspace
@@ -80,97 +80,108 @@ class CopyMappings:
     def representatives(self) -> list[Mapping]:
         """Return two mappings of each template, and with each set of variables that repeat values
         in one piece as long as there is room; none where tiles have given shapes."""
-        return list(self._each_of_few())
+        return list(self._each_representative())
 
-    def _each_of_few(self) -> Iterator[Mapping]:
-        if not self._shaped:
-            for whole in _subsets(self.repeated):
-                yield from self._mappings(_extremes, whole)
+    def _each_representative(self) -> Iterator[Mapping]:
+        if not self._has_tile_shape:
+            for uncut_variables in _subsets(self.repeated):
+                yield from self._mappings(_fewest_and_most_lanes, uncut_variables)
 
     @cached_property
     def all_distinct(self) -> list[Mapping] | None:
         """Return all mappings that can differ in any metric; UnsupportedFeature for too many."""
         space = self.space
-        if self.repeated and not self._shaped and _shapes(space.einsum.bounds) > TILES:
+        if (
+            self.repeated
+            and not self._has_tile_shape
+            and _tile_shape_count(space.einsum.bounds) > TILES
+        ):
             return None
-        if self._shaped or self.repeated or not self._plain:
+        if self._has_tile_shape or self.repeated or not self._plain:
             if has_at_most_points(space, LISTED, self.limits):
                 return list(space.mappings_within(self.limits.check))
-            if self._shaped:
+            if self._has_tile_shape:
                 raise UnsupportedFeature(
                     f"{space.einsum.name} is a copy with tiles of given shapes", instead=_INSTEAD
                 )
             return None
         if space.uneven:
             return None
-        ways = self._deals if space.problem.has_networks else self._all_lanes
-        found = list(islice(self._mappings(ways), MANY + 1))
-        return found if len(found) <= MANY else None
+        choose_lanes = self._lane_choices if space.problem.has_networks else self._all_lanes
+        mappings = list(islice(self._mappings(choose_lanes), MANY + 1))
+        return mappings if len(mappings) <= MANY else None
 
     @cached_property
     def all_spatial(self) -> list[Mapping] | None:
         """Return all mappings that can differ in any metric below some loop."""
         if not self.ignores_tiles or self.space.uneven:
             return None
-        found = list(islice(self._mappings(self._deals), MANY + 1))
-        return found if len(found) <= MANY else None
+        mappings = list(islice(self._mappings(self._lane_choices), MANY + 1))
+        return mappings if len(mappings) <= MANY else None
 
     @property
     def _templates(self) -> tuple[Template, ...]:
         return self.space.templates_within(self.limits.check)
 
-    def _mappings(self, choose: Choose, whole: frozenset[str] = frozenset()) -> Iterator[Mapping]:
-        found = (_mappings_of(self.space, one, choose, whole) for one in self._templates)
-        return self.limits.checking(chain.from_iterable(found))
+    def _mappings(
+        self, choose_lanes: Choose, uncut_variables: frozenset[str] = frozenset()
+    ) -> Iterator[Mapping]:
+        mappings = (
+            _mappings_of(self.space, template, choose_lanes, uncut_variables)
+            for template in self._templates
+        )
+        return self.limits.checking(chain.from_iterable(mappings))
 
-    def _all_lanes(self, fans: list[SpatialLoops], bounds: Extents) -> Iterator[Lanes]:
+    def _all_lanes(self, dimensions: list[SpatialLoops], bounds: Extents) -> Iterator[Lanes]:
         """Yield one choice for each number of lanes of each dimension."""
         seen = set()
-        for chosen in self._deals(fans, bounds):
+        for chosen in self._lane_choices(dimensions, bounds):
             counts = tuple(prod(lanes.values()) for lanes in chosen.values())
             if counts not in seen:
                 seen.add(counts)
                 yield chosen
 
-    def _deals(self, fans: list[SpatialLoops], bounds: Extents) -> Iterator[Lanes]:
-        return self.limits.checking(_deals(fans, bounds))
+    def _lane_choices(self, dimensions: list[SpatialLoops], bounds: Extents) -> Iterator[Lanes]:
+        return self.limits.checking(_lane_choices(dimensions, bounds))
 
     @cached_property
     def ignores_tiles(self) -> bool:
         """Tell whether the metrics depend on holders and lanes only."""
-        return self._plain and not self._shaped and not self.repeated
+        return self._plain and not self._has_tile_shape and not self.repeated
 
     @cached_property
     def _plain(self) -> bool:
         """Tell whether tiles mean nothing: an Array counts its places, and what a Network sends of
         uneven ones is not known. Where one round of it counts (docs/conventions.md §10), the
         smallest tiles are the best below any loops."""
-        return self._unspread and not (self.space.uneven and self.space.problem.has_networks)
+        return self._has_no_array and not (self.space.uneven and self.space.problem.has_networks)
 
     @cached_property
-    def _unspread(self) -> bool:
+    def _has_no_array(self) -> bool:
         return all(c.physical_fanout == 1 for c in self.space.problem.components)
 
     @cached_property
-    def _thrifty(self) -> bool:
-        """Tell whether some of `few` send as little over Networks as any mapping: each value its
-        own way, which on a mesh depends on the number of lanes alone; with a switch each variable
-        that a dimension is dealt over costs a hop."""
+    def _has_least_hops(self) -> bool:
+        """Tell whether some representative sends as little over Networks as any mapping.
+
+        Each value is sent alone. On a mesh its hops depend on the number of lanes only; with a
+        switch each variable of a dimension with several lanes costs a hop.
+        """
         space = self.space
         if not space.problem.has_networks:
             return True
-        if self.repeated or self._shaped or space.uneven or not self._unspread:
+        if self.repeated or self._has_tile_shape or space.uneven or not self._has_no_array:
             return False
         for template in self._templates:
             slots = slot_sequence(space.problem, template)
-            fans = [slot for slot in slots if isinstance(slot, SpatialLoops)]
-            for lanes in islice(_extremes(fans, dict(space.einsum.bounds)), 1):
-                if not all(_is_least(fan, chosen) for fan, chosen in lanes.items()):
+            dimensions = [slot for slot in slots if isinstance(slot, SpatialLoops)]
+            for lanes in islice(_fewest_and_most_lanes(dimensions, dict(space.einsum.bounds)), 1):
+                if not all(_has_fewest_lanes(loops, chosen) for loops, chosen in lanes.items()):
                     return False
         return True
 
     @cached_property
-    def _shaped(self) -> bool:
+    def _has_tile_shape(self) -> bool:
         return self.space.problem.conventions.honours_tile_shape and any(
             template.placement.rules_of(holder.component).tile_shape
             for template in self._templates
@@ -179,62 +190,77 @@ class CopyMappings:
 
     def best(self, goal: Goal) -> BestCopy:
         """Return the best mapping and a bound, or what is known when `limits` end the search."""
-        found = BestCopy(None, 0.0, 0)
-        steps = self._better_and_better(goal)
+        best_copy = BestCopy(None, 0.0, 0)
+        steps = self._improving_copies(goal)
         try:
             while (step := next(steps, None)) is not None:
-                found = step
+                best_copy = step
         except OutOfBudget:
-            bound = self._least_of_all(goal)
-            if found.mapping is not None:
-                bound = min(bound, found.mapping.value(goal))
-            return replace(found, bound=max(found.bound, bound), ended=True)
-        return found
+            bound = self._bound_without_templates(goal)
+            if best_copy.mapping is not None:
+                bound = min(bound, best_copy.mapping.value(goal))
+            return replace(best_copy, bound=max(best_copy.bound, bound), ended=True)
+        return best_copy
 
-    def _better_and_better(self, goal: Goal) -> Iterator[BestCopy]:
-        """Yield what is known after `few`, and if that is not enough after `every`."""
-        best, count, whole = best_scored(self._each_of_few(), self.space, goal, self.limits)
+    def _improving_copies(self, goal: Goal) -> Iterator[BestCopy]:
+        """Yield the best of the representatives, then of all distinct mappings if that is open."""
+        best, count, all_scored = best_scored(
+            self._each_representative(), self.space, goal, self.limits
+        )
         yield BestCopy(best, 0.0, count)
-        if not whole:
+        if not all_scored:
             raise OutOfBudget
         bound = 0.0 if best is None else self.lower_bound(best, goal)
         yield BestCopy(best, bound, count)
         attained = best is not None and best.value(goal) <= bound * (1 + TOLERANCE)
-        if best is not None and attained and not self._ties(best, goal):
+        if best is not None and attained and not self._may_tie(best, goal):
             return
         if self.all_distinct is None:
             return
-        more, further, whole = best_scored(self.all_distinct, self.space, goal, self.limits)
-        if not whole:
-            kept = best if more is None or (best and is_better(best, more, goal)) else more
-            yield BestCopy(kept, bound, count + further)
+        best_distinct, distinct_count, all_scored = best_scored(
+            self.all_distinct, self.space, goal, self.limits
+        )
+        if not all_scored:
+            better = (
+                best
+                if best_distinct is None or (best and is_better(best, best_distinct, goal))
+                else best_distinct
+            )
+            yield BestCopy(better, bound, count + distinct_count)
             raise OutOfBudget
-        yield BestCopy(more, inf if more is None else more.value(goal), count + further)
+        yield BestCopy(
+            best_distinct,
+            inf if best_distinct is None else best_distinct.value(goal),
+            count + distinct_count,
+        )
 
-    def _least_of_all(self, goal: Goal) -> float:
+    def _bound_without_templates(self, goal: Goal) -> float:
         """Return a bound that needs no templates, fast."""
         placements = self.space.placements
         if not self._plain or len(placements) > MANY:
             return least_value(self.space, goal)
         return goal.value(*least_copy_costs(self.space, placements))
 
-    def _ties(self, best: EinsumMapping, goal: Goal) -> bool:
+    def _may_tie(self, best: EinsumMapping, goal: Goal) -> bool:
         """Tell whether other lanes over a Network, of which not many are, may cost less in the
         second metric."""
-        few = self._plain or has_at_most_points(self.space, MANY, self.limits)
-        if not self.space.problem.has_networks or not few:
+        is_small = self._plain or has_at_most_points(self.space, MANY, self.limits)
+        if not self.space.problem.has_networks or not is_small:
             return False
-        energy, latency = self._floor_of(best)
+        energy, latency = self._lower_bounds_of(best)
         floor = latency if goal.second == "latency" else energy
         return best.value(goal.second) > floor * (1 + TOLERANCE)
 
     def lower_bound(self, best: EinsumMapping, goal: Goal) -> float:
-        """Return a lower bound of the goal, given the best of `few`."""
-        energy, latency = self._floor_of(best)
+        """Return a lower bound of the goal, given the best representative."""
+        energy, latency = self._lower_bounds_of(best)
         return goal.value(energy if goal.price == 0 else 0.0, latency)
 
-    def _floor_of(self, best: EinsumMapping) -> tuple[float, float]:
-        """Return the floors, given any of the best of `few`; over a Network lanes cost energy."""
+    def _lower_bounds_of(self, best: EinsumMapping) -> tuple[float, float]:
+        """Return lower bounds of energy (J) and latency (s) from a best representative.
+
+        Over a Network lanes cost energy, so that another representative may need less of it.
+        """
         energy = best.energy
         if self.space.problem.has_networks:
             cheapest, _, ended = best_scored(
@@ -246,21 +272,23 @@ class CopyMappings:
         return self.lower_bounds(energy, best.latency)
 
     def lower_bounds(self, energy: float, latency: float) -> tuple[float, float]:
-        """Return lower bounds of energy and latency, given the least of `few`."""
+        """Return lower bounds of energy (J) and latency (s), given those of representatives."""
         if self._plain and self.repeated:
-            placements = [one for one in self.space.placements if self._admits(one)]
+            placements = [
+                placement for placement in self.space.placements if self._admits(placement)
+            ]
             floor = least_copy_costs(self.space, placements)
             return min(floor[0], energy), min(floor[1], latency)
-        templates = [one for one in self._templates if self._admits(one.placement)]
-        least = compulsory_latency(self.space, templates) * self.space.einsum.n_instances
-        least = min(least, latency)
+        templates = [template for template in self._templates if self._admits(template.placement)]
+        seconds = compulsory_latency(self.space, templates) * self.space.einsum.n_instances
+        seconds = min(seconds, latency)
         leaks = leaks_of(self.space.flat, self.space.conventions)
-        return energy if self._unspread and self._thrifty and not leaks else 0.0, least
+        return energy if self._has_no_array and self._has_least_hops and not leaks else 0.0, seconds
 
     def _admits(self, placement: Placement) -> bool:
         memories = {c.name for c in self.space.flat.components if isinstance(c, Memory)}
         outermost: dict[str, str] = {}
-        for name, tensors in placement.kept:
+        for name, tensors in placement.kept_tensors:
             if name in memories:
                 outermost = dict.fromkeys(tensors, name) | outermost
         return all(outermost.get(tensor) == name for tensor, name in self.outermost.items())
@@ -278,17 +306,20 @@ class CopySearch:
         UnsupportedFeature for many with tiles of given shapes.
         """
         began, limits = time.monotonic(), budget_from(budget, self.memory)
-        found = CopyMappings(space, limits=limits).best(goal)
-        best = found.mapping
-        proven = not found.ended and (best is not None or found.bound == inf)
-        proven |= best is not None and best.value(goal) <= found.bound * (1 + TOLERANCE)
-        made, seconds = space.templates_made, time.monotonic() - began
+        best_copy = CopyMappings(space, limits=limits).best(goal)
+        best = best_copy.mapping
+        proven = not best_copy.ended and (best is not None or best_copy.bound == inf)
+        proven |= best is not None and best.value(goal) <= best_copy.bound * (1 + TOLERANCE)
+        templates, seconds = space.templates_made, time.monotonic() - began
         return MapspaceResult(
-            best, found.bound, proven, SearchStatistics(made, 0, 0, found.count, 1, seconds)
+            best,
+            best_copy.bound,
+            proven,
+            SearchStatistics(templates, 0, 0, best_copy.count, 1, seconds),
         )
 
 
-def _shapes(bounds: Bounds) -> int:
+def _tile_shape_count(bounds: Bounds) -> int:
     return prod(len(divisors(bound)) for bound in bounds.values())
 
 
@@ -300,65 +331,69 @@ def _subsets(names: frozenset[str]) -> Iterator[frozenset[str]]:
 
 
 def _mappings_of(
-    space: Mapspace, template: Template, choose: Choose, whole: frozenset[str]
+    space: Mapspace, template: Template, choose_lanes: Choose, uncut_variables: frozenset[str]
 ) -> Iterator[Mapping]:
     slots = slot_sequence(space.problem, template)
-    fans = [slot for slot in slots if isinstance(slot, SpatialLoops)]
-    for lanes in choose(fans, dict(space.einsum.bounds)):
-        yield assemble(space.problem, slots, tuple(_tiles(space, slots, lanes, whole)))
+    dimensions = [slot for slot in slots if isinstance(slot, SpatialLoops)]
+    for lanes in choose_lanes(dimensions, dict(space.einsum.bounds)):
+        yield assemble(space.problem, slots, tuple(_tiles(space, slots, lanes, uncut_variables)))
 
 
-def _extremes(fans: list[SpatialLoops], bounds: Extents) -> Iterator[Lanes]:
+def _fewest_and_most_lanes(dimensions: list[SpatialLoops], bounds: Extents) -> Iterator[Lanes]:
     """Yield the fewest and the most lanes, each dimension in turn."""
-    for most in (False, True):
-        left, chosen = dict(bounds), {}
-        for fan in fans:
-            fitting = _fitting(fan, left)
+    for takes_most in (False, True):
+        extents, chosen = dict(bounds), {}
+        for loops in dimensions:
+            fitting = _fitting_lanes(loops, extents)
             if not fitting:
                 break
-            chosen[fan] = max(fitting, key=_many) if most else min(fitting, key=_many)
-            left = _below(left, chosen[fan])
+            chosen[loops] = (
+                max(fitting, key=_lanes_and_variables)
+                if takes_most
+                else min(fitting, key=_lanes_and_variables)
+            )
+            extents = _extents_below(extents, chosen[loops])
         else:
             yield chosen
 
 
-def _many(lanes: Extents) -> tuple[int, int]:
+def _lanes_and_variables(lanes: Extents) -> tuple[int, int]:
     """Return the number of lanes, and of the variables they are dealt over."""
     return prod(lanes.values()), sum(n > 1 for n in lanes.values())
 
 
-def _is_least(fan: SpatialLoops, chosen: Extents) -> bool:
+def _has_fewest_lanes(loops: SpatialLoops, chosen: Extents) -> bool:
     """Tell whether a dimension has as few lanes as it may, over one variable at most."""
-    number, variables = _many(chosen)
-    return variables <= 1 and number == min(prod(choice) for choice in fan.choices)
+    number, variables = _lanes_and_variables(chosen)
+    return variables <= 1 and number == min(prod(choice) for choice in loops.choices)
 
 
-def _deals(fans: list[SpatialLoops], left: Extents) -> Iterator[Lanes]:
-    if not fans:
+def _lane_choices(dimensions: list[SpatialLoops], extents: Extents) -> Iterator[Lanes]:
+    if not dimensions:
         yield {}
         return
-    for lanes in _fitting(fans[0], left):
-        for rest in _deals(fans[1:], _below(left, lanes)):
-            yield {fans[0]: lanes, **rest}
+    for lanes in _fitting_lanes(dimensions[0], extents):
+        for inner_lanes in _lane_choices(dimensions[1:], _extents_below(extents, lanes)):
+            yield {dimensions[0]: lanes, **inner_lanes}
 
 
-def _fitting(fan: SpatialLoops, left: Extents) -> list[Extents]:
-    named = (dict(zip(fan.variables, choice, strict=True)) for choice in fan.choices)
-    return [lanes for lanes in named if all(left[v] % n == 0 for v, n in lanes.items())]
+def _fitting_lanes(loops: SpatialLoops, extents: Extents) -> list[Extents]:
+    named = (dict(zip(loops.variables, choice, strict=True)) for choice in loops.choices)
+    return [lanes for lanes in named if all(extents[v] % n == 0 for v, n in lanes.items())]
 
 
-def _below(left: Extents, lanes: Extents) -> Extents:
-    return {v: extent // lanes.get(v, 1) for v, extent in left.items()}
+def _extents_below(extents: Extents, lanes: Extents) -> Extents:
+    return {v: extent // lanes.get(v, 1) for v, extent in extents.items()}
 
 
 def _tiles(
-    space: Mapspace, slots: Sequence[Slot], chosen: Lanes, whole: frozenset[str]
+    space: Mapspace, slots: Sequence[Slot], lanes_of: Lanes, uncut_variables: frozenset[str]
 ) -> Iterator[Tile]:
     """Yield the tile below each slot: all iterations that no lane takes, at the first gap, and
     those of variables that stay whole at the last one."""
-    left = dict(space.einsum.bounds)
-    for lanes in chosen.values():
-        left = _below(left, lanes)
+    iterations = dict(space.einsum.bounds)
+    for lanes in lanes_of.values():
+        iterations = _extents_below(iterations, lanes)
     last = {
         v: n
         for n, slot in enumerate(slots)
@@ -368,10 +403,10 @@ def _tiles(
     shape = dict(space.einsum.bounds)
     for number, slot in enumerate(slots):
         if isinstance(slot, SpatialLoops):
-            shape = _below(shape, chosen[slot])
+            shape = _extents_below(shape, lanes_of[slot])
         elif isinstance(slot, TemporalLoops):
             for v in slot.variables:
-                if v not in whole or last[v] == number:
-                    shape[v] //= left.get(v, 1)
-                    left[v] = 1
+                if v not in uncut_variables or last[v] == number:
+                    shape[v] //= iterations.get(v, 1)
+                    iterations[v] = 1
         yield tuple(shape.values())

@@ -92,4 +92,4 @@ def _with_most_lanes(space: Mapspace, template: Template) -> Iterator[Template]:
 
 
 def _holder_count(placement: Placement) -> int:
-    return sum(len(tensors) for _, tensors in placement.kept)
+    return sum(len(tensors) for _, tensors in placement.kept_tensors)

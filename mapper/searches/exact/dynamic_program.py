@@ -127,22 +127,22 @@ class DynamicSearch:
         It is when its objective meets the bound: then no other metric of it can improve either.
         """
         search = DynamicSearch(self._compiled, self._budget)
-        least = search.solve("energy").best
+        least_energy = search.solve("energy").best
         self.labels += search.labels
         self.passes += search.passes
-        if least is None:
+        if least_energy is None:
             return False
-        value = self._value(least.energy, least.latency)
-        if self._improves(value, least.energy):
-            self._best = replace(least, value=value, second=least.energy)
+        value = self._value(least_energy.energy, least_energy.latency)
+        if self._improves(value, least_energy.energy):
+            self._best = replace(least_energy, value=value, second=least_energy.energy)
         return value <= self._lower_bound * (1 + TIE)
 
     def _deepen(self) -> None:
         """Raise the limit until a solution at or below it is proven best."""
         fields = self._engine.fields
-        least = self._lower_bound
+        lower_bound = self._lower_bound
         for slack in DEEPENING:
-            limit = least * (1 + slack) if least > 0 else inf
+            limit = lower_bound * (1 + slack) if lower_bound > 0 else inf
             limit = min(limit, self._best_value())
             self._pass(self._compared_fields(), limit)
             reached = min(limit, self._least_arrived, self._best_value())
@@ -245,16 +245,16 @@ def tiles_of_label(
     engine: LabelEngine, program: TemplateProgram, path: list[LabelTable], label: int
 ) -> tuple[Tile, ...]:
     """Follow the origins of a label down the path; return the tile below each slot."""
-    below: dict[int, Tile] = {}
+    tile_below: dict[int, Tile] = {}
     for step in _steps_down(program, path):
         label = int(step.above.origin[label, 0])
         state = int(np.searchsorted(step.below.start, label, side="right")) - 1
         if step.slot is not None:
-            below[step.slot] = tuple(engine.lattice.tiles[state].tolist())
+            tile_below[step.slot] = tuple(engine.lattice.tiles[state].tolist())
     tile = engine.lattice.bounds
     tiles: list[Tile] = []
     for index in range(len(program.slot_sequence)):
-        tile = below.get(index, tile)
+        tile = tile_below.get(index, tile)
         tiles.append(tile)
     return tuple(tiles)
 

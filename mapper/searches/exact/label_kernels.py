@@ -35,12 +35,12 @@ def _is_covered(label: Floats, row: int, energy: float, latency: float, limits: 
         if limits[corner] > energy:  # corners are sorted by energy
             return False
         if limits[corner + 1] <= latency:
-            above = True
+            is_above = True
             for i in range(n_bits):
                 if limits[corner + 2 + i] > label[row, int(limits[10 + i])]:
-                    above = False
+                    is_above = False
                     break
-            if above:
+            if is_above:
                 return True
         corner += 2 + n_bits
     return False
@@ -76,20 +76,20 @@ def _is_pruned(label: Floats, row: int, state: int, pruning: PruningArrays) -> A
 
 
 @compiled
-def _dominates(label: Floats, row: int, other: Floats, other_row: int, nd: int) -> Any:
+def _dominates(label: Floats, row: int, other_label: Floats, other_row: int, nd: int) -> Any:
     """Tell whether a label is at most another in all of its first `nd` fields."""
     for field in range(nd):  # noqa: SIM110 - numba compiles the loop, not all()
-        if label[row, field] > other[other_row, field]:
+        if label[row, field] > other_label[other_row, field]:
             return False
     return True
 
 
 @compiled
-def _before(label: Floats, row: int, other: Floats, other_row: int, nd: int) -> Any:
+def _before(label: Floats, row: int, other_label: Floats, other_row: int, nd: int) -> Any:
     """Tell whether a label comes before another in lexicographic order, or equals it."""
     for field in range(nd):
-        if label[row, field] != other[other_row, field]:
-            return label[row, field] < other[other_row, field]
+        if label[row, field] != other_label[other_row, field]:
+            return label[row, field] < other_label[other_row, field]
     return True
 
 
@@ -114,19 +114,19 @@ def _insert(label: Floats, origin: Ints, first: int, count: int, nd: int) -> Any
     scratch = count + 1
     _copy(label, count, label, scratch)
     source, choice = origin[count, 0], origin[count, 1]
-    kept = place
+    end = place
     for index in range(place, count):  # remove the labels that the candidate dominates
         if not _dominates(label, scratch, label, index, nd):
-            if kept != index:
-                _copy(label, index, label, kept)
-                origin[kept, 0], origin[kept, 1] = origin[index, 0], origin[index, 1]
-            kept += 1
-    for index in range(kept, place, -1):
+            if end != index:
+                _copy(label, index, label, end)
+                origin[end, 0], origin[end, 1] = origin[index, 0], origin[index, 1]
+            end += 1
+    for index in range(end, place, -1):
         _copy(label, index - 1, label, index)
         origin[index, 0], origin[index, 1] = origin[index - 1, 0], origin[index - 1, 1]
     _copy(label, scratch, label, place)
     origin[place, 0], origin[place, 1] = source, choice
-    return kept + 1
+    return end + 1
 
 
 @compiled
@@ -135,28 +135,30 @@ def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     pruning: PruningArrays, begin: Ints, out: Floats, origin: Ints,
 ) -> None:  # fmt: skip
     """Pass labels on to the states further along one axis: F(t) = Pareto(F(t), F(t - unit))."""
-    nd, done, count = job
+    nd, first_state, count = job
     span = stride * radix
-    place = done % span  # counted along: a modulo per state would take most of the time
-    for state in range(done, start.shape[0] - 1):
+    place = first_state % span  # counted along: a modulo per state would take most of the time
+    for state in range(first_state, start.shape[0] - 1):
         begin[state] = count
-        here, end_here = start[state], start[state + 1]
-        before = end_before = start[0]
+        index, end_index = start[state], start[state + 1]
+        previous = end_previous = start[0]
         if place >= stride:
-            before, end_before = begin[state - stride], begin[state - stride + 1]
+            previous, end_previous = begin[state - stride], begin[state - stride + 1]
         place = place + 1 if place + 1 < span else 0
-        while here < end_here or before < end_before:
+        while index < end_index or previous < end_previous:
             if count + 2 > out.shape[0]:
                 job[1], job[2] = state, begin[state]
                 return
-            if before >= end_before or (here < end_here and _before(label, here, out, before, nd)):
-                _copy(label, here, out, count)
-                origin[count, 0] = here
-                here += 1
+            if previous >= end_previous or (
+                index < end_index and _before(label, index, out, previous, nd)
+            ):
+                _copy(label, index, out, count)
+                origin[count, 0] = index
+                index += 1
             else:
-                _copy(out, before, out, count)
-                origin[count, 0] = origin[before, 0]
-                before += 1
+                _copy(out, previous, out, count)
+                origin[count, 0] = origin[previous, 0]
+                previous += 1
             origin[count, 1] = 0
             if _is_pruned(out, count, state, pruning):
                 continue
@@ -233,7 +235,7 @@ def charge(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
 @compiled
 def union(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     job: Ints, start: Ints, label: Floats, source: Ints,
-    other_start: Ints, other: Floats, other_source: Ints,
+    other_start: Ints, other_label: Floats, other_source: Ints,
     begin: Ints, out: Floats, origin: Ints,
 ) -> None:  # fmt: skip
     """Merge two tables whose labels descend from the same table (`source`: their origins)."""
@@ -245,7 +247,7 @@ def union(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
             origin[count, 0], origin[count, 1] = source[index, 0], source[index, 1]
             count = _insert(out, origin, first, count, nd)
         for index in range(other_start[state], other_start[state + 1]):
-            _copy(other, index, out, count)
+            _copy(other_label, index, out, count)
             origin[count, 0], origin[count, 1] = other_source[index, 0], other_source[index, 1]
             count = _insert(out, origin, first, count, nd)
     _finish(job, begin, count)

@@ -138,18 +138,18 @@ class LabelMetrics:
     def latency_terms(self) -> Floats:
         """Return what bounds the latency besides the computes, one per row: (field, seconds of one
         unit of it, seconds besides: not those that count only where something is held)."""
-        found: dict[tuple[int, float, float], None] = {}
+        terms: dict[tuple[int, float, float], None] = {}
         for level, component in self._timed:
             summed, rule = self._summed(level), component.latency
             if summed is not None:
-                found[summed, 1.0, 0.0] = None
+                terms[summed, 1.0, 0.0] = None
             elif isinstance(rule, LinearLatency) and not isinstance(component, Network):
                 for piece in rule.pieces:
                     for name, seconds in piece.terms if _grows(piece) else ():
                         field = self._fields.calls.get((level, name))
                         if field is not None:
-                            found[field, seconds, min(piece.constant, 0.0)] = None
-        return np.array(list(found), np.float64).reshape(-1, 3)
+                            terms[field, seconds, min(piece.constant, 0.0)] = None
+        return np.array(list(terms), np.float64).reshape(-1, 3)
 
     def all_energies(self, labels: Floats, latencies: Floats) -> Floats:
         """Return the joules of many labels, one per row."""
@@ -163,19 +163,25 @@ class LabelMetrics:
 
     def _holds(self, level: int, labels: Floats) -> Bools:
         """Tell which labels have calls of a level: without, nothing is held there."""
-        own = sorted({field for (at, _), field in self._fields.calls.items() if at == level})
-        return np.asarray(labels[:, own].any(axis=1))
+        level_fields = sorted(
+            {field for (call_level, _), field in self._fields.calls.items() if call_level == level}
+        )
+        return np.asarray(labels[:, level_fields].any(axis=1))
 
     def _summed(self, level: int) -> int | None:
         """Return the field of the seconds of all calls, if there is one."""
-        for at, action in self._fields.seconds:
-            if at == level:
-                return self._fields.calls[at, action]
+        for timed_level, action in self._fields.seconds:
+            if timed_level == level:
+                return self._fields.calls[timed_level, action]
         return None
 
     def _on_network(self, level: int, label: Floats) -> dict[str, float]:
         """Return the busiest link and the longest way (mapper/model/costs.py)."""
-        links = [float(label[f]) for (at, _), f in self._fields.links.items() if at == level]
+        links = [
+            float(label[f])
+            for (link_level, _), f in self._fields.links.items()
+            if link_level == level
+        ]
         busiest = max(links, default=0.0)
         farthest = float(label[self._fields.longest_paths[level]])
         return {"hop": busiest, "max_hops": farthest, "max_link_traffic": busiest}

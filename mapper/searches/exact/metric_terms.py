@@ -50,7 +50,11 @@ def _grid_gates(
         if chosen.places is in_proportion:
             yield (grid or "", dim.name, 0), chosen.grid_gate(component, dim, 1)
             continue
-        places = prod(own.fanout for own in component.physical_spatial if own.name == dim.name)
+        places = prod(
+            array_dim.fanout
+            for array_dim in component.physical_spatial
+            if array_dim.name == dim.name
+        )
         if places > 1:
             yield (grid or "", dim.name, places), 1 / places
 
@@ -82,8 +86,8 @@ def compulsory_latency(space: Mapspace, templates: Sequence[Template] | None = N
 
     `templates`: instead of all those of `space`.
     """
-    few = space.templates if templates is None else templates
-    return seconds_of_first_moves(space, [_tops(template) for template in few])
+    chosen_templates = space.templates if templates is None else templates
+    return seconds_of_first_moves(space, [_tops(template) for template in chosen_templates])
 
 
 def _tops(template: Template) -> BackingHolders:
@@ -110,8 +114,8 @@ def seconds_of_first_moves(space: Mapspace, tops: Sequence[BackingHolders]) -> f
             continue
         lanes = prod(c.own_fanout for c in problem.components[: level + 1])
         lanes *= component.physical_fanout
-        least = {name: count / lanes for name, count in calls.items()}
-        slowest = max(slowest, component.latency(least))
+        least_calls = {name: count / lanes for name, count in calls.items()}
+        slowest = max(slowest, component.latency(least_calls))
     return slowest
 
 

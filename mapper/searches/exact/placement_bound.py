@@ -48,23 +48,27 @@ def least_costs(space: Mapspace, placements: Sequence[Placement]) -> tuple[float
     layout = label_fields(problem, leaks)
     metrics = LabelMetrics(problem, layout, leaks, compulsory_seconds_of(space, placements))
     label = np.zeros((1, layout.width))
-    label[0, 0] = compute_energy(problem) + min(_moved(problem, one) for one in placements)
+    label[0, 0] = compute_energy(problem) + min(_moved(problem, name) for name in placements)
     label[0, layout.lanes] = -float(prod(component.own_fanout for component in problem.components))
     energy, latency = (
-        float(metrics.lower_bounds(label, KINDS[one])[0]) for one in ("energy", "latency")
+        float(metrics.lower_bounds(label, KINDS[name])[0]) for name in ("energy", "latency")
     )
     return energy, latency
 
 
 def compulsory_seconds_of(space: Mapspace, placements: Sequence[Placement]) -> float:
     """Return seconds that moving what the outermost memory always backs takes once."""
-    return seconds_of_first_moves(space, [_on_top(space, one) for one in placements])
+    return seconds_of_first_moves(space, [_on_top(space, placement) for placement in placements])
 
 
 def _on_top(space: Mapspace, placement: Placement) -> BackingHolders:
     """Return what the outermost memory backs."""
-    memories = [(name, kept) for name, kept in placement.kept if _is_memory(space.problem, name)]
-    return frozenset((tensor, name) for name, kept in memories[:1] for tensor in kept)
+    memories = [
+        (name, tensors)
+        for name, tensors in placement.kept_tensors
+        if _is_memory(space.problem, name)
+    ]
+    return frozenset((tensor, name) for name, tensors in memories[:1] for tensor in tensors)
 
 
 def _is_memory(problem: Problem, name: str) -> bool:
@@ -76,18 +80,22 @@ def _moved(problem: Problem, placement: Placement) -> float:
     if problem.einsum.is_copy:
         return 0.0
     memories = [
-        (problem.holder(name), kept) for name, kept in placement.kept if _is_memory(problem, name)
+        (problem.holder(name), tensors)
+        for name, tensors in placement.kept_tensors
+        if _is_memory(problem, name)
     ]
     total = 0.0
     for access in problem.einsum.accesses:
-        chain = [memory for memory, kept in memories if access.tensor in kept]
-        down, up = ("write", "read") if access.output else ("read", "write")
-        once = float(touched_values(access, problem.einsum.bounds))
+        chain = [memory for memory, tensors in memories if access.tensor in tensors]
+        action_down, action_up = ("write", "read") if access.output else ("read", "write")
+        values = float(touched_values(access, problem.einsum.bounds))
         for upper, lower in pairwise(chain):
-            total += once * (_price(upper, access, down) + _price(lower, access, up))
+            total += values * (
+                _price(upper, access, action_down) + _price(lower, access, action_up)
+            )
         if chain:
-            used = max(once, _handed_over(problem, access, chain[-1]))
-            total += used * _price(chain[-1], access, down)
+            values_handed_over = max(values, _handed_over(problem, access, chain[-1]))
+            total += values_handed_over * _price(chain[-1], access, action_down)
     return total
 
 

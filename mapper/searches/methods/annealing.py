@@ -93,17 +93,17 @@ class AnnealingRun:
         self.best: EinsumMapping | None = None
         self.count = 0
 
-    def cool(self, here: MapspacePoint, rng: random.Random, steps: int, limits: Budget) -> None:
+    def cool(self, point: MapspacePoint, rng: random.Random, steps: int, limits: Budget) -> None:
         """Walk from a place while the temperature falls. OutOfBudget."""
-        value = self._scored(here)
+        value = self._scored(point)
         for step in limits.checking(range(steps)):
-            there = self._space.random_neighbour(here, rng)
-            if there is None:
+            neighbour = self._space.random_neighbour(point, rng)
+            if neighbour is None:
                 continue
-            new = self._scored(there)
+            neighbour_value = self._scored(neighbour)
             temperature = HOT * (COLD / HOT) ** (step / steps)
-            if _accepted(value, new, temperature, rng):
-                here, value = there, new
+            if _accepted(value, neighbour_value, temperature, rng):
+                point, value = neighbour, neighbour_value
 
     def _scored(self, place: MapspacePoint) -> float:
         self.count += 1

@@ -33,8 +33,8 @@ def lower_bound(space: Mapspace, goal: Goal, limits: Budget = UNLIMITED) -> floa
 
 def lower_bound_in_share(space: Mapspace, goal: Goal, limits: Budget) -> float:
     """Return the same in a share of the seconds left."""
-    left = limits.seconds_left
-    seconds = None if left is None else SHARE * left
+    seconds_left = limits.seconds_left
+    seconds = None if seconds_left is None else SHARE * seconds_left
     return lower_bound(space, goal, budget_from(seconds, limits.memory))
 
 
@@ -43,10 +43,10 @@ def smallest_mapping(space: Mapspace, limits: Budget = UNLIMITED) -> MapspacePoi
 
     All points are counted then, so that drawing some is fast. OutOfBudget.
     """
-    found = first_mapping(space, limits.check)
-    if found is None:
+    first = first_mapping(space, limits.check)
+    if first is None:
         return None
     for points in limits.checking(space.points_within(limits.check)):
         _ = points.count
-    template, tiles = found
+    template, tiles = first
     return MapspacePoint(space.templates.index(template), tiles)

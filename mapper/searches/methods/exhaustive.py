@@ -52,8 +52,8 @@ class ExhaustiveSearch:
         statistics = SearchStatistics(
             space.templates_made, 0, 0, count, 1, time.monotonic() - began
         )
-        found = inf if best is None else best.value(goal)
-        bound = found if ended else min(found, least_value(space, goal))
+        value = inf if best is None else best.value(goal)
+        bound = value if ended else min(value, least_value(space, goal))
         return MapspaceResult(best, bound, ended, statistics)
 
 
@@ -93,18 +93,18 @@ def costed_or_none(judge: Verifier, mapping: Mapping) -> EinsumMapping | None:
 
 def is_better(candidate: EinsumMapping, best: EinsumMapping, goal: Goal) -> bool:
     """Compare by the objective; among equals the other metric decides."""
-    mine, its = candidate.value(goal), best.value(goal)
-    if abs(mine - its) > _TIE * max(abs(mine), abs(its)):
-        return mine < its
+    value, best_value = candidate.value(goal), best.value(goal)
+    if abs(value - best_value) > _TIE * max(abs(value), abs(best_value)):
+        return value < best_value
     return candidate.value(goal.second) < best.value(goal.second)
 
 
 def has_at_most_points(space: Mapspace, limit: int, limits: Budget = UNLIMITED) -> bool:
     """Tell whether a mapspace has no more points than `limit`. OutOfBudget."""
-    left = limit
+    points_left = limit
     for points in limits.checking(space.points_within(limits.check)):
-        left -= points.count
-        if left < 0:
+        points_left -= points.count
+        if points_left < 0:
             return False
     return True
 

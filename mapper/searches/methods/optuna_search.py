@@ -54,13 +54,13 @@ class OptunaSearch:
             return MapspaceResult(None, bound, False, SearchStatistics())
         if roomy is None:
             return MapspaceResult(None, inf, True, SearchStatistics(templates=space.templates_made))
-        before = optuna.logging.get_verbosity()
+        verbosity = optuna.logging.get_verbosity()
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         try:
             sampler = optuna.samplers.TPESampler(seed=self.seed)
             best, count = self._run(optuna.create_study(sampler=sampler), space, goal, limits)
         finally:
-            optuna.logging.set_verbosity(before)
+            optuna.logging.set_verbosity(verbosity)
         if best is None:
             best = Verifier(space).costed(space.mapping_at(roomy))
         statistics = SearchStatistics(

@@ -32,13 +32,13 @@ class PartialSearch:
         """Return the best of these templates; UnsupportedFeature if none of them has a mapping."""
         limits = budget_from(budget, self.memory)
         try:
-            part, rest = _divided(space, limits)
+            modelled, unmodelled = _divided(space, limits)
         except OutOfBudget:
             return MapspaceResult(None, least_value(space, goal), False, SearchStatistics(solved=1))
-        result = ExactSearch(self.memory).find(part, goal, limits.seconds_left)
-        if is_enumerable(rest, limits):
+        result = ExactSearch(self.memory).find(modelled, goal, limits.seconds_left)
+        if is_enumerable(unmodelled, limits):
             listing = ExhaustiveSearch(memory=self.memory)
-            return _both(result, listing.find(rest, goal, limits.seconds_left), goal)
+            return _both(result, listing.find(unmodelled, goal, limits.seconds_left), goal)
         if result.best is None and result.proven:
             raise UnsupportedFeature(
                 f"{space.einsum.name} has no mapping but with lanes above holders of outer memories"
@@ -49,14 +49,14 @@ class PartialSearch:
         return replace(result, lower_bound=lower, proven=False)
 
 
-def _both(one: MapspaceResult, two: MapspaceResult, goal: Goal) -> MapspaceResult:
+def _both(first: MapspaceResult, second: MapspaceResult, goal: Goal) -> MapspaceResult:
     """Join the results of two parts of a mapspace."""
-    best = one.best if two.best is None else two.best
-    if one.best is not None and two.best is not None:
-        best = two.best if is_better(two.best, one.best, goal) else one.best
-    lower = min(one.lower_bound, two.lower_bound)
+    best = first.best if second.best is None else second.best
+    if first.best is not None and second.best is not None:
+        best = second.best if is_better(second.best, first.best, goal) else first.best
+    lower = min(first.lower_bound, second.lower_bound)
     return MapspaceResult(
-        best, lower, one.proven and two.proven, one.statistics.plus(two.statistics)
+        best, lower, first.proven and second.proven, first.statistics.plus(second.statistics)
     )
 
 
@@ -68,8 +68,8 @@ def _divided(space: Mapspace, limits: Budget) -> tuple[Mapspace, Mapspace]:
     leaks = leaks_of(space.flat, space.conventions)
     compiler = TemplateCompiler(space.problem, label_fields(space.problem, leaks))
     parts: tuple[list[Template], list[Template]] = ([], [])
-    for one in limits.checking(space.search_templates(limits.check)):
-        parts[not _models(compiler, one)].append(one)
+    for template in limits.checking(space.search_templates(limits.check)):
+        parts[not _models(compiler, template)].append(template)
     return space.narrowed(parts[0]), space.narrowed(parts[1])
 
 

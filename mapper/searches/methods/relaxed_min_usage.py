@@ -47,11 +47,11 @@ def search_with_lowered_min_usage(
     for place in reversed(places):
         for level in _levels(space, place):
             trial = _with_min_usage(open_space, place, level)
-            found = search.find(trial, goal, limits.seconds_left)
-            if found.best is None and not found.proven:
-                return found
-            if found.best is not None:
-                open_space, result = trial, found
+            trial_result = search.find(trial, goal, limits.seconds_left)
+            if trial_result.best is None and not trial_result.proven:
+                return trial_result
+            if trial_result.best is not None:
+                open_space, result = trial, trial_result
                 break
     return result
 

@@ -37,12 +37,15 @@ def _between(
     solve: Solve, first: Sequence[EinsumSolution], last: Sequence[EinsumSolution]
 ) -> list[Sequence[EinsumSolution]]:
     """Return the corners of the hull between two corners."""
-    (energy, latency), (more, less) = _total(first), _total(last)
-    if latency - less <= _TIE * latency or more - energy <= _TIE * more:
+    (first_energy, first_latency), (last_energy, last_latency) = _total(first), _total(last)
+    if (
+        first_latency - last_latency <= _TIE * first_latency
+        or last_energy - first_energy <= _TIE * last_energy
+    ):
         return []
-    goal = Goal("energy", (more - energy) / (latency - less))
+    goal = Goal("energy", (last_energy - first_energy) / (first_latency - last_latency))
     corner = solve(goal)
-    chord = goal.value(energy, latency)
+    chord = goal.value(first_energy, first_latency)
     if goal.value(*_total(corner)) >= chord * (1 - sqrt(_TIE)):
         return []
     return [*_between(solve, first, corner), corner, *_between(solve, corner, last)]

@@ -57,8 +57,8 @@ class Formula:
         columns = {"energy": rows[:, 0], "latency": rows[:, 1]}
         columns |= {name: rows[:, 2 + i] for i, name in enumerate(map(_usage, self.memories))}
         with np.errstate(all="ignore"):  # too large a number is inf, and inf is no optimum
-            found = np.asarray(self.code(columns), np.float64)
-        return np.nan_to_num(np.broadcast_to(found, (len(rows),)), nan=math.inf, posinf=math.inf)
+            values = np.asarray(self.code(columns), np.float64)
+        return np.nan_to_num(np.broadcast_to(values, (len(rows),)), nan=math.inf, posinf=math.inf)
 
     def of_costs(self, energy: Any, latency: Any) -> Any:
         """Return the value of a formula without usage, of two numbers or of two arrays, fast."""
@@ -75,11 +75,11 @@ class Formula:
 
     def _of(self, energy: Any, latency: Any, usage: Columns) -> Any:
         with np.errstate(all="ignore"):
-            found = np.asarray(
+            raw_values = np.asarray(
                 self.code({"energy": energy, "latency": latency, **usage}), np.float64
             )
-        whole = np.where(np.isnan(found), math.inf, found)
-        return np.broadcast_to(whole, np.shape(energy)) if np.ndim(energy) else float(whole)
+        values = np.where(np.isnan(raw_values), math.inf, raw_values)
+        return np.broadcast_to(values, np.shape(energy)) if np.ndim(energy) else float(values)
 
     def of_row(self, energy: float, latency: float, *bits: float) -> float:
         """Return its value for one row."""
@@ -91,10 +91,10 @@ def formula_of(text: str, memories: Iterable[str]) -> Formula:
 
     `memories`: the names that may stand behind `usage.`.
     """
-    known = list(memories)
+    memory_names = list(memories)
     energy, latency = _symbol("energy"), _symbol("latency")
     names: dict[str, object] = {"energy": energy, "latency": latency, "edp": energy * latency}
-    names["usage"] = {name: _symbol(_usage(name)) for name in known}
+    names["usage"] = {name: _symbol(_usage(name)) for name in memory_names}
     try:
         result = compile_expression(text)(names)
     except UnknownNameError as error:
@@ -103,11 +103,11 @@ def formula_of(text: str, memories: Iterable[str]) -> Formula:
             f"unknown objective: {error.what}", value=text, instead=instead
         ) from None
     except ExpressionError as error:
-        what, instead = f"the objective cannot be used: {error.what}", error.instead
-        raise ObjectiveError(what, value=text, instead=instead or _ALLOWED) from None
+        complaint, instead = f"the objective cannot be used: {error.what}", error.instead
+        raise ObjectiveError(complaint, value=text, instead=instead or _ALLOWED) from None
     if not isinstance(result, MonotoneQuantity) or not result.uses:
         raise ObjectiveError("the objective depends on no metric", value=text, instead=_ALLOWED)
-    return Formula(text, tuple(n for n in known if _usage(n) in result.uses), result.code)
+    return Formula(text, tuple(n for n in memory_names if _usage(n) in result.uses), result.code)
 
 
 def _usage(memory: str) -> str:
@@ -123,39 +123,41 @@ class MonotoneQuantity(Algebra):
 
     described_as: ClassVar[str] = "a metric"
 
-    def __add__(self, other: object) -> MonotoneQuantity:
-        return _joined(np.add, self, _rising(other, "+"))
+    def __add__(self, operand: object) -> MonotoneQuantity:
+        return _combined(np.add, self, _rising(operand, "+"))
 
     __radd__ = __add__
 
-    def __mul__(self, other: object) -> MonotoneQuantity:
-        return _joined(np.multiply, self, _rising(other, "*"))
+    def __mul__(self, operand: object) -> MonotoneQuantity:
+        return _combined(np.multiply, self, _rising(operand, "*"))
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: object) -> MonotoneQuantity:
-        if isinstance(other, MonotoneQuantity):
-            _fall("dividing by a metric makes the objective fall where that metric grows")
-        return self * (1 / _positive(other, "/"))
+    def __truediv__(self, operand: object) -> MonotoneQuantity:
+        if isinstance(operand, MonotoneQuantity):
+            _refuse_falling("dividing by a metric makes the objective fall where that metric grows")
+        return self * (1 / _positive(operand, "/"))
 
-    def __rtruediv__(self, other: object) -> NoReturn:
-        del other
-        _fall("dividing by a metric makes the objective fall where that metric grows")
+    def __rtruediv__(self, operand: object) -> NoReturn:
+        del operand
+        _refuse_falling("dividing by a metric makes the objective fall where that metric grows")
 
-    def __sub__(self, other: object) -> MonotoneQuantity:
-        if isinstance(other, MonotoneQuantity):
-            _fall("subtracting a metric makes the objective fall where that metric grows")
-        number = _number(other, "-")
+    def __sub__(self, operand: object) -> MonotoneQuantity:
+        if isinstance(operand, MonotoneQuantity):
+            _refuse_falling("subtracting a metric makes the objective fall where that metric grows")
+        number = _number(operand, "-")
         if number > 0:
-            _fall("subtracting a number may make the objective negative; it changes no order")
+            _refuse_falling(
+                "subtracting a number may make the objective negative; it changes no order"
+            )
         return self + -number
 
-    def __rsub__(self, other: object) -> NoReturn:
-        del other
-        _fall("subtracting a metric makes the objective fall where that metric grows")
+    def __rsub__(self, operand: object) -> NoReturn:
+        del operand
+        _refuse_falling("subtracting a metric makes the objective fall where that metric grows")
 
     def __neg__(self) -> NoReturn:
-        _fall("minus a metric falls where that metric grows: an objective is minimized")
+        _refuse_falling("minus a metric falls where that metric grows: an objective is minimized")
 
     def __pos__(self) -> MonotoneQuantity:
         return self
@@ -164,10 +166,10 @@ class MonotoneQuantity(Algebra):
         return self
 
     def maximum(self, other: object) -> MonotoneQuantity:
-        return _joined(np.maximum, self, _rising(other, "max()"))
+        return _combined(np.maximum, self, _rising(other, "max()"))
 
     def minimum(self, other: object) -> MonotoneQuantity:
-        return _joined(np.minimum, self, _rising(other, "min()"))
+        return _combined(np.minimum, self, _rising(other, "min()"))
 
     def power(self, exponent: object) -> MonotoneQuantity:
         by = _positive(exponent, "**")
@@ -188,7 +190,7 @@ class MonotoneQuantity(Algebra):
         return MonotoneQuantity(self.uses, lambda columns: apply(code(columns)))
 
     def _refuse(self, *_: object) -> Any:
-        _fall("comparisons, //, % and conditions may fall where a metric grows")
+        _refuse_falling("comparisons, //, % and conditions may fall where a metric grows")
 
     __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = __bool__ = _refuse
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _refuse
@@ -200,12 +202,12 @@ def _symbol(name: str) -> MonotoneQuantity:
     return MonotoneQuantity(frozenset((name,)), lambda columns: columns[name])
 
 
-def _joined(
-    apply: Callable[[Any, Any], Any], one: MonotoneQuantity, other: MonotoneQuantity
+def _combined(
+    apply: Callable[[Any, Any], Any], first: MonotoneQuantity, second: MonotoneQuantity
 ) -> MonotoneQuantity:
-    left, right = one.code, other.code
+    first_code, second_code = first.code, second.code
     return MonotoneQuantity(
-        one.uses | other.uses, lambda columns: apply(left(columns), right(columns))
+        first.uses | second.uses, lambda columns: apply(first_code(columns), second_code(columns))
     )
 
 
@@ -214,14 +216,14 @@ def _rising(value: object, symbol: str) -> MonotoneQuantity:
         return value
     number = _number(value, symbol)
     if number < 0:
-        _fall(f"{symbol} with the negative number {number:g}")
+        _refuse_falling(f"{symbol} with the negative number {number:g}")
     return MonotoneQuantity(frozenset(), lambda columns: number)  # noqa: ARG005
 
 
 def _positive(value: object, symbol: str) -> float:
     number = _number(value, symbol)
     if number <= 0:
-        _fall(f"{symbol} with {number:g}, which is not positive")
+        _refuse_falling(f"{symbol} with {number:g}, which is not positive")
     return number
 
 
@@ -234,5 +236,5 @@ def _number(value: object, symbol: str) -> float:
     return number
 
 
-def _fall(what: str) -> NoReturn:
-    raise EvaluationError(what, _ALLOWED)
+def _refuse_falling(complaint: str) -> NoReturn:
+    raise EvaluationError(complaint, _ALLOWED)

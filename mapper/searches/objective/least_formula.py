@@ -41,7 +41,7 @@ class FormulaTarget:
         return self._corners[1]
 
     @property
-    def least(self) -> float:
+    def least_value(self) -> float:
         """The value at the floor: no mapping is below it."""
         return float(self._values(self._floor[np.newaxis])[0])
 
@@ -56,8 +56,8 @@ class FormulaTarget:
             high = np.where(self._exceeds(rows, high, limit), high, 2 * high + 1e-300)
         for _ in range(_STEPS):
             middle = (low + high) / 2
-            above = self._exceeds(rows, middle, limit)
-            low, high = np.where(above, low, middle), np.where(above, middle, high)
+            exceeds = self._exceeds(rows, middle, limit)
+            low, high = np.where(exceeds, low, middle), np.where(exceeds, middle, high)
         rows[:, 0] = np.where(self._exceeds(rows, self._floor[0], limit), self._floor[0], high)
         return np.asarray(rows[self._exceeds(rows, rows[:, 0], limit)])
 
@@ -89,8 +89,8 @@ class FormulaTarget:
         values = self._values(floors)
         better = values < self.value * (1 - NOISE)
         if self.best is not None:
-            less = (floors < np.array(self.best.row) * (1 - NOISE)).any(axis=1)
-            better |= (values <= self.value * (1 + NOISE)) & less
+            is_less = (floors < np.array(self.best.row) * (1 - NOISE)).any(axis=1)
+            better |= (values <= self.value * (1 + NOISE)) & is_less
         return better & (values <= self.limit * (1 + NOISE))
 
     def wanted(self, rows: Floats) -> list[int]:
@@ -105,13 +105,13 @@ class FormulaTarget:
     def _beats(self, value: float, row: Sequence[float]) -> bool:
         if self.best is None or abs(value - self.value) > NOISE * self.value:
             return value < self.value
-        for mine, its in zip(row, self.best.row, strict=True):
-            if abs(mine - its) > NOISE * max(abs(mine), abs(its)):
-                return mine < its
+        for cost, best_cost in zip(row, self.best.row, strict=True):
+            if abs(cost - best_cost) > NOISE * max(abs(cost), abs(best_cost)):
+                return cost < best_cost
         return False
 
     def offer(self, candidates: Sequence[TracedMapping]) -> None:
         """Keep the mapping."""
-        for one in candidates:
-            self.best = one
-            self.value = float(self._values(np.array([one.row]))[0])
+        for candidate in candidates:
+            self.best = candidate
+            self.value = float(self._values(np.array([candidate.row]))[0])

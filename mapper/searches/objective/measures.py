@@ -41,26 +41,26 @@ class FrontMetrics:
 
     def values(self, row: Sequence[float]) -> tuple[float, ...]:
         """Return the value of each metric."""
-        found = {"energy": row[0], "latency": row[1], "edp": row[0] * row[1]}
-        found |= {
+        value_of = {"energy": row[0], "latency": row[1], "edp": row[0] * row[1]}
+        value_of |= {
             f"{USAGE}.{name}": bits for name, bits in zip(self.memories, row[2:], strict=True)
         }
-        return tuple(found[name] for name in self.names)
+        return tuple(value_of[name] for name in self.names)
 
 
 def front_metrics_of(names: Sequence[str], flats: Iterable[FlatArch]) -> FrontMetrics:
     """Check the names of metrics; TilewrightError for one that does not exist."""
     memories = [c for flat in flats for c in flat.components if isinstance(c, Memory)]
     finite = dict.fromkeys(m.name for m in memories if m.size < inf)
-    known = [f"{USAGE}.{m.name}" for m in memories]
+    usage_names = [f"{USAGE}.{m.name}" for m in memories]
     chosen: dict[str, None] = {}
     for name in names:
         if name == USAGE:
             chosen |= dict.fromkeys(f"{USAGE}.{memory}" for memory in finite)
-        elif name in COST_METRICS or name in known:
+        elif name in COST_METRICS or name in usage_names:
             chosen[name] = None
         else:
-            options = [*COST_METRICS, USAGE, *dict.fromkeys(known)]
+            options = [*COST_METRICS, USAGE, *dict.fromkeys(usage_names)]
             raise TilewrightError(
                 "a front has no such metric",
                 value=name,

@@ -77,13 +77,13 @@ class FrontTarget:
         open_ = np.flatnonzero(self.hopeful(rows))
         order = [i for i in range(rows.shape[1]) if i not in self._counted]
         ties = open_[np.lexsort([rows[open_, i] for i in reversed(order)])] if order else open_
-        found: list[int] = ties[undominated(rows[ties][:, self._counted])].tolist()
-        return found
+        pareto_rows: list[int] = ties[undominated(rows[ties][:, self._counted])].tolist()
+        return pareto_rows
 
     def offer(self, candidates: Sequence[TracedMapping]) -> None:
         """Keep them, and drop what they cover."""
-        found = [*self.mappings, *candidates]
-        rows = np.array([one.row for one in found])[:, self._counted]
-        kept = undominated(rows)
-        self.mappings = [found[i] for i in kept.tolist()]
-        self._points = rows[kept]
+        mappings = [*self.mappings, *candidates]
+        rows = np.array([mapping.row for mapping in mappings])[:, self._counted]
+        pareto_rows = undominated(rows)
+        self.mappings = [mappings[i] for i in pareto_rows.tolist()]
+        self._points = rows[pareto_rows]

@@ -194,24 +194,28 @@ class ChargeLocator:
         """Return where the values moved are charged."""
         tensor, child, reuse = charge.edge.tensor, self._child(charge), self._reuse(charge)
         if child.seen_below:
-            later = self._deferred_move(charge, rates, reuse)
-            if later.factors:
-                return ChargeSite(blocking_slots=tuple(i for i, _ in later.factors), deferral=later)
-            return ChargeSite(child.slot, later.terms)
+            deferral = self._deferred_move(charge, rates, reuse)
+            if deferral.factors:
+                return ChargeSite(
+                    blocking_slots=tuple(i for i, _ in deferral.factors), deferral=deferral
+                )
+            return ChargeSite(child.slot, deferral.terms)
         if not reuse.chosen:
             return ChargeSite(child.slot, _terms(rates, tensor, "moved", 1 / reuse.fixed_lanes, ()))
         top = min(reuse.chosen)
         iterations = self._unseen_iterations(tensor, top, child.slot)
         if iterations is not None:
-            above = prod(lanes for i, lanes in reuse.fixed.items() if i < top)
-            return ChargeSite(top, _terms(rates, tensor, "moved", iterations / above, ()))
+            lanes_above = prod(lanes for i, lanes in reuse.fixed.items() if i < top)
+            return ChargeSite(top, _terms(rates, tensor, "moved", iterations / lanes_above, ()))
         if charge.edge.child is None and len(reuse.chosen) == 1:
-            least = self._problem.einsum.access(tensor).least  # what one operation counts for
-            values = self._problem.einsum.operations * least / reuse.fixed_lanes
+            values_per_operation = self._problem.einsum.access(
+                tensor
+            ).point_size  # what one operation counts for
+            values = self._problem.einsum.operations * values_per_operation / reuse.fixed_lanes
             amounts = _per_choice(rates, [values / n for n in reuse.chosen[top]])
             return ChargeSite(top, per_choice=amounts)
-        later = self._deferred_move(charge, rates, reuse)
-        return ChargeSite(blocking_slots=tuple(reuse.chosen), deferral=later)
+        deferral = self._deferred_move(charge, rates, reuse)
+        return ChargeSite(blocking_slots=tuple(reuse.chosen), deferral=deferral)
 
     def _reuse(self, charge: EdgeCharge) -> _Reuse:
         """Return the lanes between the paying component and the child that share each value."""
@@ -219,8 +223,8 @@ class ChargeLocator:
         if charge.at_child:
             return reuse
         for slot, loops, level in self._spatial:
-            between = charge.level < level <= charge.edge.child_level
-            if not between or not self._reuses(loops, charge.edge.tensor):
+            is_between = charge.level < level <= charge.edge.child_level
+            if not is_between or not self._reuses(loops, charge.edge.tensor):
                 continue
             lanes = self._lanes(loops, charge.edge.tensor, "irrelevant")
             if max(lanes) > 1 and len(lanes) > 1:
@@ -236,8 +240,13 @@ class ChargeLocator:
         divisors = dict[int, tuple[float, ...]](
             child.seen_below.visit_divisors(access, tuple(self._problem.einsum.bounds))
         )
-        divisors.update((i, tuple(map(float, each))) for i, each in reuse.chosen.items())
-        factors = tuple((i, tuple(1 / n for n in each)) for i, each in sorted(divisors.items()))
+        divisors.update(
+            (i, tuple(map(float, divisor_values))) for i, divisor_values in reuse.chosen.items()
+        )
+        factors = tuple(
+            (i, tuple(1 / n for n in divisor_values))
+            for i, divisor_values in sorted(divisors.items())
+        )
         divisor = reuse.fixed_lanes * prod(number for _, number in lanes)
         terms = _terms(rates, tensor, "moved", 1 / divisor, lanes)
         return DeferredCharge(child.slot, charge.level, terms, factors)
@@ -290,8 +299,8 @@ class ChargeLocator:
         if single and not self._divided_below(charge, rates, chosen[0].slot):
             return self._first_fill_per_choice(charge, rates, chosen[0], fixed)
         factors = tuple((each.slot, tuple(map(float, each.counts))) for each in chosen)
-        later = DeferredCharge(child.slot, charge.level, terms, factors)
-        return ChargeSite(blocking_slots=tuple(each.slot for each in chosen), deferral=later)
+        deferral = DeferredCharge(child.slot, charge.level, terms, factors)
+        return ChargeSite(blocking_slots=tuple(each.slot for each in chosen), deferral=deferral)
 
     def _fill_copies(self, charge: EdgeCharge) -> Iterator[_FillCopies]:
         """Yield the dimensions above the child whose lanes each have a first fill of their own."""

@@ -62,9 +62,9 @@ class DeferredCost:
     @property
     def refunds(self) -> tuple[CostTerm, ...]:
         """The negative terms at the greatest factors: the least that `target` may get."""
-        most = prod(max(values) for _, values in self.factors)
+        greatest_factor = prod(max(values) for _, values in self.factors)
         return tuple(
-            replace(term, field=self.target, factor=term.factor * most)
+            replace(term, field=self.target, factor=term.factor * greatest_factor)
             for _, term in self.terms
             if term.factor < 0
         )
@@ -130,13 +130,13 @@ def _carried_factors(
 
     `calls`: the field counts calls of one instance, so lanes at or above its level divide them.
     """
-    given = dict(charge.factors)
+    factors_of_slot = dict(charge.factors)
     factors = []
-    for index in range(min(given), charge.child):
+    for index in range(min(factors_of_slot), charge.child):
         slot = slots[index]
         if not isinstance(slot, SpatialLoops):
             continue
-        values = given.get(index, (1.0,) * len(slot.choices))
+        values = factors_of_slot.get(index, (1.0,) * len(slot.choices))
         if calls and charge.level >= problem.level(slot.component):
             values = tuple(x / prod(c) for x, c in zip(values, slot.choices, strict=True))
         if values != (1.0,) * len(values):
@@ -161,7 +161,7 @@ def deferred_reservations(
     """
     reservations = open_reservations(problem, slots, fields.tracked)
     groups = _by_bits_carrier(reservations)
-    capacity = {each.slot.component: each.capacity for each in reservations}
+    capacity = {reservation.slot.component: reservation.capacity for reservation in reservations}
     topmost = {memory: min(k.top for k in groups if k.memory == memory) for memory in capacity}
     costs = []
     for number, ((memory, top, factors), terms) in enumerate(sorted(groups.items())):
@@ -189,9 +189,9 @@ def _by_bits_carrier(
 ) -> dict[_BitsCarrier, list[SlotTerm]]:
     """Group the bits that one field can carry."""
     groups: dict[_BitsCarrier, list[SlotTerm]] = {}
-    for each in reservations:
-        top = min(slot for slot, _ in each.factors)
-        key = _BitsCarrier(each.slot.component, top, each.factors)
-        term = CostTerm(0, each.slot.tensor, "tile", each.bits, each.lanes)
-        groups.setdefault(key, []).append((each.index, term))
+    for reservation in reservations:
+        top = min(slot for slot, _ in reservation.factors)
+        key = _BitsCarrier(reservation.slot.component, top, reservation.factors)
+        term = CostTerm(0, reservation.slot.tensor, "tile", reservation.bits, reservation.lanes)
+        groups.setdefault(key, []).append((reservation.index, term))
     return groups

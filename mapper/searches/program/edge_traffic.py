@@ -62,7 +62,7 @@ def values_per_move(problem: Problem, charge: EdgeCharge) -> int:
     """
     if charge.edge.child is not None:
         return 1
-    return problem.einsum.access(charge.edge.tensor).least
+    return problem.einsum.access(charge.edge.tensor).point_size
 
 
 def edges(problem: Problem, template: Template) -> Iterator[Edge]:

@@ -131,9 +131,9 @@ def network_legs(
     for tensor, upper, lower in _hops_between_holders(problem, template):
         crossed = next((level for level in networks if upper < level < lower), None)
         if crossed is not None:
-            below = [i for i, level in spatial_levels.items() if crossed <= level <= lower]
+            slots_below = [i for i, level in spatial_levels.items() if crossed <= level <= lower]
             top = tops.get((tensor, upper), -1)
-            yield ChargedLeg(tensor, crossed, tuple(below), upper, top)
+            yield ChargedLeg(tensor, crossed, tuple(slots_below), upper, top)
 
 
 def _hops_between_holders(problem: Problem, template: Template) -> Iterator[tuple[str, int, int]]:
@@ -174,22 +174,24 @@ def hop_loops(
     dim = next(dim for dim in component.spatial if dim.name == spatial_loops.name)
     served = _instances_per_place(problem.components[leg.source], dim)
     loops: list[HopLoop] = []
-    after: Lanes = ()
+    inner_lanes: Lanes = ()
     stride = 1
     for variable in reversed([v for v in spatial_loops.variables if lanes[v] > 1]):
         shared = access.relevance(variable) == "irrelevant"
         if problem.conventions.links_carry_all_rounds:
             shared = shared and leg.tensor in dim.may_reuse
         number = lanes[variable]
-        loops.append(HopLoop(slot, spatial_loops.name, number, stride, served, shared, after))
-        after = ((variable, number), *after)
+        loops.append(HopLoop(slot, spatial_loops.name, number, stride, served, shared, inner_lanes))
+        inner_lanes = ((variable, number), *inner_lanes)
         stride *= number
     return loops[::-1]
 
 
 def _instances_per_place(source: Component, dim: SpatialDim) -> int | None:
     """Return how many instances of a dimension one place of a distributed source serves."""
-    places_along = [each.fanout for each in source.physical_spatial if each.name == dim.name]
+    places_along = [
+        array_dim.fanout for array_dim in source.physical_spatial if array_dim.name == dim.name
+    ]
     return next((dim.fanout // places for places in places_along if places > 1), None)
 
 
@@ -211,9 +213,9 @@ def hop_counts(network: Network, loop: HopLoop, exact: bool) -> HopCounts:
 def _hops_from_places(loop: HopLoop, served: int) -> HopCounts:
     """Return the counts if each lane takes its own values from the place that serves it."""
     positions = [number * loop.stride for number in range(loop.lanes)]
-    distances = [at % served if loop.stride < served else 0 for at in positions]
+    distances = [position % served if loop.stride < served else 0 for position in positions]
     pairs = zip(positions, distances, strict=True)
-    senders = Counter(at // served for at, distance in pairs if distance)
+    senders = Counter(position // served for position, distance in pairs if distance)
     return HopCounts(sum(distances), max(distances), max(senders.values(), default=0))
 
 

@@ -62,7 +62,12 @@ def charge_sites_at_fixed_lanes(sites: Sequence[ChargeSite], limit: int) -> list
     for site in sites:
         if not site.charges or site.slot >= limit:
             continue
-        outer = [factors for each in sites if each.slot <= site.slot for factors in each.factors]
+        outer = [
+            factors
+            for outer_site in sites
+            if outer_site.slot <= site.slot
+            for factors in outer_site.factors
+        ]
         share = {
             term.field: prod(values[0] for field, values in outer if field == term.field)
             for term in site.charges[0]
@@ -102,7 +107,9 @@ def _dimension_site(
     )
     lanes = [prod(choice) for choice in choices]
     shares = tuple(1 / n if exact else float(n == 1) for n in lanes)
-    links = ((dim, field) for (at, dim), field in fields.links.items() if at == level)
+    links = (
+        (dim, field) for (link_level, dim), field in fields.links.items() if link_level == level
+    )
     has_path = level in fields.longest_paths
     return ChargeSite(
         dimension.slot,

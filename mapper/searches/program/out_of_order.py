@@ -132,5 +132,7 @@ def open_reservations(
 
 def _can_overflow(problem: Problem, slots: Sequence[Slot], slot: Reservation) -> bool:
     """Tell whether the reservations in the same memory may exceed its capacity together."""
-    same = [s for s in slots if isinstance(s, Reservation) and s.component == slot.component]
-    return problem.can_overflow(tuple(same))
+    reservations = [
+        s for s in slots if isinstance(s, Reservation) and s.component == slot.component
+    ]
+    return problem.can_overflow(tuple(reservations))

@@ -227,10 +227,10 @@ def most_deferred(
     if not any(component.spatial for component in problem.components):
         return NO_DEFERRED
     compiler = TemplateCompiler(problem, fields)
-    most = NO_DEFERRED
+    counts = NO_DEFERRED
     for template in templates:
-        most = DeferredCounts(*map(max, most, compiler.deferred_counts(template)))
-    return most
+        counts = DeferredCounts(*map(max, counts, compiler.deferred_counts(template)))
+    return counts
 
 
 def with_fixed_lanes(
@@ -287,9 +287,9 @@ class ProgramDraft:
             if step is not None:
                 steps.append(step)
                 numbers.append(index)
-            above = costs.steps_above(index, self._required[index])
-            steps += above
-            numbers += [None] * len(above)
+            cost_steps = costs.steps_above(index, self._required[index])
+            steps += cost_steps
+            numbers += [None] * len(cost_steps)
         return TemplateProgram(self.template, slots, tuple(steps), tuple(numbers), deferred_slots)
 
     def _with_certain_lanes(self, slots: tuple[Slot, ...]) -> tuple[Slot, ...]:

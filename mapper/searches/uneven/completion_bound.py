@@ -72,11 +72,11 @@ class CompletionBounds:
 
     def shares(self, states: Ints, moment: SlotPosition, but: int = -1) -> StepShares:
         """Return the shares of all variables except `but`; `states`: shape (labels, variables)."""
-        none = np.zeros(len(states), np.int64), np.ones(len(states)), np.ones(len(states))
+        no_shares = np.zeros(len(states), np.int64), np.ones(len(states)), np.ones(len(states))
         shares = (
             self.shares_of(v, states[:, v], moment) for v in range(states.shape[1]) if v != but
         )
-        return reduce(StepShares.combined, shares, StepShares(*none))
+        return reduce(StepShares.combined, shares, StepShares(*no_shares))
 
     def shares_of(self, v: int, states: Ints, moment: SlotPosition) -> StepShares:
         """Return the shares of one variable."""

@@ -97,19 +97,19 @@ class PartRanking:
 
         Dimension by dimension; after OutOfBudget the dimensions done so far stay split.
         """
-        dims = max((_fans(part) for part in self._parts), default=0)
+        dims = max((_spatial_loop_count(part) for part in self._parts), default=0)
         for dimension in range(dims):
             self._split_dimension(dimension, limit, budget)
 
     def _split_dimension(self, dimension: int, limit: float, budget: Budget) -> None:
-        before = self._parts, self._prepared, self.ranked
+        unsplit = self._parts, self._prepared, self.ranked
         promising = [self._parts[number] for value, _, number in self.ranked if value <= limit]
         split = [piece for part in promising for piece in classes_of(part, dimension)]
         self._replace_parts(split if len(split) <= MOST_PARTS else promising)
         try:
             self._sort(budget)
         except OutOfBudget:
-            self._parts, self._prepared, self.ranked = before
+            self._parts, self._prepared, self.ranked = unsplit
             self._labels = 0
             raise
 
@@ -144,5 +144,5 @@ class PartRanking:
         return self.metrics.lower_bounds_of(energy, self._space.einsum.operations / steps, kind)
 
 
-def _fans(part: SearchPart) -> int:
+def _spatial_loop_count(part: SearchPart) -> int:
     return sum(isinstance(slot, SpatialLoops) for slot in part.slots)

@@ -51,10 +51,10 @@ def split(labels: PartialMappings, cuts: int) -> list[PartialMappings]:
     return [labels.take(slice(int(chunk[0]), int(chunk[-1]) + 1)) for chunk in rows]
 
 
-def joined(parts: list[PartialMappings]) -> PartialMappings:
+def joined(label_sets: list[PartialMappings]) -> PartialMappings:
     """Return several sets as one."""
     return PartialMappings(
-        np.concatenate([part.states for part in parts]),
-        np.concatenate([part.fields for part in parts]),
-        np.concatenate([part.origin for part in parts]),
+        np.concatenate([labels.states for labels in label_sets]),
+        np.concatenate([labels.fields for labels in label_sets]),
+        np.concatenate([labels.origin for labels in label_sets]),
     )

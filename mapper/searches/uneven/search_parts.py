@@ -51,9 +51,11 @@ def classes_of(part: SearchPart, number: int) -> list[SearchPart]:
         return [part]
     place, loops = places[number], part.slots[places[number]]
     assert isinstance(loops, SpatialLoops)
-    before, after = part.slots[:place], part.slots[place + 1 :]
+    outer_slots, inner_slots = part.slots[:place], part.slots[place + 1 :]
     return [
-        SearchPart(part.template, (*before, replace(loops, choices=tuple(choices)), *after))
+        SearchPart(
+            part.template, (*outer_slots, replace(loops, choices=tuple(choices)), *inner_slots)
+        )
         for choices in choice_classes(loops)
     ]
 

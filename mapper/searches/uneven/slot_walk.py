@@ -118,17 +118,17 @@ class SlotWalk:
         if capacity is not None:
             return self._reserve(capacity, labels)
         if isinstance(slot, SpatialLoops):
-            parts = [
+            label_sets = [
                 self._distribute(step, index, chunk)
                 for chunk in split(labels, len(labels) // CHUNK)
             ]
-            return step.joined(parts, step.remaining.within[index][-1], index + 1)
+            return step.joined(label_sets, step.remaining.within[index][-1], index + 1)
         if not isinstance(slot, TemporalLoops):
             return labels
         if slot.single:
-            below = step.remaining.within[index][-1]
-            looped = [self._loop(step, index, v, labels, below) for v in slot.variables]
-            return step.joined([labels, *looped], below, index + 1)
+            remaining_below = step.remaining.within[index][-1]
+            looped = [self._loop(step, index, v, labels, remaining_below) for v in slot.variables]
+            return step.joined([labels, *looped], remaining_below, index + 1)
         for number, v in enumerate(slot.variables, 1):
             remaining = step.remaining.within[index][number]
             labels = step.pruned(
@@ -167,7 +167,7 @@ class SlotWalk:
             column, numbers = columns[v], states[:, names.index(v)]
             full_tiles = [(column.full[numbers], column.tile[numbers].astype(np.float64))]
             odd = column.odd[numbers]
-            return [*full_tiles, (odd, column.rest[numbers])] if odd.any() else full_tiles
+            return [*full_tiles, (odd, column.remainder[numbers])] if odd.any() else full_tiles
 
         def extent(v: str) -> Floats:
             return columns[v].extent[states[:, names.index(v)]]
@@ -205,7 +205,7 @@ class SlotWalk:
         names = list(self._problem.einsum.bounds)
         size = np.ones(len(labels))
         for _, form in access.projection:
-            extent = np.full(len(labels), float(form.least))
+            extent = np.full(len(labels), float(form.point_extent))
             for name, factor in form.terms:
                 extent += abs(factor) * (self.tile(labels.states, names.index(name)) - 1)
             size *= extent
@@ -244,13 +244,13 @@ class SlotWalk:
         v, chains = site.variable, self._chains[site.variable]
         unique, inverse = np.unique(labels.states[:, v], return_inverse=True)
         tail = step.plan.tails[site.slot][v]
-        below = [chains.below(s, tail, site.dim, site.lane_range) for s in unique.tolist()]
-        sizes = np.array([len(states) for states, _ in below], np.int64)
+        states_below = [chains.below(s, tail, site.dim, site.lane_range) for s in unique.tolist()]
+        sizes = np.array([len(states) for states, _ in states_below], np.int64)
         if not sizes[inverse].sum():
             return labels.take(np.zeros(len(labels), bool)), np.zeros(0, np.int64)
         options = TileOptions(
-            np.concatenate([states for states, _ in below]),
-            np.concatenate([lanes for _, lanes in below]),
+            np.concatenate([states for states, _ in states_below]),
+            np.concatenate([lanes for _, lanes in states_below]),
             sizes,
         )
         unlooped = step.bounds.shares(labels.states, site.position, but=v)
@@ -279,22 +279,27 @@ class SlotWalk:
             number = names.index(variable)
             position = position.after_variable(number)
             lane_range = LaneRange.of(choice[place] for choice in loops.choices)
-            if lane_range.most > 1:
+            if lane_range.most_lanes > 1:
                 remaining = step.remaining.within[index][place + 1]
                 dim = (loops.component, loops.name)
                 site = LoopSite(index, number, dim, lane_range, remaining, position)
                 extended, lanes = self._extended(step, taken.numbered, site)
-                taken = taken.extended(extended, lanes, lane_range.most)
+                taken = taken.extended(extended, lanes, lane_range.most_lanes)
                 taken = taken.take(taken.used <= max(map(prod, loops.choices)))
         taken = taken.take(np.isin(taken.code, _codes(loops)))
         self._charge_lanes(step.plan, index, labels.states[taken.rows], taken)
-        below = PartialMappings(taken.labels.states, taken.labels.fields, labels.origin[taken.rows])
-        return step.pruned(below, step.remaining.within[index][-1], index + 1)
+        labels_below = PartialMappings(
+            taken.labels.states, taken.labels.fields, labels.origin[taken.rows]
+        )
+        return step.pruned(labels_below, step.remaining.within[index][-1], index + 1)
 
     def _charge_lanes(
-        self, plan: TemplatePlan, index: int, above: Ints, taken: _LanesTaken
+        self, plan: TemplatePlan, index: int, states_above: Ints, taken: _LanesTaken
     ) -> None:
-        """Add the costs of the lanes of a dimension to the labels; `above`: their states above."""
+        """Add the costs of the lanes of a dimension to the labels.
+
+        `states_above`: their states above it, shape (labels, variables).
+        """
         loops = plan.slots[index]
         assert isinstance(loops, SpatialLoops)
         states, fields = taken.labels.states, taken.labels.fields
@@ -302,9 +307,13 @@ class SlotWalk:
         if gate is not None and self._problem.conventions.exact_remainders:
             fields[:, gate] *= taken.used
         elif gate is not None:
-            fields[:, gate] *= self._extents(above) / self._extents(states)
+            fields[:, gate] *= self._extents(states_above) / self._extents(states)
         self._messages.charge(
-            loops, plan.crossings.get(index, ()), plan.step_kinds, SlotStates(above, states), fields
+            loops,
+            plan.crossings.get(index, ()),
+            plan.step_kinds,
+            SlotStates(states_above, states),
+            fields,
         )
 
     def _extents(self, states: Ints) -> Floats:
@@ -356,12 +365,12 @@ class _PrunedWalk:
             raise OutOfBudget
 
     def promising(
-        self, labels: PartialMappings, above: Ints, shares: StepShares, site: LoopSite
+        self, labels: PartialMappings, label_numbers: Ints, shares: StepShares, site: LoopSite
     ) -> Ints:
-        """Return the rows of `above`, numbers of labels, that may still win; at most a beam."""
-        energy = labels.fields[above, 0] + site.remaining.reshape(-1)[shares.grid_index]
+        """Return the rows of `label_numbers` whose labels may still win; at most a beam."""
+        energy = labels.fields[label_numbers, 0] + site.remaining.reshape(-1)[shares.grid_index]
         steps = self.bounds.fewest_steps(shares, site.position)
-        used = labels.fields[:, self._rooms][above]
+        used = labels.fields[:, self._rooms][label_numbers]
         rows = np.flatnonzero(self._pruning.keep(energy, steps, used) & (energy < inf))
         most_labels = LABELS_PER_BEAM * self._pruning.beam
         if most_labels and len(rows) > most_labels:
@@ -387,12 +396,12 @@ class _PrunedWalk:
         return labels.take(best), options.lanes[chosen[best]]
 
     def joined(
-        self, parts: list[PartialMappings], remaining: Floats, index: int
+        self, label_sets: list[PartialMappings], remaining: Floats, index: int
     ) -> PartialMappings:
         """Join sets of labels; labels of several sets are compared."""
-        if len(parts) == 1:
-            return parts[0]
-        return self.pruned(joined(parts), remaining, index)
+        if len(label_sets) == 1:
+            return label_sets[0]
+        return self.pruned(joined(label_sets), remaining, index)
 
     def pruned(self, labels: PartialMappings, remaining: Floats, index: int) -> PartialMappings:
         """Return the undominated labels that may win; slot `index` comes next."""
@@ -441,10 +450,10 @@ class _LanesTaken:
         labels = self.labels
         return PartialMappings(labels.states, labels.fields, np.arange(len(labels)))
 
-    def extended(self, labels: PartialMappings, lanes: Ints, most: int) -> _LanesTaken:
-        """Return the labels with the lanes of one more variable, at most `most` of them."""
+    def extended(self, labels: PartialMappings, lanes: Ints, most_lanes: int) -> _LanesTaken:
+        """Return the labels with the lanes of one more variable, at most `most_lanes` of them."""
         origin = labels.origin
-        code = self.code[origin] * (most + 1) + lanes
+        code = self.code[origin] * (most_lanes + 1) + lanes
         return _LanesTaken(labels, self.rows[origin], code, self.used[origin] * lanes)
 
     def take(self, keep: Any) -> _LanesTaken:

@@ -107,8 +107,8 @@ def _lanes_from(slots: Sequence[Slot]) -> tuple[float, ...]:
     """Return the most lanes from each slot on; the last entry is 1, at the Compute."""
     lanes = [1.0]
     for slot in reversed(slots):
-        most = max(map(prod, slot.choices)) if isinstance(slot, SpatialLoops) else 1
-        lanes.append(lanes[-1] * most)
+        most_lanes = max(map(prod, slot.choices)) if isinstance(slot, SpatialLoops) else 1
+        lanes.append(lanes[-1] * most_lanes)
     return tuple(reversed(lanes))
 
 
@@ -119,8 +119,8 @@ def _lanes_per_variable_from(
     lanes = [(1,) * len(variables)]
     for slot in reversed(slots):
         if isinstance(slot, SpatialLoops):
-            most = [_most_lanes(slot, v) for v in variables]
-            lanes.append(tuple(n * m for n, m in zip(lanes[-1], most, strict=True)))
+            most_lanes = [_most_lanes(slot, v) for v in variables]
+            lanes.append(tuple(n * m for n, m in zip(lanes[-1], most_lanes, strict=True)))
         else:
             lanes.append(lanes[-1])
     return tuple(reversed(lanes))
@@ -134,7 +134,7 @@ def _capacity_check(
         return None
     memory = problem.holder(slot.component)
     assert isinstance(memory, Memory)
-    same = [
+    reservations = [
         (i, s)
         for i, s in enumerate(slots)
         if isinstance(s, Reservation) and s.component == slot.component
@@ -143,18 +143,20 @@ def _capacity_check(
         return CapacityCheck(
             slot, float(memory.size), fields.used_bits[slot.component], is_last=False
         )
-    whole_bits = sum(reserved_bits(problem, s, problem.einsum.bounds) for _, s in same)
+    whole_bits = sum(reserved_bits(problem, s, problem.einsum.bounds) for _, s in reservations)
     if memory.size == inf or whole_bits <= memory.size:
         return None
-    field = fields.used_bits[slot.component] if len(same) > 1 else None
-    return CapacityCheck(slot, float(memory.size), field, index == same[-1][0])
+    field = fields.used_bits[slot.component] if len(reservations) > 1 else None
+    return CapacityCheck(slot, float(memory.size), field, index == reservations[-1][0])
 
 
 def _tail_slot(slot: Slot, variable: str, *, keeps_all: bool) -> TailSlot | None:
     """Return the entry of a slot in the tail of a variable; None if it has no loop over it."""
     if isinstance(slot, SpatialLoops):
-        most = _most_lanes(slot, variable)
-        return TailSlot("lanes", most, _fewest_lanes(slot, variable)) if most > 1 else None
+        most_lanes = _most_lanes(slot, variable)
+        return (
+            TailSlot("lanes", most_lanes, _fewest_lanes(slot, variable)) if most_lanes > 1 else None
+        )
     if isinstance(slot, TemporalLoops) and variable in slot.variables:
         return TailSlot("all" if keeps_all else "thin")
     return None
@@ -200,15 +202,15 @@ def _most_lanes(loops: SpatialLoops, variable: str) -> int:
 
 
 def _needed_kinds(
-    problem: Problem, bills: Sequence[Sequence[SlotCharge]], steps: tuple[CountKind, ...] | None
+    problem: Problem, charges: Sequence[Sequence[SlotCharge]], steps: tuple[CountKind, ...] | None
 ) -> tuple[tuple[frozenset[CountKind], ...], ...]:
     """Return, per slot, the kinds of counts of each variable that charges from there on read."""
     variables = range(len(problem.einsum.bounds))
-    asked = [{ALL} if steps is None else {ALL, steps[v]} for v in variables]
+    kinds_of_variable = [{ALL} if steps is None else {ALL, steps[v]} for v in variables]
     rows = []
-    for charges_above in reversed(bills):
-        for bill in charges_above:
+    for charges_above in reversed(charges):
+        for charge in charges_above:
             for v in variables:
-                asked[v].add(bill.count.kinds[v])
-        rows.append(tuple(frozenset(kinds) for kinds in asked))
+                kinds_of_variable[v].add(charge.count.kinds[v])
+        rows.append(tuple(frozenset(kinds) for kinds in kinds_of_variable))
     return tuple(reversed(rows))

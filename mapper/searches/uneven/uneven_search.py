@@ -237,15 +237,17 @@ class UnevenRun:
     def _deepen(self) -> None:
         """Raise the limit until it exceeds the incumbent (iterative deepening)."""
         for slack in DEEPENING:
-            before = self.best.value
+            best_before = self.best.value
             if self._is_optimal:
                 return
-            limit = min(self._lower * (1 + slack) if self._lower > 0 else inf, before * (1 - TIE))
+            limit = min(
+                self._lower * (1 + slack) if self._lower > 0 else inf, best_before * (1 - TIE)
+            )
             bound = self._walk_below(limit, exact=False)
             # the calls of a label may raise its objective above the bound
             if bound < self.best.value * (1 - TIE):
                 self._walk_below(min(limit, self.best.value * (1 - TIE)), exact=True)
-            if self.best.value <= limit or limit >= before * (1 - 2 * TIE):
+            if self.best.value <= limit or limit >= best_before * (1 - 2 * TIE):
                 return
             self._lower = max(self._lower, limit)
 

@@ -130,7 +130,7 @@ def test_a_storage_is_one_tile_or_one_per_einsum() -> None:
 def test_a_memory_that_is_too_small_is_named_with_its_largest_tiles() -> None:
     bodies = [einsum(tile("A", 5, 1), tile("B", 8, 2))]
     path = replace(bodies[0].path, origins=(1, 2))
-    bodies = [PathOccupancies(path, bodies[0].held)]
+    bodies = [PathOccupancies(path, bodies[0].occupancies)]
     peaks = peak_bits(bodies, loops_above_the_split, one_per_storage)
     check_capacity(bodies, peaks, {"BUF": 13})  # equality is allowed
     with pytest.raises(InfeasibleMapping) as caught:
@@ -149,6 +149,6 @@ def test_a_memory_whose_size_depends_on_the_einsum_is_filled_in_parts() -> None:
     )
     assert parts == {"BUF": Fraction(9, 8)}
     path = replace(bodies[1].path, origins=(1, 2))
-    bodies = [PathOccupancies(path, body.held) for body in bodies]
+    bodies = [PathOccupancies(path, body.occupancies) for body in bodies]
     with pytest.raises(InfeasibleMapping, match=r"need 1\.125 times its size, which is not the"):
         check_parts(bodies, parts)

@@ -85,10 +85,10 @@ def test_steps_add_in_time_and_run_side_by_side_on_lanes() -> None:
 
 
 def test_average_turns_have_no_remainder() -> None:
-    assert average_turns(temporal(11, 8), whole=False) == Fraction(11, 8)
-    assert average_turns(temporal(11, 8), whole=True) == 2
-    assert average_turns(temporal(11, 8, outermost=False), whole=True) == Fraction(11, 8)
-    assert average_turns(temporal(12, 4), whole=False) == 3
+    assert average_turns(temporal(11, 8), rounds_up=False) == Fraction(11, 8)
+    assert average_turns(temporal(11, 8), rounds_up=True) == 2
+    assert average_turns(temporal(11, 8, outermost=False), rounds_up=True) == Fraction(11, 8)
+    assert average_turns(temporal(12, 4), rounds_up=False) == 3
 
 
 def test_variables_whose_loops_change_places() -> None:

@@ -10,19 +10,19 @@ def test_a_buffer_that_may_keep_everything_keeps_nothing() -> None:
     room = space("keep: Nothing, may_keep: All")
     assert len(room.placements) == 8  # each subset of three tensors
     (minimal,) = room.sparse_placements()
-    assert dict(minimal.kept)["BUF"] == ()
+    assert dict(minimal.kept_tensors)["BUF"] == ()
 
 
 def test_a_buffer_keeps_what_it_must() -> None:
     (minimal,) = space("keep: weight, may_keep: All").sparse_placements()
-    assert dict(minimal.kept)["BUF"] == ("B",)
+    assert dict(minimal.kept_tensors)["BUF"] == ("B",)
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_minimal_placements_are_placements_and_fit_if_any_does(seed: int) -> None:
     room = random_space(seed)
     minimal = list(room.sparse_placements())
-    assert {p.kept for p in minimal} <= {p.kept for p in room.placements}
+    assert {p.kept_tensors for p in minimal} <= {p.kept_tensors for p in room.placements}
     has_mapping = next(iter(room), None) is not None
     templates = list(room.each_template(minimal))
     narrowed = room.narrowed(templates)

@@ -57,8 +57,8 @@ def test_plain_variables_have_one_value_each() -> None:
 def test_tiles_are_products_of_extents() -> None:
     """p = 4, r = 3, c = 2: (4 + 3 - 1) * (2 * 3 + 1) * 2."""
     assert WINDOW.tile_size({"p": 4, "r": 3, "c": 2}) == 6 * 7 * 2
-    counted = TensorAccess("A", (("X", Affine((("m", 1),), constant=2, least=3)),))
-    assert (counted.tile_size({"m": 4}), counted.least) == (6, 3)
+    counted = TensorAccess("A", (("X", Affine((("m", 1),), constant=2, point_extent=3)),))
+    assert (counted.tile_size({"m": 4}), counted.point_size) == (6, 3)
     assert counted.relevance("m") == "partial"  # its tiles overlap
 
 

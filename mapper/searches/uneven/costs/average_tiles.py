@@ -36,13 +36,13 @@ class AverageTileChains(TileChains):
     _once: ClassVar[TileCounts] = (1, 1.0, 0)
 
     def _column(self, tile: Ints, counts: Floats) -> StateColumn:
-        turns, average, none = counts
-        return AverageStateColumn(tile, turns, none, none, average)
+        turns, average, zeros = counts
+        return AverageStateColumn(tile, turns, zeros, zeros, average)
 
     def _cut_tiles(
         self, stat: TileCounts, tile: int, below: int, *, largest_only: bool
     ) -> TileCounts:
-        turns, average, none = stat
+        turns, average, zero = stat
         if largest_only:
             return stat
-        return (turns * -(-tile // below), average * (tile / below), none)
+        return (turns * -(-tile // below), average * (tile / below), zero)

@@ -41,19 +41,21 @@ class TileOptions:
     lanes: Ints
     sizes: Ints
 
-    def chunks(self, above: Ints) -> Iterator[tuple[Ints, Ints]]:
+    def chunks(self, states_above: Ints) -> Iterator[tuple[Ints, Ints]]:
         """Yield (labels, options): all options of the state above of each label, in chunks."""
         starts = np.cumsum(self.sizes) - self.sizes
-        sizes = self.sizes[above]
+        sizes = self.sizes[states_above]
         ends = np.cumsum(sizes)
         first = 0
-        while first < len(above):
-            done = int(ends[first] - sizes[first])
-            last = max(first + 1, int(np.searchsorted(ends, done + MOST_AT_ONCE, side="right")))
+        while first < len(states_above):
+            entries_done = int(ends[first] - sizes[first])
+            last = max(
+                first + 1, int(np.searchsorted(ends, entries_done + MOST_AT_ONCE, side="right"))
+            )
             chunk_sizes = sizes[first:last]
             rows = np.repeat(np.arange(first, last), chunk_sizes)
             within = np.arange(len(rows)) - np.repeat(
-                ends[first:last] - chunk_sizes - done, chunk_sizes
+                ends[first:last] - chunk_sizes - entries_done, chunk_sizes
             )
-            yield rows, starts[above[rows]] + within
+            yield rows, starts[states_above[rows]] + within
             first = last

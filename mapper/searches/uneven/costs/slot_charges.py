@@ -137,9 +137,11 @@ class ChargeCompiler:
         kinds = []
         for v in self._problem.einsum.bounds:
             relevance = access.relevance(v)
-            once = tap.kind == "first" and relevance != "relevant"
+            counts_first_turn = tap.kind == "first" and relevance != "relevant"
             kinds.append(
-                self._kind(v, once, outer + shared if relevance == "irrelevant" else outer)
+                self._kind(
+                    v, counts_first_turn, outer + shared if relevance == "irrelevant" else outer
+                )
             )
         return ValueCount(tap.edge.tensor, tuple(kinds))
 
@@ -173,8 +175,10 @@ class ChargeCompiler:
         if not sharing:
             return child, 1.0
         top = min(s.slot for s in sharing)
-        between = self._slots[top:child]
-        if any(isinstance(s, TemporalLoops) and set(s.variables) & set(loose) for s in between):
+        slots_between = self._slots[top:child]
+        if any(
+            isinstance(s, TemporalLoops) and set(s.variables) & set(loose) for s in slots_between
+        ):
             return child, float(prod(s.most(loose) for s in sharing))
         return top, 1.0
 

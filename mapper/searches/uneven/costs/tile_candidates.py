@@ -25,13 +25,13 @@ Mask = NDArray[np.bool_]
 class TailSlot:
     """A slot that can loop over the variable.
 
-    `kind`: "all" tiles, the "thin" set of smallest tiles, or "lanes": a spatial loop over `least`
-    to `lanes` lanes.
+    `kind`: "all" tiles, the "thin" set of smallest tiles, or "lanes": a spatial loop over
+    `fewest_lanes` to `most_lanes` lanes.
     """
 
     kind: Literal["all", "thin", "lanes"]
-    lanes: int = 0
-    least: int = 1
+    most_lanes: int = 0
+    fewest_lanes: int = 1
 
 
 Tail = tuple[TailSlot, ...]
@@ -61,12 +61,15 @@ def candidates(cut_tile: int, tail: Tail) -> Mask:
     if not tail:
         mask[1] = True
         return mask
-    below, host = candidates(cut_tile, tail[1:]), tail[0]
-    for tile in np.flatnonzero(below).tolist():
-        if host.kind == "all":
+    tiles_below, tail_slot = candidates(cut_tile, tail[1:]), tail[0]
+    for tile in np.flatnonzero(tiles_below).tolist():
+        if tail_slot.kind == "all":
             mask[tile::tile] = True
-        elif host.kind == "lanes":
-            mask[host.least * tile : min(host.lanes * tile, cut_tile) + 1 : tile] = True
+        elif tail_slot.kind == "lanes":
+            mask[
+                tail_slot.fewest_lanes * tile : min(tail_slot.most_lanes * tile, cut_tile)
+                + 1 : tile
+            ] = True
         else:
             steps = quotient_steps(-(-cut_tile // tile))
             mask[[step * tile for step in steps if step * tile <= cut_tile]] = True
@@ -78,15 +81,15 @@ def can_finish_open(tile: int, tail: Tail) -> bool:
     """Tell whether the tail can take a tile to 1 with at most one uneven loop."""
     if not tail:
         return tile == 1
-    host, deeper = tail[0], tail[1:]
-    below, even = candidates(tile, deeper), divisors(tile)
-    if host.kind == "lanes":
-        fewest_lanes, most_lanes = host.least, host.lanes
-        odd = np.flatnonzero(below[1:tile]) + 1
-        odd = odd[tile % odd != 0]
-        turns = -(-tile // odd)
-        even = tuple(tile // n for n in even if fewest_lanes <= n <= most_lanes)
+    tail_slot, deeper = tail[0], tail[1:]
+    tiles_below, even_tiles = candidates(tile, deeper), divisors(tile)
+    if tail_slot.kind == "lanes":
+        fewest_lanes, most_lanes = tail_slot.fewest_lanes, tail_slot.most_lanes
+        odd_tiles = np.flatnonzero(tiles_below[1:tile]) + 1
+        odd_tiles = odd_tiles[tile % odd_tiles != 0]
+        turns = -(-tile // odd_tiles)
+        even_tiles = tuple(tile // n for n in even_tiles if fewest_lanes <= n <= most_lanes)
         return bool(((turns >= fewest_lanes) & (turns <= most_lanes)).any()) or any(
-            can_finish_open(t, deeper) for t in even
+            can_finish_open(t, deeper) for t in even_tiles
         )
-    return bool(below[1:].any()) or any(can_finish_open(t, deeper) for t in even)
+    return bool(tiles_below[1:].any()) or any(can_finish_open(t, deeper) for t in even_tiles)

@@ -1,7 +1,8 @@
 """The states of one rank variable on the way down a template (imperfect.md §5.1).
 
 A state is the nominal tile, whether an uneven loop may still come, and per `Kind` of count the
-tiles that are visited: `full` of the nominal size and `odd` of a smaller `rest`. Loops cut them as
+tiles that are visited: `full` of the nominal size and `odd` of a smaller `remainder`. Loops cut
+them as
 Theorem 1 says; since every loop below an uneven one divides evenly, there are never more sizes.
 """
 
@@ -23,14 +24,14 @@ from tilewright.mapper.searches.uneven.costs.tile_candidates import (
 from tilewright.mapper.templates.spatial_choices import divisors
 
 Lane = tuple[str, str]  # component and dimension of a fanout
-TileCounts = tuple[float, float, float]  # full, odd, rest
+TileCounts = tuple[float, float, float]  # full, odd, remainder
 
 
 class LaneRange(NamedTuple):
     """The fewest and the most lanes that a spatial loop may have."""
 
-    fewest: int
-    most: int
+    fewest_lanes: int
+    most_lanes: int
 
     @classmethod
     def of(cls, lanes: Iterable[int]) -> LaneRange:
@@ -68,7 +69,7 @@ class StateColumn:
     tile: Ints
     full: Floats
     odd: Floats
-    rest: Floats
+    remainder: Floats
 
     @property
     def count(self) -> Floats:
@@ -78,11 +79,11 @@ class StateColumn:
     @property
     def extent(self) -> Floats:
         """Sum of the sizes of the tiles visited."""
-        return self.full * self.tile + self.odd * self.rest
+        return self.full * self.tile + self.odd * self.remainder
 
     def shares(self, lanes: int) -> Floats:
         """Return the fewest steps that so many lanes need: each tile takes at least one."""
-        full_steps, odd_steps = np.ceil(self.tile / lanes), np.ceil(self.rest / lanes)
+        full_steps, odd_steps = np.ceil(self.tile / lanes), np.ceil(self.remainder / lanes)
         steps: Floats = self.full * full_steps + self.odd * odd_steps
         return steps
 
@@ -201,41 +202,43 @@ class TileChains:
 
     def _lane_tiles(self, state: int, tail: Tail, lanes: LaneRange) -> list[tuple[int, bool, int]]:
         tile, may_cut, _ = self._head(state)
-        least, most = lanes
+        fewest_lanes, most_lanes = lanes
         options = [
             (tile // n, may_cut and tile // n in self._wholes, n)
             for n in divisors(tile)
-            if least <= n <= most and self._even_ok(state, tile // n, tail)
+            if fewest_lanes <= n <= most_lanes and self._even_ok(state, tile // n, tail)
         ]
         if may_cut:
             odd = np.flatnonzero(candidates(tile, tail)[:tile]).tolist()
             options += [
-                (t, False, n) for t in odd if tile % t and least <= (n := -(-tile // t)) <= most
+                (t, False, n)
+                for t in odd
+                if tile % t and fewest_lanes <= (n := -(-tile // t)) <= most_lanes
             ]
         return options
 
-    def _cut(self, state: int, below: int, may_cut: bool, lane: Lane | None) -> int:
+    def _cut(self, state: int, tile_below: int, may_cut: bool, lane: Lane | None) -> int:
         tile, _, cut_tile = self._head(state)
-        if below == tile:
+        if tile_below == tile:
             return state
-        odd = tile % below != 0
+        odd = tile % tile_below != 0
         stats = [
-            self._cut_tiles(stat, tile, below, largest_only=kind.takes_largest(lane))
+            self._cut_tiles(stat, tile, tile_below, largest_only=kind.takes_largest(lane))
             for kind, stat in zip(self.kinds, self._stats(state), strict=True)
         ]
-        return self._intern(below, may_cut, tile if odd else cut_tile, stats)
+        return self._intern(tile_below, may_cut, tile if odd else cut_tile, stats)
 
     def _cut_tiles(
         self, stat: TileCounts, tile: int, below: int, *, largest_only: bool
     ) -> TileCounts:
         """Return the counts below a loop: all pieces of the tiles visited, or one piece of each."""
-        full, odd, rest = stat
+        full, odd, odd_tile = stat
         if full + odd == 0:  # forgotten
             return stat
         if largest_only:
-            return (full + odd, 0, 0) if rest >= below else stat
-        pieces, new_rest = divmod(tile, below)
-        if new_rest:  # the uneven loop: no loop above it has a remainder
-            return (full * pieces, full, new_rest)
-        rest_pieces, rest = divmod(rest, below)
-        return (full * pieces + odd * rest_pieces, odd if rest else 0, rest)
+            return (full + odd, 0, 0) if odd_tile >= below else stat
+        pieces, remainder = divmod(tile, below)
+        if remainder:  # the uneven loop: no loop above it has a remainder
+            return (full * pieces, full, remainder)
+        odd_pieces, remainder = divmod(odd_tile, below)
+        return (full * pieces + odd * odd_pieces, odd if remainder else 0, remainder)

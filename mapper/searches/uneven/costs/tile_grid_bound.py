@@ -135,7 +135,7 @@ class TileGrid:
         access = self.problem.einsum.access(slot.tensor)
         size: Floats = np.ones([1] * len(self.shape))
         for _, form in access.projection:
-            extent: Floats = np.full([1] * len(self.shape), float(form.least))
+            extent: Floats = np.full([1] * len(self.shape), float(form.point_extent))
             for name, factor in form.terms:
                 number = self.variables.index(name)
                 smallest = self.along(number, self.axes[number].smallest)
@@ -159,8 +159,8 @@ class TileGrid:
             return by_group[0]
         steps = [remaining]
         for number in range(len(loops.variables) - 1, 0, -1):
-            name, still = loops.variables[number], max(c[number] for c in loops.choices) == 1
-            steps.append(steps[-1] if still else self.over_loop(steps[-1], name))
+            name, has_one_lane = loops.variables[number], max(c[number] for c in loops.choices) == 1
+            steps.append(steps[-1] if has_one_lane else self.over_loop(steps[-1], name))
         return [*steps[1:], np.minimum.reduce([bounds[-1] for bounds in by_group])]
 
     def _over_choice(
@@ -262,11 +262,13 @@ def _at_compute(grid: TileGrid, floors: Sequence[ChargeBound]) -> SlotBound:
     return grid.slot_bounds[key]
 
 
-def _above_slot(grid: TileGrid, below: SlotBound, slot: Slot, due: tuple[Due, ...]) -> SlotBound:
-    key: Key = (below.number, slot, due)
+def _above_slot(
+    grid: TileGrid, bound_below: SlotBound, slot: Slot, due: tuple[Due, ...]
+) -> SlotBound:
+    key: Key = (bound_below.number, slot, due)
     if key in grid.slot_bounds:
         return grid.slot_bounds[key]
-    steps = [below.above]
+    steps = [bound_below.above]
     if isinstance(slot, TemporalLoops) and not slot.single:
         for variable in reversed(slot.variables):
             steps.append(grid.over_loop(steps[-1], variable))
@@ -276,9 +278,9 @@ def _above_slot(grid: TileGrid, below: SlotBound, slot: Slot, due: tuple[Due, ..
         steps += grid.over_lanes(steps[-1], slot)
     elif isinstance(slot, Reservation):
         steps.append(steps[-1] + grid.capacity_penalty(slot))
-    above = _charged(grid, steps[-1], due)
-    place = SlotBound(grid.next_number(), above, steps[-1], tuple(reversed(steps)))
-    if len(grid.slot_bounds) * above.size < MOST_KEPT:
+    charged = _charged(grid, steps[-1], due)
+    place = SlotBound(grid.next_number(), charged, steps[-1], tuple(reversed(steps)))
+    if len(grid.slot_bounds) * charged.size < MOST_KEPT:
         grid.slot_bounds[key] = place
     return place
 

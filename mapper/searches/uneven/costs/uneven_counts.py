@@ -66,7 +66,7 @@ def moved_values(
 
 def span(form: Affine, sizes: dict[str, Floats]) -> Floats:
     """Return the positions that an index expression spans under tiles of some sizes."""
-    positions: Floats = np.full(1, float(form.least))
+    positions: Floats = np.full(1, float(form.point_extent))
     for name, factor in form.terms:
         positions = positions + abs(factor) * (sizes[name] - 1)
     return positions
@@ -102,7 +102,7 @@ def least_moved(
 
 def _linear(form: Affine, bounds: dict[str, int], tiles: dict[str, Floats]) -> Floats:
     """Return the positions of one expression over all visits of `tiles` tiles of each variable."""
-    total = form.least * _times(tiles, None)
+    total = form.point_extent * _times(tiles, None)
     for name, factor in form.terms:
         total = total + abs(factor) * (bounds[name] - tiles[name]) * _times(tiles, name)
     return total

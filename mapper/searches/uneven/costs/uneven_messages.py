@@ -70,12 +70,12 @@ def crossings_of(
     """
     by_slot: dict[int, list[LaneCrossing]] = {}
     longest: dict[int, ChargedLeg] = {}
-    every = list(network_legs(problem, template, slots))
-    for leg in every:
+    legs = list(network_legs(problem, template, slots))
+    for leg in legs:
         longest_leg = longest.setdefault(leg.level, leg)
         if len(leg.spatial_slots) > len(longest_leg.spatial_slots):
             longest[leg.level] = leg
-    for leg in every:
+    for leg in legs:
         distance_field = fields.longest_paths.get(leg.level) if longest[leg.level] is leg else None
         if distance_field is not None and _distance_takes_time(problem.components[leg.level]):
             _refuse_twice(problem, [slots[i] for i in leg.spatial_slots])
@@ -179,7 +179,7 @@ class UnevenMessages:
             return
         loops = list(self._loops(dimension, states.above, states.below))
         for number, loop in enumerate(loops):
-            outer = [each.variable for each in loops[:number]]
+            outer = [outer_loop.variable for outer_loop in loops[:number]]
             current = states.above.copy()
             current[:, outer] = states.below[:, outer]
             for crossing in crossings:
@@ -208,11 +208,15 @@ class UnevenMessages:
         else:
             fields[:, crossing.distance_field] += (loop.lanes - 1) * loop.stride
 
-    def _loops(self, dimension: SpatialLoops, above: Ints, below: Ints) -> Iterator[_LaneLoop]:
+    def _loops(
+        self, dimension: SpatialLoops, states_above: Ints, states_below: Ints
+    ) -> Iterator[_LaneLoop]:
         """Return the loops of a slot, outermost first: in the order of its variables."""
         variables = [self._names.index(v) for v in dimension.variables]
-        lanes = {v: -(-self._tile(above, v) // self._tile(below, v)) for v in variables}
-        strides = {v: np.ones(len(above), np.int64) for v in variables[-1:]}
+        lanes = {
+            v: -(-self._tile(states_above, v) // self._tile(states_below, v)) for v in variables
+        }
+        strides = {v: np.ones(len(states_above), np.int64) for v in variables[-1:]}
         for outer, inner in reversed(list(pairwise(variables))):
             strides[outer] = strides[inner] * lanes[inner]
         for v in variables:
@@ -293,15 +297,15 @@ FIRST_LINK = _LaneWeights(
 def _visits(column: StateColumn, states: Ints) -> list[CountedSize]:
     """Return the number and the size of the full and the odd tiles visited."""
     full = (column.full[states], column.tile[states].astype(np.float64))
-    return [full, (column.odd[states], column.rest[states])]
+    return [full, (column.odd[states], column.remainder[states])]
 
 
 def _apart(visits: CountedSize, tile: Floats, weights: _LaneWeights) -> list[CountedSize]:
     """Return the tiles of the lanes, each as often as its lane weighs."""
     often, size = visits
-    lanes, rest = np.divmod(size, tile)
-    before, last = weights.apart(lanes)
-    return [(often * before, tile), (often * last * (rest > 0), rest)]
+    lanes, remainder = np.divmod(size, tile)
+    full_weight, last_weight = weights.apart(lanes)
+    return [(often * full_weight, tile), (often * last_weight * (remainder > 0), remainder)]
 
 
 def _together(visits: CountedSize, tile: Floats, weights: _LaneWeights) -> list[CountedSize]:
