@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, Unpack
+from typing import Literal, NamedTuple, Unpack
 
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.model.evaluation import evaluate
@@ -78,19 +78,25 @@ def answer(request: Request, explain: bool = True) -> SearchResult:
             return _noted(request, chosen, note, explain)
     if len(chosen) == 1 or not request.options.fusion or request.options.method is not None:
         return _apart(request, chosen)
-    from tilewright.mapper.fusion.fused_search import NoMappingInBudget, solve_fused
-
     if request.options.uneven:
         return _fused_or_uneven(request)
+    return _fused(request, explain)
+
+
+def _fused(request: Request, explain: bool) -> SearchResult:
+    """Search fused mappings of all Einsums; search each Einsum on its own where that fails."""
+    from tilewright.mapper.fusion.fused_search import NoMappingInBudget, solve_fused
+
+    einsums = request.workload.einsums
     try:
         return solve_fused(request.with_budget_share(FUSED_SHARE))
     except NoMappingInBudget as error:
-        return _bounded_by(error.lower_bound, error.restrictions, _apart(request, chosen))
+        return _bounded_by(error.lower_bound, error.restrictions, _apart(request, einsums))
     except UnsupportedFeature as error:
         note = f"searched without fusion: {error}"
     except InfeasibleMapping as error:  # one by one: min_usage may give way
-        return _without_fusion(request, chosen, error, explain)
-    return _noted(request, chosen, note, explain)
+        return _without_fusion(request, einsums, error, explain)
+    return _noted(request, einsums, note, explain)
 
 
 def _noted(request: Request, einsums: tuple[Einsum, ...], note: str, explain: bool) -> SearchResult:
@@ -184,20 +190,26 @@ def _bounded_by(lower: float, restrictions: Restrictions, result: SearchResult) 
 def _one(solver: EinsumSolver, einsum: Einsum, goal: Goal) -> SearchResult:
     solved = solver.solve(einsum, goal)
     best = ScoredMapping(solved.best.mapping, Verifier(solved.space).score(solved.best.mapping))
-    bound = solved.lower_bound, solved.proven
+    bound = _ProvenBound(solved.lower_bound, solved.proven)
     certificate = _certificate(
         goal, solved.best.value(goal), bound, einsum_restrictions(solved.space)
     )
     return SearchResult(best, (best,), certificate, solver.statistics)
 
 
+class _ProvenBound(NamedTuple):
+    """A lower bound of a goal; `proven`: the search ended before its budget."""
+
+    value: float
+    proven: bool
+
+
 def _certificate(
-    goal: Goal, value: float, bound: tuple[float, bool], restrictions: Restrictions
+    goal: Goal, value: float, bound: _ProvenBound, restrictions: Restrictions
 ) -> SearchCertificate:
-    lower, proven = bound
-    optimal = proven and value <= lower * (1 + TOLERANCE)
+    optimal = bound.proven and value <= bound.value * (1 + TOLERANCE)
     return SearchCertificate(
-        "optimal" if optimal else "bounded", goal.objective, value, lower, restrictions
+        "optimal" if optimal else "bounded", goal.objective, value, bound.value, restrictions
     )
 
 
@@ -205,7 +217,7 @@ def _many(solver: EinsumSolver, goal: Goal) -> SearchResult:
     """Join the mappings of all Einsums, each solved on its own, into one of the workload."""
 
     if goal.objective == "edp":
-        chosen, lower, proven = least_edp(lambda one: solver.solve_all(one, CORNER_SHARE))
+        chosen, lower, proven = least_edp(lambda corner: solver.solve_all(corner, CORNER_SHARE))
     else:
         chosen = solver.solve_all(goal)
         lower = sum(solved.lower_bound for solved in chosen)
@@ -213,7 +225,7 @@ def _many(solver: EinsumSolver, goal: Goal) -> SearchResult:
     best = _joined(solver, chosen)
     restrictions = unfused_restrictions([solved.space for solved in chosen])
     value = goal.value(best.score.energy, best.score.latency)
-    certificate = _certificate(goal, value, (lower, proven), restrictions)
+    certificate = _certificate(goal, value, _ProvenBound(lower, proven), restrictions)
     return SearchResult(best, (best,), certificate, solver.statistics)
 
 
@@ -237,8 +249,10 @@ def _with_front(request: Request, result: SearchResult, einsums: Sequence[Einsum
 
 def _ties(first: ScoredMapping, second: ScoredMapping) -> bool:
     """Tell whether two mappings agree in energy and latency."""
-    mine, its = first.score, second.score
-    return figures_agree(mine.energy, its.energy) and figures_agree(mine.latency, its.latency)
+    return all(
+        figures_agree(getattr(first.score, name), getattr(second.score, name))
+        for name in ("energy", "latency")
+    )
 
 
 def _joined(solver: EinsumSolver, solutions: Sequence[EinsumSolution]) -> ScoredMapping:

@@ -87,16 +87,19 @@ def with_uneven_alone(
     lower = min(fused.certificate.lower_bound - gains.most_gain, value)
     optimal = value <= lower * (1 + TOLERANCE)
     if best is better and not optimal and proof.kind == "optimal":
-        note = (
-            "uneven tiles of Einsums that stand alone among fused ones were tried without gain;"
-            f" such a mapping costs at least {lower:.6g}"
-        )
-        return replace(better, notes=(*better.notes, note))
+        return replace(better, notes=(*better.notes, _no_gain_note(lower)))
     kind: Literal["optimal", "bounded"] = "optimal" if optimal else "bounded"
     certificate = SearchCertificate(
         kind, proof.objective, value, lower, with_standalone_imperfect(proof.restrictions)
     )
     return replace(best, certificate=certificate)
+
+
+def _no_gain_note(lower: float) -> str:
+    return (
+        "uneven tiles of Einsums that stand alone among fused ones were tried without gain;"
+        f" such a mapping costs at least {lower:.6g}"
+    )
 
 
 def _mixed(request: Request, fused: SearchResult, gains: Gains) -> ScoredMapping | None:
@@ -106,18 +109,14 @@ def _mixed(request: Request, fused: SearchResult, gains: Gains) -> ScoredMapping
     if not isinstance(last, Sequential):
         return None
     workload, shared = request.workload, shared_tensors(request.workload)
-    on_chip = [node for node in top if isinstance(node, Storage) and node.component != gains.outer]
-    busy = _busy(workload, on_chip)
-    branches, replaced = list[Branch](), list[str]()
-    for branch in last.branches:
-        name = branch[-1].einsum if isinstance(branch[-1], Compute) else ""
-        if name in gains.alone and name not in busy:
-            branches.append(_without_first(gains.alone[name].nodes, shared))
-            replaced.append(name)
-        else:
-            branches.append(branch)
+    replaced = _replaced_einsums(workload, top, last, gains)
     if not replaced:
         return None
+    branches = (
+        _without_first(gains.alone[name].nodes, shared) if name in replaced else branch
+        for branch in last.branches
+        for name in (_einsum_of(branch),)
+    )
     exclusive_tensors = {t for name in replaced for t in workload.einsum(name).tensors} - shared
     mapping = LoopNest((*_without(top, exclusive_tensors), Sequential(tuple(branches))))
     try:
@@ -125,6 +124,21 @@ def _mixed(request: Request, fused: SearchResult, gains: Gains) -> ScoredMapping
     except (InfeasibleMapping, MappingError):
         return None
     return ScoredMapping(mapping, score)
+
+
+def _replaced_einsums(
+    workload: Workload, top: Sequence[Node], last: Sequential, gains: Gains
+) -> list[str]:
+    """Return the Einsums that gain and stand alone below the holders `top`."""
+    on_chip = [node for node in top if isinstance(node, Storage) and node.component != gains.outer]
+    busy = _busy(workload, on_chip)
+    names = map(_einsum_of, last.branches)
+    return [name for name in names if name in gains.alone and name not in busy]
+
+
+def _einsum_of(branch: Branch) -> str:
+    """Return the Einsum of a branch that no other Einsum shares; else an empty text."""
+    return branch[-1].einsum if isinstance(branch[-1], Compute) else ""
 
 
 def _busy(workload: Workload, on_chip: Sequence[Storage]) -> set[str]:

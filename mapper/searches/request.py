@@ -180,6 +180,15 @@ def checked_settings(named_options: Mapping[str, object]) -> SearchSettings:
             )
     chosen = {name: _names(v) if name in _LISTS else v for name, v in named_options.items()}
     options = SearchSettings(**chosen)  # type: ignore[arg-type]
+    _check_limits(options)
+    if not isinstance(options.method, str):
+        return options
+    memory = inf if options.max_memory is None else options.max_memory
+    return replace(options, method=method_called(options.method, options.seed, memory))
+
+
+def _check_limits(options: SearchSettings) -> None:
+    """Check the numbers of the options; TilewrightError names the first that is out of range."""
     if options.budget is not None and not options.budget >= 0:
         raise TilewrightError(
             "the budget is a number of seconds", value=options.budget, instead="budget=10"
@@ -196,10 +205,6 @@ def checked_settings(named_options: Mapping[str, object]) -> SearchSettings:
             value=options.max_fused_loops_per_rank_variable,
             instead="max_fused_loops_per_rank_variable=1, or fusion=False",
         )
-    if not isinstance(options.method, str):
-        return options
-    memory = inf if options.max_memory is None else options.max_memory
-    return replace(options, method=method_called(options.method, options.seed, memory))
 
 
 def _names(value: object) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.fallback import with_fallback_mapping
@@ -34,6 +35,13 @@ class EinsumSolution:
     proven: bool
 
 
+class _SolvedSpace(NamedTuple):
+    """A mapspace that was searched, with the result."""
+
+    space: Mapspace
+    result: MapspaceResult
+
+
 class EinsumSolver:
     """Solves Einsums of one workload on one architecture with one method."""
 
@@ -46,7 +54,7 @@ class EinsumSolver:
         self._request = request
         self._method = request.options.method or DefaultSearch(request.budget.memory)
         self._spaces: dict[str, list[tuple[Hashable, Mapspace]]] = {}
-        self._known: dict[tuple[Hashable, Goal], tuple[Mapspace, MapspaceResult]] = {}
+        self._solved: dict[tuple[Hashable, Goal], _SolvedSpace] = {}
 
     def solve_all(self, goal: Goal, share: float = 1.0) -> list[EinsumSolution]:
         """Search all Einsums of the workload; `share` of the seconds left is for them.
@@ -60,7 +68,7 @@ class EinsumSolver:
             [numbers.setdefault(key, len(numbers)) for key, _ in self.mapspaces(einsum)]
             for einsum in einsums
         ]
-        ahead = {number for key, number in numbers.items() if (key, goal) not in self._known}
+        ahead = {number for key, number in numbers.items() if (key, goal) not in self._solved}
         solutions = []
         for einsum, einsum_problems in zip(einsums, problems, strict=True):
             seconds_left = end.seconds_left
@@ -134,9 +142,9 @@ class EinsumSolver:
     def _find(
         self, key: Hashable, space: Mapspace, goal: Goal, seconds_left: float | None
     ) -> MapspaceResult:
-        known = self._known.get((key, goal))
-        if known is not None:
-            return _carried(known, space, goal)
+        solved = self._solved.get((key, goal))
+        if solved is not None:
+            return _carried(solved, space, goal)
         method = self._method
         if isinstance(method, ReportingSearch):
             method = method.reporting_to(self._request.reporter(f"searching {space.einsum.name}"))
@@ -149,16 +157,16 @@ class EinsumSolver:
         if result.best is not None:
             result = replace(result, best=Verifier(space).verified(result.best))
         if key is not None:
-            self._known[key, goal] = (space, result)
+            self._solved[key, goal] = _SolvedSpace(space, result)
         return result
 
 
-def _carried(known: tuple[Mapspace, MapspaceResult], space: Mapspace, goal: Goal) -> MapspaceResult:
-    """Rename a solution; the model confirms it again."""
-    source, result = known
-    share = space.einsum.n_instances / source.einsum.n_instances
+def _carried(solved: _SolvedSpace, space: Mapspace, goal: Goal) -> MapspaceResult:
+    """Return the result of a problem with the same signature, renamed; the model confirms it."""
+    result = solved.result
+    share = space.einsum.n_instances / solved.space.einsum.n_instances
     bound = result.lower_bound * (share * share if goal.objective == "edp" else share)
     best = result.best
-    if best is not None and source is not space:
-        best = Verifier(space).verified(renamed_mapping(best, source, space))
+    if best is not None and solved.space is not space:
+        best = Verifier(space).verified(renamed_mapping(best, solved.space, space))
     return replace(result, best=best, lower_bound=bound, statistics=SearchStatistics())

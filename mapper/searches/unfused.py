@@ -24,24 +24,29 @@ def unfused_mapping(workload: Workload, mappings: Sequence[Mapping]) -> Mapping:
     """Put the mappings one after the other; the shared tensors' first holders stand above all."""
     shared = shared_tensors(workload)
     first: dict[str, Storage] = {}
-    branches: list[tuple[Node, ...]] = []
-    for mapping in mappings:
-        seen: set[str] = set()
-        branch: list[Node] = []
-        for node in mapping.nodes:
-            if not isinstance(node, Storage):
-                branch.append(node)
-                continue
-            lifted = [t for t in node.tensors if t in shared and t not in seen]
-            seen |= set(node.tensors)
-            for tensor in lifted:
-                first.setdefault(tensor, replace(node, tensors=(tensor,)))
-            remaining_tensors = tuple(t for t in node.tensors if t not in lifted)
-            if remaining_tensors:
-                branch.append(replace(node, tensors=remaining_tensors))
-        branches.append(tuple(branch))
+    branches = tuple(_lifted(mapping, shared, first) for mapping in mappings)
     order = [t for t in workload.tensors if t in first]
-    return Mapping((*(first[t] for t in order), Sequential(tuple(branches))))
+    return Mapping((*(first[t] for t in order), Sequential(branches)))
+
+
+def _lifted(
+    mapping: Mapping, shared: frozenset[str], first: dict[str, Storage]
+) -> tuple[Node, ...]:
+    """Return the nodes without the first holders of the `shared` tensors; add these to `first`."""
+    seen: set[str] = set()
+    branch: list[Node] = []
+    for node in mapping.nodes:
+        if not isinstance(node, Storage):
+            branch.append(node)
+            continue
+        lifted = [t for t in node.tensors if t in shared and t not in seen]
+        seen |= set(node.tensors)
+        for tensor in lifted:
+            first.setdefault(tensor, replace(node, tensors=(tensor,)))
+        remaining_tensors = tuple(t for t in node.tensors if t not in lifted)
+        if remaining_tensors:
+            branch.append(replace(node, tensors=remaining_tensors))
+    return tuple(branch)
 
 
 def summed_costs(mappings: Iterable[EinsumMapping]) -> EinsumMapping:

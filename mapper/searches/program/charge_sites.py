@@ -192,26 +192,28 @@ class ChargeLocator:
 
     def _moved_site(self, charge: EdgeCharge, rates: Rates) -> ChargeSite:
         """Return where the values moved are charged."""
-        tensor, child, reuse = charge.edge.tensor, self._child(charge), self._reuse(charge)
+        child, reuse = self._child(charge), self._reuse(charge)
         if child.seen_below:
             deferral = self._deferred_move(charge, rates, reuse)
-            if deferral.factors:
-                return ChargeSite(
-                    blocking_slots=tuple(i for i, _ in deferral.factors), deferral=deferral
-                )
-            return ChargeSite(child.slot, deferral.terms)
-        if not reuse.chosen:
-            return ChargeSite(child.slot, _terms(rates, tensor, "moved", 1 / reuse.fixed_lanes, ()))
-        top = min(reuse.chosen)
+            if not deferral.factors:
+                return ChargeSite(child.slot, deferral.terms)
+            blocking = tuple(slot for slot, _ in deferral.factors)
+            return ChargeSite(blocking_slots=blocking, deferral=deferral)
+        if reuse.chosen:
+            return self._reused_move_site(charge, rates, reuse)
+        factor = 1 / reuse.fixed_lanes
+        return ChargeSite(child.slot, _terms(rates, charge.edge.tensor, "moved", factor, ()))
+
+    def _reused_move_site(self, charge: EdgeCharge, rates: Rates, reuse: _Reuse) -> ChargeSite:
+        """Return where the values moved are charged if chosen lanes share them."""
+        tensor, child, top = charge.edge.tensor, self._child(charge), min(reuse.chosen)
         iterations = self._unseen_iterations(tensor, top, child.slot)
         if iterations is not None:
             lanes_above = prod(lanes for i, lanes in reuse.fixed.items() if i < top)
             return ChargeSite(top, _terms(rates, tensor, "moved", iterations / lanes_above, ()))
         if charge.edge.child is None and len(reuse.chosen) == 1:
-            values_per_operation = self._problem.einsum.access(
-                tensor
-            ).point_size  # what one operation counts for
-            values = self._problem.einsum.operations * values_per_operation / reuse.fixed_lanes
+            einsum = self._problem.einsum
+            values = einsum.operations * einsum.access(tensor).point_size / reuse.fixed_lanes
             amounts = _per_choice(rates, [values / n for n in reuse.chosen[top]])
             return ChargeSite(top, per_choice=amounts)
         deferral = self._deferred_move(charge, rates, reuse)
@@ -285,22 +287,33 @@ class ChargeLocator:
 
     def _first_fill_site(self, charge: EdgeCharge, rates: Rates) -> ChargeSite:
         """Return where the first fills of an output are charged."""
-        tensor, child = charge.edge.tensor, self._child(charge)
-        access, lanes = self._problem.einsum.access(tensor), child.seen_below.lanes
-        copies = list(self._fill_copies(charge))
-        chosen = [each for each in copies if len(each.counts) > 1]
-        fixed = prod(each.counts[0] for each in copies if len(each.counts) == 1)
-        divisor = prod(number for v, number in lanes if access.relevance(v) == "relevant")
-        terms = _terms(rates, tensor, "first", fixed / divisor, lanes)
+        child, copies = self._child(charge), list(self._fill_copies(charge))
+        chosen = [fill for fill in copies if len(fill.counts) > 1]
+        fixed = prod(fill.counts[0] for fill in copies if len(fill.counts) == 1)
+        if len(chosen) == 1 and self._is_known_per_choice(charge, rates, chosen[0].slot):
+            return self._first_fill_per_choice(charge, rates, chosen[0], fixed)
+        terms = self._first_fill_terms(charge, rates, fixed)
         if not chosen:
             return ChargeSite(child.slot, terms)
-        plain = all(access.is_plain(v) for v in access.rank_variables)
-        single = len(chosen) == 1 and plain and not child.seen_below
-        if single and not self._divided_below(charge, rates, chosen[0].slot):
-            return self._first_fill_per_choice(charge, rates, chosen[0], fixed)
-        factors = tuple((each.slot, tuple(map(float, each.counts))) for each in chosen)
+        factors = tuple((fill.slot, tuple(map(float, fill.counts))) for fill in chosen)
         deferral = DeferredCharge(child.slot, charge.level, terms, factors)
-        return ChargeSite(blocking_slots=tuple(each.slot for each in chosen), deferral=deferral)
+        return ChargeSite(blocking_slots=tuple(fill.slot for fill in chosen), deferral=deferral)
+
+    def _is_known_per_choice(self, charge: EdgeCharge, rates: Rates, slot: int) -> bool:
+        """Tell whether the first fills follow from the choice of the dimension at `slot` alone."""
+        access = self._problem.einsum.access(charge.edge.tensor)
+        if self._child(charge).seen_below or not all(map(access.is_plain, access.rank_variables)):
+            return False
+        return not self._divided_below(charge, rates, slot)
+
+    def _first_fill_terms(
+        self, charge: EdgeCharge, rates: Rates, fixed: int
+    ) -> tuple[CostTerm, ...]:
+        """Return the first fills as counted at the child; `fixed`: copies in any case."""
+        access = self._problem.einsum.access(charge.edge.tensor)
+        lanes = self._child(charge).seen_below.lanes
+        divisor = prod(number for v, number in lanes if access.relevance(v) == "relevant")
+        return _terms(rates, charge.edge.tensor, "first", fixed / divisor, lanes)
 
     def _fill_copies(self, charge: EdgeCharge) -> Iterator[_FillCopies]:
         """Yield the dimensions above the child whose lanes each have a first fill of their own."""

@@ -161,20 +161,33 @@ def deferred_reservations(
     """
     reservations = open_reservations(problem, slots, fields.tracked)
     groups = _by_bits_carrier(reservations)
+    topmost = _topmost_slots(groups)
     capacity = {reservation.slot.component: reservation.capacity for reservation in reservations}
-    topmost = {memory: min(k.top for k in groups if k.memory == memory) for memory in capacity}
     costs = []
-    for number, ((memory, top, factors), terms) in enumerate(sorted(groups.items())):
+    for number, (carrier, terms) in enumerate(sorted(groups.items())):
+        memory, top = carrier.memory, carrier.top
         if number >= len(fields.deferred_bits):
             raise InternalError(f"labels have no field for the bits of {memory} above its lanes")
         field = fields.deferred_bits[number]
-        above = any(isinstance(s, Reservation) and s.component == memory for s in slots[:top])
-        is_last = memory not in fields.tracked and top == topmost[memory] and not above
+        is_topmost = top == topmost[memory] and not _is_reserved(memory, slots[:top])
+        limit = PaidLimit(capacity[memory], is_topmost and memory not in fields.tracked)
         carried = tuple((slot, replace(term, field=field)) for slot, term in terms)
-        limit = PaidLimit(capacity[memory], is_last)
         target = fields.used_bits[memory]
-        costs.append(DeferredCost(field, target, carried, factors, top, limit))
+        costs.append(DeferredCost(field, target, carried, carrier.factors, top, limit))
     return costs
+
+
+def _topmost_slots(carriers: Iterable[_BitsCarrier]) -> dict[str, int]:
+    """Return, per memory, the outermost slot above which its bits are paid."""
+    topmost: dict[str, int] = {}
+    for carrier in carriers:
+        topmost[carrier.memory] = min(carrier.top, topmost.get(carrier.memory, carrier.top))
+    return topmost
+
+
+def _is_reserved(memory: str, slots: Sequence[Slot]) -> bool:
+    """Tell whether some of these slots reserves bits of a memory."""
+    return any(isinstance(slot, Reservation) and slot.component == memory for slot in slots)
 
 
 def deferred_reservation_count(

@@ -118,22 +118,32 @@ def network_legs(
 ) -> Iterator[ChargedLeg]:
     """Enumerate the paths of all tensors that cross a network; the first network crossed counts."""
     networks = [i for i, c in enumerate(problem.components) if isinstance(c, Network)]
-    spatial_levels = {
-        i: problem.level(slot.component)
-        for i, slot in enumerate(slots)
-        if isinstance(slot, SpatialLoops) and any(prod(choice) > 1 for choice in slot.choices)
-    }
-    tops = {
+    spatial_levels = _spatial_levels(problem, slots)
+    tops = _holder_slots(problem, slots)
+    for tensor, upper, lower in _hops_between_holders(problem, template):
+        crossed = next((level for level in networks if upper < level < lower), None)
+        if crossed is None:
+            continue
+        slots_below = tuple(i for i, level in spatial_levels.items() if crossed <= level <= lower)
+        yield ChargedLeg(tensor, crossed, slots_below, upper, tops.get((tensor, upper), -1))
+
+
+def _holder_slots(problem: Problem, slots: Sequence[Slot]) -> dict[tuple[str, int], int]:
+    """Return the slot at which each tensor enters the holder of a level."""
+    return {
         (slot.tensor, problem.level(slot.component)): i
         for i, slot in enumerate(slots)
         if isinstance(slot, Fill | TollCrossing)
     }
-    for tensor, upper, lower in _hops_between_holders(problem, template):
-        crossed = next((level for level in networks if upper < level < lower), None)
-        if crossed is not None:
-            slots_below = [i for i, level in spatial_levels.items() if crossed <= level <= lower]
-            top = tops.get((tensor, upper), -1)
-            yield ChargedLeg(tensor, crossed, tuple(slots_below), upper, top)
+
+
+def _spatial_levels(problem: Problem, slots: Sequence[Slot]) -> dict[int, int]:
+    """Return the level of the component of each slot that may have more than one lane."""
+    return {
+        i: problem.level(slot.component)
+        for i, slot in enumerate(slots)
+        if isinstance(slot, SpatialLoops) and any(prod(choice) > 1 for choice in slot.choices)
+    }
 
 
 def _hops_between_holders(problem: Problem, template: Template) -> Iterator[tuple[str, int, int]]:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from math import prod
 
 from tilewright.mapper.searches.exact.label_fields import LabelFields
-from tilewright.mapper.searches.program.charge_sites import ChargeSite, CostTerm
+from tilewright.mapper.searches.program.charge_sites import ChargeSite, ChoiceAmounts, CostTerm
 from tilewright.mapper.searches.program.holder_order import below_deeper_lanes
 from tilewright.mapper.searches.program.network_hops import (
     ChargedLeg,
@@ -62,19 +62,23 @@ def charge_sites_at_fixed_lanes(sites: Sequence[ChargeSite], limit: int) -> list
     for site in sites:
         if not site.charges or site.slot >= limit:
             continue
-        outer = [
+        outer_factors = tuple(
             factors
             for outer_site in sites
             if outer_site.slot <= site.slot
             for factors in outer_site.factors
-        ]
-        share = {
-            term.field: prod(values[0] for field, values in outer if field == term.field)
+        )
+        terms = (
+            replace(term, factor=term.factor * _share_of(term.field, outer_factors))
             for term in site.charges[0]
-        }
-        terms = (replace(term, factor=term.factor * share[term.field]) for term in site.charges[0])
+        )
         fixed_sites.append(ChargeSite(site.slot + 1, tuple(terms)))
     return fixed_sites
+
+
+def _share_of(field: int, factors: ChoiceAmounts) -> float:
+    """Return the product of the factors of one field at the first choice of each dimension."""
+    return prod(values[0] for factor_field, values in factors if factor_field == field)
 
 
 def _are_independent_of_lanes(
@@ -98,26 +102,32 @@ def _dimension_site(
     Its shares of links, and its links of a path, are the same for all legs that cross it; `leg` is
     one of them.
     """
-    exact = problem.conventions.links_carry_all_rounds
-    network, level = network_at(problem, leg.level), leg.level
-    choices = dimension.loops.choices
+    longest_path = fields.longest_paths.get(leg.level)
     paths = tuple(
-        float(sum(hop_counts(network, loop, exact).path for loop in loops))
-        for loops in (hop_loops(problem, leg, dimension, choice) for choice in choices)
+        _path_length(problem, leg, dimension, choice) for choice in dimension.loops.choices
     )
-    lanes = [prod(choice) for choice in choices]
+    exact = problem.conventions.links_carry_all_rounds
+    lanes = map(prod, dimension.loops.choices)
     shares = tuple(1 / n if exact else float(n == 1) for n in lanes)
-    links = (
-        (dim, field) for (link_level, dim), field in fields.links.items() if link_level == level
+    factors = (
+        (field, shares)
+        for (level, dim), field in fields.links.items()
+        if level == leg.level and (exact or dim != dimension.loops.name)
     )
-    has_path = level in fields.longest_paths
     return ChargeSite(
         dimension.slot,
-        per_choice=((fields.longest_paths[level], paths),) if has_path else (),
-        factors=tuple(
-            (field, shares) for dim, field in links if exact or dim != dimension.loops.name
-        ),
+        per_choice=() if longest_path is None else ((longest_path, paths),),
+        factors=tuple(factors),
     )
+
+
+def _path_length(
+    problem: Problem, leg: ChargedLeg, dimension: SlottedLoops, choice: Sequence[int]
+) -> float:
+    """Return the links of the longest path through a dimension with some lanes."""
+    exact, network = problem.conventions.links_carry_all_rounds, network_at(problem, leg.level)
+    loops = hop_loops(problem, leg, dimension, choice)
+    return float(sum(hop_counts(network, loop, exact).path for loop in loops))
 
 
 def _leg_site(

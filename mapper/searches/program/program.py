@@ -35,7 +35,7 @@ from tilewright.mapper.searches.program.deferred_costs import (
 )
 from tilewright.mapper.searches.program.edge_traffic import EdgeCharge, edge_charges
 from tilewright.mapper.searches.program.holder_order import check_order
-from tilewright.mapper.searches.program.network_hops import network_charge_sites
+from tilewright.mapper.searches.program.network_hops import network_charge_sites, spatial_loops_at
 from tilewright.mapper.searches.program.open_network_hops import open_network_charge_sites
 from tilewright.mapper.searches.program.out_of_order import lanes_seen_below
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
@@ -144,6 +144,18 @@ class _OpenCosts(NamedTuple):
     settled: tuple[ChargeSite, ...] = ()
 
 
+def _still_open(costs: _OpenCosts, located: Sequence[tuple[EdgeCharge, ChargeSite]]) -> _OpenCosts:
+    """Settle the charges whose sites do not depend on lanes that are still to be chosen."""
+    open_charges: list[EdgeCharge] = []
+    settled = list(costs.settled)
+    for charge, site in located:
+        if site.blocking_slots or site.per_choice:
+            open_charges.append(charge)
+        else:
+            settled.append(site)
+    return _OpenCosts(tuple(open_charges), tuple(settled))
+
+
 class TemplateCompiler:
     """Compiles the templates of one problem for labels with `fields`."""
 
@@ -190,19 +202,14 @@ class TemplateCompiler:
         """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
         locator = ChargeLocator(self._problem, self._fields, slots)
         located = [(charge, locator.site_of(charge)) for charge in costs.charges]
-        sites = [site for _, site in located]
-        sites += self._network_sites(draft.template, slots)
+        sites = [*(site for _, site in located), *self._network_sites(draft.template, slots)]
         deferred = deferred_costs(self._problem, self._fields, slots, deferred_charges(sites))
         blocking = _blocking_slots(sites, may_defer=deferred is not None)
         if not blocking:
             bits = deferred_reservations(self._problem, self._fields, slots)
             yield draft.program(slots, [*costs.settled, *sites], [*(deferred or []), *bits])
             return
-        is_open = [bool(site.blocking_slots or site.per_choice) for _, site in located]
-        pairs = list(zip(located, is_open, strict=True))
-        open_charges = tuple(charge for (charge, _), opens in pairs if opens)
-        settled = (site for (_, site), opens in pairs if not opens)
-        remaining = _OpenCosts(open_charges, (*costs.settled, *settled))
+        remaining = _still_open(costs, located)
         for fixed_slots in with_fixed_lanes(slots, blocking):
             yield from self._fix_lanes(draft, fixed_slots, remaining)
 
@@ -240,7 +247,7 @@ def with_fixed_lanes(
 
     UnsupportedFeature if the choices are too many.
     """
-    dims = [loops for i in blocking if isinstance(loops := slots[i], SpatialLoops)]
+    dims = [spatial_loops_at(slots, slot) for slot in blocking]
     variants = prod(len(dim.choices) for dim in dims)
     if variants > MAX_VARIANTS:
         raise UnsupportedFeature(
@@ -249,13 +256,10 @@ def with_fixed_lanes(
             instead="narrow loop_bounds, reuse or min_usage there, or use the random search",
         )
     for chosen in product(*(sorted(dim.choices, key=prod, reverse=True) for dim in dims)):
-        choice_at = dict(zip(blocking, chosen, strict=True))
-        yield tuple(
-            replace(slot, choices=(choice_at[i],))
-            if isinstance(slot, SpatialLoops) and i in choice_at
-            else slot
-            for i, slot in enumerate(slots)
-        )
+        fixed = list(slots)
+        for slot, dim, choice in zip(blocking, dims, chosen, strict=True):
+            fixed[slot] = replace(dim, choices=(choice,))
+        yield tuple(fixed)
 
 
 class ProgramDraft:
@@ -273,15 +277,15 @@ class ProgramDraft:
         """Put in the lanes that `slots` leave, and the costs where `sites` charge them."""
         costs = CostsBySlot(sites, deferred)
         bits = [cost for cost in deferred if cost.limit is not None]
-        deferred_slots = frozenset(slot for cost in bits for slot, _ in cost.terms)
+        deferred_slots = _slots_charged(bits)
         slots = self._with_certain_lanes(slots)
         reservations = _reservations_by_memory(slots)
         steps: list[ProgramStep] = [costs.charge_step(len(slots))]
         numbers: list[int | None] = [None]
         for index in range(len(slots) - 1, -1, -1):
             slot, step = slots[index], self._loop_steps[index]
-            if isinstance(slot, SpatialLoops) and any(prod(choice) > 1 for choice in slot.choices):
-                step = costs.spatial_step(index, slot)
+            if isinstance(slot, SpatialLoops):
+                step = costs.spatial_step(index, slot) if _has_lanes(slot) else step
             elif isinstance(slot, Reservation) and index not in deferred_slots:
                 step = _reserve_step(self._problem, reservations[slot.component], index, bits)
             if step is not None:
@@ -361,6 +365,16 @@ class CostsBySlot:
             FieldLimit(cost.target, *cost.limit) for cost in paid if cost.limit is not None
         )
         return [PaymentStep(moves, refunds, limits)]
+
+
+def _slots_charged(costs: Iterable[DeferredCost]) -> frozenset[int]:
+    """Return the slots at which deferred costs arise."""
+    return frozenset(slot for cost in costs for slot, _ in cost.terms)
+
+
+def _has_lanes(loops: SpatialLoops) -> bool:
+    """Tell whether some choice of a dimension has more than one lane."""
+    return any(prod(choice) > 1 for choice in loops.choices)
 
 
 def _loop_step(slot: Slot) -> ProgramStep | None:

@@ -240,5 +240,5 @@ class TileChains:
         pieces, remainder = divmod(tile, below)
         if remainder:  # the uneven loop: no loop above it has a remainder
             return (full * pieces, full, remainder)
-        odd_pieces, remainder = divmod(odd_tile, below)
-        return (full * pieces + odd * odd_pieces, odd if remainder else 0, remainder)
+        odd_pieces, odd_remainder = divmod(odd_tile, below)
+        return (full * pieces + odd * odd_pieces, odd if odd_remainder else 0, odd_remainder)
