@@ -78,10 +78,7 @@ def with_uneven_alone(
     gains = _gains(request, "energy" if proof.objective == "energy" else "latency", uneven)
     if gains is None or gains.most_gain <= 0:
         return better
-    mixed = _mixed(request, fused, gains)
-    best = better
-    if mixed is not None and mixed.score.metric(request.options.objective) < proof.value:
-        best = replace(better, best=mixed, front=(mixed,), on_chip=fused.on_chip)
+    best = _better_mixed(request, fused, better, gains) or better
     assert best.best is not None
     value = best.best.score.metric(request.options.objective)
     lower = min(fused.certificate.lower_bound - gains.most_gain, value)
@@ -93,6 +90,18 @@ def with_uneven_alone(
         kind, proof.objective, value, lower, with_standalone_imperfect(proof.restrictions)
     )
     return replace(best, certificate=certificate)
+
+
+def _better_mixed(
+    request: Request, fused: SearchResult, better: SearchResult, gains: Gains
+) -> SearchResult | None:
+    """Return `fused` with the uneven Einsums that stand alone, if that beats `better`."""
+    mixed = _mixed(request, fused, gains)
+    if mixed is None:
+        return None
+    if mixed.score.metric(request.options.objective) >= better.certificate.value:
+        return None
+    return replace(better, best=mixed, front=(mixed,), on_chip=fused.on_chip)
 
 
 def _no_gain_note(lower: float) -> str:

@@ -91,23 +91,31 @@ class CopyMappings:
     def all_distinct(self) -> list[Mapping] | None:
         """Return all mappings that can differ in any metric; UnsupportedFeature for too many."""
         space = self.space
-        if (
-            self.repeated
-            and not self._has_tile_shape
-            and _tile_shape_count(space.einsum.bounds) > TILES
-        ):
+        if self.repeated and not self._has_tile_shape and self._tile_shape_count > TILES:
             return None
         if self._has_tile_shape or self.repeated or not self._plain:
-            if has_at_most_points(space, LISTED, self.limits):
-                return list(space.mappings_within(self.limits.check))
-            if self._has_tile_shape:
-                raise UnsupportedFeature(
-                    f"{space.einsum.name} is a copy with tiles of given shapes", instead=_INSTEAD
-                )
-            return None
+            return self._listed_points()
         if space.uneven:
             return None
-        choose_lanes = self._lane_choices if space.problem.has_networks else self._all_lanes
+        has_networks = space.problem.has_networks
+        return self._few_mappings(self._lane_choices if has_networks else self._all_lanes)
+
+    @property
+    def _tile_shape_count(self) -> int:
+        return prod(len(divisors(bound)) for bound in self.space.einsum.bounds.values())
+
+    def _listed_points(self) -> list[Mapping] | None:
+        """Return all mappings of a small mapspace; UnsupportedFeature for tiles of given shapes."""
+        if has_at_most_points(self.space, LISTED, self.limits):
+            return list(self.space.mappings_within(self.limits.check))
+        if self._has_tile_shape:
+            raise UnsupportedFeature(
+                f"{self.space.einsum.name} is a copy with tiles of given shapes", instead=_INSTEAD
+            )
+        return None
+
+    def _few_mappings(self, choose_lanes: Choose) -> list[Mapping] | None:
+        """Return the mappings with the lanes that `choose_lanes` yields; None if too many."""
         mappings = list(islice(self._mappings(choose_lanes), MANY + 1))
         return mappings if len(mappings) <= MANY else None
 
@@ -116,8 +124,7 @@ class CopyMappings:
         """Return all mappings that can differ in any metric below some loop."""
         if not self.ignores_tiles or self.space.uneven:
             return None
-        mappings = list(islice(self._mappings(self._lane_choices), MANY + 1))
-        return mappings if len(mappings) <= MANY else None
+        return self._few_mappings(self._lane_choices)
 
     @property
     def _templates(self) -> tuple[Template, ...]:
@@ -172,13 +179,16 @@ class CopyMappings:
             return True
         if self.repeated or self._has_tile_shape or space.uneven or not self._has_no_array:
             return False
-        for template in self._templates:
-            slots = slot_sequence(space.problem, template)
-            dimensions = [slot for slot in slots if isinstance(slot, SpatialLoops)]
-            for lanes in islice(_fewest_and_most_lanes(dimensions, dict(space.einsum.bounds)), 1):
-                if not all(_has_fewest_lanes(loops, chosen) for loops, chosen in lanes.items()):
-                    return False
-        return True
+        return all(map(self._fewest_lanes_suffice, self._templates))
+
+    def _fewest_lanes_suffice(self, template: Template) -> bool:
+        """Tell whether the mapping of a template with the fewest lanes has the least hops."""
+        slots = slot_sequence(self.space.problem, template)
+        dimensions = [slot for slot in slots if isinstance(slot, SpatialLoops)]
+        fewest = islice(_fewest_and_most_lanes(dimensions, dict(self.space.einsum.bounds)), 1)
+        return all(
+            _has_fewest_lanes(loops, chosen) for lanes in fewest for loops, chosen in lanes.items()
+        )
 
     @cached_property
     def _has_tile_shape(self) -> bool:
@@ -212,27 +222,24 @@ class CopyMappings:
             raise OutOfBudget
         bound = 0.0 if best is None else self.lower_bound(best, goal)
         yield BestCopy(best, bound, count)
-        attained = best is not None and best.value(goal) <= bound * (1 + TOLERANCE)
-        if best is not None and attained and not self._may_tie(best, goal):
+        if best is not None and self._is_proven_best(best, bound, goal):
             return
         if self.all_distinct is None:
             return
         best_distinct, distinct_count, all_scored = best_scored(
             self.all_distinct, self.space, goal, self.limits
         )
+        count += distinct_count
         if not all_scored:
-            better = (
-                best
-                if best_distinct is None or (best and is_better(best, best_distinct, goal))
-                else best_distinct
-            )
-            yield BestCopy(better, bound, count + distinct_count)
+            yield BestCopy(_better(best, best_distinct, goal), bound, count)
             raise OutOfBudget
-        yield BestCopy(
-            best_distinct,
-            inf if best_distinct is None else best_distinct.value(goal),
-            count + distinct_count,
-        )
+        value = inf if best_distinct is None else best_distinct.value(goal)
+        yield BestCopy(best_distinct, value, count)
+
+    def _is_proven_best(self, best: EinsumMapping, bound: float, goal: Goal) -> bool:
+        """Tell whether no mapping of the copy can be better, also in the second metric."""
+        attained = best.value(goal) <= bound * (1 + TOLERANCE)
+        return attained and not self._may_tie(best, goal)
 
     def _bound_without_templates(self, goal: Goal) -> float:
         """Return a bound that needs no templates, fast."""
@@ -319,8 +326,13 @@ class CopySearch:
         )
 
 
-def _tile_shape_count(bounds: Bounds) -> int:
-    return prod(len(divisors(bound)) for bound in bounds.values())
+def _better(
+    first: EinsumMapping | None, second: EinsumMapping | None, goal: Goal
+) -> EinsumMapping | None:
+    """Return the better of two mappings, of which either may be missing; the second if equal."""
+    if first is None or second is None:
+        return first or second
+    return first if is_better(first, second, goal) else second
 
 
 def _subsets(names: frozenset[str]) -> Iterator[frozenset[str]]:
@@ -394,19 +406,23 @@ def _tiles(
     iterations = dict(space.einsum.bounds)
     for lanes in lanes_of.values():
         iterations = _extents_below(iterations, lanes)
-    last = {
-        v: n
-        for n, slot in enumerate(slots)
-        if isinstance(slot, TemporalLoops)
-        for v in slot.variables
-    }
+    last_slot = _last_loop_slots(slots)
     shape = dict(space.einsum.bounds)
     for number, slot in enumerate(slots):
         if isinstance(slot, SpatialLoops):
             shape = _extents_below(shape, lanes_of[slot])
-        elif isinstance(slot, TemporalLoops):
-            for v in slot.variables:
-                if v not in uncut_variables or last[v] == number:
-                    shape[v] //= iterations.get(v, 1)
-                    iterations[v] = 1
+        for v in slot.variables if isinstance(slot, TemporalLoops) else ():
+            if v not in uncut_variables or last_slot[v] == number:
+                shape[v] //= iterations.get(v, 1)
+                iterations[v] = 1
         yield tuple(shape.values())
+
+
+def _last_loop_slots(slots: Sequence[Slot]) -> dict[str, int]:
+    """Return the last slot that can have a temporal loop over each variable."""
+    return {
+        v: number
+        for number, slot in enumerate(slots)
+        if isinstance(slot, TemporalLoops)
+        for v in slot.variables
+    }

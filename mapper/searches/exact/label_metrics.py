@@ -114,26 +114,30 @@ class LabelMetrics:
         if not all(isinstance(rule, LinearLatency) for rule in rules):
             return np.array([self.latency(label) for label in labels])
         # the Compute's time depends on the lanes alone, of which few differ
-        lanes, places = np.unique(labels[:, self._fields.lanes], return_inverse=True)
-        worst = np.array([self.compute_latency(-one) for one in lanes.tolist()])[places]
+        lanes, numbers = np.unique(labels[:, self._fields.lanes], return_inverse=True)
+        worst = np.array([self.compute_latency(-count) for count in lanes.tolist()])[numbers]
         for level, component in self._timed:
-            assert isinstance(component.latency, LinearLatency)
             summed = self._summed(level)
             if summed is not None:
                 worst = np.maximum(worst, labels[:, summed])
-                continue
-            taken = np.zeros(len(labels))
-            for piece in component.latency.pieces:
-                total = np.full(len(labels), piece.constant)
-                for name, seconds in piece.terms:
-                    field = self._fields.calls.get((level, name))
-                    if field is not None:
-                        total += seconds * labels[:, field]
-                taken = np.maximum(taken, total)
-            if idle_seconds(component):
-                taken[~self._holds(level, labels)] = 0.0
-            worst = np.maximum(worst, taken)
+            else:
+                worst = np.maximum(worst, self._linear_latencies(level, component, labels))
         return worst
+
+    def _linear_latencies(self, level: int, component: Component, labels: Floats) -> Floats:
+        """Return the seconds of a component with a LinearLatency, shape (labels,)."""
+        assert isinstance(component.latency, LinearLatency)
+        slowest = np.zeros(len(labels))
+        for piece in component.latency.pieces:
+            total = np.full(len(labels), piece.constant)
+            for name, seconds in piece.terms:
+                field = self._fields.calls.get((level, name))
+                if field is not None:
+                    total += seconds * labels[:, field]
+            slowest = np.maximum(slowest, total)
+        if idle_seconds(component):
+            slowest[~self._holds(level, labels)] = 0.0
+        return slowest
 
     def latency_terms(self) -> Floats:
         """Return what bounds the latency besides the computes, one per row: (field, seconds of one

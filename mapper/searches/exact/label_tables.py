@@ -8,7 +8,7 @@ cannot meet the limits with the least remaining cost are pruned.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import NamedTuple
@@ -45,7 +45,16 @@ from tilewright.mapper.searches.program.program import (
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.spatial_choices import Lanes, SpatialLoops
 
-_NO_CAPACITY = (-1.0, inf, 0.0)
+
+class _CapacityLimit(NamedTuple):
+    """Bits that a field of a label may hold, as in ChargeArrays; `reset`: 1 empties it then."""
+
+    field: float
+    bits: float
+    reset: float
+
+
+_NO_CAPACITY = _CapacityLimit(-1.0, inf, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +282,7 @@ class LabelEngine:
         if not step.is_shared:
             return _charge_of([0], penalty[np.newaxis], _NO_CAPACITY)
         field = self.fields.used_bits[slot.component]
-        capacity = (float(field), float(size), float(step.is_last))
+        capacity = _CapacityLimit(float(field), float(size), float(step.is_last))
         return _charge_of([0, field], np.stack([penalty, bits]), capacity)
 
     def _summed(self, alternatives: Sequence[Sequence[CostTerm]]) -> _FieldAmounts:
@@ -315,18 +324,21 @@ def field_factors(problem: Problem, fields: LabelFields, loops: SpatialLoops) ->
     factors = np.ones((len(lanes), fields.width))
     factors[:, fields.lanes] = lanes
     own_level = problem.level(loops.component)
-    for (component, dim, places), field in fields.gates.items():
-        if (component, dim) == (loops.component, loops.name):
-            dims = problem.components[own_level].spatial
-            fanout = next(each.fanout for each in dims if each.name == dim)
+    dims = problem.components[own_level].spatial
+    fanout = next(dim.fanout for dim in dims if dim.name == loops.name)
+    for (component, name, places), field in fields.gates.items():
+        if (component, name) == (loops.component, loops.name):
             factors[:, field] = np.ceil(lanes * places / fanout) if places else lanes
-    for (level, _), field in fields.calls.items():
-        if level >= own_level:
-            factors[:, field] = 1.0 / lanes
-    for (level, _), field in fields.links.items():
-        if level > own_level and problem.conventions.links_carry_all_rounds:
-            factors[:, field] = 1.0 / lanes
+    for field in _fields_divided_by_lanes(problem, fields, own_level):
+        factors[:, field] = 1.0 / lanes
     return factors
+
+
+def _fields_divided_by_lanes(problem: Problem, fields: LabelFields, level: int) -> Iterator[int]:
+    """Yield the fields that count for one instance, of which lanes at `level` are several."""
+    yield from (field for (own_level, _), field in fields.calls.items() if own_level >= level)
+    if problem.conventions.links_carry_all_rounds:
+        yield from (field for (own_level, _), field in fields.links.items() if own_level > level)
 
 
 def _paid(step: PaymentStep, table: LabelTable, nd: int) -> LabelTable:
@@ -359,7 +371,7 @@ def compute_energy(problem: Problem) -> float:
     return float(energy * problem.einsum.operations * compute.actions_scale)
 
 
-def _charge_of(fields: list[int], amounts: Floats, capacity: tuple[float, float, float]) -> _Charge:
+def _charge_of(fields: list[int], amounts: Floats, capacity: _CapacityLimit) -> _Charge:
     arrays = ChargeArrays(np.array(fields, np.int64), amounts, np.array(capacity))
     return _Charge(arrays, bool(amounts[0].max() == inf))
 

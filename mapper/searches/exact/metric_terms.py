@@ -99,17 +99,11 @@ def seconds_of_first_moves(space: Mapspace, tops: Sequence[BackingHolders]) -> f
     problem, slowest = space.problem, 0.0
     always = frozenset[tuple[str, str]]().union(*tops[:1]).intersection(*tops)
     for level, component in enumerate(problem.components):
-        if (
-            not isinstance(component, Memory)
-            or component.latency is None
-            or not latency_rises(component)
-        ):
+        if not isinstance(component, Memory) or component.latency is None:
             continue
-        calls = {action.name: 0.0 for action in component.actions}
-        for access in problem.einsum.accesses:
-            if (access.tensor, component.name) in always:
-                name = "write" if access.output else "read"
-                calls[name] += _calls(problem, component, access.tensor, name)
+        if not latency_rises(component):
+            continue
+        calls = _first_move_calls(problem, component, always)
         if not any(calls.values()):  # it may hold nothing, and takes no time then
             continue
         lanes = prod(c.own_fanout for c in problem.components[: level + 1])
@@ -117,6 +111,18 @@ def seconds_of_first_moves(space: Mapspace, tops: Sequence[BackingHolders]) -> f
         least_calls = {name: count / lanes for name, count in calls.items()}
         slowest = max(slowest, component.latency(least_calls))
     return slowest
+
+
+def _first_move_calls(
+    problem: Problem, memory: Memory, holders: BackingHolders
+) -> dict[str, float]:
+    """Return the calls of each action of a memory that moves once what it holds in `holders`."""
+    calls = {action.name: 0.0 for action in memory.actions}
+    for access in problem.einsum.accesses:
+        if (access.tensor, memory.name) in holders:
+            name = "write" if access.output else "read"
+            calls[name] += _calls(problem, memory, access.tensor, name)
+    return calls
 
 
 def _calls(problem: Problem, component: Component, tensor: str, name: str) -> float:

@@ -30,30 +30,34 @@ def search_with_lowered_min_usage(
     without a mapping that is not proven if the budget (seconds) ends before that is known.
     """
     limits = budget_from(budget)
-    places = [
+    places = _places_with_min_usage(space)
+    if not places:
+        return None
+    open_space = space
+    for place in places:
+        open_space = _with_min_usage(open_space, place, 0.0)
+    result = search.find(open_space, goal, limits.seconds_left)
+    if result.best is None:
+        return None if result.proven else result
+    for place in reversed(places):
+        for level in _levels(space, place):
+            trial = _with_min_usage(open_space, place, level)
+            trial_result = search.find(trial, goal, limits.seconds_left)
+            if trial_result.best is not None:
+                open_space, result = trial, trial_result
+                break
+            if not trial_result.proven:
+                return trial_result
+    return result
+
+
+def _places_with_min_usage(space: Mapspace) -> list[_Place]:
+    return [
         (i, j)
         for i, component in enumerate(space.problem.components)
         for j, dim in enumerate(component.spatial)
         if dim.min_usage > 0
     ]
-    open_space = space
-    for place in places:
-        open_space = _with_min_usage(open_space, place, 0.0)
-    result = search.find(open_space, goal, limits.seconds_left) if places else None
-    if result is None or (result.best is None and result.proven):
-        return None
-    if result.best is None:
-        return result
-    for place in reversed(places):
-        for level in _levels(space, place):
-            trial = _with_min_usage(open_space, place, level)
-            trial_result = search.find(trial, goal, limits.seconds_left)
-            if trial_result.best is None and not trial_result.proven:
-                return trial_result
-            if trial_result.best is not None:
-                open_space, result = trial, trial_result
-                break
-    return result
 
 
 def _dim(space: Mapspace, place: _Place) -> SpatialDim:

@@ -92,22 +92,27 @@ def formula_of(text: str, memories: Iterable[str]) -> Formula:
     `memories`: the names that may stand behind `usage.`.
     """
     memory_names = list(memories)
+    result = _evaluated(text, memory_names)
+    if not isinstance(result, MonotoneQuantity) or not result.uses:
+        raise ObjectiveError("the objective depends on no metric", value=text, instead=_ALLOWED)
+    return Formula(text, tuple(n for n in memory_names if _usage(n) in result.uses), result.code)
+
+
+def _evaluated(text: str, memory_names: Iterable[str]) -> object:
+    """Return what the expression makes of the symbols of the metrics; ObjectiveError."""
     energy, latency = _symbol("energy"), _symbol("latency")
     names: dict[str, object] = {"energy": energy, "latency": latency, "edp": energy * latency}
     names["usage"] = {name: _symbol(_usage(name)) for name in memory_names}
     try:
-        result = compile_expression(text)(names)
+        return compile_expression(text)(names)
     except UnknownNameError as error:
         instead = error.instead if "mean" in (error.instead or "") else ", ".join(names)
         raise ObjectiveError(
             f"unknown objective: {error.what}", value=text, instead=instead
         ) from None
     except ExpressionError as error:
-        complaint, instead = f"the objective cannot be used: {error.what}", error.instead
-        raise ObjectiveError(complaint, value=text, instead=instead or _ALLOWED) from None
-    if not isinstance(result, MonotoneQuantity) or not result.uses:
-        raise ObjectiveError("the objective depends on no metric", value=text, instead=_ALLOWED)
-    return Formula(text, tuple(n for n in memory_names if _usage(n) in result.uses), result.code)
+        complaint = f"the objective cannot be used: {error.what}"
+        raise ObjectiveError(complaint, value=text, instead=error.instead or _ALLOWED) from None
 
 
 def _usage(memory: str) -> str:

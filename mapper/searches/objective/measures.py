@@ -14,6 +14,7 @@ from tilewright.mapper.mapping.score import Score
 
 COST_METRICS = ("energy", "latency", "edp")
 USAGE = "usage"  # of every finite memory; "usage.NAME": of one
+_PREFIX = f"{USAGE}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +52,25 @@ class FrontMetrics:
 def front_metrics_of(names: Sequence[str], flats: Iterable[FlatArch]) -> FrontMetrics:
     """Check the names of metrics; TilewrightError for one that does not exist."""
     memories = [c for flat in flats for c in flat.components if isinstance(c, Memory)]
-    finite = dict.fromkeys(m.name for m in memories if m.size < inf)
-    usage_names = [f"{USAGE}.{m.name}" for m in memories]
+    finite = _usage_names(memory for memory in memories if memory.size < inf)
+    usage_names = _usage_names(memories)
     chosen: dict[str, None] = {}
     for name in names:
-        if name == USAGE:
-            chosen |= dict.fromkeys(f"{USAGE}.{memory}" for memory in finite)
-        elif name in COST_METRICS or name in usage_names:
-            chosen[name] = None
-        else:
-            options = [*COST_METRICS, USAGE, *dict.fromkeys(usage_names)]
-            raise TilewrightError(
-                "a front has no such metric",
-                value=name,
-                instead=did_you_mean(name, options) or f"any of: {', '.join(options)}",
-            )
-    prefix = f"{USAGE}."
-    return FrontMetrics(
-        tuple(chosen), tuple(n.removeprefix(prefix) for n in chosen if n.startswith(prefix))
+        if name not in (*COST_METRICS, USAGE, *usage_names):
+            raise _no_metric(name, usage_names)
+        chosen |= dict.fromkeys(finite if name == USAGE else (name,))
+    usages = (name for name in chosen if name.startswith(_PREFIX))
+    return FrontMetrics(tuple(chosen), tuple(name.removeprefix(_PREFIX) for name in usages))
+
+
+def _usage_names(memories: Iterable[Memory]) -> list[str]:
+    return [_PREFIX + memory.name for memory in memories]
+
+
+def _no_metric(name: str, usage_names: Iterable[str]) -> TilewrightError:
+    options = [*COST_METRICS, USAGE, *dict.fromkeys(usage_names)]
+    return TilewrightError(
+        "a front has no such metric",
+        value=name,
+        instead=did_you_mean(name, options) or f"any of: {', '.join(options)}",
     )
