@@ -56,13 +56,13 @@ class Explanation:
         if not self.conflicts:
             whatever = ", whatever the constraints of the architecture"
             return head if self.cut else f"{head}{whatever}"
-        parts = []
+        paragraphs: list[str] = []
         for conflict, lines in zip(self.conflicts, self.lines, strict=True):
             says = f"These {len(lines)} constraints {_SAID[conflict.kind]}:"
             if len(lines) == 1:
                 says = "One constraint alone is too much:"
-            parts += [says, *(f"  - {line}" for line in lines)]
-        return "\n".join([f"{head}. {parts[0]}", *parts[1:]])
+            paragraphs += [says, *(f"  - {line}" for line in lines)]
+        return "\n".join([f"{head}. {paragraphs[0]}", *paragraphs[1:]])
 
     @property
     def help(self) -> str:
@@ -195,12 +195,12 @@ def _line(subject: ConstrainedEinsum, conflict: Conflict, constraint: MappingCon
         return str(constraint)
     conflicting = frozenset(conflict.constraints) - {constraint}
     size = least_size(subject, constraint, conflicting)
-    parts = _parts(subject, constraint, conflicting, size)
-    listed = ", ".join(f"{bits:g} bit for {tensor}" for tensor, bits in parts.items())
+    bits_of = _bits_per_tensor(subject, constraint, conflicting, size)
+    listed = ", ".join(f"{bits:g} bit for {tensor}" for tensor, bits in bits_of.items())
     return f"{constraint}, but the others need at least {size:g}: {listed}"
 
 
-def _parts(
+def _bits_per_tensor(
     subject: ConstrainedEinsum,
     constraint: MappingConstraint,
     active: frozenset[MappingConstraint],

@@ -22,11 +22,11 @@ from tilewright.mapper.templates.slot_sequence import slot_sequence
 
 def reach_open(problem: Problem, template: Template) -> tuple[Tile, ...] | None:
     """Return tiles for the slots of `template` that keep every rule; None if there are none."""
-    rooms = deferred_reservation_count(problem, slot_sequence(problem, template), frozenset())
-    layout = label_fields(problem, (), deferred=DeferredCounts(bits=rooms))
-    engine = LabelEngine(problem, layout)
-    root = program_tree([TemplateCompiler(problem, layout).without_costs(template)])
+    n_deferred = deferred_reservation_count(problem, slot_sequence(problem, template), frozenset())
+    fields = label_fields(problem, (), deferred=DeferredCounts(bits=n_deferred))
+    engine = LabelEngine(problem, fields)
+    root = program_tree([TemplateCompiler(problem, fields).without_costs(template)])
     bound_remaining_cost(root, engine)
-    search = DynamicSearch(CompiledMapspace(engine, LabelMetrics(problem, layout, ()), root))
+    search = DynamicSearch(CompiledMapspace(engine, LabelMetrics(problem, fields, ()), root))
     best = search.solve("energy").best
     return None if best is None else best.tiles

@@ -1,9 +1,10 @@
 """Pass all labels of a tree of programs that a target may be interested in.
 
-The dynamic program of theory/lattice.md §3 with the Pareto sets of labels. Twice: first labels
-count as equal when they agree in energy, room and lanes, because the slowest component is mostly
-the Compute or a memory whose every value must move; only if a label's bound then promises more than
-what was found, once more with the calls of every slow component (theory/fronts.md §2).
+The dynamic program of theory/lattice.md §3 runs with the Pareto sets of labels, at most twice. In
+the first pass labels count as equal when they agree in energy, used bits and lanes: the slowest
+component is mostly the Compute, or a memory whose every value must move. The second pass compares
+the calls of every slow component, too. It is made only if the lower bound of a label promises more
+than the mappings so far (theory/fronts.md §2).
 """
 
 from __future__ import annotations

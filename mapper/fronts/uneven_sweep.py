@@ -1,7 +1,7 @@
 """Pass all partial mappings with uneven tiles that a target may be interested in.
 
 The sweeps of searches/uneven, template by template: a partial mapping stays as long as the least
-energy, the least latency and the bits that it can still come to leave room for something of
+energy, the least latency and the bits that it can still come to allow something of
 interest.
 """
 
@@ -58,11 +58,11 @@ class UnevenSweep:
     def _start(self, energy: float, number: int) -> Floats:
         steps = self._run.ranking.plan(number).fewest_steps
         unused = np.zeros((1, self._memories))
-        row: Floats = self._floors(np.array([energy]), np.array([steps]), unused)[0]
+        row: Floats = self._lower_bounds(np.array([energy]), np.array([steps]), unused)[0]
         return row
 
     def run(self, target: SweepTarget, most_energy: float = inf) -> None:
-        """Offer to `target` all that it wants; OutOfBudget leaves it with what was found.
+        """Offer to `target` all that it wants; OutOfBudget leaves it with the offers so far.
 
         `most_energy`: mappings above it need not be found. Some are looked for first, with few
         labels, so that there is something to compare with.
@@ -76,8 +76,8 @@ class UnevenSweep:
 
     def _template(self, number: int, target: SweepTarget, most_energy: float, beam: int) -> None:
         def keep(energy: Floats, steps: Floats, used: Floats) -> NDArray[np.bool_]:
-            floors = self._floors(energy, steps, used)
-            return target.hopeful(floors) & (floors[:, 0] <= most_energy * (1 + TIE))
+            bounds = self._lower_bounds(energy, steps, used)
+            return target.hopeful(bounds) & (bounds[:, 0] <= most_energy * (1 + TIE))
 
         completed = self._run.completed_mappings(number, keep, beam)
         if not completed.metrics:
@@ -88,7 +88,7 @@ class UnevenSweep:
             [TracedMapping(completed.metrics[i], program, completed.tiles(i)) for i in numbers]
         )
 
-    def _floors(self, energy: Floats, steps: Floats, used: Floats) -> Floats:
-        floor = self._run.ranking.lower_bound
-        bounds = [floor(energy, steps, kind) for kind in (ENERGY, LATENCY)]
+    def _lower_bounds(self, energy: Floats, steps: Floats, used: Floats) -> Floats:
+        lower_bound = self._run.ranking.lower_bound
+        bounds = [lower_bound(energy, steps, kind) for kind in (ENERGY, LATENCY)]
         return np.column_stack([*bounds, used])

@@ -49,7 +49,7 @@ class FusedProblem:
     `capacities`: bits of the memories that they exchange tensors in. `objective`: the name of what
     `value` computes. `ties`: only ties are left to be broken. `loops_per_variable`: how many shared
     loops a rank variable may have. `usage`: the memories whose usage `value` depends on, behind
-    energy and latency. `outermost_capacity`: None if the outermost memory has room for everything.
+    energy and latency. `outermost_capacity`: None if the outermost memory can hold everything.
     """
 
     exchanged: ExchangedTensors

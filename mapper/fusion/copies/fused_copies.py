@@ -483,7 +483,7 @@ def _forbids_shared_lanes(component: Component) -> bool:
 
 
 def _with_endless_second(flat: FlatArch) -> FlatArch:
-    """Return the path with a second memory that has room for anything."""
+    """Return the path with a second memory of unlimited size."""
     second = first_two_memories(flat)[1]
     if second is None:
         return flat

@@ -226,8 +226,9 @@ def joined_compatibility(
     """Return the compatibility after the pmappings of a group.
 
     None if a contested tensor would stand at two places above one loop, or if the outermost memory
-    has no room. A live tensor that the Einsum does not use is carried along: the Einsum runs in all
-    loops above it (accelforge refuses that if no tensor of the pmapping stays live as deep).
+    has no capacity left. A live tensor that the Einsum does not use is carried along: the Einsum
+    runs in all loops above it (accelforge refuses that if no tensor of the pmapping stays live as
+    deep). See theory/fusion.md §4.
     """
     depths = tuple(_depth_after(carried, source, group) for carried in step.carried)
     shared_loops = max(0, *depths) if depths else 0
@@ -243,7 +244,7 @@ def joined_compatibility(
 def _waiting_tensors(
     step: JoinStep, source: Compatibility, group: PmappingGroup, depths: tuple[int, ...]
 ) -> frozenset[int]:
-    """Return the numbers of live tensors on chip that take no room yet: copies do not hold them."""
+    """Return the numbers of live tensors on chip that take no bits yet: copies do not hold them."""
     waiting: set[int] = set()
     for number, (live, position) in enumerate(step.carried):
         waited = live is None or live in source.waiting
@@ -258,7 +259,7 @@ def _outermost_tensors(
 ) -> frozenset[str] | None:
     """Return what the Einsums in the shared loops have in the outermost memory.
 
-    None if there is no room for that, and for what is there between earlier and later Einsums.
+    None if it has no capacity for that, and for what is there between earlier and later Einsums.
     """
     if step.outermost_capacity is None:
         return frozenset()

@@ -52,7 +52,7 @@ class Compatibility:
     `loops`: the shared loops, outermost first. `depths`: loops above each live tensor (-1: not on
     chip). `pending`: contested tensors held above these loops. `outermost`: tensors in the
     outermost memory of the Einsums in these loops, if it may be full. `waiting`: numbers of the
-    live tensors that take no room before their next user has them.
+    live tensors that take no bits before their next user has them.
     """
 
     loops: tuple[LoopName, ...]
@@ -96,8 +96,8 @@ class JoinStep:
     tensors that it writes. `contested_extents`: of contested tensors that it uses (width 0 unless
     in ExchangedTensors.tracked_tiles). `max_widths`: bits per value of these for the Einsum that
     has most. `contested_later`: contested tensors that a later Einsum uses. `outermost_capacity`:
-    None if the outermost memory has room for everything. `passing`: tensors there that Einsums
-    before and after this one use. `counts_exchanged_loops`: only loops above tensors that take room
+    None if the outermost memory can hold everything. `passing`: tensors there that Einsums
+    before and after this one use. `counts_exchanged_loops`: only loops above tensors that take bits
     on both sides count as shared (SeparateTiles). `memories`: those that tensors are exchanged in.
     """
 
@@ -123,7 +123,7 @@ class JoinStep:
         return tuple(group for table in self.tables for group in table.groups)
 
     def tensors_with_tile(self, source: Compatibility, group: PmappingGroup) -> tuple[int, ...]:
-        """Return the numbers of live tensors that take room while this Einsum runs.
+        """Return the numbers of live tensors that take bits while this Einsum runs.
 
         Neither those that wait, nor what a copy reads last and writes in its place.
         """
@@ -144,7 +144,7 @@ class JoinStep:
     def tensors_from_now(
         self, source: Compatibility, group: PmappingGroup, memory: str
     ) -> list[int]:
-        """Return the boundary positions of tensors that take room in a memory from now on."""
+        """Return the boundary positions of tensors that take bits in a memory from now on."""
         waited = [tensor.position for tensor in self.read if tensor.live in source.waiting]
         boundary = self.tables[0].boundary
         return [

@@ -88,7 +88,7 @@ class LabelColumns:
 
     @property
     def n_measures(self) -> int:
-        """Number of columns of a label that a mapping is judged by."""
+        """Number of columns of a label that a mapping is compared by."""
         return METRICS + len(self.usage.names)
 
     def usage_column(self, memory: str) -> int:

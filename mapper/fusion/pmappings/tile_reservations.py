@@ -62,7 +62,7 @@ class Region:
     ) -> OrdersByReservation:
         """Sort orders of all loops by what the holders reserve; `depths`: loops above each holder.
 
-        A tensor that several Einsums hold there needs room for the largest tile of any of them: any
+        A tensor that several Einsums hold there reserves the largest tile of any of them: any
         tile larger than that of this Einsum is a choice of its own.
         """
         sorted_orders: OrdersByReservation = {}
