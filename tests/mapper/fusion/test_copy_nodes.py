@@ -60,6 +60,16 @@ def test_loops_above_shared_lanes_see_one_lane() -> None:
     )  # fmt: skip
 
 
+def test_lanes_of_two_dimensions_multiply() -> None:
+    """Of tiles of 16 in four times two lanes one lane has 2; of 4 in two lanes, 2."""
+    second = CopySpatialLoop("m", 2, ("PE", "y"))
+    nodes = (Temporal("m", 16), Spatial("m", 4, "x", "TILE"), Temporal("m", 4),
+             Spatial("m", 2, "y", "PE"))  # fmt: skip
+    assert nodes_of_one_lane((*nodes, LEAF), [LANES, second]) == (
+        Temporal("m", 2), Temporal("m", 2), LEAF,
+    )  # fmt: skip
+
+
 def test_kept_tensors_leave_their_storages() -> None:
     nodes = (OUTER, Storage(("Y", "X"), "BUF"), Storage(("Y",), "REG"), LEAF)
     branch = without_storages(copy_branch(nodes, "DRAM", frozenset()), ("Y",))
