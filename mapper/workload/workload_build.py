@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 
 from tilewright.arch.components.components import Scope
 from tilewright.arch.errors import Where
@@ -42,8 +43,9 @@ def build_workload(document: Document, variables: Mapping[str, object]) -> Workl
     check_top_level(document, "workload", "workload")
     spec = parse(WorkloadSpec, document, ("workload",))
     all_variables = _variables(document, variables)
+    limits = _WorkloadLimits(document, spec, all_variables)
     drafts = [
-        _draft(document, path, item, spec, all_variables)
+        _draft(document, path, item, limits)
         for path, item in _flat(document, ("workload", "einsums"), spec.einsums)
     ]
     if not drafts:
@@ -102,11 +104,7 @@ def _flat(document: Document, path: DocPath, items: object) -> Iterator[tuple[Do
 
 
 def _draft(
-    document: Document,
-    path: DocPath,
-    item: object,
-    workload: WorkloadSpec,
-    variables: Mapping[str, object],
+    document: Document, path: DocPath, item: object, workload_limits: _WorkloadLimits
 ) -> EinsumDraft:
     where = document.where(path)
     spec = (
@@ -117,7 +115,7 @@ def _draft(
     accesses, name, combine = _accesses(spec, document, path)
     draft = EinsumDraft(name, spec, path, where, accesses, {}, combine)
     check_draft(draft)
-    limits = _limits(draft, document, workload, variables)
+    limits = workload_limits.of(draft)
     return replace(draft, ranges=ranges(draft.variables, limits, name, where))
 
 
@@ -168,27 +166,58 @@ def _long(
     return ParsedAccess(access.name, projection), access.output, access
 
 
-def _limits(
-    draft: EinsumDraft, document: Document, workload: WorkloadSpec, variables: Mapping[str, object]
+class _WorkloadLimits:
+    """The limits that a workload writes once for all its Einsums, read when first asked for."""
+
+    def __init__(
+        self, document: Document, workload: WorkloadSpec, variables: Mapping[str, object]
+    ) -> None:
+        self._document = document
+        self._workload = workload
+        self._variables = variables
+
+    @cached_property
+    def _sizes(self) -> Mapping[str, tuple[int, Where]]:
+        return _sizes(self._workload.rank_sizes, self._document, ("workload",), self._variables)
+
+    @cached_property
+    def _written(self) -> list[tuple[frozenset[str], Limit]]:
+        """Return each bound in `shape` and `iteration_space_shape` with the variables in it."""
+        bounds: list[Limit] = []
+        for name in ("shape", "iteration_space_shape"):
+            bounds += _written_limits(
+                getattr(self._workload, name), self._document, ("workload", name)
+            )
+        return [(_variables_of(limit), limit) for limit in bounds]
+
+    def of(self, draft: EinsumDraft) -> list[Limit]:
+        """Return all limits on an Einsum's variables: sizes of ranks, then written bounds."""
+        document, spec = self._document, draft.spec
+        sizes = {**self._sizes, **_sizes(spec.rank_sizes, document, draft.path, self._variables)}
+        limits: list[Limit] = []
+        for access, _, _ in draft.accesses:
+            for rank, form in access.projection:
+                if rank in sizes:
+                    limits += limits_of_rank(form, *sizes[rank], rank)
+        variables = frozenset(draft.variables)
+        limits += [limit for names, limit in self._written if names <= variables]
+        path = (*draft.path, "iteration_space_shape")
+        written = _written_limits(spec.iteration_space_shape, document, path)
+        return limits + [limit for limit in written if _variables_of(limit) <= variables]
+
+
+def _written_limits(
+    texts: tuple[str, ...] | dict[str, str], document: Document, path: DocPath
 ) -> list[Limit]:
-    """Return all limits on the Einsum's rank variables: sizes of ranks, then written bounds."""
-    sizes = {**_sizes(workload.rank_sizes, document, ("workload",), variables)}
-    sizes |= _sizes(draft.spec.rank_sizes, document, draft.path, variables)
+    """Parse bounds as a file writes them, in a list or under names."""
     limits: list[Limit] = []
-    for access, _, _ in draft.accesses:
-        for rank, form in access.projection:
-            if rank in sizes:
-                limits += limits_of_rank(form, *sizes[rank], rank)
-    for shape, path in (
-        (workload.shape, ("workload", "shape")),
-        (workload.iteration_space_shape, ("workload", "iteration_space_shape")),
-        (draft.spec.iteration_space_shape, (*draft.path, "iteration_space_shape")),
-    ):
-        items = shape.items() if isinstance(shape, dict) else enumerate(shape)
-        for key, text in items:
-            limits += parse_limits(text, document.where((*path, key)))
-    rank_variables = frozenset(draft.variables)
-    return [limit for limit in limits if {name for name, _ in limit.form.terms} <= rank_variables]
+    for key, text in texts.items() if isinstance(texts, dict) else enumerate(texts):
+        limits += parse_limits(text, document.where((*path, key)))
+    return limits
+
+
+def _variables_of(limit: Limit) -> frozenset[str]:
+    return frozenset(name for name, _ in limit.form.terms)
 
 
 def _sizes(

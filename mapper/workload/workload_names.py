@@ -215,6 +215,8 @@ class Names:
         widths: dict[str, Fraction] = {}
         chosen: dict[str, str] = {}
         for key, value in self._spec.bits_per_value.items():
+            if key in sets and not sets[key]:
+                continue  # a tensor of other Einsums, or a rename of nothing
             where = self._document.where(("workload", "bits_per_value", key))
             unspecified = frozenset(draft.tensors) - chosen.keys()
             for tensor in sorted(unspecified if key == "Other" else tensor_set(key, names, where)):
