@@ -11,11 +11,11 @@ from tilewright.mapper.explain.reach import Tiles, reach
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.points import occupied
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.templates.placement import Placement, Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slot_sequence import slot_sequence
 from tilewright.mapper.templates.spatial_choices import divisors
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 Check = Callable[[float], None]  # called with the states of the next step; may raise to end
 _HINTS = 8  # placements remembered

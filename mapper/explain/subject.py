@@ -16,8 +16,8 @@ from tilewright.mapper.explain.existence import Existence, FoundMapping
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import UnsupportedFeature
 from tilewright.mapper.workload.workload import Workload
 
 WORK = 3e9  # states times templates looked at: some ten seconds

@@ -39,11 +39,12 @@ from tilewright.mapper.searches.result import (
     SearchStatistics,
 )
 from tilewright.mapper.searches.scope import einsum_restrictions, unfused_restrictions
-from tilewright.mapper.searches.search_errors import InternalError, UnsupportedFeature
+from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.searches.unfused import shared_tensors, unfused_mapping
 from tilewright.mapper.searches.verify import TOLERANCE, figures_agree
 from tilewright.mapper.templates.slots import Reservation
 from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 
 @dataclass(frozen=True, slots=True)

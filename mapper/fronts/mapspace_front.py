@@ -33,9 +33,9 @@ from tilewright.mapper.searches.objective.measures import FrontMetrics
 from tilewright.mapper.searches.objective.targets import FrontTarget, SweepTarget, TracedMapping
 from tilewright.mapper.searches.program.compiled_mapspace import compile_mapspace
 from tilewright.mapper.searches.result import SearchStatistics
-from tilewright.mapper.searches.search_errors import InternalError, UnsupportedFeature
+from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.searches.verify import Verifier, figures_agree
-from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
+from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError, UnsupportedFeature
 
 SLICES = (0.01, 0.1, 1.0, inf)  # of energy, above the least
 BATCH = 1000

@@ -28,7 +28,7 @@ from tilewright.mapper.fusion.pmappings.pmapping_cache import PmappingCache
 from tilewright.mapper.fusion.pmappings.shared_tolls import tolls_in
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.searches.request import Request
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,9 +28,8 @@ from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.request import FRONT_SHARE, Request, SearchOptions, request_of
 from tilewright.mapper.searches.restrictions import PARTITIONED_ALIKE, Restrictions, scope_text
 from tilewright.mapper.searches.result import SearchCertificate, SearchResult
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.searches.verify import TOLERANCE
-from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.errors import InfeasibleMapping, UnsupportedFeature
 from tilewright.mapper.workload.workload import Workload
 
 

@@ -21,7 +21,6 @@ from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.mapping.mapping import Spatial
 from tilewright.mapper.model.conventions import Conventions, conventions_called
 from tilewright.mapper.searches.request import Request
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.searches.unfused import shared_tensors
 from tilewright.mapper.templates.spatial_choices import (
     bounds_in_effect,
@@ -30,6 +29,7 @@ from tilewright.mapper.templates.spatial_choices import (
     usage,
 )
 from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import UnsupportedFeature
 from tilewright.mapper.workload.workload import Workload
 
 MAX_PARTITIONS = 200  # of a whole workload: each is a search of its own

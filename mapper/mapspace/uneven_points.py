@@ -16,12 +16,12 @@ from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.points import Points, Tiles
 from tilewright.mapper.model.view import simple_variables
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Slot, TemporalLoops
 from tilewright.mapper.templates.spatial_choices import SpatialLoops, divisors
 from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 MAX_WORK = 3_000_000  # steps from one tile shape to the next that counting may look at
 

@@ -21,12 +21,16 @@ from tilewright.mapper.searches.scope import (
     restrictions_of_both,
     unfused_restrictions,
 )
-from tilewright.mapper.searches.search_errors import InternalError, UnsupportedFeature
+from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.searches.solver import EinsumSolution, EinsumSolver
 from tilewright.mapper.searches.unfused import summed_costs, unfused_mapping
 from tilewright.mapper.searches.verify import TOLERANCE, Verifier, figures_agree
 from tilewright.mapper.workload.einsum import Einsum
-from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
+from tilewright.mapper.workload.errors import (
+    InfeasibleMapping,
+    NoFeasibleMapping,
+    UnsupportedFeature,
+)
 from tilewright.mapper.workload.workload import Workload
 
 FUSED_SHARE = 0.7  # of the budget; the rest finds a mapping without fusion if there is none yet

@@ -1,10 +1,6 @@
-"""What a search can refuse."""
+"""Errors of a search itself: it ran out of memory, or disagrees with the model."""
 
 from tilewright.arch.errors import TilewrightError
-
-
-class UnsupportedFeature(TilewrightError):  # noqa: N818 - a limit of the search, not a fault
-    """A feature of the files that this search cannot handle exactly; the text names another."""
 
 
 class MemoryUsedUp(TilewrightError):  # noqa: N818 - a limit of the machine, not a fault

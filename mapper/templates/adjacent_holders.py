@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
 from math import inf, prod
+from typing import NamedTuple
 
 from tilewright.mapper.templates.placement import AdjacentHolders, Template
 from tilewright.mapper.templates.problem import Problem
@@ -57,17 +58,24 @@ def _adjacent(
             yield from _ReservationOrders(problem, template, range(first, last + 1), full).runs()
 
 
-def adjacent_across(
-    problem: Problem, template: Template, span: tuple[int, int], crowded: frozenset[str]
-) -> Iterator[AdjacentHolders]:
-    """Enumerate the adjacent holders that reach from above holder `span[1]` to it or below.
+class HolderSpan(NamedTuple):
+    """Numbers of holders of a template: from `first` on, to above `backed`."""
 
-    That holder is backed there. They begin at holder `span[0]` or below; backed holders keep their
-    whole tiles. `crowded`: as above.
+    first: int
+    backed: int
+
+
+def adjacent_across(
+    problem: Problem, template: Template, span: HolderSpan, crowded: frozenset[str]
+) -> Iterator[AdjacentHolders]:
+    """Enumerate the adjacent holders that reach from above holder `span.backed` to it or below.
+
+    That holder is backed there. They begin at holder `span.first` or below; backed holders keep
+    their whole tiles. `crowded`: as above.
     """
     full = crowded | overflowing(problem, template)
-    for first in range(*span):
-        for last in range(span[1], len(template.holders)):
+    for first in range(span.first, span.backed):
+        for last in range(span.backed, len(template.holders)):
             if not _may_be_adjacent(problem, template, first, last):
                 break
             yield from _ReservationOrders(problem, template, range(first, last + 1), full).runs()

@@ -17,10 +17,10 @@ from typing import NamedTuple, overload
 
 from tilewright.mapper.model.distributed import grid_of, places_at_work
 from tilewright.mapper.model.view import Count
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.templates.placement import LaneRestriction, Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.spatial_choices import Choice, DimName, Lanes, SpatialLoops
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 MAX_VARIANTS = 20_000
 

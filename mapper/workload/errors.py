@@ -1,4 +1,4 @@
-"""Errors of workloads and mappings."""
+"""Errors of workloads, mappings, and features that no search models."""
 
 from tilewright.arch.errors import SpecError, TilewrightError
 
@@ -22,3 +22,7 @@ class NoFeasibleMapping(InfeasibleMapping):
     """An empty mapspace, with the constraints that conflict and the changes that would help."""
 
     exit_code = 3
+
+
+class UnsupportedFeature(TilewrightError):  # noqa: N818 - a limit of the search, not a fault
+    """A feature of the files that a search cannot handle exactly; the text names another."""

@@ -13,8 +13,7 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.fusion.fused_search import fused_search
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact.label_metrics import Objective
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
-from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.errors import InfeasibleMapping, UnsupportedFeature
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
 

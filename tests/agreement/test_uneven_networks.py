@@ -16,8 +16,8 @@ from tilewright.mapper.searches.budget import UNLIMITED
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.objective.measures import front_metrics_of
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.searches.verify import Verifier
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
 FRONT = 7  # seed of a case with several points

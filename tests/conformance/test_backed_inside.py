@@ -9,8 +9,7 @@ import pytest
 
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import search
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
-from tilewright.mapper.workload.errors import NoFeasibleMapping
+from tilewright.mapper.workload.errors import NoFeasibleMapping, UnsupportedFeature
 from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = """

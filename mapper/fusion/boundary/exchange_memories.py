@@ -17,8 +17,8 @@ from tilewright.arch.components.components import Memory
 from tilewright.mapper.fusion.boundary.exchange_options import memories_of_tensors
 from tilewright.mapper.fusion.boundary.exchanged_tensors import EinsumPath
 from tilewright.mapper.fusion.pmappings.fused_templates import first_two_memories
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 _INSTEAD = "search without fusion"
 

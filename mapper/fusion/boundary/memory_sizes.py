@@ -19,8 +19,8 @@ from tilewright.arch.components.components import Memory
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.searches.request import Request
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from itertools import permutations, product
 
 from tilewright.arch.components.components import Memory
 from tilewright.mapper.fusion.boundary.exchanged_tensors import EinsumPath, ExchangedTensors
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 # how far the tile of a holder streams through a loop below: not, into the loop, past the loop
 _STREAMS = {"irrelevant": 0, "partial": 1, "relevant": 2}

@@ -23,8 +23,8 @@ from tilewright.mapper.fusion.boundary.tensor_views import (
 )
 from tilewright.mapper.fusion.pmappings.fused_templates import first_two_memories
 from tilewright.mapper.mapping.score import Score
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.workload.einsum import Einsum, TensorAccess
+from tilewright.mapper.workload.errors import UnsupportedFeature
 from tilewright.mapper.workload.workload import Workload
 
 

@@ -32,7 +32,7 @@ from tilewright.mapper.fusion.copies.fused_copies import CopyTable
 from tilewright.mapper.fusion.pmappings.pmapping_table import PmappingGroup, PmappingTable
 from tilewright.mapper.fusion.pmappings.pmappings import HeldTensor
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 Tables = tuple[PmappingTable | CopyTable, ...]  # of one Einsum: per compute and choice of tensors
 

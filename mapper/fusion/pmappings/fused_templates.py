@@ -18,12 +18,12 @@ from tilewright.arch.components.components import Comparison, Memory
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
-from tilewright.mapper.templates.adjacent_holders import adjacent_across
+from tilewright.mapper.templates.adjacent_holders import HolderSpan, adjacent_across
 from tilewright.mapper.templates.placement import Holder, Template, order_allowed
 from tilewright.mapper.templates.problem import Problem, required_tile_shape
 from tilewright.mapper.templates.slots import Fill
 from tilewright.mapper.templates.spatial_choices import holds
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 _INSTEAD = "search without fusion"
 Holders = tuple[Holder, ...]
@@ -314,7 +314,7 @@ def _streaming_variants(space: Mapspace, template: FusedTemplate) -> Iterator[Fu
     options = template.template.placement.rules_of(memory).tensor_order_options
     if not options and all(h.component == memory for h in template.region):
         return
-    span = template.n_outermost + template.n_private, last
+    span = HolderSpan(template.n_outermost + template.n_private, last)
     runs = template.template.adjacent
     for run in adjacent_across(space.problem, template.template, span, space.crowded):
         if all(run.last < following.first for following in runs):

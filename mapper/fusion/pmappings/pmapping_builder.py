@@ -64,9 +64,9 @@ from tilewright.mapper.searches.exact.placement_bound import least_costs
 from tilewright.mapper.searches.identical_einsums import problem_signature
 from tilewright.mapper.searches.program.program import most_deferred
 from tilewright.mapper.searches.result import SearchStatistics
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.templates.placement import Placement
 from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 NOISE = 1e-9  # relative: sums of the same terms in another order
 

@@ -28,19 +28,18 @@ from tilewright.mapper.searches.exact.metric_terms import compulsory_latency, le
 from tilewright.mapper.searches.exact.placement_bound import least_value
 from tilewright.mapper.searches.methods.exhaustive import best_scored, has_at_most_points, is_better
 from tilewright.mapper.searches.result import EinsumMapping, MapspaceResult, SearchStatistics
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.searches.verify import TOLERANCE
 from tilewright.mapper.templates.placement import Placement, Template
 from tilewright.mapper.templates.slot_sequence import slot_sequence
 from tilewright.mapper.templates.slots import Slot, TemporalLoops
 from tilewright.mapper.templates.spatial_choices import SpatialLoops, divisors
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 MANY = 400  # mappings: some tenths of a second of model evaluations
 FEW = 4  # variables that repeat values: 16 sets of them
 TILES = 100  # shapes of tiles of a copy that repeats values: its few mappings have a bound
 LISTED = 20_000  # points of a mapspace with tile_shape: some ten seconds
 Extents = dict[str, int]
-Bounds = abc.Mapping[str, int]
 Lanes = dict[SpatialLoops, Extents]
 Choose = Callable[[list[SpatialLoops], Extents], Iterator[Lanes]]
 _INSTEAD = "from Python: search(..., method=RandomSearch(samples=…, seed=…))"

@@ -12,9 +12,9 @@ from tilewright.mapper.searches.exact.beam import PATIENCE
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.methods.exhaustive import costed_or_none
 from tilewright.mapper.searches.result import EinsumMapping, MapspaceResult
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.searches.verify import TOLERANCE, Verifier
 from tilewright.mapper.templates.slot_sequence import slot_sequence
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 
 def with_fallback_mapping(result: MapspaceResult, space: Mapspace, goal: Goal) -> MapspaceResult:

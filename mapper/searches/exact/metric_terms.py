@@ -13,10 +13,10 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.conventions import Conventions, conventions_called
 from tilewright.mapper.model.distributed import in_proportion
 from tilewright.mapper.searches.exact.label_fields import Gate, Leak, affects_latency
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.workload.einsum import Affine, TensorAccess
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 _INSTEAD = "from Python, search(..., method=RandomSearch(samples=…, seed=…)) asks the model itself"
 

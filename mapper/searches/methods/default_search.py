@@ -15,7 +15,7 @@ from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch, is_e
 from tilewright.mapper.searches.methods.hierarchy_order import HierarchyOrderSearch
 from tilewright.mapper.searches.methods.partial_search import PartialSearch
 from tilewright.mapper.searches.result import MapspaceResult
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 
 @dataclass(frozen=True, slots=True)

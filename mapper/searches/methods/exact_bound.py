@@ -11,7 +11,7 @@ from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget, bu
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.placement_bound import least_value
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 SHARE = 0.25  # of the budget: for the bound
 

@@ -13,7 +13,7 @@ from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.placement_bound import least_value
 from tilewright.mapper.searches.result import MapspaceResult
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 _IN_ORDER = on_rules(lambda rules, _: replace(rules, force_memory_hierarchy_order=True))
 

@@ -15,8 +15,8 @@ from tilewright.mapper.searches.exact.placement_bound import least_value
 from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch, is_better, is_enumerable
 from tilewright.mapper.searches.program.program import TemplateCompiler
 from tilewright.mapper.searches.result import MapspaceResult, SearchStatistics
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.templates.placement import Template
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 
 @dataclass(frozen=True, slots=True)

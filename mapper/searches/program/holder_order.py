@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Fill, Slot
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 
 def check_order(problem: Problem, slots: Sequence[Slot]) -> None:

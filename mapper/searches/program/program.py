@@ -38,12 +38,12 @@ from tilewright.mapper.searches.program.holder_order import check_order
 from tilewright.mapper.searches.program.network_hops import network_charge_sites, spatial_loops_at
 from tilewright.mapper.searches.program.open_network_hops import open_network_charge_sites
 from tilewright.mapper.searches.program.out_of_order import lanes_seen_below
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem, required_tile_shape
 from tilewright.mapper.templates.slot_sequence import slot_sequence
 from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 MAX_VARIANTS = 20_000  # spatial choices of one template that are compiled one by one
 

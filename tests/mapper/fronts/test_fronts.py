@@ -24,9 +24,8 @@ from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.budget import UNLIMITED
 from tilewright.mapper.searches.objective.measures import front_metrics_of
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.searches.unfused import shared_tensors, unfused_mapping
-from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.errors import InfeasibleMapping, UnsupportedFeature
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
 

@@ -10,7 +10,7 @@ from fused_example import WORKLOAD, machine, paths_of
 
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.fusion.boundary.exchange_memories import exchange_memories
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 WHOLE = {"A": 8.0, "B": 4.0, "Y": 8.0, "Z": 8.0, "C": 4.0}  # bits
 

@@ -9,8 +9,7 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import search
 from tilewright.mapper.fusion.fused_search import fused_search
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
-from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.errors import InfeasibleMapping, UnsupportedFeature
 
 WORKLOAD = chain(4, (2, 2, 2))
 

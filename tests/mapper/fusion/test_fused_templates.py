@@ -20,7 +20,7 @@ from tilewright.mapper.fusion.pmappings.fused_templates import (
     reorderable_memories,
 )
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 Y_IN_BUF = frozenset({TensorPlace("Y", "BUF")})
 

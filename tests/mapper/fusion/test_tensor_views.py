@@ -20,7 +20,7 @@ from tilewright.mapper.fusion.boundary.tensor_views import (
     varied_widths_in,
     widths_of,
 )
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.workload.errors import UnsupportedFeature
 from tilewright.mapper.workload.workload import Workload
 
 THRICE = workload_of(

@@ -13,7 +13,7 @@ from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper import evaluate, search
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.result import SearchResult
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.workload.errors import UnsupportedFeature
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
 

@@ -15,7 +15,7 @@ from tilewright.mapper.mapspace.uneven_points import (
     lane_tiles,
     loop_tiles,
 )
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.workload.errors import UnsupportedFeature
 from tilewright.mapper.workload.workload_loading import load_workload
 
 

@@ -19,8 +19,8 @@ from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.request import request_of
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.searches.verify import Verifier
+from tilewright.mapper.workload.errors import UnsupportedFeature
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
 

@@ -24,7 +24,6 @@ from tilewright.mapper.searches.program.network_hops import (
     network_at,
     network_legs,
 )
-from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.searches.uneven.costs.tile_chains import (
     ALL,
     CountKind,
@@ -40,6 +39,7 @@ from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Slot
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 
 @dataclass(frozen=True, slots=True)
