@@ -33,24 +33,24 @@ def check_used(
     if not unclear:
         return
     variable_names = sorted(set(_variables(files, settings)))
+    name = next((name for name in unclear if name not in variable_names), None)
+    if name is None:
+        return
+    if name in components:
+        raise SpecError(
+            f"{name} is a component, not a variable",
+            value=f"{name}={settings[name]}",
+            instead=f"--set {name}.FIELD={settings[name]}, for example {name}.size",
+        )
     reserved = (components | tensors) - set(variable_names)
-    for name in unclear:
-        value = settings[name]
-        if name in components and name not in variable_names:
-            raise SpecError(
-                f"{name} is a component, not a variable",
-                value=f"{name}={value}",
-                instead=f"--set {name}.FIELD={value}, for example {name}.size",
-            )
-        if name not in variable_names:
-            capitalized = {word for word in words if word[0].isupper()} - reserved
-            raise _unknown_variable(name, files, variable_names, capitalized)
+    raise _unknown_variable(name, files, variable_names, words - reserved)
 
 
 def _unknown_variable(
-    name: str, files: Sequence[Path], variable_names: Sequence[str], capitalized: AbstractSet[str]
+    name: str, files: Sequence[Path], variable_names: Sequence[str], words: AbstractSet[str]
 ) -> SpecError:
     """Return the error, with close variables or else close capitalized words of the files."""
+    capitalized = {word for word in words if word[0].isupper()}
     close = close_names(name, variable_names) or close_names(name, capitalized)
     return SpecError(
         f"no file here has a variable {name}",

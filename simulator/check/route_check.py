@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from tilewright.simulator.check.limits import check_number, unknown_name
@@ -111,12 +112,16 @@ def route_place(route: Route) -> str:
     return f"route of color {route.color} in {route.area}:"
 
 
+def _are_ports(ports: Sequence[str]) -> bool:
+    """Return whether there are ports, and no other words among them."""
+    return bool(ports) and all(port in PORTS for port in ports)
+
+
 def _check_route(program: Program, route: Route, colors: frozenset[str]) -> None:
     place = route_place(route)
     if route.color not in colors:
         raise unknown_name(place, "color", route.color, colors)
-    bad_ports = [port for port in (*route.rx, *route.tx) if port not in PORTS]
-    if bad_ports or not route.rx or not route.tx:
+    if not _are_ports(route.rx) or not _are_ports(route.tx):
         raise ProgramError(f"{place} rx and tx need ports N E S W R", value=(route.rx, route.tx))
     if route.switch is not None or route.filter is not None:
         check_steering(route, place)

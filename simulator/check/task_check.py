@@ -54,12 +54,12 @@ def _check_task(task: Task, bound: Container[int], place: str) -> None:
 def _check_arguments(task: Task, place: str) -> None:
     if any(len(argument) != 2 for argument in task.arguments):
         raise ProgramError(f"{place}: an argument is a counter and a dtype", value=task.arguments)
-    unknown = [dtype for _, dtype in task.arguments if dtype not in DTYPES]
-    if unknown:
-        raise ProgramError(f"{place}: unknown dtype of an argument", value=unknown[0])
-    words = sum(DTYPES[dtype] for _, dtype in task.arguments)
-    if task.is_local and words:
+    for _, dtype in task.arguments:
+        if dtype not in DTYPES:
+            raise ProgramError(f"{place}: unknown dtype of an argument", value=dtype)
+    if task.is_local and task.arguments:
         raise ProgramError(f"{place}: a local task has no arguments")
+    words = sum(DTYPES[dtype] for _, dtype in task.arguments)
     if words > (1 if task.control is not None else 2):
         raise ProgramError(
             f"{place}: the arguments need more bits than a wavelet gives",

@@ -12,6 +12,7 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.isa.dsd import DTYPES, Buffer
 from tilewright.simulator.isa.machine_errors import MachineError
 from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import EdgeInput
 
 Values = npt.NDArray[np.generic]
 MemoryInput = npt.ArrayLike | Mapping[tuple[int, int], npt.ArrayLike]
@@ -50,7 +51,12 @@ class BufferMap:
         return holders
 
     def load(self, word: npt.NDArray[np.uint16], name: str, values: MemoryInput) -> None:
-        """Write a buffer of every element: (H, W, *shape), or (row, column) -> array."""
+        """Write a buffer of every element into the memories' words of 16 bits.
+
+        values: an array (H, W, *shape of the buffer), or such an array without (H, W) per
+        (row, column). Raises MachineError for an unknown buffer, a wrong shape, and values outside
+        the buffer's dtype.
+        """
         holders = self.holders(name)
         if not holders:
             raise MachineError(
@@ -96,13 +102,15 @@ class BufferMap:
         values: Mapping[tuple[int, int], npt.ArrayLike],
     ) -> None:
         height, width = self.program.placement.shape
-        for (row, column), given in sorted(values.items()):
+        for (row, column), element_values in sorted(values.items()):
             if not (0 <= row < height and 0 <= column < width):
                 raise MachineError(f"memory for {name}: no such element", value=(row, column))
             buffer = self.program.codes[int(self.program.placement[row, column])].buffer(name)
             if buffer is None:
                 raise MachineError(f"element ({row}, {column}) has no buffer {name}")
-            array = as_array(given, f"memory for buffer {name} of element ({row}, {column})")
+            array = as_array(
+                element_values, f"memory for buffer {name} of element ({row}, {column})"
+            )
             if array.shape != buffer.shape:
                 raise MachineError(
                     f"memory for buffer {name} of element ({row}, {column}) has the wrong shape",
@@ -155,7 +163,7 @@ class BufferMap:
 
 
 def as_array(values: npt.ArrayLike, name: str) -> Values:
-    """Return given data as an array of numbers. Raises MachineError."""
+    """Return values as an array of numbers. Raises MachineError, with `name` for the values."""
     try:
         array = np.asarray(values)
     except ValueError:
@@ -168,9 +176,10 @@ def as_array(values: npt.ArrayLike, name: str) -> Values:
 
 
 def as_dtype(array: Values, dtype: str, place: Callable[[int, int], str]) -> Values:
-    """Return a table in a dtype: integers as they are, floats rounded. Raises MachineError.
+    """Return a table (rows, columns) in a dtype: integers as they are, floats rounded.
 
-    place: says where a row and column are.
+    place: names a row and column for the MachineError of a value outside the dtype's range. A
+    float16 of 70000.0 is such a value, an int16 of 2.5 too.
     """
     kind = np.dtype(NUMPY[dtype])
     if array.dtype == kind:
@@ -193,19 +202,26 @@ def as_dtype(array: Values, dtype: str, place: Callable[[int, int], str]) -> Val
     return converted
 
 
-def stream_bits(values: npt.ArrayLike, dtype: str, shape: tuple[int, int], name: str) -> at.Table:
-    """Return the payloads of an edge input's streams."""
-    label = f"the data of edge input {name}"
+def stream_bits(port: EdgeInput, values: npt.ArrayLike) -> at.Table:
+    """Return the payloads (positions, count) of an edge input's streams, as unsigned integers.
+
+    values: of the same shape. Raises MachineError for another shape and for values that are
+    outside the port's dtype.
+    """
+    label = f"the data of edge input {port.name}"
+    shape = (port.positions, port.count)
     array = as_array(values, label)
     if array.shape != shape:
         raise MachineError(f"{label} has the wrong shape", value=array.shape, instead=str(shape))
-    array = as_dtype(array, dtype, lambda row, column: f"{label}, position {row}, wavelet {column}")
-    raw = array.view(np.uint32 if DTYPES[dtype] == 2 else np.uint16)
+    array = as_dtype(
+        array, port.dtype, lambda row, column: f"{label}, position {row}, wavelet {column}"
+    )
+    raw = array.view(np.uint32 if DTYPES[port.dtype] == 2 else np.uint16)
     return np.asarray(raw.astype(np.int64))
 
 
 def stream_values(payloads: at.Table, dtype: str) -> Values:
-    """Return an edge output's payloads as values."""
+    """Return payloads of any shape as values of a dtype of 16 or 32 bits."""
     kind = np.uint32 if DTYPES[dtype] == 2 else np.uint16
     low = payloads & (0xFFFFFFFF if DTYPES[dtype] == 2 else 0xFFFF)
     return np.asarray(low.astype(kind).view(NUMPY[dtype]))

@@ -55,11 +55,11 @@ class ProgramStore:
         tables: ProgramTables,
         network: FifoNetwork,
     ) -> None:
-        self._given = layouts, tables, network
-        self._elements = program.placement.ravel()
+        self._layouts, self._tables, self._network = layouts, tables, network
+        self._codes = program.placement.ravel()
         self._amounts = _amounts(layouts)
         self._complete = False
-        self.parts = _parts(self._amounts, tables, network, self._elements)
+        self.parts = _layout(self._amounts, tables, network, self._codes)
         self.code = aligned(self.parts.end)
         """The store with the header and the code only."""
         self.code[: at.S_WIDTH] = tables.header
@@ -75,18 +75,21 @@ class ProgramStore:
 
     def _place(self) -> None:
         store, parts = self.code, self.parts
-        layouts, tables, network = self._given
+        layouts, tables, network = self._layouts, self._tables, self._network
         store[at.WHEEL_AT : at.WHEEL_AT + at.WHEEL] = -1
         store[at.S_ELEMENTS] = parts.element.start
         store[[at.S_LISTS, at.S_LISTS + 1]] = parts.even.start, parts.odd.start
         store[at.S_EVENT] = parts.end
         store[at.S_MARGIN] = parts.most_events
         place_network(store, parts, network)
-        _place_elements(store, parts, layouts, self._elements, self._amounts)
-        place_bindings(store, parts, network, self._elements)
+        element = parts.element.view(store)
+        element[:, [at.A_WHEN, at.A_NEXT, at.A_PREVIOUS]] = -1
+        _place_own_rows(element, parts, self._codes, self._amounts)
+        _place_code_columns(element, parts, layouts, self._codes)
+        place_bindings(store, parts, network, self._codes)
         place_special(store, parts, layouts, tables)
         queues = parts.fifo.address(network.queue.astype(np.int64))
-        parts.element.view(store)[:, at.E_QUEUES : at.E_QUEUES + 16] = queues
+        element[:, at.E_QUEUES : at.E_QUEUES + 16] = queues
 
 
 def _amounts(layouts: tuple[CodeLayout, ...]) -> Amounts:
@@ -103,9 +106,10 @@ def _amounts(layouts: tuple[CodeLayout, ...]) -> Amounts:
     return {column: np.array(values, dtype=np.int64) for column, values in per_element.items()}
 
 
-def _parts(
+def _layout(
     amounts: Amounts, tables: ProgramTables, network: FifoNetwork, codes: npt.NDArray[np.int32]
 ) -> StoreLayout:
+    """Return where each table of a program is. Raises ProgramError beyond MOST_STATE words."""
     counts = np.bincount(codes, minlength=amounts[at.E_MEMORY].size)
     total = {column: int(amount @ counts) for column, amount in amounts.items()}
     elements, threads = codes.size, total[at.E_THREADS]
@@ -129,12 +133,12 @@ def _parts(
         (total[at.E_BOUND], at.B_WIDTH),
     )
     start = at.WHEEL_AT + at.WHEEL
-    parts = []
+    store_tables = []
     for rows, width in sizes:
-        parts.append(StoreTable(start, rows, width))
-        start = -(-parts[-1].end // LINE) * LINE
+        store_tables.append(StoreTable(start, rows, width))
+        start = -(-store_tables[-1].end // LINE) * LINE
     events = 2 * threads + elements * (1 + at.MAX_TASKS)
-    named = dict(zip(STORE_TABLES, parts, strict=True))
+    named = dict(zip(STORE_TABLES, store_tables, strict=True))
     words = total[at.E_MEMORY]
     if start + events * at.V_WIDTH + words > MOST_STATE:
         raise ProgramError(
@@ -208,26 +212,21 @@ def place_special(
             if loaded[0] < 0:
                 store[at_row + at.R_ROW] = loaded[1]
                 continue
-            given = load[layout.first["load"] + loaded[0]]
-            operand = int(given[at.L_ROW])
+            load_row = load[layout.first["load"] + loaded[0]]
+            operand = int(load_row[at.L_ROW])
             store[at_row + at.R_ROW] = operand
             in_memory = store[operand + at.D_KIND] == at.MEMORY
             base = store[operand + at.D_BASE] + elements[:, at.E_MEMORY]
             store[at_row + at.R_POSITION] = base if in_memory else 0
             for j in range(at.R_WIDTH - at.R_ASYNC):
-                store[at_row + at.R_ASYNC + j] = given[at.L_SETTINGS + j]
+                store[at_row + at.R_ASYNC + j] = load_row[at.L_SETTINGS + j]
 
 
-def _place_elements(
-    store: at.Table,
-    parts: StoreLayout,
-    layouts: tuple[CodeLayout, ...],
-    codes: npt.NDArray[np.int32],
-    amounts: Amounts,
+def _place_own_rows(
+    element: at.Table, parts: StoreLayout, codes: npt.NDArray[np.int32], amounts: Amounts
 ) -> None:
-    element = parts.element.view(store)
-    element[:, [at.A_WHEN, at.A_NEXT, at.A_PREVIOUS]] = -1
-    homes = {
+    """Write where the rows begin that an element has for itself; codes: (elements,) code."""
+    tables = {
         at.E_VARIABLES: parts.variable,
         at.E_THREADS: parts.thread,
         at.E_RUNS: parts.runs,
@@ -238,9 +237,18 @@ def _place_elements(
     for column, per_code in amounts.items():
         amount = per_code[codes]
         first = np.cumsum(amount) - amount
-        home = homes.get(column)
-        element[:, column] = first if home is None else home.address(first)
-    fixed = {
+        table = tables.get(column)
+        element[:, column] = first if table is None else table.address(first)
+
+
+def _place_code_columns(
+    element: at.Table,
+    parts: StoreLayout,
+    layouts: tuple[CodeLayout, ...],
+    codes: npt.NDArray[np.int32],
+) -> None:
+    """Write the columns that all elements of a code share; codes: (elements,) code."""
+    per_code = {
         at.E_ACTIVE: [_bits(layout, "entry") for layout in layouts],
         at.E_BLOCKED: [_bits(layout, "blocked") for layout in layouts],
         at.E_TASKS: [parts.task.start + layout.first["task"] for layout in layouts],
@@ -249,7 +257,7 @@ def _place_elements(
         at.E_LEVELS: [layout.levels for layout in layouts],
         at.E_BINDINGS: [parts.binding.start + i * at.BIND_WIDTH for i in range(len(layouts))],
     }
-    for column, values in fixed.items():
+    for column, values in per_code.items():
         element[:, column] = np.array(values, dtype=np.int64)[codes]
 
 

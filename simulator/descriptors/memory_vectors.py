@@ -14,8 +14,8 @@ from tilewright.simulator.isa.operands import ResolvedOperand
 from tilewright.simulator.program.program import ElementCode
 from tilewright.simulator.text.tokens import Line, Properties, flag, print_name
 
-STRIDES_1D: Final = (-128, 127)
-STRIDES_4D: Final = (-32768, 32767)
+STRIDES_1D: Final = range(-128, 128)
+STRIDES_4D: Final = range(-32768, 32768)
 _COMMON: Final[Properties] = {"offset": Line.integer, "wavelet_index_offset": flag}
 MEM1D_PROPERTIES: Final[Properties] = {"extent": Line.integer, "stride": Line.integer, **_COMMON}
 MEM4D_PROPERTIES: Final[Properties] = {"extent": Line.integers, "stride": Line.integers, **_COMMON}
@@ -71,10 +71,8 @@ def _check_extents(place: str, extents: Sequence[int], strides: Sequence[int]) -
         raise ProgramError(f"{place}: an extent is outside 1..{MAX_EXTENT}", value=extents)
 
 
-def _check_strides(
-    place: str, strides: Sequence[int], limits: tuple[int, int], instead: str | None
-) -> None:
-    low, high = limits
+def _check_strides(place: str, strides: Sequence[int], limits: range, instead: str | None) -> None:
+    low, high = limits[0], limits[-1]
     if min(strides) < low or max(strides) > high:
         raise ProgramError(
             f"{place}: a stride is outside {low}..{high}", value=strides, instead=instead

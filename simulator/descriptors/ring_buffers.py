@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from tilewright.simulator.compile import columns as at
@@ -66,6 +67,14 @@ def _check_circbuf(dsd: Circbuf, code: ElementCode, place: str) -> None:
         )
 
 
+def _check_local_tasks(code: ElementCode, names: Sequence[str | None], place: str) -> None:
+    """Refuse names that no local task of the code has; None stands for no task."""
+    local_tasks = {task.name for task in code.tasks if task.is_local}
+    for name in names:
+        if name is not None and name not in local_tasks:
+            raise ProgramError(f"{place}: no local task of this name", value=name)
+
+
 def _check_fifo(dsd: Fifo, code: ElementCode, place: str) -> None:
     _buffer_of(dsd, code, place)
     for action in (dsd.empty_action, dsd.full_action):
@@ -73,10 +82,7 @@ def _check_fifo(dsd: Fifo, code: ElementCode, place: str) -> None:
             raise ProgramError(
                 f"{place}: unknown action", value=action, instead=", ".join(FIFO_ACTIONS)
             )
-    local_tasks = {task.name for task in code.tasks if task.is_local}
-    for name in (dsd.activate_pop, dsd.activate_push):
-        if name is not None and name not in local_tasks:
-            raise ProgramError(f"{place}: no local task of this name", value=name)
+    _check_local_tasks(code, (dsd.activate_pop, dsd.activate_push), place)
     users = [d.name for d in code.dsds if isinstance(d, Fifo) and d.buffer == dsd.buffer]
     if len(users) > 1:
         raise ProgramError(f"{place}: buffer {dsd.buffer} belongs to two FIFOs", value=users)

@@ -61,7 +61,7 @@ class Connections:
         return self.count(fifo) >= int(self.final.fifo[fifo, at.F_CAP])
 
     def kind(self, fifo: int) -> int:
-        """Return what a queue is (network.OUTPUT and so on)."""
+        """Return the kind of a queue: OUTPUT, ROUTER, INPUT, EDGE_IN or EDGE_OUT."""
         return int(self.final.network.kind[fifo])
 
     def feeders(self, fifo: int) -> list[int]:
@@ -125,29 +125,34 @@ class Connections:
 
     def who_feeds(self, fifo: int, color: str) -> list[End]:
         """Follow an empty queue's ways back to where its words should come from."""
-        seen, todo, ends = {fifo}, [fifo], []
-        while todo:
-            for source in self.feeders(todo.pop()):
-                if source in seen:
-                    continue
+        seen, pending, ends = {fifo}, [fifo], []
+        while pending:
+            sources = [source for source in self.feeders(pending.pop()) if source not in seen]
+            for source in sources:
                 seen.add(source)
-                owner = self.owner(source)
-                if self.count(source):
-                    place = self.place(source)
-                    holders = "; ".join(end.text for end in self.who_holds(source))
-                    ends.append(End(f"words stand in {place}, {holders}", place))
-                elif self.kind(source) == EDGE_IN:
-                    ends.append(End(f"{self.place(source)} has no more words", self.place(source)))
-                elif self.kind(source) == OUTPUT:
-                    ends.append(End(f"{owner} does not send", owner))
+                end = self._why_empty(source)
+                if end is None:
+                    pending.append(source)
                 else:
-                    todo.append(source)
+                    ends.append(end)
         if not ends:
             return [End(f"nobody sends color {color}", "nobody")]
         if self.kind(fifo) == INPUT and any(map(self.filters, self.feeders(fifo))):
             place = f"the filter of color {color} at {self.owner(fifo)}"
             ends.append(End(f"{place} may have kept words from it", place))
         return sorted(set(ends))
+
+    def _why_empty(self, source: int) -> End | None:
+        """Return why a queue feeds nothing; None for an empty one that other queues feed."""
+        if self.count(source):
+            place = self.place(source)
+            holders = "; ".join(end.text for end in self.who_holds(source))
+            return End(f"words stand in {place}, {holders}", place)
+        if self.kind(source) == EDGE_IN:
+            return End(f"{self.place(source)} has no more words", self.place(source))
+        if self.kind(source) == OUTPUT:
+            return End(f"{self.owner(source)} does not send", self.owner(source))
+        return None
 
     def who_holds(self, fifo: int) -> list[End]:
         """Follow a queue that cannot move to the full queue from which nobody takes."""
@@ -177,32 +182,41 @@ def _operations(connections: Connections) -> Iterator[Wait]:
 
 
 def _operation(connections: Connections, element: int, thread: int) -> Wait:
+    """Return what an operation waits for; `thread`: the address of its thread row."""
     final = connections.final
-    op = int(final.store[thread + at.T_OP])
-    remaining, extent = int(final.store[thread + at.T_LEFT]), int(final.store[op + at.O_EXTENT])
-    if final.store[op + at.O_SPECIAL]:
-        extent = int(final.store[thread + at.T_EXTENT])
-    queues = int(final.store[thread + at.T_QUEUES])
-    who = f"{final.name(element)}, {final.operation(element, op)}"
-    if final.store[thread + at.T_STATE] != at.MAPPING:
-        progress = f"{extent - remaining} of {extent} done"
-        endless = final.store[op + at.O_SPECIAL] and final.store[thread + at.T_STEP] == 0
-        who += ", endless" if endless else f", {progress}"
     reasons = [*_pools(connections, element, thread)]
     if final.store[thread + at.T_STATE] == at.PAUSED:
         reasons.append(Reason("its microthread is blocked", [End("", final.name(element))]))
-    for slot in range(16):
-        if not queues >> slot & 1:
-            continue
-        fifo = final.queue(element, slot)
-        color = final.color(element, slot)
-        if slot < at.OUTPUT_SLOT and connections.count(fifo) == 0:
-            ends = connections.who_feeds(fifo, color)
-            reasons.append(Reason(f"waits for color {color} in input queue {slot}", ends))
-        if slot >= at.OUTPUT_SLOT and connections.is_full(fifo):
-            reason = f"output queue {slot - at.OUTPUT_SLOT} of color {color} is full"
-            reasons.append(Reason(reason, connections.who_holds(fifo)))
-    return Wait(who, tuple(reasons), final.name(element))
+    queues = int(final.store[thread + at.T_QUEUES])
+    for slot in (slot for slot in range(16) if queues >> slot & 1):
+        reasons += _queue_reasons(connections, element, slot)
+    return Wait(_progress(final, element, thread), tuple(reasons), final.name(element))
+
+
+def _progress(final: FinalState, element: int, thread: int) -> str:
+    """Name an operation and how many of its elements are done."""
+    op = int(final.store[thread + at.T_OP])
+    who = f"{final.name(element)}, {final.operation(element, op)}"
+    if final.store[thread + at.T_STATE] == at.MAPPING:
+        return who
+    is_special = bool(final.store[op + at.O_SPECIAL])
+    if is_special and final.store[thread + at.T_STEP] == 0:
+        return f"{who}, endless"
+    extent = int(final.store[thread + at.T_EXTENT if is_special else op + at.O_EXTENT])
+    remaining = int(final.store[thread + at.T_LEFT])
+    return f"{who}, {extent - remaining} of {extent} done"
+
+
+def _queue_reasons(connections: Connections, element: int, slot: int) -> Iterator[Reason]:
+    """Say why a queue of an operation stops it: an input queue empty, an output queue full."""
+    final = connections.final
+    fifo, color = final.queue(element, slot), final.color(element, slot)
+    if slot < at.OUTPUT_SLOT and connections.count(fifo) == 0:
+        ends = connections.who_feeds(fifo, color)
+        yield Reason(f"waits for color {color} in input queue {slot}", ends)
+    if slot >= at.OUTPUT_SLOT and connections.is_full(fifo):
+        full = f"output queue {slot - at.OUTPUT_SLOT} of color {color} is full"
+        yield Reason(full, connections.who_holds(fifo))
 
 
 def _pools(connections: Connections, element: int, thread: int) -> Iterator[Reason]:
@@ -217,17 +231,31 @@ def _pools(connections: Connections, element: int, thread: int) -> Iterator[Reas
         pool = int(store[thread + at.T_POSITIONS + operand])
         fifo = _fifo(connections.final, element, pool)
         count, capacity = int(store[pool + at.Q_COUNT]), int(store[pool + at.Q_CAP])
-        end = End("", f"FIFO {fifo} of {connections.final.name(element)}")
         needed = int(store[thread + at.T_GROUP])
-        at_once = f" of the {needed} that go at once" if needed > 1 else ""
-        if operand and count < needed:
-            contents = f"has {count}{at_once}" if count else "is empty"
+        contents = _too_full(count, capacity, needed) if operand == 0 else _too_few(count, needed)
+        if contents:
+            end = End("", f"FIFO {fifo} of {connections.final.name(element)}")
             yield Reason(f"waits for FIFO {fifo}, which {contents}", [end])
-        elif operand == 0 and count == capacity:
-            yield Reason(f"waits for FIFO {fifo}, which is full with {capacity} elements", [end])
-        elif operand == 0 and count + needed > capacity:
-            room = f"has room for {capacity - count}{at_once}"
-            yield Reason(f"waits for FIFO {fifo}, which {room}", [end])
+
+
+def _too_few(count: int, needed: int) -> str:
+    """Say how many elements a FIFO has that is read, if they are fewer than needed."""
+    if count >= needed:
+        return ""
+    return f"has {count}{_at_once(needed)}" if count else "is empty"
+
+
+def _too_full(count: int, capacity: int, needed: int) -> str:
+    """Say how much space a FIFO has that is written, if it is less than needed."""
+    if count == capacity:
+        return f"is full with {capacity} elements"
+    if count + needed > capacity:
+        return f"has room for {capacity - count}{_at_once(needed)}"
+    return ""
+
+
+def _at_once(needed: int) -> str:
+    return f" of the {needed} that go at once" if needed > 1 else ""
 
 
 def _fifo(final: FinalState, element: int, pool: int) -> str:

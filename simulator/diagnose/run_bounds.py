@@ -25,7 +25,7 @@ def bounds_error(final: FinalState, element: int, operand: int, cycle: int) -> M
         op = int(store[pc + 1])
         operation = final.operation(element, op)
         thread = int(row[at.E_THREADS] + store[op + at.O_THREAD] * at.T_WIDTH)
-        name = _operand(final, element, (op, thread), operand)
+        name = _operand(final, element, op, thread, operand)
         place = f"cycle {cycle}, {final.name(element)}, {operation}"
     else:
         place = main_thread(final, element, cycle)
@@ -63,9 +63,8 @@ def _scalar_operand(final: FinalState, element: int, operand: int) -> str:
     return "an operand"
 
 
-def _operand(final: FinalState, element: int, rows: tuple[int, int], operand: int) -> str:
-    """Name an operand of an operation: rows = (operation, thread)."""
-    op, thread = rows
+def _operand(final: FinalState, element: int, op: int, thread: int, operand: int) -> str:
+    """Name an operand of an operation; all but the element are addresses of rows."""
     layout = final.layout(element)
     resolved = layout.operations[int(final.store[op + at.O_NUMBER])][1]
     for position in range(3):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Final
+from typing import Final, NamedTuple
 
 LEFT, WIDE, GAP, ROW, PAD = 10, 500, 18, 15, 6
 """Pixels: the boxes' left side and width, between boxes, a line of text, inside a box."""
@@ -48,6 +48,13 @@ class _Box:
             heights.append(self.top + PAD + ROW * row + ROW // 2)
             row += len(lines)
         return heights
+
+
+class _LaneSpan(NamedTuple):
+    """The heights, in pixels, between which a lane is taken."""
+
+    low: int
+    high: int
 
 
 def picture(nodes: Sequence[str], edges: Sequence[tuple[int, int, str]]) -> str:
@@ -90,22 +97,35 @@ def _boxes(nodes: Sequence[str], edges: Sequence[tuple[int, int, str]]) -> list[
 
 def _lanes(boxes: Sequence[_Box]) -> dict[int, int]:
     """Return the lane of every node that is waited for: short spans first, the innermost free."""
-    spans: dict[int, tuple[int, int]] = {}
+    spans = _spans(boxes)
+    lanes: dict[int, int] = {}
+    spans_in_lane: list[list[_LaneSpan]] = []
+    for target in sorted(spans, key=lambda n: (spans[n].high - spans[n].low, n)):
+        lane = _free_lane(spans_in_lane, spans[target])
+        if lane == len(spans_in_lane):
+            spans_in_lane.append([])
+        spans_in_lane[lane].append(spans[target])
+        lanes[target] = lane
+    return lanes
+
+
+def _spans(boxes: Sequence[_Box]) -> dict[int, _LaneSpan]:
+    """Return the heights between which the lines to each node that is waited for run."""
+    spans: dict[int, _LaneSpan] = {}
     for box in boxes:
         for (_, targets), y in zip(box.waits, box.exits(), strict=True):
             for target in targets:
                 low, high = spans.get(target, (boxes[target].entry,) * 2)
-                spans[target] = min(low, y), max(high, y)
-    lanes: dict[int, int] = {}
-    taken: list[list[tuple[int, int]]] = []
-    for target in sorted(spans, key=lambda n: (spans[n][1] - spans[n][0], n)):
-        low, high = spans[target]
-        free = (all(high < a or b < low for a, b in lane) for lane in taken)
-        lanes[target] = next((i for i, is_free in enumerate(free) if is_free), len(taken))
-        if lanes[target] == len(taken):
-            taken.append([])
-        taken[lanes[target]].append((low, high))
-    return lanes
+                spans[target] = _LaneSpan(min(low, y), max(high, y))
+    return spans
+
+
+def _free_lane(lanes: Sequence[Sequence[_LaneSpan]], span: _LaneSpan) -> int:
+    """Return the first lane in which a span overlaps no other one, or the next new lane."""
+    for number, spans in enumerate(lanes):
+        if all(span.high < low or high < span.low for low, high in spans):
+            return number
+    return len(lanes)
 
 
 def _lines(box: _Box) -> list[str]:

@@ -20,8 +20,8 @@ def gemv_like(height: int, width: int, words: int, work: int) -> Program:
     """
     b = ProgramBuilder("gemv_like", height, width)
     if work:
-        _multicast(b, (height, width), words)
-    _route(b, (height, width), words)
+        _multicast(b, height, width, words)
+    _route(b, height, width, words)
     for number, name in ((0, "first"), (1, "odd"), (2, "even")):
         code = b.code(name)
         task = _work(code, words, work)
@@ -33,12 +33,17 @@ def gemv_like(height: int, width: int, words: int, work: int) -> Program:
         if row < 3 or name == "bottom":
             code = b.code(name)
             task = _work(code, words, work)
-            _receive(code, "row_in", (1, ROWS[width % 2]), words)
+            _receive(code, "row_in", 1, ROWS[width % 2], words)
             task.op("fadds", "all_sum", "all_sum", "row_in")
-            above = COLUMNS[1 - row % 2] if row else ""
-            _pass_on(code, task, above, OUT if name == "bottom" else COLUMNS[row % 2], words)
+            _pass_on(code, task, *_column_colors(row, name), words)
         b.place(name, Area(row, width - 1))
     return b.build()
+
+
+def _column_colors(row: int, name: str) -> tuple[str, str]:
+    """Return the colors (from above, onward) of an element of the last column."""
+    above = COLUMNS[1 - row % 2] if row else ""
+    return above, OUT if name == "bottom" else COLUMNS[row % 2]
 
 
 def wse2_cycles(height: int, width: int, words: int, work: int) -> int:
@@ -62,16 +67,14 @@ def _name(row: int, height: int) -> str:
     return f"last{row % 2}"
 
 
-def _multicast(b: ProgramBuilder, shape: tuple[int, int], words: int) -> None:
-    height, width = shape
+def _multicast(b: ProgramBuilder, height: int, width: int, words: int) -> None:
     b.color(X)
     b.route(X, Area(0, 0, height - 1, width), rx="N", tx="SR")
     b.route(X, Area(height - 1, 0, 1, width), rx="N", tx="R")
     b.edge_input(EdgeInput("x", "N", 0, width, X, "f32", words))
 
 
-def _route(b: ProgramBuilder, shape: tuple[int, int], words: int) -> None:
-    height, width = shape
+def _route(b: ProgramBuilder, height: int, width: int, words: int) -> None:
     for color in (*ROWS, *COLUMNS, OUT):
         b.color(color)
     for column in range(width - 1):
@@ -93,25 +96,25 @@ def _work(code: CodeBuilder, words: int, work: int) -> TaskBuilder:
         return task
     code.buffer("x", "f32", words)
     code.mem1d("all_x", "x", words)
-    _receive(code, "x_in", (0, X), words)
+    _receive(code, "x_in", 0, X, words)
     task.op("fmovs", "all_x", "x_in")
     with task.loop("k", work):
         task.op("fmacs", "all_sum", "all_sum", "all_x", 0.5)
     return task
 
 
-def _receive(code: CodeBuilder, name: str, source: tuple[int, str], words: int) -> None:
-    """Declare a stream from an input queue: source = (queue, color)."""
-    code.input_queue(*source)
-    code.fabin(name, source[0], words)
+def _receive(code: CodeBuilder, name: str, queue: int, color: str, words: int) -> None:
+    """Declare a stream from an input queue, which a color feeds."""
+    code.input_queue(queue, color)
+    code.fabin(name, queue, words)
 
 
 def _pass_on(code: CodeBuilder, task: TaskBuilder, came: str, goes: str, words: int) -> None:
-    """Send the own sum on, with what comes on color `came` added to it."""
+    """Send the element's sum on; first add the sum that comes on color `came`, if there is one."""
     code.output_queue(2, goes)
     code.fabout("onward", 2, words)
     if not came:
         task.op("fmovs", "onward", "all_sum")
         return
-    _receive(code, "came", (3, came), words)
+    _receive(code, "came", 3, came, words)
     task.op("fadds", "onward", "all_sum", "came")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import Area
@@ -55,36 +57,40 @@ def two_phase_reduce(elements: int, words: int, group: int) -> Program:
     way and take turns with the first phase on the links.
     """
     b = ProgramBuilder("two_phase_reduce", 1, elements)
-    near_colors = (b.color("near_even"), b.color("near_odd"))
-    far_colors = (b.color("far_even"), b.color("far_odd"))
+    group_colors = (b.color("near_even"), b.color("near_odd"))
+    head_colors = (b.color("far_even"), b.color("far_odd"))
     for parity in (0, 1):
-        _near_code(b.code(f"inner_{parity}"), near_colors, parity, words, first=False)
-        _near_code(b.code(f"tail_{parity}"), near_colors, parity, words, first=True)
+        _member_code(b.code(f"inner_{parity}"), group_colors, parity, words, first=False)
+        _member_code(b.code(f"tail_{parity}"), group_colors, parity, words, first=True)
     groups = elements // group
     for parity in (0, 1):
-        _head_code(b.code(f"head_{parity}"), (near_colors[1], *far_colors), parity, words, "middle")
-    _head_code(b.code("root"), (near_colors[1], *far_colors), 0, words, "root")
-    _head_code(
-        b.code("farthest"), (near_colors[1], *far_colors), (groups - 1) % 2, words, "farthest"
-    )
+        colors = (head_colors[parity], head_colors[1 - parity])
+        _head_code(b.code(f"head_{parity}"), group_colors[1], *colors, words)
+    _head_code(b.code("root"), group_colors[1], None, head_colors[1], words)
+    farthest = head_colors[(groups - 1) % 2]
+    _head_code(b.code("farthest"), group_colors[1], farthest, None, words)
     for column in range(elements):
-        head, position = column - column % group, column % group
-        number = head // group
+        number, position = divmod(column, group)
         role = "inner" if position < group - 1 else "tail"
-        name = f"{role}_{position % 2}" if position else f"head_{number % 2}"
-        b.place(name, Area(0, column))
-        if position:
-            b.route(near_colors[position % 2], Area(0, column), rx="R", tx="W")
-        if position < group - 1:
-            b.route(near_colors[1 - position % 2], Area(0, column), rx="E", tx="R")
+        b.place(f"{role}_{position % 2}" if position else f"head_{number % 2}", Area(0, column))
+        _group_routes(b, column, group, group_colors)
         if position == 0 and number:
-            b.route(far_colors[number % 2], Area(0, column), rx="R", tx="W")
+            b.route(head_colors[number % 2], Area(0, column), rx="R", tx="W")
         if number < groups - 1:
             tx = "W" if position else "R"
-            b.route(far_colors[1 - number % 2], Area(0, column), rx="E", tx=tx)
+            b.route(head_colors[1 - number % 2], Area(0, column), rx="E", tx=tx)
     b.place("farthest", Area(0, elements - group))
     b.place("root", Area(0, 0))
     return b.build()
+
+
+def _group_routes(b: ProgramBuilder, column: int, group: int, colors: Sequence[str]) -> None:
+    """Route the chain inside a group at a column: out to the west, in from the east."""
+    position = column % group
+    if position:
+        b.route(colors[position % 2], Area(0, column), rx="R", tx="W")
+    if position < group - 1:
+        b.route(colors[1 - position % 2], Area(0, column), rx="E", tx="R")
 
 
 def message(words: int, hops: int) -> Program:
@@ -140,10 +146,10 @@ def vector_operation(operation: str, extent: int, sources: int, dtype: str) -> P
     return b.build()
 
 
-def _near_code(
-    code: CodeBuilder, colors: tuple[str, str], parity: int, words: int, *, first: bool
+def _member_code(
+    code: CodeBuilder, colors: Sequence[str], parity: int, words: int, *, first: bool
 ) -> None:
-    """Declare an element of a group's chain that is not its head."""
+    """Declare an element of a group's chain that is not its head; the first one only sends."""
     code.buffer("v", "f32", words)
     code.mem1d("all", "v", words)
     code.output_queue(SEND, colors[parity])
@@ -158,25 +164,27 @@ def _near_code(
 
 
 def _head_code(
-    code: CodeBuilder, colors: tuple[str, str, str], parity: int, words: int, role: str
+    code: CodeBuilder, group_color: str, send: str | None, receive: str | None, words: int
 ) -> None:
-    """Declare a group's head: root, middle or farthest."""
-    near, *far = colors
+    """Declare a group's head.
+
+    send, receive: its colors in the chain of heads; None at the root, and at the farthest head.
+    """
     code.buffer("v", "f32", words)
     code.mem1d("all", "v", words)
-    code.input_queue(RECEIVE, near)
+    code.input_queue(RECEIVE, group_color)
     code.fabin("in", RECEIVE, words)
     main = code.task("main", entry=True)
-    if role != "root":
-        code.output_queue(SEND, far[parity])
+    if send is not None:
+        code.output_queue(SEND, send)
         code.fabout("far_out", SEND, words)
     main.op("fadds", "all", "all", "in")
-    if role == "farthest":
+    if receive is None:
         main.op("fmovs", "far_out", "all")
         return
-    code.input_queue(RECEIVE + 1, far[1 - parity])
+    code.input_queue(RECEIVE + 1, receive)
     code.fabin("far_in", RECEIVE + 1, words)
-    main.op("fadds", "all" if role == "root" else "far_out", "all", "far_in")
+    main.op("fadds", "all" if send is None else "far_out", "all", "far_in")
 
 
 def _sender(code: CodeBuilder, color: str, words: int) -> None:

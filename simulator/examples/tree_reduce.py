@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,6 +16,31 @@ from tilewright.simulator.program.routes import Area, Position, Switch
 RECEIVE, SEND = 2, 3
 PASS = Position(rx=("E",))
 """What comes from the east goes on to the west, for good."""
+
+
+class _TreeRole(NamedTuple):
+    """What an element of the tree does."""
+
+    receive: str
+    """Color of its children."""
+    send: str
+    """Color of its parent; empty at the root."""
+    rounds: int
+    """Children of the element."""
+    ends: str
+    """How it ends its vector: "" (not at all), "advance" the switches or "control" wavelet."""
+
+
+class _ColorRoute(NamedTuple):
+    """What a router does with one color."""
+
+    color: str
+    is_used: bool
+    """Whether the element itself sends or receives the color."""
+    rx: str
+    tx: str
+    is_crossed: bool
+    """Whether vectors of other elements pass."""
 
 
 def tree_reduce(elements: int, words: int) -> Program:
@@ -31,23 +58,26 @@ def tree_reduce(elements: int, words: int) -> Program:
     crossed = _crossed(elements)
     for column in range(elements):
         rounds, parity = _rounds(column, elements), column.bit_count() % 2
-        parent = column - (column & -column)
-        ends = ""
-        if column and crossed[1 - parity, column]:
-            last = parent and _rounds(parent, elements) == rounds + 1
-            ends = "control" if last and crossed[1 - parity, parent] else "advance"
-        name = f"rounds{rounds}_{parity}_{ends}" if column else "root"
+        near, far = colors[parity], colors[1 - parity]
+        role = _TreeRole(near, far if column else "", rounds, _ends(column, elements, crossed))
+        name = f"rounds{rounds}_{parity}_{role.ends}" if column else "root"
         if name not in [code.name for code in b.codes]:
-            code = b.code(name)
-            _code(
-                code, (colors[parity], colors[1 - parity] if column else ""), (rounds, words), ends
-            )
+            _code(b.code(name), role, words)
         b.place(name, Area(0, column))
-        _routes(b, column, (colors[parity], rounds > 0, "E", "R"), bool(crossed[parity, column]))
-        _routes(
-            b, column, (colors[1 - parity], column > 0, "R", "W"), bool(crossed[1 - parity, column])
-        )
+        from_children = bool(crossed[parity, column])
+        _route(b, column, _ColorRoute(near, rounds > 0, "E", "R", from_children))
+        to_parent = bool(crossed[1 - parity, column])
+        _route(b, column, _ColorRoute(far, column > 0, "R", "W", to_parent))
     return b.build()
+
+
+def _ends(column: int, elements: int, crossed: npt.NDArray[np.bool_]) -> str:
+    """Return how an element ends its vector, see `_TreeRole.ends`."""
+    parity, parent = column.bit_count() % 2, column - (column & -column)
+    if not column or not crossed[1 - parity, column]:
+        return ""
+    is_last = parent and _rounds(parent, elements) == _rounds(column, elements) + 1
+    return "control" if is_last and crossed[1 - parity, parent] else "advance"
 
 
 def _rounds(column: int, elements: int) -> int:
@@ -64,25 +94,24 @@ def _crossed(elements: int) -> npt.NDArray[np.bool_]:
     return crossed
 
 
-def _code(code: CodeBuilder, colors: tuple[str, str], size: tuple[int, int], ends: str) -> None:
+def _code(code: CodeBuilder, role: _TreeRole, words: int) -> None:
     """Declare an element that receives by one color and sends by the other one."""
-    rounds, words = size
     code.buffer("v", "f32", words)
     code.mem1d("all", "v", words)
     main = code.task("main", entry=True)
-    if rounds:
-        code.input_queue(RECEIVE, colors[0])
+    if role.rounds:
+        code.input_queue(RECEIVE, role.receive)
         code.fabin("in", RECEIVE, words)
-        _add_up(code, main, (rounds - bool(colors[1])) * words, words)
-    if not colors[1]:
+        _add_up(code, main, (role.rounds - bool(role.send)) * words, words)
+    if not role.send:
         return
-    code.output_queue(SEND, colors[1])
-    code.fabout("out", SEND, words, advance_switch=ends == "advance")
-    if rounds:
+    code.output_queue(SEND, role.send)
+    code.fabout("out", SEND, words, advance_switch=role.ends == "advance")
+    if role.rounds:
         main.op("fadds", "out", "all", "in")
     else:
         main.op("fmovs", "out", "all")
-    if ends == "control":
+    if role.ends == "control":
         code.fabout("through", SEND, 1, control=True)
         main.op("mov32", "through", control_wavelet("switch_adv", ignore_ce=True))
 
@@ -97,13 +126,13 @@ def _add_up(code: CodeBuilder, main: TaskBuilder, total: int, words: int) -> Non
         main.op("fadds", f"around{number}", f"around{number}", f"in{number}")
 
 
-def _routes(b: ProgramBuilder, column: int, own: tuple[str, bool, str, str], crossed: bool) -> None:
-    """Route a color at a router: its own vectors first, then those that only pass."""
-    color, used, rx, tx = own
-    if crossed and used:
-        first = Position(rx=("R",)) if rx == "R" else Position(tx=("R",))
-        b.route(color, Area(0, column), rx="E", tx="W", switch=Switch((first, PASS), current=1))
-    elif crossed:
-        b.route(color, Area(0, column), rx="E", tx="W")
-    elif used:
-        b.route(color, Area(0, column), rx=rx, tx=tx)
+def _route(b: ProgramBuilder, column: int, route: _ColorRoute) -> None:
+    """Route a color at a router: the element's vectors first, then those that only pass."""
+    place = Area(0, column)
+    if route.is_crossed and route.is_used:
+        first = Position(rx=("R",)) if route.rx == "R" else Position(tx=("R",))
+        b.route(route.color, place, rx="E", tx="W", switch=Switch((first, PASS), current=1))
+    elif route.is_crossed:
+        b.route(route.color, place, rx="E", tx="W")
+    elif route.is_used:
+        b.route(route.color, place, rx=route.rx, tx=route.tx)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -69,13 +70,9 @@ def solved_times(graph: UnitGraph, issue: int, completion: int) -> Times:
     and from an operation's last element to its end.
     """
     units, failed_window = graph.unit.shape[0], -1
-    for attempt in CONTENDED_ATTEMPTS if graph.rival.size else ATTEMPTS:
+    for attempt in _attempts(graph):
         if attempt.window == failed_window:
             continue
-        if units * attempt.capacity > MOST_SEGMENTS:
-            raise NotCovered("too many operations")
-        if units > MOST_IN_ORDER and attempt.window < FOREVER:
-            break
         times = new_times(graph, attempt, issue, completion)
         solve(graph, times)
         if times.header[X_OUTCOME] == SOLVED:
@@ -89,6 +86,20 @@ def solved_times(graph: UnitGraph, issue: int, completion: int) -> Times:
         raise NotCovered("the times do not settle in a few segments")
     unsolved = fifos_of(graph, times.queued == 1)
     raise NotCovered("the times do not settle in a few segments", fifos=unsolved)
+
+
+def _attempts(graph: UnitGraph) -> Iterator[SolverAttempt]:
+    """Return the attempts in order; raise NotCovered where the segments take too much memory.
+
+    A graph of many units is only worth the attempts without a window.
+    """
+    units = graph.unit.shape[0]
+    for attempt in CONTENDED_ATTEMPTS if graph.rival.size else ATTEMPTS:
+        if units * attempt.capacity > MOST_SEGMENTS:
+            raise NotCovered("too many operations")
+        if units > MOST_IN_ORDER and attempt.window < FOREVER:
+            return
+        yield attempt
 
 
 def fifos_of(graph: UnitGraph, units: npt.NDArray[np.bool_]) -> Ints:

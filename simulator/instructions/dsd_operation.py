@@ -28,7 +28,7 @@ from tilewright.simulator.instructions.kind import (
 )
 from tilewright.simulator.instructions.scalar_operation import encode_scalar, scalar_only
 from tilewright.simulator.instructions.task_states import check_task_name
-from tilewright.simulator.isa.dsd import DTYPES, FILES, Fabin, Fabout, Fifo, Mem4d
+from tilewright.simulator.isa.dsd import DTYPES, FILES, Fabin, Fabout, Fifo, Mem4d, Register
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.memo import ValueCache
 from tilewright.simulator.isa.operands import (
@@ -149,8 +149,7 @@ def _check_index(resolved: ResolvedOperation, place: str) -> None:
         raise ProgramError(
             f"{place}: an index is outside 0..65535", value=constant, instead="a u16"
         )
-    indexed = [o.buffer for o in resolved.operands if o.has_index_offset and o.buffer is not None]
-    if any(DTYPES[buffer.dtype] == 2 for buffer in indexed) and constant % 2:
+    if constant % 2 and _indexes_two_words(resolved):
         raise ProgramError(
             f"{place}: an index counts words, and values of two words start at even ones",
             value=constant,
@@ -192,16 +191,25 @@ def _check_zero(resolved: ResolvedOperation, place: str) -> None:
         )
 
 
+def _indexes_two_words(resolved: ResolvedOperation) -> bool:
+    """Return whether the index moves an operand in memory whose values have two words."""
+    indexed = [o.buffer for o in resolved.operands if o.has_index_offset and o.buffer is not None]
+    return any(DTYPES[buffer.dtype] == 2 for buffer in indexed)
+
+
 def _check_files(resolved: ResolvedOperation, place: str) -> None:
     """Refuse registers of files that hold no destination, or no source."""
-    registers = [o.register for o in resolved.operands if o.register is not None]
-    if any(register.fifo and register.file == "src0" for register in registers):
+    dest = resolved.dest.register
+    if any(o.register is not None and _is_fifo_in_src0(o.register) for o in resolved.operands):
         raise ProgramError(f"{place}: a register of FIFO type is of file dest or src1")
-    if resolved.dest.register is not None and resolved.dest.register.file == "src1":
+    if dest is not None and dest.file == "src1":
         raise ProgramError(f"{place}: the destination is a register of file dest or src0")
-    for source in resolved.sources:
-        if source.register is not None and source.register.file == "dest":
-            raise ProgramError(f"{place}: a source is a register of file src0 or src1")
+    if any(o.register is not None and o.register.file == "dest" for o in resolved.sources):
+        raise ProgramError(f"{place}: a source is a register of file src0 or src1")
+
+
+def _is_fifo_in_src0(register: Register) -> bool:
+    return register.fifo and register.file == "src0"
 
 
 def _check_profile(op: DsdOperation, context: ProfileContext) -> None:

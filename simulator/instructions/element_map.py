@@ -114,24 +114,28 @@ def resolve_map(code: ElementCode, task: str, instruction: Map) -> ResolvedOpera
     Raises ProgramError.
     """
     place = f"code {code.name}, task {task}, @map"
-    sources = tuple(resolve_operand(code, operand, place) for _, operand in instruction.inputs)
+    inputs = tuple(operand for _, operand in instruction.inputs)
+    output = Immediate(0) if instruction.output is None else instruction.output[1]
+    sources = tuple(resolve_operand(code, operand, place) for operand in inputs)
     dest = ResolvedOperand("v")
     if instruction.output is not None:
-        dest = resolve_operand(code, instruction.output[1], place, is_dest=True)
+        dest = resolve_operand(code, output, place, is_dest=True)
     if len(sources) > MAX_INPUTS or not any(o.letter == "D" for o in (dest, *sources)):
         raise ProgramError(
             f"{place}: needs a descriptor or register, and at most {MAX_INPUTS} inputs",
             value=len(sources),
         )
     _check_letters(sources if instruction.output is None else (*sources, dest), place)
+    _check_input_files(sources, place)
+    check_directions(dest, sources, place)
+    op = DsdOperation("map", output, inputs)
+    return ResolvedOperation(op, MAP_OPERATION, dest, sources, 0)
+
+
+def _check_input_files(sources: Sequence[ResolvedOperand], place: str) -> None:
     for source in sources:
         if source.register is not None and source.register.file != "src1":
             raise ProgramError(f"{place}: a register as input is of file src1")
-    check_directions(dest, sources, place)
-    operands = tuple(operand for _, operand in instruction.inputs)
-    output = Immediate(0) if instruction.output is None else instruction.output[1]
-    op = DsdOperation("map", output, operands)
-    return ResolvedOperation(op, MAP_OPERATION, dest, sources, 0)
 
 
 def _check_letters(operands: Sequence[ResolvedOperand], place: str) -> None:

@@ -7,6 +7,7 @@ registers beside the register itself (wafer.md §6.3).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from tilewright.simulator.compile import columns as at
@@ -148,8 +149,13 @@ def _check_completion(code: ElementCode, load: LoadRegister, fabric: bool, place
         raise ProgramError(f"{place}: at most one of activate and unblock")
     if starts_task and not load.asynchronous:
         raise ProgramError(f"{place}: only an asynchronous load can activate a task")
+    _check_tasks(code, (load.activate, load.unblock), place)
+
+
+def _check_tasks(code: ElementCode, names: Sequence[str | None], place: str) -> None:
+    """Refuse names that no task of the code has; None stands for no task."""
     tasks = {task.name for task in code.tasks}
-    for name in (load.activate, load.unblock):
+    for name in names:
         if name is not None and name not in tasks:
             raise ProgramError(f"{place}: unknown task", value=name)
 

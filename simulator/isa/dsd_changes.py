@@ -1,4 +1,4 @@
-"""The builtins that change descriptors: each returns a new value, the given one stays.
+"""The builtins that change descriptors: each returns a new record, the old one is unchanged.
 
 An operand does the same for one operation, also by counters: `Ref("d").at(k)`, `.of("buffer")`,
 `.with_length(n)`, `.with_stride(n)`.
@@ -58,29 +58,48 @@ def _refuse(dsd: Dsd, kinds: tuple[type, ...], builtin: str, instead: str) -> No
 def changed_descriptor(
     dsd: Dsd, operand: Ref, place: str
 ) -> tuple[Dsd, Index | None, Index | None]:
-    """Return an operand's descriptor with its constant changes, and what is known later.
+    """Return (descriptor with the constant changes of an operand, late length, late stride).
 
-    Those are length and stride. Raises ProgramError.
+    The late length (elements) and stride (elements) depend on counters and are known at run time
+    only; None where the change is a constant or there is none. Raises ProgramError.
     """
     length, stride = operand.length, operand.stride
     try:
-        if operand.base is not None:
-            _refuse(dsd, (Mem1d, Mem4d), "set_dsd_base_addr", "mem1d or mem4d")
-            assert isinstance(dsd, Mem1d | Mem4d)
-            dsd = replace(dsd, buffer=operand.base, offset=0)
-        if length is not None:
-            _refuse(dsd, WITH_LENGTH, "set_dsd_length", "any descriptor but mem4d and FIFOs")
-            dsd = dsd if length.terms else set_dsd_length(dsd, length.constant)
-        if stride is not None:
-            _refuse(dsd, (Mem1d,), "set_dsd_stride", "mem1d")
-            assert isinstance(dsd, Mem1d)
-            dsd = dsd if stride.terms else set_dsd_stride(dsd, stride.constant)
+        dsd = _with_base(dsd, operand.base)
+        dsd = _with_length(dsd, length)
+        dsd = _with_stride(dsd, stride)
     except ProgramError as error:
         raise ProgramError(
             f"{place}: {error.what}", value=error.value, instead=error.instead
         ) from None
-    if length is not None and not length.terms:
-        if length.constant == 0:
-            raise ProgramError(f"{place}: {dsd.name} has no elements", value=0)
-        length = None
-    return dsd, length, stride if stride is not None and stride.terms else None
+    if length is not None and not length.terms and length.constant == 0:
+        raise ProgramError(f"{place}: {dsd.name} has no elements", value=0)
+    return dsd, _late(length), _late(stride)
+
+
+def _with_base(dsd: Dsd, buffer: str | None) -> Dsd:
+    if buffer is None:
+        return dsd
+    _refuse(dsd, (Mem1d, Mem4d), "set_dsd_base_addr", "mem1d or mem4d")
+    assert isinstance(dsd, Mem1d | Mem4d)
+    return replace(dsd, buffer=buffer, offset=0)
+
+
+def _with_length(dsd: Dsd, length: Index | None) -> Dsd:
+    if length is None:
+        return dsd
+    _refuse(dsd, WITH_LENGTH, "set_dsd_length", "any descriptor but mem4d and FIFOs")
+    return dsd if length.terms else set_dsd_length(dsd, length.constant)
+
+
+def _with_stride(dsd: Dsd, stride: Index | None) -> Dsd:
+    if stride is None:
+        return dsd
+    _refuse(dsd, (Mem1d,), "set_dsd_stride", "mem1d")
+    assert isinstance(dsd, Mem1d)
+    return dsd if stride.terms else set_dsd_stride(dsd, stride.constant)
+
+
+def _late(change: Index | None) -> Index | None:
+    """Return a changed length or stride if it depends on counters."""
+    return change if change is not None and change.terms else None

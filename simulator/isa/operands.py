@@ -5,7 +5,7 @@ The checks ask for errors, the encoder of a code asks for the rows of the engine
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.simulator.isa.dsd import (
@@ -93,6 +93,11 @@ class ResolvedOperand:
     def has_index_offset(self) -> bool:
         """Whether the index of an operation moves it, or goes with its wavelets."""
         return isinstance(self.dsd, Mem1d | Mem4d | Fabout) and self.dsd.wavelet_index_offset
+
+    @property
+    def moves_by_index(self) -> bool:
+        """Whether the index of an operation moves it in memory."""
+        return isinstance(self.dsd, Mem1d | Mem4d) and self.dsd.wavelet_index_offset
 
     @property
     def is_memory_stream(self) -> bool:
@@ -275,24 +280,24 @@ def check_bounds(
     """
     if operand.buffer is None or operand.is_changed:
         return
-    indexed = isinstance(operand.dsd, Mem1d | Mem4d) and operand.dsd.wavelet_index_offset
-    moved = operand.offset.bounds(counts)
-    by_index = index.bounds(counts) if indexed and index is not None else (0, 0)
-    if moved is None or by_index is None:
+    indexed = operand.moves_by_index
+    offsets = operand.offset.bounds(counts)
+    index_words = index.bounds(counts) if indexed and index is not None else (0, 0)
+    if offsets is None or index_words is None:
         return
     low, high = operand.span()
-    wide = DTYPES[operand.buffer.dtype]
-    first = low + moved[0] + by_index[0] // wide
-    last = high + moved[1] - -by_index[1] // wide  # half a value counts as one
-    if first < 0 or last >= operand.buffer.elements:
-        name = operand.dsd.name if operand.dsd is not None else operand.buffer.name
-        why = f" (index {index})" if indexed else ""
-        raise ProgramError(
-            f"{place}: operand {name} leaves buffer {operand.buffer.name} "
-            f"of {operand.buffer.elements} elements",
-            value=f"elements {first} to {last}{why}",
-            instead=f"elements 0 to {operand.buffer.elements - 1}",
-        )
+    value_words = DTYPES[operand.buffer.dtype]
+    first = low + offsets[0] + index_words[0] // value_words
+    last = high + offsets[1] - -index_words[1] // value_words  # half a value counts as one
+    if first >= 0 and last < operand.buffer.elements:
+        return
+    why = f" (index {index})" if indexed else ""
+    raise ProgramError(
+        f"{place}: operand {(operand.dsd or operand.buffer).name} leaves buffer "
+        f"{operand.buffer.name} of {operand.buffer.elements} elements",
+        value=f"elements {first} to {last}{why}",
+        instead=f"elements 0 to {operand.buffer.elements - 1}",
+    )
 
 
 def resolve_operand(
@@ -365,12 +370,18 @@ def _check_dtypes(operation: Operation, operands: tuple[ResolvedOperand, ...], p
 def _extent(dest: ResolvedOperand, sources: tuple[ResolvedOperand, ...], place: str) -> int:
     """Return the elements of an operation, 0 if they are known at run time only."""
     operands = (dest, *sources)
-    fixed = [operand.dsd for operand in operands if operand.length is None]
-    extents = {dsd.name: dsd.extent for dsd in fixed if not isinstance(dsd, Fifo | None)}
+    extents = _fixed_extents(operands)
     if not extents:
         return 0 if any(operand.letter == "D" for operand in operands) else 1
     first = next(iter(extents.values()))
-    if any(extent != first for extent in extents.values()):
+    if any(extent != first for extent in extents.values()):  # traced numbers have no hash
         shown = ", ".join(f"{name} {extent}" for name, extent in extents.items())
         raise ProgramError(f"{place}: the extents of the operands differ", value=shown)
-    return 0 if any(operand.has_late_length for operand in operands) else first
+    is_late = any(operand.has_late_length for operand in operands)
+    return 0 if is_late else first
+
+
+def _fixed_extents(operands: Sequence[ResolvedOperand]) -> dict[str, int]:
+    """Return the elements of each descriptor whose extent the program fixes, by name."""
+    fixed = [operand.dsd for operand in operands if operand.length is None]
+    return {dsd.name: dsd.extent for dsd in fixed if not isinstance(dsd, Fifo | None)}

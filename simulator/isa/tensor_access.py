@@ -22,6 +22,8 @@ MAX_NESTING: Final = 16
 LARGEST: Final = 1 << 31
 MAX_VARIABLES: Final = 4
 FORM: Final = re.compile(r"\s*\|(.*?)\|\s*\{(.*?)\}\s*->\s*([A-Za-z_]\w*)\s*\[(.*)\]\s*")
+NAME: Final = re.compile(r"[A-Za-z_]\w*")
+LENGTH: Final = re.compile(r"\d{1,9}")
 TOKEN: Final = re.compile(r"\s*(\d+|[A-Za-z_]\w*|[-+*()])")
 
 
@@ -57,7 +59,11 @@ class AccessExpression:
 
 
 def parse_access(text: str) -> AccessExpression:
-    """Return a tensor access expression. Raises ProgramError."""
+    """Return a tensor access expression. Raises ProgramError.
+
+    `|i, j|{4, 2} -> A[i, 2*j]` has the variables i of length 4 and j of length 2, the buffer A
+    and the expressions i and 2*j.
+    """
     match = FORM.fullmatch(text) if len(text) <= MAX_TEXT else None
     if match is None:
         raise ProgramError(
@@ -70,21 +76,17 @@ def parse_access(text: str) -> AccessExpression:
             f"tensor access of {match[3]}: one to four variables and a length for each",
             value=(len(variables), len(lengths)),
         )
-    bad = [name for name in variables if not re.fullmatch(r"[A-Za-z_]\w*", name)]
-    bad += [length for length in lengths if not re.fullmatch(r"\d{1,9}", length)]
-    if bad or len(set(variables)) != len(variables):
+    if not _are_different_names(variables) or not all(map(LENGTH.fullmatch, lengths)):
         raise ProgramError(
             f"tensor access of {match[3]}: variables are different names, lengths whole numbers",
             value=text,
         )
-    parts = _parts(match[4])
-    expressions = tuple(_ExpressionParser(part, variables).parse() for part in parts)
+    expressions = tuple(_ExpressionParser(term, variables).parse() for term in match[4].split(","))
     return AccessExpression(match[3], variables, tuple(map(int, lengths)), expressions)
 
 
-def _parts(text: str) -> list[str]:
-    """Split at the commas."""
-    return text.split(",")
+def _are_different_names(variables: Sequence[str]) -> bool:
+    return all(map(NAME.fullmatch, variables)) and len(set(variables)) == len(variables)
 
 
 class _ExpressionParser:

@@ -100,8 +100,7 @@ def _fill_edges(
     for port, fifos in zip(program.edge_inputs, compiled.network.edge_inputs, strict=True):
         if port.name not in edges:
             raise MachineError("an edge input has no data", value=port.name)
-        shape = (port.positions, port.count)
-        bits = stream_bits(edges.pop(port.name), port.dtype, shape, port.name)
+        bits = stream_bits(port, edges.pop(port.name))
         entries = fifo[fifos, at.F_RING][:, None] + 2 * np.arange(port.count)
         store[entries] = port.start + port.interval * np.arange(port.count)
         store[entries + 1] = bits | at.IS_CONTROL if port.control else bits

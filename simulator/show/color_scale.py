@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -57,10 +57,10 @@ def mixed(share: float) -> str:
     return "#" + "".join(f"{part:02x}" for part in parts)
 
 
-def frame(size: tuple[int, int], title: str, parts: Iterable[str]) -> str:
-    """Return an SVG of (width, height) pixels with a title above its parts."""
+def frame(width: int, height: int, title: str, parts: Iterable[str]) -> str:
+    """Return an SVG of width x height pixels with a title above its parts."""
     head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{size[0]}" height="{size[1]}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'shape-rendering="crispEdges">'
     )
     named = f'<text x="0" y="{TITLE}" {SANS} font-size="13">{escape(title)}</text>'
@@ -91,15 +91,21 @@ def tick_step(pixels: float) -> int:
     return step
 
 
-def top_ticks(left: int, count: int, pixels: float, unit: tuple[int, str]) -> str:
-    """Return ticks above columns: their number times a unit's value, its name at the end."""
-    each, name = unit
+class TickUnit(NamedTuple):
+    """The unit of the columns of a map: 16 cycles per column are `TickUnit(16, "cycle")`."""
+
+    per_column: int
+    name: str
+
+
+def top_ticks(left: int, count: int, pixels: float, unit: TickUnit) -> str:
+    """Return ticks above `count` columns of some pixels each, and the unit's name at the end."""
     step = tick_step(pixels)
     shown = "".join(
-        _label(left + int((i + 0.5) * pixels), TOP - 5, str(i * each), "middle")
+        _label(left + int((i + 0.5) * pixels), TOP - 5, str(i * unit.per_column), "middle")
         for i in range(0, count, step)
     )
-    shown += _label(left + int(count * pixels) + 4, TOP - 5, name, "start")
+    shown += _label(left + int(count * pixels) + 4, TOP - 5, unit.name, "start")
     return f'<g class="columns">{shown}</g>'
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from tilewright.simulator.show.color_scale import (
     SANS,
     TOP,
     ColorScale,
+    TickUnit,
     bar,
     frame,
     short,
@@ -70,39 +71,50 @@ def heat_map(values: npt.NDArray[Any], title: str) -> str:
     for row in range(height):
         for column in range(width):
             value = float(cells[row, column])
-            told = f"({row * block}, {column * block}): {value:g}"
-            place = LEFT + column * size, TOP + row * size, size
-            parts.append(_cell(place, scale.color(value), told, small))
+            tooltip = f"({row * block}, {column * block}): {value:g}"
+            square = _Square(LEFT + column * size, TOP + row * size, size)
+            parts.append(_cell(square, scale.color(value), tooltip, small))
             if small:
-                parts.append(_number(place, value, scale.share(value)))
+                parts.append(_number(square, value, scale.share(value)))
     parts += _edges(cells.shape, size, block)
     right = LEFT + width * size + BAR[0]
     parts.append(bar(scale, right))
-    return frame((max(right + 64, 470), TOP + max(height * size, BAR[2]) + 2), label, parts)
+    return frame(max(right + 64, 470), TOP + max(height * size, BAR[2]) + 2, label, parts)
 
 
 def _edges(shape: tuple[int, ...], size: int, block: int) -> list[str]:
     """Return the numbers of rows and columns."""
     step = tick_step(2 * size)
     rows = (str(i * block) if i % step == 0 else "" for i in range(shape[0]))
-    return [top_ticks(LEFT, shape[1], size, (block, "column")), side_labels(LEFT, size, rows)]
+    return [
+        top_ticks(LEFT, shape[1], size, TickUnit(block, "column")),
+        side_labels(LEFT, size, rows),
+    ]
 
 
-def _cell(place: tuple[int, int, int], color: str, told: str, border: bool) -> str:
-    """Return a cell at (x, y, side)."""
-    x, y, size = place
+class _Square(NamedTuple):
+    """The left upper corner and the side of a cell, in pixels."""
+
+    x: int
+    y: int
+    side: int
+
+
+def _cell(square: _Square, color: str, tooltip: str, border: bool) -> str:
+    """Return a cell in one color."""
+    x, y, side = square
     line = ' stroke="#8a94a3"' if border else ""
     return (
-        f'<rect x="{x}" y="{y}" width="{size}" height="{size}" fill="{color}"{line}>'
-        f"<title>{told}</title></rect>"
+        f'<rect x="{x}" y="{y}" width="{side}" height="{side}" fill="{color}"{line}>'
+        f"<title>{tooltip}</title></rect>"
     )
 
 
-def _number(place: tuple[int, int, int], value: float, share: float) -> str:
-    """Return the value in a cell at (x, y, side)."""
-    x, y, size = place
+def _number(square: _Square, value: float, share: float) -> str:
+    """Return the value in the middle of a cell; share: of the way to the darkest color."""
+    x, y, side = square
     return (
-        f'<text x="{x + size // 2}" y="{y + size // 2 + 4}" text-anchor="middle" '
+        f'<text x="{x + side // 2}" y="{y + side // 2 + 4}" text-anchor="middle" '
         f'{SANS} font-size="11" fill="{"#fff" if share > 0.5 else "#222"}" '
         f'pointer-events="none">{short(value)}</text>'
     )

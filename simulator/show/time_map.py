@@ -14,6 +14,7 @@ from tilewright.simulator.show.color_scale import (
     BAR,
     TOP,
     ColorScale,
+    TickUnit,
     bar,
     frame,
     side_labels,
@@ -89,27 +90,27 @@ def _picture(rows: _TimeRows, title: str) -> str:
     label += f", the {count} fullest of {rows.of}" if count < rows.of else ""
     parts = [_ground(count, columns * pixels, scale)]
     parts += [
-        _cell(rows, (row, column), pixels, scale)
+        _time_cell(rows, row, column, pixels, scale)
         for row, column in np.argwhere(rows.values).tolist()
     ]
-    parts.append(top_ticks(LEFT - pixels // 2, columns, pixels, (rows.interval, "cycle")))
+    unit = TickUnit(rows.interval, "cycle")
+    parts.append(top_ticks(LEFT - pixels // 2, columns, pixels, unit))
     parts.append(side_labels(LEFT, ROW, rows.names))
     right = LEFT + columns * pixels + BAR[0] + 8
     parts.append(bar(scale, right))
-    return frame((max(right + 64, 600), TOP + max(count * ROW, BAR[2]) + 2), label, parts)
+    return frame(max(right + 64, 600), TOP + max(count * ROW, BAR[2]) + 2, label, parts)
 
 
 def _ground(count: int, width: int, scale: ColorScale) -> str:
-    """Return what lies under the cells: the color of nothing."""
+    """Return the background of the cells, in the color of 0."""
     return (
         f'<path d="M{LEFT} {TOP}h{width}v{count * ROW}h-{width}z" '
         f'fill="{scale.color(0.0)}" stroke="#c8d0da"/>'
     )
 
 
-def _cell(rows: _TimeRows, place: tuple[int, int], pixels: int, scale: ColorScale) -> str:
-    """Return the cell of a (row, column)."""
-    row, column = place
+def _time_cell(rows: _TimeRows, row: int, column: int, pixels: int, scale: ColorScale) -> str:
+    """Return the cell of a row and column; pixels: width of a column."""
     value = float(rows.values[row, column])
     first = column * rows.interval
     last = min(first + rows.interval, max(rows.cycles, first + 1)) - 1

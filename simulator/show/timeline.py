@@ -33,31 +33,34 @@ def perfetto(result: RunResult, clock_hz: float | None = None) -> dict[str, Any]
         places = list(np.ndindex(*occupancy.link_words.shape[1:3]))
     processes = {place: number for number, place in enumerate(places, start=1)}
     events = _names(entries, processes)
-    for entry in entries:
-        name = f"{entry.operation} {entry.label}".strip()
-        events.append(
-            {
-                "name": entry.task if entry.operation == "task" else name,
-                "cat": "task" if entry.operation == "task" else "operation",
-                "ph": "X",
-                "ts": entry.start * scale,
-                "dur": (entry.end - entry.start) * scale,
-                "pid": processes[entry.row, entry.column],
-                "tid": _track(entry),
-                "args": {"task": entry.task, "start_cycle": entry.start, "end_cycle": entry.end},
-            }
-        )
+    events += (_event(entry, processes[entry.row, entry.column], scale) for entry in entries)
     if occupancy is not None:
-        for place, pid in processes.items():
-            events += _counters(occupancy, place, pid, scale)
+        for (row, column), process in processes.items():
+            events += _counters(occupancy, row, column, process, scale)
     return {"traceEvents": events, "displayTimeUnit": "ns"}
 
 
+def _event(entry: TimelineEntry, process: int, scale: float) -> dict[str, Any]:
+    """Return the event of an operation or a task; `scale`: microseconds per cycle."""
+    is_task = entry.operation == "task"
+    return {
+        "name": entry.task if is_task else f"{entry.operation} {entry.label}".strip(),
+        "cat": "task" if is_task else "operation",
+        "ph": "X",
+        "ts": entry.start * scale,
+        "dur": (entry.end - entry.start) * scale,
+        "pid": process,
+        "tid": _track(entry),
+        "args": {"task": entry.task, "start_cycle": entry.start, "end_cycle": entry.end},
+    }
+
+
 def _counters(
-    occupancy: IntervalOccupancy, place: tuple[int, int], pid: int, scale: float
+    occupancy: IntervalOccupancy, row: int, column: int, process: int, scale: float
 ) -> list[dict[str, Any]]:
     """Return the counters of an element's links and queues, an event per change."""
-    links, queues = occupancy.link_shares()[:, *place], occupancy.queue_words()[:, *place]
+    links = occupancy.link_shares()[:, row, column]
+    queues = occupancy.queue_words()[:, row, column]
     tracks = [(f"link {port}", "share", links[:, i]) for i, port in enumerate(PORTS)]
     tracks += [(name, "words", queues[:, i]) for i, name in enumerate(QUEUES)]
     events = []
@@ -66,9 +69,9 @@ def _counters(
             continue
         changes = np.flatnonzero(np.diff(values, prepend=-1.0))
         for interval in changes.tolist():
-            when, value = interval * occupancy.interval * scale, float(values[interval])
-            shown = {"name": name, "ph": "C", "ts": when, "pid": pid, "args": {unit: value}}
-            events.append(shown)
+            start, value = interval * occupancy.interval * scale, float(values[interval])
+            args = {unit: value}
+            events.append({"name": name, "ph": "C", "ts": start, "pid": process, "args": args})
     return events
 
 

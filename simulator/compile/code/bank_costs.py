@@ -53,13 +53,12 @@ def strided(
 
 
 def bank_cycles(
-    resolved: ResolvedOperation, profile: Profile, pace: tuple[int, Fraction]
+    resolved: ResolvedOperation, profile: Profile, group: int, cycles: Fraction
 ) -> tuple[Fraction, Fraction]:
     """Return (cycles per group, more cycles per group whose reads meet).
 
     The second is 0 where it is known that all groups meet or none; the first contains it then.
     """
-    group, cycles = pace
     sources = [o for o in resolved.sources if o.is_memory_stream]
     if len(sources) != 2 or profile.bank_conflict_factor == 1 or resolved.is_fabric:
         return cycles, Fraction(0)

@@ -83,7 +83,7 @@ def _operation_row(
     row[at.O_FABRIC] = int(resolved.is_fabric)
     row[at.O_LOAD] = load_cycles(resolved, profile)
     row[at.O_GROUP], rate = group_pace(timed, profile)
-    rate, bank_rate = bank_cycles(timed, profile, (row[at.O_GROUP], rate))
+    rate, bank_rate = bank_cycles(timed, profile, row[at.O_GROUP], rate)
     together = lcm(rate.denominator, bank_rate.denominator)
     if max(Fraction(together), rate * together, bank_rate * together) > MOST:
         raise ProgramError(

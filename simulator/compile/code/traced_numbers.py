@@ -233,11 +233,13 @@ class FamilyConditions:
         if max(slots) >= MOST or min(slots) <= -MOST:
             return None
         values = np.array(slots, dtype=np.int64)
+        return values if self._hold(values) else None
+
+    def _hold(self, values: Ints) -> bool:
+        """Return whether slots take the way of the code that was traced."""
         if len(self.below) and max((self.below @ values).tolist()) >= 0:
-            return None
-        if len(self.not_zero) and not all((self.not_zero @ values).tolist()):
-            return None
-        return values
+            return False
+        return not len(self.not_zero) or all((self.not_zero @ values).tolist())
 
 
 class Formulas:

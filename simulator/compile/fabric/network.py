@@ -23,7 +23,7 @@ from tilewright.simulator.compile.fabric.connections import (
     connect_swap_copies,
     mark_shared,
 )
-from tilewright.simulator.compile.fabric.routers import ColorRouters, RouterMap
+from tilewright.simulator.compile.fabric.routers import ColorRouters, RouterMap, Takers
 from tilewright.simulator.compile.fabric.steering import most_buffers
 from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.isa.machine_errors import ProgramError
@@ -48,7 +48,7 @@ LINKS = 6
 
 @dataclass(frozen=True, slots=True)
 class FifoNetwork:
-    """The FIFO network of a program: the engine's table with row numbers, and what a row is."""
+    """The FIFO network of a program: a row of the engine's table per FIFO, and its kind."""
 
     fifo: Rows
     queue: npt.NDArray[np.int32]
@@ -225,18 +225,18 @@ class _NetworkCompiler:
                     continue
                 queue = slot - at.OUTPUT_SLOT
                 places = self.places_of[layout.code.name]
-                bad = places[takers[0][places] < 0]
-                if bad.size:
+                unrouted = places[takers.first[places] < 0]
+                if unrouted.size:
                     raise ProgramError(
                         f"code {layout.code.name}, output queue {queue}: sends color {color.name}, "
-                        f"but the router of {self._at(bad[0])} has no route for it from R"
-                        f"{self._swapped(color, bad[0], RAMP)}"
+                        f"but the router of {self._at(unrouted[0])} has no route for it from R"
+                        f"{self._swapped(color, unrouted[0], RAMP)}"
                     )
                 depth = self.profile.output_queue_words[queue] + latency - 1
                 numbers = self._add(OUTPUT, places, depth, latency)
                 self.rows[-1][:, at.F_WAKE] += slot in paired_queues(layout.code)
                 self.rows[-1][:, at.F_COLOR] = queue
-                self._bind(number, slot, color.name, (places, numbers))
+                self._bind(number, slot, color.name, places, numbers)
                 self._feed(numbers, takers, places, places * LINKS + 5)
 
     def _ramps_in(self, name: str, routers: ColorRouters) -> None:
@@ -263,18 +263,20 @@ class _NetworkCompiler:
             numbers = self._add(INPUT, reached, depth, latency)
             self.rows[-1][:, at.F_USER] = at.USER_IS_ELEMENT - reached
             self.rows[-1][:, at.F_WAKE] += queue in paired_queues(layout.code)
-            self._bind(number, queue, name, (reached, numbers))
+            self._bind(number, queue, name, reached, numbers)
             ramps = np.full(self.elements, -1, dtype=np.int64)
             ramps[reached] = numbers
-            for fifos, homes in routers.holders:
-                delivers = ramps[homes] >= 0
-                ramp_links = homes[delivers] * LINKS + RAMP
-                connect(self.table, (fifos[delivers], ramps[homes][delivers], ramp_links))
+            for fifos, elements in routers.buffers:
+                delivers = ramps[elements] >= 0
+                ramp_links = elements[delivers] * LINKS + RAMP
+                connect(self.table, (fifos[delivers], ramps[elements][delivers], ramp_links))
                 self.leaving[RAMP].append(fifos[delivers])
 
-    def _bind(self, number: int, slot: int, color: str, placed: tuple[Ids, Ids]) -> None:
-        """Note the FIFOs of a queue's color: those of the first one are there at the start."""
-        places, fifos = placed
+    def _bind(self, number: int, slot: int, color: str, places: Ids, fifos: Ids) -> None:
+        """Note the FIFOs of a queue's color; the queue is bound to its first color at the start.
+
+        number: of the code; places: the elements of the FIFOs.
+        """
         layout = self.layouts[number]
         if (slot, color) in layout.bindings:
             column = layout.bindings.index((slot, color))
@@ -288,27 +290,25 @@ class _NetworkCompiler:
     def _links(self, color: Color, port: int, outputs: list[Ids]) -> None:
         """Connect every router that sends by a port to its neighbour or to an edge output."""
         routers, name = self.routers.of(color), color.name
-        leaving = [
-            (fifos[routers.tx[homes] >> port & 1 == 1], homes[routers.tx[homes] >> port & 1 == 1])
-            for fifos, homes in routers.holders
-        ]
-        sources = np.concatenate([fifos for fifos, _ in leaving])
-        places = np.concatenate([homes for _, homes in leaving])
+        fifos_of_all = np.concatenate([fifos for fifos, _ in routers.buffers])
+        elements_of_all = np.concatenate([elements for _, elements in routers.buffers])
+        leaves = routers.tx[elements_of_all] >> port & 1 == 1
+        sources, places = fifos_of_all[leaves], elements_of_all[leaves]
         row = places // self.shape[1] + STEP[port][0]
         column = places % self.shape[1] + STEP[port][1]
-        inside = (row >= 0) & (row < self.shape[0]) & (column >= 0) & (column < self.shape[1])
-        senders, neighbours = places[inside], (row * self.shape[1] + column)[inside]
+        in_grid = (row >= 0) & (row < self.shape[0]) & (column >= 0) & (column < self.shape[1])
+        senders, neighbours = places[in_grid], (row * self.shape[1] + column)[in_grid]
         takers = self.routers.takers(color, OPPOSITE[port])
-        deaf = takers[0][neighbours] < 0
-        if deaf.any():
-            sender, neighbour = senders[deaf][0], neighbours[deaf][0]
+        refused = takers.first[neighbours] < 0
+        if refused.any():
+            sender, neighbour = senders[refused][0], neighbours[refused][0]
             raise ProgramError(
                 f"{self._route(name, sender)} it leaves {self._at(sender)} by "
                 f"{PORTS[port]}, but {self._at(neighbour)} does not take it from "
                 f"{PORTS[OPPOSITE[port]]}{self._swapped(color, neighbour, OPPOSITE[port])}"
             )
-        self._feed(sources[inside], takers, neighbours, senders * LINKS + port)
-        leaving_grid = places[~inside]
+        self._feed(sources[in_grid], takers, neighbours, senders * LINKS + port)
+        leaving_grid = places[~in_grid]
         sinks = np.full(self.elements, -1, dtype=np.int64)
         for sink, fifos in zip(self.program.edge_outputs, outputs, strict=True):
             if sink.color == name and sink.side == PORTS[port]:
@@ -319,7 +319,7 @@ class _NetworkCompiler:
                 f"{self._route(name, lost[0])} it leaves the grid by {PORTS[port]} at "
                 f"{self._at(lost[0])}, but there is no edge output"
             )
-        connect(self.table, (sources[~inside], sinks[leaving_grid], leaving_grid * LINKS + port))
+        connect(self.table, (sources[~in_grid], sinks[leaving_grid], leaving_grid * LINKS + port))
         self.leaving[port].append(sources)
 
     def _swapped(self, color: Color, element: int, port: int) -> str:
@@ -333,15 +333,15 @@ class _NetworkCompiler:
             f"and {partner} has no swap that takes {color.name}"
         )
 
-    def _enter(self, port: EdgeInput, fifos: Ids, takers: tuple[Ids, Ids]) -> None:
+    def _enter(self, port: EdgeInput, fifos: Ids, takers: Takers) -> None:
         places, side = self._border(port), PORTS.index(port.side)
         color = next(color for color in self.program.colors if color.name == port.color)
-        deaf = places[takers[0][places] < 0]
-        if deaf.size:
+        refusing = places[takers.first[places] < 0]
+        if refusing.size:
             raise ProgramError(
                 f"edge port {port.name}: brings color {port.color} from {port.side}, but the "
-                f"router of {self._at(deaf[0])} does not take it from there"
-                f"{self._swapped(color, deaf[0], side)}"
+                f"router of {self._at(refusing[0])} does not take it from there"
+                f"{self._swapped(color, refusing[0], side)}"
             )
         links = [self._border_link(place, port) for place in places.tolist()]
         self._feed(fifos, takers, places, np.array(links, dtype=np.int64))
@@ -360,9 +360,9 @@ class _NetworkCompiler:
             self.links += 1
         return self.border_links[key]
 
-    def _feed(self, sources: Ids, takers: tuple[Ids, Ids], places: Ids, links: Ids) -> None:
+    def _feed(self, sources: Ids, takers: Takers, places: Ids, links: Ids) -> None:
         """Let queues feed the buffers that take their wavelets at some elements."""
-        first, second = takers[0][places], takers[1][places]
+        first, second = takers.first[places], takers.second[places]
         connect(self.table, (sources, first, links))
         on_both_colors = second >= 0
         if on_both_colors.any():

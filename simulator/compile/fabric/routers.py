@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +27,8 @@ from tilewright.simulator.program.routes import Color, Route
 
 Ids = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint8]
-Add = Callable[[Ids, int], Ids]
-"""Adds a router buffer of a color at each of some elements; returns their numbers."""
+AddBuffers = Callable[[Ids, int], Ids]
+"""Add a router buffer of a color at each of some elements; return the buffers' numbers."""
 SWAPPED: Final = {"": 0, "x": 0b01010, "y": 0b00101, "xy": 0b11111}
 """Ports (bits) whose arrivals a route takes from the partner of its color."""
 
@@ -42,9 +42,9 @@ class ColorRouters:
     """Port bits, of all that the router can be switched or changed to."""
     swap: Bits
     arrive: Ids
-    """(5, elements): buffer that takes what comes in by a port."""
-    holders: list[tuple[Ids, Ids]]
-    """(buffers, their elements)."""
+    """(5, elements): number of the buffer that takes what comes in by each port, or -1."""
+    buffers: list[tuple[Ids, Ids]]
+    """(numbers of the buffers, their elements)."""
 
     def takes(self, port: int, *, swapped: bool) -> Ids:
         """Return the buffers that take the wavelets of this color (or its partner), else -1."""
@@ -52,15 +52,32 @@ class ColorRouters:
         return np.where(taken, self.arrive[port], -1)
 
 
+class Takers(NamedTuple):
+    """The buffers that take what arrives at each element of a color by one port; -1: none."""
+
+    first: Ids
+    """(elements,) buffers of the color, or of its partner where only a swap takes it."""
+    second: Ids
+    """(elements,) buffers of the partner, where a swap on one side only copies the wavelet."""
+
+
+class RoutePiece(NamedTuple):
+    """Elements of a route whose routers have the same configurations."""
+
+    configurations: Sequence[Route]
+    """The route, then what it can be changed to."""
+    elements: Ids
+
+
 class RouterMap:
-    """The routers of a program's colors, made when they are first asked for."""
+    """The routers of a program's colors; those of a color are compiled at the first call."""
 
     def __init__(
         self,
         program: Program,
         layouts: tuple[CodeLayout, ...],
         profile: Profile,
-        add: Add,
+        add: AddBuffers,
     ) -> None:
         self.program = program
         self.steering = Steering(profile)
@@ -72,31 +89,26 @@ class RouterMap:
         self._layouts = layouts
         self._add = add
         self._commanded = control_colors(program)
-        self._made: dict[int, ColorRouters] = {}
+        self._by_color: dict[int, ColorRouters] = {}
         swapping = {route.color for route in program.routes if route.swap}
         self._swapping = {color.id for color in program.colors if color.name in swapping}
 
     def of(self, color: Color) -> ColorRouters:
         """Return the routers of a color."""
-        if color.id not in self._made:
-            self._made[color.id] = self._make(color)
-        return self._made[color.id]
+        if color.id not in self._by_color:
+            self._by_color[color.id] = self._compile(color)
+        return self._by_color[color.id]
 
-    def takers(self, color: Color, port: int) -> tuple[Ids, Ids]:
-        """Return the buffers (elements,) that take what arrives of a color by a port.
-
-        The second one is that of a swap on one side only: there the wavelet comes on both colors.
-        """
-        own_takers = self.of(color).takes(port, swapped=False)
+    def takers(self, color: Color, port: int) -> Takers:
+        """Return the buffers that take what arrives of a color by a port."""
+        plain = self.of(color).takes(port, swapped=False)
         partner = next((c for c in self.program.colors if c.id == color.id ^ 1), None)
         if partner is None or partner.id not in self._swapping:
-            return own_takers, np.full_like(own_takers, -1)
-        partner_takers = self.of(partner).takes(port, swapped=True)
-        return np.where(own_takers >= 0, own_takers, partner_takers), np.where(
-            own_takers >= 0, partner_takers, -1
-        )
+            return Takers(plain, np.full_like(plain, -1))
+        swapped = self.of(partner).takes(port, swapped=True)
+        return Takers(np.where(plain >= 0, plain, swapped), np.where(plain >= 0, swapped, -1))
 
-    def _make(self, color: Color) -> ColorRouters:
+    def _compile(self, color: Color) -> ColorRouters:
         routes = [route for route in self.program.routes if route.color == color.name]
         rx, tx, swap = (np.zeros(self.program.placement.size, dtype=np.uint8) for _ in range(3))
         pieces = [piece for route in routes for piece in self._pieces(route)]
@@ -117,7 +129,8 @@ class RouterMap:
         handlers = teardown_tasks(self._layouts, self.places_of, tx.size, routes)
         for configurations, elements in pieces:
             if self._is_steered(configurations):
-                self._steer(color.id, routers, (configurations, elements, handlers[elements]))
+                piece = RoutePiece(configurations, elements)
+                self._steer(color.id, routers, piece, handlers[elements])
         return routers
 
     def _is_steered(self, configurations: Sequence[Route]) -> bool:
@@ -125,32 +138,33 @@ class RouterMap:
         chooses = route.switch or route.filter or route.teardown or len(configurations) > 1
         return bool(chooses) or route.color in self._commanded
 
-    def _steer(
-        self, color: int, routers: ColorRouters, piece: tuple[Sequence[Route], Ids, Ids]
-    ) -> None:
-        """Add the further buffers of routers that choose, and their rows."""
-        configurations, inside, handlers = piece
+    def _steer(self, color: int, routers: ColorRouters, piece: RoutePiece, handlers: Ids) -> None:
+        """Add the further buffers of routers that choose, and their rows.
+
+        handlers: the task of each element of the piece that a teardown activates, or -1.
+        """
+        configurations, elements = piece
         groups = port_groups(*configurations)
-        fifos = [routers.arrive[0, inside], *(self._add(inside, color) for _ in groups[1:])]
+        fifos = [routers.arrive[0, elements], *(self._add(elements, color) for _ in groups[1:])]
         for group, numbers in zip(groups, fifos, strict=True):
             ports = np.flatnonzero([group >> port & 1 for port in range(5)])
-            routers.arrive[ports[:, None], inside] = numbers
-        routers.holders.extend((numbers, inside) for numbers in fifos[1:])
-        self.steering.add(configurations, color, inside, fifos, handlers)
+            routers.arrive[ports[:, None], elements] = numbers
+        routers.buffers.extend((numbers, elements) for numbers in fifos[1:])
+        self.steering.add(configurations, color, elements, fifos, handlers)
 
-    def _pieces(self, route: Route) -> list[tuple[Sequence[Route], Ids]]:
-        """Return (the route and what it can be changed to, its elements), by code where needed."""
+    def _pieces(self, route: Route) -> list[RoutePiece]:
+        """Return the pieces of a route: one, or one per code where codes change routes."""
         elements = self._area(route)
         changes = [layout.changes.get(route.color, ()) for layout in self._layouts]
         if not any(changes):
-            return [((route,), elements)]
+            return [RoutePiece((route,), elements)]
         codes = self.program.placement.ravel()[elements]
-        pieces: list[tuple[Sequence[Route], Ids]] = []
-        for number, later in enumerate(changes):
-            configurations = (route, *(change.route(route) for change in later))
-            of_code = elements[codes == number]
-            if of_code.size:
-                pieces.append((configurations, of_code))
+        pieces: list[RoutePiece] = []
+        for number, route_changes in enumerate(changes):
+            configurations = (route, *(change.route(route) for change in route_changes))
+            code_elements = elements[codes == number]
+            if code_elements.size:
+                pieces.append(RoutePiece(configurations, code_elements))
         return pieces
 
     def _area(self, route: Route) -> Ids:
