@@ -36,8 +36,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "validation" / "engine-speed.md"
 FIRST_RUN = """
 from tilewright.simulator.examples.known_costs import chain_reduce
-from tilewright.simulator.{module} import {machine}
+from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.run.machine import Machine
 {machine}(chain_reduce(8, 16), load_profile("wse2-sdk-sim")).run()
 """
 
@@ -133,9 +134,9 @@ def solving_time(machine: FastMachine) -> float:
     return best(5, lambda: solved_times(graph, issue, completion))[0]
 
 
-def first_run(module: str, machine: str) -> tuple[str, str]:
+def first_run(machine: str) -> tuple[str, str]:
     """Return CPU seconds of a whole process without and with compiled kernels on disk."""
-    code = FIRST_RUN.format(module=module, machine=machine)
+    code = FIRST_RUN.format(machine=machine)
     cells = []
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
@@ -207,8 +208,8 @@ def page() -> str:
         "A whole process that runs a small chain:\n",
         *table(
             ("engine", "no compiled kernels", "compiled kernels on disk"),
-            ("reference", *first_run("machine", "Machine")),
-            ("fast", *first_run("fast.run", "FastMachine")),
+            ("reference", *first_run("Machine")),
+            ("fast", *first_run("FastMachine")),
         ),
     ]
     return "\n".join(lines).rstrip() + "\n"
