@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from changing_programs import changing_case
 from engines import differences, duplex, fair_changes, meeting, pipeline
-from explore import examples
 from grids import candidates
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -54,7 +53,7 @@ def lowered(found: Candidate, seed: int) -> tuple[Case, Profile]:
     return Case(program, memory, {}, edges), SimulatedCostModel().profile(found)
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(candidates(), st.integers(0, 9))
 def test_candidates(found: Candidate, seed: int) -> None:
     both(*lowered(found, seed))
@@ -78,25 +77,25 @@ def test_unknown_engine() -> None:
         SimulatedCostModel(engine="slow").score(None)  # type: ignore[arg-type]
 
 
-@settings(max_examples=examples(250), deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(SEEDS, SEEDS)
 def test_pipelines(seed: int, profile_seed: int) -> None:
     both(pipeline(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(SEEDS, SEEDS)
 def test_chains_broadcasts_contention(seed: int, profile_seed: int) -> None:
     both(random_case(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(SEEDS, SEEDS)
 def test_threads_side_by_side(seed: int, profile_seed: int) -> None:
     both(duplex(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(SEEDS, SEEDS)
 def test_streams_that_meet_on_links(seed: int, profile_seed: int) -> None:
     both(meeting(seed), load_profile("generic").with_values(fair_changes(profile_seed)))

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from changing_programs import changing_case
 from engines import differences, duplex, pipeline
-from explore import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine_programs import Case, random_case, random_changes
@@ -32,13 +31,13 @@ def both(case: Case, changes: dict[str, object], shuffle: int = 0) -> None:
     assert differences(merged, plain) == []
 
 
-@settings(max_examples=examples(120), deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(SEEDS, SEEDS, st.integers(0, 2**30))
 def test_chains_broadcasts_contention(seed: int, profile_seed: int, shuffle: int) -> None:
     both(random_case(seed), random_changes(profile_seed), shuffle)
 
 
-@settings(max_examples=examples(80), deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(SEEDS, SEEDS)
 def test_pipelines_and_threads_side_by_side(seed: int, profile_seed: int) -> None:
     both(pipeline(seed), random_changes(profile_seed))
@@ -53,7 +52,7 @@ def test_queues_threads_and_registers_that_change(
     both(changing_case(seed), random_changes(profile_seed), shuffle)
 
 
-@settings(max_examples=examples(120), deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(SEEDS, SEEDS, st.integers(0, 2**30))
 def test_switches_fifos_and_tasks(seed: int, profile_seed: int, shuffle: int) -> None:
     both(special_case(seed), random_changes(profile_seed), shuffle)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from composed import compose
 from engines import differences, duplex, fair_changes, pipeline
-from explore import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine_programs import Case, broadcast, chain, contention, random_case, random_changes
@@ -44,7 +43,7 @@ def check(case: Case, profile: Profile) -> FastMachine:
     return machine
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(SEEDS, SEEDS, st.booleans())
 def test_independent_programs(seed: int, profile_seed: int, fair: bool) -> None:
     """A program in which the engines differ has a test of its own below."""

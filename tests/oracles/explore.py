@@ -28,12 +28,6 @@ def enough(done: int, least: int) -> bool:
     return bool(_SHIFT) or done >= least
 
 
-def examples(count: int) -> int:
-    """Return how many examples of hypothesis a costly test looks at: all with fresh seeds, the
-    first half where they are the same ones in every run."""
-    return count if _SHIFT else count // 2
-
-
 def is_family(item: pytest.Item) -> bool:
     """Tell whether any seed will do."""
     if not isinstance(item, pytest.Function):

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from explore import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -96,7 +95,7 @@ def mappings(draw: Any) -> tuple[dict[str, int], list[Any]]:
 
 
 @settings(
-    max_examples=examples(200),
+    max_examples=200,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import walk
-from explore import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -289,7 +288,7 @@ COMMON = {
 }
 
 
-@settings(max_examples=examples(150), **COMMON)
+@settings(max_examples=150, **COMMON)
 @given(fused())
 def test_fused_mappings_equal_the_walk(case: Fused) -> None:
     score = evaluate(ARCH, case.workload, case.mapping)
@@ -313,7 +312,7 @@ def test_fused_mappings_equal_the_walk(case: Fused) -> None:
     assert score.capacity == peaks(case)
 
 
-@settings(max_examples=examples(100), **COMMON)
+@settings(max_examples=100, **COMMON)
 @given(st.sampled_from(["m", "k", "mk", "km"]), st.integers(1, 4), st.integers(1, 4))
 def test_a_score_says_that_sums_are_read_too_early(order: str, m: int, k: int) -> None:
     workload = load_workload(

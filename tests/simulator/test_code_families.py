@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from engines import pipeline
-from explore import examples
 from grids import candidates
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -141,7 +140,7 @@ def stages(code: ElementCode) -> Sequence[families._Stage]:
     return list(families._family_of(code)[0].stages.values())  # type: ignore[index]
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(SEEDS, st.sampled_from(PROFILES))
 def test_random_programs(seed: int, profile: Profile) -> None:
     make = (random_case, pipeline)[seed % 2]
