@@ -35,16 +35,35 @@ F32_ROUNDOFF = 2.0**-24
 
 
 class WrongResult(TilewrightError):  # noqa: N818 - says what was found
-    """The executed program's result is not the Einsum's: an internal error, never a score."""
+    """Say that a simulated program computed another result than the Einsum: a fault of Tilewright.
+
+    Raised when the output of a run differs from numpy.einsum by more than float32 rounding allows,
+    or when the words counted at the border of the grid are not those that were offered. Such a run
+    never gets a score.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedScore:
-    """The cost of a candidate's run.
+    """Hold the cost of one candidate (a mapping of one Einsum onto the grid), measured by a simulated run.
 
-    `metrics`: cycles, latency (s), energy (J), sram_bits per element, utilization (of the
-    engines, by multiply-accumulates), hops. `counts`: values per `einsum/component/tensor/action`.
-    `energy_by`: J under the same keys. `cycles_by`: element-cycles by state.
+    - `einsum`: name of the Einsum.
+    - `metrics`: cycles (of the whole run), latency (seconds), energy (joules, with leakage),
+      sram_bits (bits of tiles in one element), utilization (multiply-accumulates per element and
+      cycle, at most 1), hops (wavelets times links).
+    - `counts`: numbers of actions under the key `einsum/component/tensor/action`; the actions are
+      read and write (values), hop (wavelets), compute and add (operations). The tensor is None
+      where the action belongs to none.
+    - `energy_by`: joules under the keys of `counts`, and under `einsum/component/leak`.
+    - `cycles_by`: cycles summed over all elements that their main thread is idle, busy, wait_input
+      or wait_output.
+    - `mapping`: the loop nest of the candidate.
+    - `memory_words`: 16-bit words of one element's memory by tensor, with all copies of its tile.
+    - `error_bound_used`: greatest error of an output value, as a share (0 to 1) of its rounding
+      bound.
+    - `trace`: what the run recorded of elements and links.
+    - `engine`: the engine that ran: `fast, with certificate`, or `reference` and the reason.
+    - `checked`: whether the result was compared with numpy.einsum.
     """
 
     einsum: str
@@ -63,11 +82,17 @@ class SimulatedScore:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedCostModel:
-    """Lower, run, check and count candidates on one machine.
+    """Score candidates (mappings of one Einsum onto the grid) by simulating them on one machine.
 
-    `machine` names a profile (or its file); `seed` makes the operands; the trace holds the
-    operations of `shown_elements` elements, spread evenly over the grid (None: of all). The score
-    does not depend on the engine, but for its name.
+    - `machine`: name of a machine profile (a table of cycles and sizes, such as `wse2-sdk-sim`), or
+      the path of its file.
+    - `seed`: of the random float32 operands.
+    - `shown_elements`: number of elements, spread evenly over the grid, whose operations the trace
+      records for a timeline; 0 records none, None records all.
+    - `overrides`: fields of the profile to replace, by name.
+    - `engine`: `reference` steps every cycle; `fast` computes the same cycles and values without
+      stepping where it can prove them (a certificate), and leaves the other parts of the program to
+      the reference engine. The score differs in the field `engine` only.
     """
 
     machine: str = "wse2-sdk-sim"
@@ -78,10 +103,12 @@ class SimulatedCostModel:
     """`reference`, or `fast`: the reference engine runs only the parts without a certificate."""
 
     def score(self, candidate: Candidate) -> SimulatedScore:
-        """Run the candidate and return its cost.
+        """Lower a candidate to a program, simulate it on random operands, check the result, and price it.
 
-        Raises InfeasibleMapping if it does not fit the machine, WrongResult if its output is not
-        the Einsum's.
+        candidate: a mapping of one Einsum onto the grid of elements. Returns its `SimulatedScore`.
+        Raises InfeasibleMapping if the tiles do not fit an element's memory or are not of 32 bits
+        per value, WrongResult if the output is not the Einsum's, MachineError for an unknown
+        `engine` and for faults of the run, ProgramError if the profile cannot run the program.
         """
         if self.engine not in RUNNERS:
             raise MachineError(
@@ -99,13 +126,22 @@ class SimulatedCostModel:
         return _score(lowered, profile, run, bound_used)
 
     def profile(self, candidate: Candidate) -> Profile:
-        """Return the machine's profile with the candidate's own memory size."""
+        """Return the machine's profile with the memory size of the candidate's architecture and `overrides`.
+
+        The profile is the table of the machine's cycles and sizes. Its `sram_bytes` (memory of one
+        element, bytes) becomes that of `candidate.grid.memory`, unless `overrides` names it. Raises
+        an error of the project if the profile is unknown or an override is no field of it.
+        """
         size = int(candidate.grid.memory.size) // 8
         return load_profile(self.machine).with_values({"sram_bytes": size, **self.overrides})
 
 
 def random_operands(einsum: Einsum, seed: int) -> dict[str, Floats]:
-    """Return standard normal float32 values for every input, the same for the same seed."""
+    """Return an array of standard normal float32 values for every input tensor of an Einsum, by name.
+
+    The shape of an array is that of the tensor's ranks. The same seed and name give the same
+    values.
+    """
     operands = {}
     for access in einsum.inputs:
         stream = np.random.default_rng([seed, zlib.crc32(access.tensor.encode())])
@@ -121,7 +157,18 @@ def execute_by_fast(
     operands: Mapping[str, Floats],
     timeline: TimelineRequest = False,
 ) -> FastResult:
-    """Run a lowered candidate by the fast engine; operands: by tensor name."""
+    """Run a lowered candidate by the fast engine, which steps only what it cannot prove.
+
+    - lowered: the program of the candidate, from `lower`.
+    - profile: cycles and sizes of the machine.
+    - operands: the full input tensors by name, float32; they are split over the elements here.
+    - timeline: False records no operations, True those of all elements, a list of (row, column)
+      those of these elements.
+
+    Returns the result of the run (cycles, memories, edge streams, counts, trace) with the
+    certificate, which says whether the fast engine proved all of it. Raises the errors of a run by
+    the reference engine: MachineError, ProgramError, DeadlockError.
+    """
     memory, edges = run_inputs(lowered.candidate, operands)
     return run_fast(lowered.program, profile, memory, edges, timeline)
 
@@ -132,7 +179,13 @@ def execute_by_reference(
     operands: Mapping[str, Floats],
     timeline: TimelineRequest = False,
 ) -> FastResult:
-    """Run a lowered candidate by the reference engine; operands: by tensor name."""
+    """Run a lowered candidate by the reference engine, which steps every cycle.
+
+    Arguments, result and errors are those of `execute_by_fast`: the program from `lower`, the
+    machine's profile, the full input tensors by name, and the elements whose operations the
+    timeline records (False: none, True: all). The certificate in the result says that none was
+    granted.
+    """
     memory, edges = run_inputs(lowered.candidate, operands)
     machine = Machine(lowered.program, profile)
     result = machine.run(memory=memory, edges=edges, timeline=timeline)
@@ -149,14 +202,23 @@ RUNNERS: Final[dict[str, Runner]] = {
 def run_inputs(
     candidate: Candidate, operands: Mapping[str, Floats]
 ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Return the contents of memories before a run, and the streams that enter at the edges."""
+    """Split the input tensors into what lies in memories before a run and what streams in at the border.
+
+    operands: full float32 tensors by name. Returns a pair: arrays (rows, columns, 1, values) by
+    tensor for the resident tensors (whose whole share an element holds from the start), and arrays
+    (positions, 32-bit words) by edge port for all other inputs.
+    """
     return resident_shares(candidate, operands), edge_streams(candidate, operands)
 
 
 def spread_elements(
     candidate: Candidate, elements: int | None
 ) -> bool | tuple[tuple[int, int], ...]:
-    """Return `elements` elements (row, column), evenly spaced in row-major order; None: all."""
+    """Choose `elements` elements of a candidate's grid, evenly spaced in row-major order, for a timeline.
+
+    Returns their (row, column) pairs, or True (all elements) for None. At most all elements are
+    chosen; the first and the last one of the grid are among them from two on. 0 gives ().
+    """
     if elements is None:
         return True
     grid = candidate.grid
@@ -167,7 +229,11 @@ def spread_elements(
 
 
 def resident_shares(candidate: Candidate, operands: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return the memories before the run: (rows, columns, 1, elements) by tensor."""
+    """Return what each element's memory holds before the run, for each resident input tensor by name.
+
+    A resident tensor is one whose share is in memory from the start instead of streaming in. An
+    array is (rows, columns, 1, values of the share), float32. operands: the full tensors by name.
+    """
     return {
         tensor.name: distribute(candidate, tensor, operands[tensor.name])
         for tensor in candidate.tensors
@@ -176,7 +242,12 @@ def resident_shares(candidate: Candidate, operands: Mapping[str, Floats]) -> dic
 
 
 def edge_streams(candidate: Candidate, operands: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return the streams at the edges: (positions, words) by edge port, tile after tile."""
+    """Return the words that enter the grid at its border, by name of the edge port.
+
+    One port for each input tensor that is not resident (not in memory before the run). An array is
+    (positions along the border, values), float32; a position's values are those of the first tile,
+    then of the next one, in the order in which they enter. operands: the full tensors by name.
+    """
     return {
         input_edge(tensor.name): _stream(
             distribute(candidate, tensor, operands[tensor.name]), tensor
@@ -189,7 +260,12 @@ def edge_streams(candidate: Candidate, operands: Mapping[str, Floats]) -> dict[s
 def output_of(
     candidate: Candidate, memory: Mapping[str, AnyArray], edges: Mapping[str, AnyArray]
 ) -> Floats:
-    """Assemble the output tensor from the edge streams or from the elements' memories."""
+    """Assemble the output tensor of a run from the elements' memories or from the words that left.
+
+    memory: (rows, columns, tiles, values) by tensor, read if the output is resident (stays in
+    memory); edges: (positions, words) by edge port, read from the port `out` if it leaves the grid.
+    Returns the float32 tensor in the shape of its ranks.
+    """
     output, grid = candidate.output, candidate.grid
     if output.resident:
         return collect(candidate, output, np.asarray(memory[output.name], dtype=np.float32))
@@ -201,10 +277,13 @@ def output_of(
 
 
 def check_result(einsum: Einsum, operands: Mapping[str, Floats], output: Floats) -> float:
-    """Compare with numpy.einsum; return the largest error as a share of the rounding bound.
+    """Compare an output with numpy.einsum; return its largest error as a share of the rounding bound.
 
-    Any order of n additions of products errs by at most gamma_n * sum |a| |b| with
-    gamma_n = n u / (1 - n u), u = 2^-24 (Higham, Accuracy and Stability, §3.1). Raises WrongResult.
+    Any order of n additions of products errs by at most gamma_n * sum |a| |b| with gamma_n = n u /
+    (1 - n u), u = 2^-24 (Higham, Accuracy and Stability, §3.1); here n is the number of products
+    per output value plus 1, and the smallest normal float32 is added. operands and output: full
+    float32 tensors; the comparison is in float64. Returns a number from 0 to 1. Raises WrongResult
+    if an error is above its bound or not a number.
     """
     summed = [v for v in einsum.bounds if v not in einsum.outputs[0].rank_variables]
     terms = int(np.prod([einsum.bounds[name] for name in summed])) + 1
@@ -278,7 +357,14 @@ def _score(
 
 
 def count_actions(lowered: Lowered, result: RunResult) -> dict[str, int]:
-    """Name the machine's counters as the analytical side does (`mapper.grid_counts.predict`)."""
+    """Return a run's counts of actions under the keys of the analytical model, without the zeros.
+
+    A key is `einsum/component/tensor/action`: read and write are values of the elements' memory and
+    of the host beyond the border, hop is wavelets times links, compute is multiplications with or
+    without an addition, add is additions alone. The same keys come from `predict`
+    (mapper.grid_counts), so that both can be compared. Raises WrongResult if the words that entered
+    are not those offered.
+    """
     candidate, grid, counters = lowered.candidate, lowered.candidate.grid, result.counts
     name, memory = candidate.einsum.name, grid.memory.name
     counts: dict[str, int] = {}
@@ -313,10 +399,11 @@ def _edge_words(lowered: Lowered, result: RunResult) -> dict[str, int]:
 
 
 def action_energies(candidate: Candidate, counts: Mapping[str, int]) -> dict[str, float]:
-    """Multiply counts by the architecture's action energies (J).
+    """Return the energy (J) of counted actions, by the keys of the counts (`count_actions`).
 
-    A value costs 1 / values_per_action of an action; an addition of the engine costs a compute
-    action; a hop carries one 32-bit wavelet.
+    A read or write of a value costs the component's action energy divided by its values per action;
+    an addition of an element costs a compute action; a hop carries one 32-bit wavelet over one
+    link, and costs nothing if the architecture has no fabric.
     """
     energy = {}
     for key, number in counts.items():
@@ -334,9 +421,10 @@ def action_energies(candidate: Candidate, counts: Mapping[str, int]) -> dict[str
 
 
 def leak_energies(candidate: Candidate, latency: float) -> dict[str, float]:
-    """Return the leakage energy (J) of every component, by `einsum/component/leak`.
+    """Return the leakage energy (J) of every component that leaks, by `einsum/component/leak`.
 
-    All instances leak, used or not: fanout of the component and of those above it.
+    It is leak power (W) * number of instances * latency (s). All instances leak, used or not; their
+    number is the component's own fanout times the fanouts of those above it.
     """
     components = (*candidate.flat.components, *candidate.flat.beside)
     return {

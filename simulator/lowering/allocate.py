@@ -12,10 +12,13 @@ ALIGN_WORDS = 4  # 64 bits, the width of a read port (wafer.md §2.1)
 
 
 def allocate(candidate: Candidate, reserved_bytes: int = 0) -> MemoryMap:
-    """Return the addresses of each tensor's tiles in 16-bit words, resident tensors first.
+    """Assign addresses in an element's memory to the tiles of a candidate's tensors.
 
-    `reserved_bytes` of the memory belong to the machine's own code. Raises InfeasibleMapping with
-    the numbers if the remaining memory is too small.
+    Addresses and sizes count 16-bit words; tiles begin on multiples of 4 words (64 bits). Resident
+    tensors (in memory for the whole run) come first, then the others in their order; a tensor with
+    two buffers gets both copies. reserved_bytes: memory of each element that the machine's own code
+    takes. Returns the memory map. Raises InfeasibleMapping, with the numbers, if the rest of the
+    memory is too small, or if a tensor has another width than 32 bits per value.
     """
     memory = candidate.grid.memory
     capacity = (int(memory.size) // 8 - reserved_bytes) // 2

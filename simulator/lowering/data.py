@@ -15,16 +15,22 @@ Floats = npt.NDArray[np.float32]
 
 
 def distribute(candidate: Candidate, tensor: GridTensor, values: Floats) -> Floats:
-    """Return each element's share of a tensor: (rows, columns, tiles, elements of a tile).
+    """Split a tensor into the shares of the elements: an array (rows, columns, tiles, values of a tile).
 
-    The elements of a tile are in memory order. `values`: the tensor, (shape of its ranks).
+    tensor: how the candidate splits it over the grid and into tiles (passes in time); values: the
+    whole tensor, float32, in the shape of its ranks. The values of a tile are in the order in which
+    they lie in memory. Elements that a tensor is not split over have equal shares.
     """
     shares = _share_view(candidate, tensor, np.ascontiguousarray(values))
     return shares.reshape(*shares.shape[:3], -1)
 
 
 def collect(candidate: Candidate, tensor: GridTensor, shares: Floats) -> Floats:
-    """Return the tensor from the shares of all elements: the inverse of `distribute`."""
+    """Put the shares of all elements together to the whole tensor: the inverse of `distribute`.
+
+    shares: (rows, columns, tiles, values of a tile), float32. Of elements (or tiles) with the same
+    part of the tensor the last one counts. Returns the tensor in the shape of its ranks.
+    """
     whole = np.zeros(tensor.sharding.collapse.shape, dtype=np.float32)
     view = _share_view(candidate, tensor, whole)
     # of elements that hold the same share the last one counts

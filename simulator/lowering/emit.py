@@ -17,17 +17,24 @@ the buffer that is sent."""
 
 
 def declare_vectors(code: CodeBuilder, candidate: Candidate) -> None:
-    """Declare the vectors of the output and of the vector input: contiguous, one tile long."""
+    """Declare in a code the memory descriptors of the inner vector operation, for output and vector input.
+
+    A candidate makes one variable of the Einsum the vector: the operations run along it. Both
+    descriptors (`<tensor>_vector`) have stride 1 and as many elements as a tile has along the
+    variable. code: the builder of an element's code, changed.
+    """
     extent = candidate.extents[candidate.vector]
     for name in (candidate.output.name, candidate.vector_tensor):
         code.mem1d(f"{name}_vector", name, extent=extent)
 
 
 def tile_body(candidate: Candidate) -> tuple[Instruction, ...]:
-    """Return the work on tile number `step`, the same for elements of all roles.
+    """Return the instructions by which an element computes one tile: loops around one vector operation.
 
-    The first visit of an output element multiplies and the others accumulate, so that no
-    output is read before it is written (first-write elision, model.md §3.3).
+    The same for all elements. The number of the tile is in the counter `step` (a named variable of
+    the element), which the caller increments. The operation is output = vector * scalar at the
+    first visit of an output value, output = output + vector * scalar later, so that no output is
+    read before it is written (first-write elision, model.md §3.3).
     """
     summed_over_tiles = (
         candidate.tile_variable is not None and candidate.tile_variable in candidate.reduced
@@ -93,7 +100,12 @@ class _Emitter:
 
 
 def element_offset(candidate: Candidate, tensor: GridTensor, point: Mapping[str, Index]) -> Index:
-    """Return where the element at `point` of the current tile lies in the tensor's buffer."""
+    """Return where a value of the current tile lies in a tensor's buffer, in elements from its start.
+
+    point: the place inside the tile, by variable of the Einsum (0 where one is absent), as sums of
+    loop counters. The result is such a sum, too: with the counter `step` (number of the tile) where
+    all tiles lie in one buffer, and with `slot` (buffer in use) where the tensor has two buffers.
+    """
     offset, pitch = Index(0), 1
     for rank in reversed(tensor.order):
         name = tensor.variables[rank]

@@ -20,7 +20,14 @@ from tilewright.simulator.program.program import Program
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A program with the results of the passes."""
+    """Hold a program for the simulator with what the lowering decided on the way.
+
+    - `candidate`: the mapping of one Einsum onto the grid that was lowered.
+    - `roles`: what each class of elements receives and sends in the reduction, one per code;
+      `program.placement` says which elements have it.
+    - `memory`: addresses of the tensors' tiles in an element, in 16-bit words.
+    - `program`: codes, placement, routes and edge ports, without the values of tensors.
+    """
 
     candidate: Candidate
     roles: tuple[Role, ...]
@@ -30,10 +37,13 @@ class Lowered:
 
 
 def lower(candidate: Candidate, reserved_bytes: int = 0) -> Lowered:
-    """Lower a candidate to a program.
+    """Translate a candidate (a mapping of one Einsum onto the grid) to a program of the simulator.
 
-    `reserved_bytes`: memory of each element that the machine itself uses. Raises InfeasibleMapping
-    if the tensors do not fit an element.
+    The program holds the codes of the elements, routes and edge ports; the values of the tensors
+    are given at the run (`run_inputs`). reserved_bytes: memory of each element that the machine
+    itself uses. Raises InfeasibleMapping if the tiles do not fit an element's memory, or if a
+    tensor has another width than 32 bits per value; ProgramError if the resulting program is not
+    valid.
     """
     memory = allocate(candidate, reserved_bytes)
     classes, codes = roles(candidate)

@@ -18,9 +18,12 @@ OUT = "out"
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Colors on which an element receives partial sums, in order, and the color it sends on.
+    """Say what an element does in the reduction: the partial sums it receives and where it sends the sum.
 
-    Elements with the same role run the same code. `send` is None where the output stays.
+    receives: names of the colors (virtual channels) on which partial sums arrive, in the order in
+    which they are added. send: the color on which the element sends its sum, `out` for the final
+    output to the border; None where the output stays in memory. Elements with one role run the same
+    code.
     """
 
     receives: tuple[str, ...]
@@ -28,19 +31,26 @@ class Role:
 
     @property
     def name(self) -> str:
+        """Name the role, and so the code of its elements: `from_sum0a_to_out`, `from_none_to_sum0b`."""
         received = "_".join(self.receives) or "none"
         return f"from_{received}_to_{self.send or 'none'}"
 
 
 def link_color(number: int, link: int) -> str:
-    """Name the color of a chain's link: neighbours alternate between two."""
+    """Name the color of one link of a reduction chain: `sum<phase>a` for even links, `sum<phase>b` for odd.
+
+    number: of the phase of the reduction; link: its place in the chain, from 0. Neighbouring links
+    need two colors so that an element can receive on one and send on the other.
+    """
     return f"sum{number}{'ab'[link % 2]}"
 
 
 def roles(candidate: Candidate) -> tuple[tuple[Role, ...], Numbers]:
-    """Return the roles in row-major order of their first element, and the role of each element.
+    """Find the role of every element in a candidate's reduction: what it receives and where it sends.
 
-    The second is (rows, columns) numbers of roles.
+    Returns the different roles, in row-major order of their first element, and an array (rows,
+    columns) with the number of each element's role. If the output stays in memory there is one
+    role, which neither receives nor sends.
     """
     grid = candidate.grid
     shape = grid.rows, grid.columns
@@ -64,7 +74,11 @@ PhasePart = tuple[tuple[str, ...], str | None]
 
 
 class PhaseParts(NamedTuple):
-    """The different parts of elements in a phase, and the number of each element's part."""
+    """Hold what elements do in one phase of the reduction (chains along one axis of the grid).
+
+    kinds: the different parts, each (colors received in order, color sent on or None); kind: (rows,
+    columns) number of each element's part.
+    """
 
     kinds: list[PhasePart]
     kind: Numbers

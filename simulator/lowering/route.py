@@ -14,17 +14,23 @@ DTYPE = "f32"
 
 
 def input_color(tensor: str) -> str:
-    """Name the color of an input tensor."""
+    """Name the color (virtual channel) on which an input tensor is multicast: `in_<tensor>`."""
     return f"in_{tensor}"
 
 
 def input_edge(tensor: str) -> str:
-    """Name the edge port of an input tensor."""
+    """Name the edge port by which an input tensor enters at the border: `edge_<tensor>`."""
     return f"edge_{tensor}"
 
 
 def route(builder: ProgramBuilder, candidate: Candidate) -> None:
-    """Declare colors, routes and edge ports of all streams of the candidate."""
+    """Declare in the builder the colors, routes and edge ports of all streams of a candidate.
+
+    Streams are the inputs that are not resident in memory (multicast over the grid from its
+    border), the partial sums on the chains of the reduction, and the output to the border unless it
+    stays in memory. A route says for a rectangle of elements from which router ports a color comes
+    and by which it goes. Changes the builder, returns nothing.
+    """
     for tensor in candidate.tensors:
         if not tensor.access.output and not tensor.resident:
             _route_input(builder, candidate, tensor)

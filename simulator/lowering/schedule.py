@@ -24,7 +24,11 @@ SEND_QUEUE = 2
 
 @dataclass(frozen=True, slots=True)
 class SendOperation:
-    """One operation on a partial sum: add it in memory, or send it to the next element."""
+    """Hold one vector operation on partial sums: add received sums in memory, or send them on.
+
+    dest: descriptor that it writes, the output tile or the output queue; sources: the descriptors
+    that it reads: one is moved, two are added.
+    """
 
     dest: str
     sources: tuple[str, ...]
@@ -33,9 +37,12 @@ class SendOperation:
 def schedule(
     code: CodeBuilder, candidate: Candidate, role: Role, body: tuple[Instruction, ...]
 ) -> None:
-    """Declare descriptors, queues and tasks of the elements with this role.
+    """Declare in a code the descriptors, queues and tasks of the elements with one role of the reduction.
 
-    body: the work on a tile (`emit.tile_body`).
+    body: the instructions that compute one tile (`tile_body`). With one buffer per tile a single
+    task receives a tile, works on it and sends it, in turn; with two, microthreads receive the next
+    tile and send the last one during the work. role: which partial sums are received and where the
+    sum goes. Changes the code's builder, returns nothing.
     """
     declare_vectors(code, candidate)
     streams = [t for t in candidate.tensors if not t.access.output and not t.resident]
@@ -52,9 +59,11 @@ def schedule(
 
 
 def send_operations(output: str, role: Role) -> tuple[SendOperation, ...]:
-    """Return the operations that add received partial sums to the element's and send the result.
+    """Return the operations that add received partial sums to the element's own and send the result.
 
-    The last received sum is added while it is sent; each sum before goes through memory.
+    output: name of the output tensor. The last received sum is added while it is sent; each sum
+    before it goes through memory. For sums on colors a and b and the tile Z: Z = Z + a, then out =
+    Z + b. Nothing to send gives ().
     """
     if role.send is None:
         return ()
