@@ -45,7 +45,7 @@ class WrongResult(TilewrightError):  # noqa: N818 - says what was found
 
 @dataclass(frozen=True, slots=True)
 class SimulatedScore:
-    """Hold the cost of one candidate (a mapping of one Einsum onto the grid), measured by a simulated run.
+    """Hold the cost of a candidate (mapping of one Einsum onto the grid), measured by a simulated run.
 
     - `einsum`: name of the Einsum.
     - `metrics`: cycles (of the whole run), latency (seconds), energy (joules, with leakage),
@@ -103,7 +103,7 @@ class SimulatedCostModel:
     """`reference`, or `fast`: the reference engine runs only the parts without a certificate."""
 
     def score(self, candidate: Candidate) -> SimulatedScore:
-        """Lower a candidate to a program, simulate it on random operands, check the result, and price it.
+        """Lower a candidate to a program, simulate it on random operands, check and price it.
 
         candidate: a mapping of one Einsum onto the grid of elements. Returns its `SimulatedScore`.
         Raises InfeasibleMapping if the tiles do not fit an element's memory or are not of 32 bits
@@ -126,7 +126,7 @@ class SimulatedCostModel:
         return _score(lowered, profile, run, bound_used)
 
     def profile(self, candidate: Candidate) -> Profile:
-        """Return the machine's profile with the memory size of the candidate's architecture and `overrides`.
+        """Return the machine's profile with the candidate's memory size and with `overrides`.
 
         The profile is the table of the machine's cycles and sizes. Its `sram_bytes` (memory of one
         element, bytes) becomes that of `candidate.grid.memory`, unless `overrides` names it. Raises
@@ -137,7 +137,7 @@ class SimulatedCostModel:
 
 
 def random_operands(einsum: Einsum, seed: int) -> dict[str, Floats]:
-    """Return an array of standard normal float32 values for every input tensor of an Einsum, by name.
+    """Return standard normal float32 values for every input tensor of an Einsum, by name.
 
     The shape of an array is that of the tensor's ranks. The same seed and name give the same
     values.
@@ -202,7 +202,7 @@ RUNNERS: Final[dict[str, Runner]] = {
 def run_inputs(
     candidate: Candidate, operands: Mapping[str, Floats]
 ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Split the input tensors into what lies in memories before a run and what streams in at the border.
+    """Split input tensors into what lies in memories before a run and what streams in.
 
     operands: full float32 tensors by name. Returns a pair: arrays (rows, columns, 1, values) by
     tensor for the resident tensors (whose whole share an element holds from the start), and arrays
@@ -214,7 +214,7 @@ def run_inputs(
 def spread_elements(
     candidate: Candidate, elements: int | None
 ) -> bool | tuple[tuple[int, int], ...]:
-    """Choose `elements` elements of a candidate's grid, evenly spaced in row-major order, for a timeline.
+    """Choose `elements` elements of the grid, evenly spaced in row-major order, for a timeline.
 
     Returns their (row, column) pairs, or True (all elements) for None. At most all elements are
     chosen; the first and the last one of the grid are among them from two on. 0 gives ().
@@ -229,7 +229,7 @@ def spread_elements(
 
 
 def resident_shares(candidate: Candidate, operands: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return what each element's memory holds before the run, for each resident input tensor by name.
+    """Return what each element's memory holds before the run, by resident input tensor.
 
     A resident tensor is one whose share is in memory from the start instead of streaming in. An
     array is (rows, columns, 1, values of the share), float32. operands: the full tensors by name.
@@ -277,7 +277,7 @@ def output_of(
 
 
 def check_result(einsum: Einsum, operands: Mapping[str, Floats], output: Floats) -> float:
-    """Compare an output with numpy.einsum; return its largest error as a share of the rounding bound.
+    """Compare an output with numpy.einsum; return its error as a share of the rounding bound.
 
     Any order of n additions of products errs by at most gamma_n * sum |a| |b| with gamma_n = n u /
     (1 - n u), u = 2^-24 (Higham, Accuracy and Stability, §3.1); here n is the number of products

@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float32]
 
 
 def distribute(candidate: Candidate, tensor: GridTensor, values: Floats) -> Floats:
-    """Split a tensor into the shares of the elements: an array (rows, columns, tiles, values of a tile).
+    """Split a tensor into the elements' shares: (rows, columns, tiles, values of a tile).
 
     tensor: how the candidate splits it over the grid and into tiles (passes in time); values: the
     whole tensor, float32, in the shape of its ranks. The values of a tile are in the order in which

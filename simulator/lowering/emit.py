@@ -17,7 +17,7 @@ the buffer that is sent."""
 
 
 def declare_vectors(code: CodeBuilder, candidate: Candidate) -> None:
-    """Declare in a code the memory descriptors of the inner vector operation, for output and vector input.
+    """Declare the memory descriptors of the vector operation, for output and vector input.
 
     A candidate makes one variable of the Einsum the vector: the operations run along it. Both
     descriptors (`<tensor>_vector`) have stride 1 and as many elements as a tile has along the
@@ -29,7 +29,7 @@ def declare_vectors(code: CodeBuilder, candidate: Candidate) -> None:
 
 
 def tile_body(candidate: Candidate) -> tuple[Instruction, ...]:
-    """Return the instructions by which an element computes one tile: loops around one vector operation.
+    """Return the instructions that compute one tile: loops around one vector operation.
 
     The same for all elements. The number of the tile is in the counter `step` (a named variable of
     the element), which the caller increments. The operation is output = vector * scalar at the
@@ -100,7 +100,7 @@ class _Emitter:
 
 
 def element_offset(candidate: Candidate, tensor: GridTensor, point: Mapping[str, Index]) -> Index:
-    """Return where a value of the current tile lies in a tensor's buffer, in elements from its start.
+    """Return where a value of the current tile lies in a tensor's buffer, in elements.
 
     point: the place inside the tile, by variable of the Einsum (0 where one is absent), as sums of
     loop counters. The result is such a sum, too: with the counter `step` (number of the tile) where

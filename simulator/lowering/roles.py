@@ -18,7 +18,7 @@ OUT = "out"
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Say what an element does in the reduction: the partial sums it receives and where it sends the sum.
+    """Say what an element does in the reduction: which sums it receives, where it sends its own.
 
     receives: names of the colors (virtual channels) on which partial sums arrive, in the order in
     which they are added. send: the color on which the element sends its sum, `out` for the final
@@ -31,13 +31,13 @@ class Role:
 
     @property
     def name(self) -> str:
-        """Name the role, and so the code of its elements: `from_sum0a_to_out`, `from_none_to_sum0b`."""
+        """Name the role, and so its elements' code: `from_sum0a_to_out`, `from_none_to_sum0b`."""
         received = "_".join(self.receives) or "none"
         return f"from_{received}_to_{self.send or 'none'}"
 
 
 def link_color(number: int, link: int) -> str:
-    """Name the color of one link of a reduction chain: `sum<phase>a` for even links, `sum<phase>b` for odd.
+    """Name the color of a link of a reduction chain: `sum<phase>a`, or `sum<phase>b` if odd.
 
     number: of the phase of the reduction; link: its place in the chain, from 0. Neighbouring links
     need two colors so that an element can receive on one and send on the other.
@@ -46,7 +46,7 @@ def link_color(number: int, link: int) -> str:
 
 
 def roles(candidate: Candidate) -> tuple[tuple[Role, ...], Numbers]:
-    """Find the role of every element in a candidate's reduction: what it receives and where it sends.
+    """Find every element's role in a candidate's reduction: what it receives and sends.
 
     Returns the different roles, in row-major order of their first element, and an array (rows,
     columns) with the number of each element's role. If the output stays in memory there is one

@@ -37,7 +37,7 @@ class SendOperation:
 def schedule(
     code: CodeBuilder, candidate: Candidate, role: Role, body: tuple[Instruction, ...]
 ) -> None:
-    """Declare in a code the descriptors, queues and tasks of the elements with one role of the reduction.
+    """Declare the descriptors, queues and tasks of the elements with one role of the reduction.
 
     body: the instructions that compute one tile (`tile_body`). With one buffer per tile a single
     task receives a tile, works on it and sends it, in turn; with two, microthreads receive the next
@@ -59,7 +59,7 @@ def schedule(
 
 
 def send_operations(output: str, role: Role) -> tuple[SendOperation, ...]:
-    """Return the operations that add received partial sums to the element's own and send the result.
+    """Return the operations that add received partial sums to the own ones and send the result.
 
     output: name of the output tensor. The last received sum is added while it is sent; each sum
     before it goes through memory. For sums on colors a and b and the tile Z: Z = Z + a, then out =
