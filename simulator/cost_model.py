@@ -45,7 +45,7 @@ class WrongResult(TilewrightError):  # noqa: N818 - says what was found
 
 @dataclass(frozen=True, slots=True)
 class SimulatedScore:
-    """Hold the cost of a candidate (an Einsum mapped onto the grid), as a simulated run measured it.
+    """Hold the cost of a candidate (an Einsum mapped onto the grid), measured by a simulated run.
 
     - `einsum`: name of the Einsum.
     - `metrics`: cycles (of the whole run), latency (seconds), energy (joules, with leakage),

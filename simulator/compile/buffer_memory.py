@@ -30,18 +30,27 @@ LONG = 256
 
 @dataclass(frozen=True, slots=True)
 class BufferMap:
-    """Every buffer of a program by name, with the elements that have it."""
+    """Find every buffer of a program by name, in the elements that have it, to load and to read it.
+
+    A buffer is a named array in the memory (SRAM) of an element. program: says which code each
+    element has, and the buffers of each code. base: (elements,) address of each element's first
+    16-bit word in the memory of all elements.
+    """
 
     program: Program
     base: at.Table
     """First word of each element."""
 
     def names(self) -> tuple[str, ...]:
-        """Return all buffer names, sorted."""
+        """Return the names of all buffers of the program, sorted, each once."""
         return tuple(sorted({b.name for code in self.program.codes for b in code.buffers}))
 
     def holders(self, name: str) -> list[tuple[Buffer, npt.NDArray[np.int64]]]:
-        """Return (buffer, elements) for each code that has a buffer of this name."""
+        """Return (buffer, elements) for each code that has a buffer of this name; [] if none has.
+
+        The buffer says dtype, shape and address in the element. elements: numbers row * width +
+        column of the elements that run the code.
+        """
         codes = self.program.placement.ravel()
         holders = []
         for number, code in enumerate(self.program.codes):
@@ -51,11 +60,16 @@ class BufferMap:
         return holders
 
     def load(self, word: npt.NDArray[np.uint16], name: str, values: MemoryInput) -> None:
-        """Write a buffer of every element into the memories' words of 16 bits.
+        """Write the values of one named buffer into the memory of every element that has it.
 
-        values: an array (H, W, *shape of the buffer), or such an array without (H, W) per
-        (row, column). Raises MachineError for an unknown buffer, a wrong shape, and values outside
-        the buffer's dtype.
+        - word: the memory of all elements as 16-bit words, changed; a 32-bit value takes two words.
+        - name: of the buffer.
+        - values: one array (grid height, grid width, *shape of the buffer) for all elements, or a
+          mapping from (row, column) to an array of the buffer's shape for some elements.
+
+        Raises MachineError for an unknown buffer, an element outside the grid or without the
+        buffer, a wrong shape, what is no array of numbers, and values that the buffer's dtype
+        cannot hold.
         """
         holders = self.holders(name)
         if not holders:
@@ -80,10 +94,12 @@ class BufferMap:
             self._write(word, buffer, elements, flat)
 
     def read(self, word: npt.NDArray[np.uint16], name: str) -> Values:
-        """Return a buffer of all elements (H, W, *shape), zero where there is none.
+        """Return the values of one named buffer in all elements: (grid height, grid width, *shape).
 
-        Codes whose buffers of this name differ in shape or dtype: the flat, padded values of the
-        first dtype, (H, W, most elements).
+        word: the memory of all elements as 16-bit words. Elements without the buffer give zeros. If
+        codes have buffers of this name that differ in shape or dtype, the result is (height, width,
+        elements of the longest): each buffer flat, padded with zeros, in the first dtype. At least
+        one code must have a buffer of this name (`names`).
         """
         holders = self.holders(name)
         kinds = {(buffer.dtype, buffer.shape) for buffer, _ in holders}
@@ -163,7 +179,11 @@ class BufferMap:
 
 
 def as_array(values: npt.ArrayLike, name: str) -> Values:
-    """Return values as an array of numbers. Raises MachineError, with `name` for the values."""
+    """Return values as a numpy array of numbers (of bool, integer or float kind).
+
+    Raises MachineError for rows of different lengths, text or objects; `name` says in the message
+    whose values they are.
+    """
     try:
         array = np.asarray(values)
     except ValueError:
@@ -176,10 +196,12 @@ def as_array(values: npt.ArrayLike, name: str) -> Values:
 
 
 def as_dtype(array: Values, dtype: str, place: Callable[[int, int], str]) -> Values:
-    """Return a table (rows, columns) in a dtype: integers as they are, floats rounded.
+    """Convert a table (rows, columns) to a dtype of the machine: integers exactly, floats rounded.
 
-    place: names a row and column for the MachineError of a value outside the dtype's range. A
-    float16 of 70000.0 is such a value, an int16 of 2.5 too.
+    dtype: one of f32, i32, u32, f16, i16, u16. place: gives the text that names a row and column in
+    an error. Raises MachineError for a value that the dtype cannot hold: an integer out of range, a
+    fraction for an integer dtype (2.5), a finite number that would become infinite (70000.0 as
+    f16).
     """
     kind = np.dtype(NUMPY[dtype])
     if array.dtype == kind:
@@ -203,10 +225,11 @@ def as_dtype(array: Values, dtype: str, place: Callable[[int, int], str]) -> Val
 
 
 def stream_bits(port: EdgeInput, values: npt.ArrayLike) -> at.Table:
-    """Return the payloads (positions, count) of an edge input's streams, as unsigned integers.
+    """Return the bits of the words that enter at an edge port: int64 (positions, count), >= 0.
 
-    values: of the same shape. Raises MachineError for another shape and for values that are
-    outside the port's dtype.
+    port: an input at the border of the grid, with `count` values of its dtype at each of its
+    `positions`. values: numbers of the same shape. Raises MachineError for another shape, what is
+    no array of numbers, and values that the dtype cannot hold.
     """
     label = f"the data of edge input {port.name}"
     shape = (port.positions, port.count)
@@ -221,7 +244,7 @@ def stream_bits(port: EdgeInput, values: npt.ArrayLike) -> at.Table:
 
 
 def stream_values(payloads: at.Table, dtype: str) -> Values:
-    """Return payloads of any shape as values of a dtype of 16 or 32 bits."""
+    """Return wavelet bits (int64, any shape) as values of a dtype: the low 16 or 32 bits each."""
     kind = np.uint32 if DTYPES[dtype] == 2 else np.uint16
     low = payloads & (0xFFFFFFFF if DTYPES[dtype] == 2 else 0xFFFF)
     return np.asarray(low.astype(kind).view(NUMPY[dtype]))

@@ -22,7 +22,14 @@ STRIDE_LIMITS: Final = ("none", "documentation", "inverse")
 
 
 def meetings(distance: int, step: int, groups: int) -> int:
-    """Return how many of the groups read banks that meet: (distance + g * step) % 4 == 0."""
+    """Count the groups of an operation whose two memory reads meet on a bank.
+
+    A group is the elements that one step of the operation does at once. Two reads in a cycle meet
+    if their word addresses are equal modulo 4 (wafer.md §2.1). distance: difference of the first
+    addresses, in 16-bit words; step: by how much it grows per group; groups: number of groups.
+    Group g meets if (distance + g * step) % 4 == 0. Example: distance 0, step 2, 5 groups: 0, 2 and
+    4 meet, 3.
+    """
     return sum(
         (groups - g + PERIOD - 1) // PERIOD
         for g in range(min(PERIOD, groups))
@@ -31,7 +38,12 @@ def meetings(distance: int, step: int, groups: int) -> int:
 
 
 def stride_limit(stride: int, wide: int, rule: str) -> Fraction | None:
-    """Return the most elements (of `wide` words) per cycle with a stride, None: no limit."""
+    """Return how many elements per cycle a strided memory operand allows at most; None: no limit.
+
+    stride: distance of successive elements, in elements; wide: 16-bit words per element (1 or 2);
+    rule: `none`, `documentation` (the vendor's table by stride modulo 8) or `inverse` (8 words
+    divided by stride * wide, at least 1). Strides 0, 1 and -1 have no limit (wafer.md §2.2).
+    """
     size = abs(stride)
     if rule == "none" or size <= 1:
         return None
@@ -43,7 +55,12 @@ def stride_limit(stride: int, wide: int, rule: str) -> Fraction | None:
 def strided(
     resolved: ResolvedOperation, profile: Profile, cycles: Fraction, group: int
 ) -> Fraction:
-    """Return the cycles of a group with the strides of its memory operands."""
+    """Return the cycles of one group of an operation, lengthened by the strides of memory operands.
+
+    A group is the elements that go at once. cycles: those of the group with strides 1; group: its
+    elements; profile: says by its `stride_limits` how many elements per cycle a stride allows. The
+    result is the greatest of `cycles` and group / limit over the operands (wafer.md §2.2).
+    """
     limits = [
         stride_limit(o.strides()[0], DTYPES[o.buffer.dtype], profile.stride_limits)
         for o in resolved.operands
@@ -55,9 +72,12 @@ def strided(
 def bank_cycles(
     resolved: ResolvedOperation, profile: Profile, group: int, cycles: Fraction
 ) -> tuple[Fraction, Fraction]:
-    """Return (cycles per group, more cycles per group whose reads meet).
+    """Return (cycles per group, further cycles per group whose two reads meet on a memory bank).
 
-    The second is 0 where it is known that all groups meet or none; the first contains it then.
+    A group is the elements of the operation that go at once; `cycles` are those of a group without
+    conflicts. Only operations with two vectors in memory and no queue can conflict. If it is known
+    before the run that all groups meet or that none does, the first number holds the result and the
+    second is 0; else the engine adds the second number for each group that meets (wafer.md §2.1).
     """
     sources = [o for o in resolved.sources if o.is_memory_stream]
     if len(sources) != 2 or profile.bank_conflict_factor == 1 or resolved.is_fabric:

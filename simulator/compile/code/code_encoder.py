@@ -26,12 +26,21 @@ _LAYOUT_NUMBERS: Final = count()
 
 
 def next_layout_number() -> int:
-    """Return a number that no layout has."""
+    """Hand out the next unused number, to tell compiled codes (`CodeLayout.number`) apart.
+
+    Each call returns another number; numbers are unique in this process only.
+    """
     return next(_LAYOUT_NUMBERS)
 
 
 class CodeEncoder:
-    """Collects the rows of one code (`instructions.kind.Encoder`)."""
+    """Turn one code (what a class of elements holds and runs) into rows of the engine's tables.
+
+    The kinds of instructions call its methods to append rows to the tables of instructions,
+    operations on descriptors, operands, scalar operations and register loads, and to get numbers
+    for the code's counters, threads and registers. Row numbers count from the code's first row of a
+    table.
+    """
 
     def __init__(self, code: ElementCode, target: CompileTarget) -> None:
         self.code = code
@@ -53,7 +62,11 @@ class CodeEncoder:
         self._operations = OperationRows(self, CompiledFor(target.profile, target.number))
 
     def encode(self) -> tuple[CodeLayout, Rows]:
-        """Return the code's layout and rows. Raises ProgramError."""
+        """Compile the code, once: return its layout and the rows of each of its tables.
+
+        The layout says what the rows stand for and what an element of the code needs. Raises
+        ProgramError for what the code, or the profile that it is compiled for, does not allow.
+        """
         first_rows = [[self._task(task)] for task in self.code.tasks]
         registers = self._registers.rows()
         operations = self._operations
@@ -85,7 +98,10 @@ class CodeEncoder:
         return first_row
 
     def body(self, body: Body) -> None:
-        """Encode the instructions of a body."""
+        """Append the rows of the instructions of a body (of a task, loop or branch), in order.
+
+        Raises ProgramError, which names the instruction.
+        """
         outer = self._instruction
         for instruction in body:
             self._instruction = instruction
@@ -95,65 +111,102 @@ class CodeEncoder:
 
     @property
     def next_row(self) -> int:
-        """The number of the next row of the instruction table."""
+        """The number that the next row of the code's instruction table will get."""
         return len(self._instruction_rows)
 
     def emit(self, opcode: int, *arguments: int) -> int:
-        """Append a row to the instruction table; return its number."""
+        """Append a row (opcode, up to three arguments, else 0) to the instruction table.
+
+        Returns its number in the code. The row is noted as part of the task and instruction being
+        encoded.
+        """
         row = [opcode, *arguments]
         self._instruction_rows.append(row + [0] * (at.I_WIDTH - len(row)))
         self._sources.append((self.task, self._instruction))
         return len(self._instruction_rows) - 1
 
     def jump_here(self, row: int) -> None:
-        """Let a row of the instruction table lead to the next row."""
+        """Set the jump target of an earlier row of the instruction table to the next row.
+
+        row: number of a branch or jump that was appended before its target was known.
+        """
         self._instruction_rows[row][at.I_TARGET] = self.next_row
 
     def variable(self, name: str) -> int:
-        """Return the number of a counter of the element."""
+        """Return the number of a counter: a named integer that an element keeps across tasks.
+
+        A new name gets the next number; the same name always gives the same one.
+        """
         return self._variables.setdefault(name, len(self._variables))
 
     def thread(self, microthread: int) -> int:
-        """Return the thread row of a microthread; row 0 is the main thread's."""
+        """Return the thread number of a microthread id in the code's thread table, from 1 on.
+
+        A thread runs one asynchronous operation at a time; number 0 is the main thread. A new id
+        gets the next number.
+        """
         return self._threads.setdefault(microthread, len(self._threads) + 1)
 
     @property
     def operation_count(self) -> int:
-        """The number of operations so far, and of the next row of their table."""
+        """The rows of the operation table so far, which is the number of the next row."""
         return len(self._operations.rows)
 
     def operation(self, op: DsdOperation) -> int:
-        """Append the rows of an operation on descriptors; return the first one's number."""
+        """Append the row of an operation on descriptors, with those of its operands.
+
+        Returns the number of its row in the code's operation table. Raises ProgramError for
+        operands, rates or microthreads that the machine does not allow.
+        """
         return self._operations.operation(op)
 
     def append_operation(self, row: Row, resolved: ResolvedOperation) -> int:
-        """Append a row that is made elsewhere, and note its queues; return its number."""
+        """Append a finished row to the operation table, and note which queues the operation uses.
+
+        resolved: the operation with its operands looked up. Returns the number of the row.
+        """
         return self._operations.append(row, resolved)
 
     def operand(self, operand: ResolvedOperand) -> int:
-        """Append an operand's row; return its number."""
+        """Append the row of an operand (memory vector, queue, FIFO, counter or register).
+
+        Returns its number in the code's operand table. Raises ProgramError if its offset adds up
+        more than four counters.
+        """
         return self._operations.operand(operand)
 
     def append_scalar(self, row: Row) -> int:
-        """Append a row to the table of scalar operations; return its number."""
+        """Append a finished row to the code's table of scalar operations; return its number."""
         self._scalar_rows.append(row)
         return len(self._scalar_rows) - 1
 
     def append_load(self, row: Row) -> int:
-        """Append a row to the table of register loads; return its number."""
+        """Append a finished row to the code's table of register loads; return its number."""
         self._load_rows.append(row)
         return len(self._load_rows) - 1
 
     def register(self, register: Register) -> int:
-        """Return the number of a data-structure register of the element."""
+        """Return the number of a data-structure register (a register that holds a descriptor).
+
+        A register that is new to the code gets the next number.
+        """
         return self._registers.number(register)
 
     def loaded_operand(self, load: LoadRegister) -> int:
-        """Return the operand row of what a load puts into its register."""
+        """Return the operand row of the descriptor that a load puts into its register.
+
+        The row is appended at the first call for this load. Raises ProgramError if the descriptor
+        or its offset is not valid.
+        """
         return self._registers.loaded_operand(load)
 
     def held_operands(self, loads: HeldLoads) -> list[int]:
-        """Return the operand rows of what registers hold, -1 where there is no register."""
+        """Return three operand rows: what the registers of dest and two sources then hold.
+
+        loads: for each operand the load that its register holds, None for an operand that is no
+        register; that gives -1, and so does an operand that is not there. Each load must have its
+        row already.
+        """
         return self._registers.held_operands(loads)
 
     def _layout(self, registers: tuple[tuple[int, ...], ...]) -> CodeLayout:

@@ -245,7 +245,11 @@ AnswerFiller = Callable[[ElementCode, Ints], R]
 
 
 def constant_answer(answer: R) -> Callable[[FamilyConditions], AnswerFiller[R]]:
-    """Return what fills an answer that has no numbers in it."""
+    """Return a maker of fillers that give the same answer for every code of a family.
+
+    A filler makes the answer about one code from its numbers (see `family_answer`); this is the
+    maker for an answer that does not depend on numbers.
+    """
     return lambda _: lambda *_: answer
 
 
@@ -290,7 +294,11 @@ _MEMBERS: Final = IdentityCache(256)
 
 
 def canonical_code(code: ElementCode) -> ElementCode:
-    """Return the first of all codes that are equal to this one."""
+    """Return one object for all equal codes: the first that was asked about.
+
+    A code is what a class of elements holds and runs. Checks and compilation are kept by object, so
+    equal codes of many programs are checked and compiled once. The last few hundred are remembered.
+    """
     parts = _split(code)
     if parts is None:
         return _CODES.first(code)
@@ -314,10 +322,19 @@ def family_answer(
     plain: Callable[[], R],
     traced: Callable[[ElementCode], Callable[[FamilyConditions], AnswerFiller[R]]],
 ) -> R:
-    """Return the answer to a question about a code, from its family if that knows the way.
+    """Answer a question about a code, by formulas if a code with other numbers was solved before.
 
-    `plain` finds it for this code alone. `traced` does the same for a code of traced numbers and
-    returns what makes a filler of its answer. What `plain` raises is never kept.
+    A family is all codes that are equal but for numbers (lengths, offsets, strides, counts). For a
+    few codes of a family the answer is computed with traced numbers, integers that remember how
+    results depend on them; later codes get their answers by filling in their own numbers
+    (engines.md §9).
+
+    - question: names what is asked; answers are kept by family and question.
+    - plain: computes the answer for this code alone. What it raises is passed on and never kept.
+    - traced: computes it for a copy of the code with traced numbers; returns a maker of the filler,
+      which later gives the answer from the numbers of another code.
+
+    The result is the same as that of `plain()`.
     """
     member = _family_of(code)
     if member is None:
@@ -336,7 +353,12 @@ def family_answer(
 
 
 def check_once(code: ElementCode, question: Hashable, check: Callable[[ElementCode], None]) -> None:
-    """Run a check of a code, unless its family knows that it passes; fields are checked before."""
+    """Run a check of a code, unless formulas say that a code of its family passes it.
+
+    A family is all codes that are equal but for numbers (engines.md §9). The types of the code's
+    fields are checked before. question: names the check. check: raises ProgramError, which is
+    passed on.
+    """
 
     def plain() -> None:
         check_fields(code, f"code {code.name}")

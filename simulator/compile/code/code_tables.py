@@ -33,19 +33,34 @@ _BLOCKS: Final = IdentityCache(256)
 def compile_codes(
     codes: tuple[ElementCode, ...], profile: Profile, colors: Mapping[str, int]
 ) -> tuple[ProgramTables, tuple[CodeLayout, ...]]:
-    """Return the engine's tables and the layout of each code. Raises ProgramError."""
+    """Compile the codes of a program for a profile to one set of tables.
+
+    A code is what a class of elements holds and runs; the profile has the machine's cycles and
+    sizes; colors: number of each color by name. Returns the tables of all codes one after the
+    other, and the layout of each code (where its rows are and what they stand for). Raises
+    ProgramError.
+    """
     target = CompileTarget(profile, profile_number(profile), tuple(colors.items()))
     return join_blocks([block_of(code, target) for code in codes], store_header(profile))
 
 
 def block_of(code: ElementCode, target: CompileTarget) -> CodeBlock:
-    """Return the compiled code. Raises ProgramError."""
+    """Return the compiled tables of one code, kept from an earlier call if possible.
+
+    target: the profile and the numbers of the colors. The same object is returned for the same code
+    and target. Raises ProgramError for what the profile does not allow.
+    """
     block: CodeBlock = _BLOCKS.of(code, target.key, partial(_compiled, code, target))
     return block
 
 
 def compiled_rows(code: ElementCode, target: CompileTarget) -> tuple[CodeLayout, Rows]:
-    """Return the layout of a code and the rows of its tables. Raises ProgramError."""
+    """Compile one code, without caches: return its layout and the rows of each of its tables.
+
+    target: the profile and the numbers of the colors. The layout says what the rows stand for. A
+    code of traced numbers (integers that remember their formulas) gives rows of such numbers.
+    Raises ProgramError.
+    """
     return CodeEncoder(code, target).encode()
 
 

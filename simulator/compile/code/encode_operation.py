@@ -44,7 +44,7 @@ _OPERANDS: Final = ValueCache(4096)
 
 
 class CompiledFor(NamedTuple):
-    """The profile that rows are made for, and its number."""
+    """Hold the profile (a machine's cycles and sizes) that rows are made for, and its number."""
 
     profile: Profile
     number: int
@@ -56,9 +56,16 @@ def operation_row(
     compiled_for: CompiledFor,
     place: Callable[[], str],
 ) -> Row:
-    """Return an operation's row, to be completed; `timed` has what its registers hold.
+    """Return a new row of the operation table with all that does not depend on the code around it.
 
-    Raises ProgramError.
+    - resolved: the operation with its operands looked up.
+    - timed: the same, with registers replaced by what they hold, which decides the rate; else equal
+      to `resolved`.
+    - compiled_for: the profile, and its number.
+    - place: gives the text that names the operation in an error.
+
+    Columns for operand rows, threads and tasks are left for the caller. Raises ProgramError for a
+    number that the dtype cannot hold, and for a rate that the engine's words cannot hold.
     """
     profile, number = compiled_for
     make = partial(_operation_row, resolved, timed, profile, place)
@@ -127,13 +134,20 @@ def _immediate(resolved: ResolvedOperation, place: Callable[[], str]) -> int:
 
 
 def sends_control(resolved: ResolvedOperation) -> bool:
-    """Return whether an operation sends control wavelets."""
+    """Return whether an operation sends control wavelets: its destination is a control fabout.
+
+    A fabout is the descriptor of a stream of wavelets to the fabric.
+    """
     dsd = resolved.dest.dsd
     return isinstance(dsd, Fabout) and dsd.control
 
 
 def operand_row(operand: ResolvedOperand) -> Row:
-    """Return an operand's row, to be completed."""
+    """Return a new row of the operand table with all that does not depend on the code around it.
+
+    The row holds kind, address, extents and strides in 16-bit words. Columns for registers, FIFOs
+    and counters are left for the caller.
+    """
     row: Row = _OPERANDS.of(operand, partial(_operand_row, operand))
     return row.copy()
 
@@ -155,7 +169,7 @@ def _operand_row(operand: ResolvedOperand) -> Row:
 
 
 def type_bits(dtypes: Collection[str]) -> int:
-    """Return dtypes as bits."""
+    """Return a set of dtype names as an integer with one bit per dtype, in the order of DTYPES."""
     return sum(1 << number for number, dtype in enumerate(DTYPES) if dtype in dtypes)
 
 

@@ -16,7 +16,11 @@ from tilewright.simulator.profiles.profile import Profile
 
 
 def bits_of(value: float | int, dtype: str, place: str) -> int:
-    """Return the raw bits of a number as a dtype. Raises ProgramError if it does not fit."""
+    """Return the raw bits of a number as a dtype, a non-negative integer of 16 or 32 bits.
+
+    Floats are rounded to nearest; integers may be signed or unsigned: -1 as i16 gives 65535. place:
+    names the number in an error. Raises ProgramError if the dtype cannot hold the number.
+    """
     try:
         if dtype in {"f32", "f16"}:
             with np.errstate(over="raise"):
@@ -33,8 +37,11 @@ def bits_of(value: float | int, dtype: str, place: str) -> int:
 def load_cycles(resolved: ResolvedOperation, profile: Profile) -> int:
     """Return the cycles from an operation's fetch to its dispatch (wafer.md §4.1).
 
-    One descriptor load per cycle, none for a descriptor that the destination shares, and the
-    load-use distance after the last; moved descriptors and a scalar in memory are extra.
+    They are `descriptor_load_cycles` of the profile for each descriptor after the first (one that
+    two operands share is loaded once), `descriptor_use_cycles` after the last,
+    `increment_offset_cycles` for each descriptor with a counter in its offset, and
+    `scalar_load_cycles` for a scalar in memory. An operation on registers alone loads none: the
+    cycles are the scalar's, at least 1.
     """
     offsets = _loaded_offsets(resolved)
     scalar = sum(1 for o in resolved.sources if o.letter == "v" and o.is_memory)
@@ -60,7 +67,12 @@ def _loaded_offsets(resolved: ResolvedOperation) -> list[Index]:
 
 
 def group_pace(resolved: ResolvedOperation, profile: Profile) -> tuple[int, Fraction]:
-    """Return (group, cycles per group); with fabric operands (1, cycles per element)."""
+    """Return (elements that go at once, cycles per such group) of an operation on a machine.
+
+    With a queue, a FIFO or a SIMD mode the pair is (1, cycles per element), where a queue passes at
+    most one wavelet per `cycles_per_wavelet`. A reduction to a scalar goes one by one. The rates
+    are those of the profile, lengthened by strides (wafer.md §2.2, §3.2).
+    """
     timing = profile.operations[resolved.operation.name]
     if resolved.is_reduction:
         group, cycles = 1, timing.reduction

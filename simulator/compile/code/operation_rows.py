@@ -38,14 +38,24 @@ from tilewright.simulator.program.instruction import DsdOperation
 
 
 class RegisterEncoder(Encoder, Protocol):
-    """An encoder that knows the operand rows of loads."""
+    """Describe an encoder of a code that can also give the operand rows of loaded registers."""
 
     def held_operands(self, loads: HeldLoads) -> list[int]:
-        """Return the operand rows of what registers hold, -1 where there is no register."""
+        """Return three operand rows: what the registers of dest and two sources then hold.
+
+        loads: for each operand the load that its register holds, None for an operand that is no
+        register; that gives -1, and so does an operand that is not there.
+        """
 
 
 class OperationRows:
-    """Collects the rows of the tables of operations and of operands of one code."""
+    """Collect the rows of the operation table and of the operand table of one code.
+
+    encoder: gives the numbers of the code's counters, threads and registers. compiled_for: the
+    profile that the rows are made for. The rows are in `rows` and `operand_rows`; `operations` has
+    (task, operation) of each row, `buffers` the buffer of an operand row, `queues` the queue slots
+    in use (0 to 7 input queues, 8 to 15 output queues).
+    """
 
     def __init__(self, encoder: RegisterEncoder, compiled_for: CompiledFor) -> None:
         self._encoder = encoder
@@ -63,14 +73,22 @@ class OperationRows:
         """(row, task, operation) of the operations whose rate follows from their registers."""
 
     def append(self, row: Row, resolved: ResolvedOperation) -> int:
-        """Append a row and note its queues; return its number."""
+        """Append a finished row to the operation table, and note which queues it uses.
+
+        resolved: the operation with its operands looked up. Returns the number of the row in the
+        code.
+        """
         self.queues.update(queue_slots(resolved), loaded_slots(self._code, resolved))
         self.rows.append(row)
         self.operations.append((self._encoder.task, resolved))
         return len(self.rows) - 1
 
     def operation(self, op: DsdOperation) -> int:
-        """Append an operation's row; return its number. Raises ProgramError."""
+        """Append the row of an operation on descriptors, with those of its operands.
+
+        Returns the number of its row in the code. Raises ProgramError for operands, rates, tasks or
+        microthreads that the code or the machine does not allow.
+        """
         code, task, encoder = self._code, self._encoder.task, self._encoder
         resolved = resolve(code, task, op)
         place = partial(operation_name, code, task, op)
@@ -95,7 +113,13 @@ class OperationRows:
         return number
 
     def append_variants(self) -> None:
-        """Append rows of operations for what their registers may hold beside the first loads."""
+        """Append a copy of an operation's row for every other rate that its registers may give it.
+
+        An operation on registers has the rate of the descriptors that they hold at its start. Its
+        own row has the rate of the first loads; a variant is added for each other combination of
+        loads with another rate. Call it after all operations. Raises ProgramError for more than
+        1024 combinations.
+        """
         for number, task, op in self._on_registers:
             with ErrorSubject(op):
                 self._append_variants(number, task, op)
@@ -116,17 +140,24 @@ class OperationRows:
         base[at.O_VARIANTS] = len(self.rows) - base[at.O_VARIANT]
 
     def levels(self) -> int:
-        """Return a bit per priority of the operations on queues and FIFOs."""
+        """Return the priorities (0 to 6) of operations on queues and FIFOs, one bit each."""
         special = (row for row in self.rows if row[at.O_FABRIC] or row[at.O_SPECIAL])
         return sum({1 << row[at.O_PRIORITY] for row in special})
 
     def number_runs(self) -> None:
-        """Give every operation its counter of runs, behind the counters of elements."""
+        """Give every operation the place of its counter of runs, behind all counters of elements.
+
+        Call it after all rows have been appended.
+        """
         for row in self.rows:
             row[at.O_RUNS] = len(self.operations) + row[at.O_NUMBER]
 
     def operand(self, operand: ResolvedOperand) -> int:
-        """Append an operand's row; return its number."""
+        """Append the row of an operand (memory vector, queue, FIFO, counter or register).
+
+        Returns its number in the code's operand table. Raises ProgramError if its offset adds up
+        more than four counters.
+        """
         row = operand_row(operand)
         if operand.buffer is not None and operand.offset.terms:
             self._set_terms(row, operand, DTYPES[operand.buffer.dtype])

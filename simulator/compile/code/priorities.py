@@ -18,12 +18,17 @@ from tilewright.simulator.program.program import ElementCode
 
 
 def main_level(code: ElementCode) -> int:
-    """Return the level of the main thread: 0, 2, 4 or 6."""
+    """Return the priority of a code's main thread on the datapath: 0, 2, 4 or 6 (goes first)."""
     return 2 * MAIN_PRIORITIES.index(code.main_priority)
 
 
 def priority_level(code: ElementCode, resolved: ResolvedOperation, asynchronous: bool) -> int:
-    """Return the level of an operation: 1, 3 or 5 for a microthread."""
+    """Return the priority of an operation on the datapath: 0 to 6, the greatest goes first.
+
+    A synchronous operation has the main thread's level (0, 2, 4 or 6). One on a microthread has 1,
+    3 or 5 for low, medium, high, as given by the operation, else by a descriptor of a queue or
+    FIFO, else by an input queue; low if none gives one.
+    """
     if not asynchronous:
         return main_level(code)
     dsds = [operand.dsd for operand in resolved.operands]
@@ -35,9 +40,11 @@ def priority_level(code: ElementCode, resolved: ResolvedOperation, asynchronous:
 
 
 def check_priorities(code: ElementCode, profile: Profile) -> None:
-    """Refuse unknown priorities, and those in the wrong place for a profile.
+    """Check the priorities that a code gives: known names, in the place where the profile has them.
 
-    Raises ProgramError.
+    Some machines give priorities to descriptors, others to operations and input queues. Raises
+    ProgramError for an unknown name, the wrong place, an output queue with a priority, and a
+    synchronous operation with one.
     """
     if code.main_priority not in MAIN_PRIORITIES:
         raise _unknown(f"code {code.name}", code.main_priority, MAIN_PRIORITIES)

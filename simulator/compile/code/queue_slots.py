@@ -9,25 +9,35 @@ from tilewright.simulator.program.program import ElementCode
 
 
 def slot_of(queue: int, output: bool) -> int:
-    """Return the slot of a queue."""
+    """Return the slot (0 to 15) of a queue of an element: its id, plus 8 for an output queue."""
     return at.OUTPUT_SLOT + queue if output else queue
 
 
 def first_color(code: ElementCode, slot: int) -> str:
-    """Return the color of a queue at the start, empty for none."""
+    """Return the color that a queue of a code is bound to at the start of the program; "" for none.
+
+    slot: 0 to 7 for input queues, 8 to 15 for output queues.
+    """
     queues = code.output_queues if slot >= at.OUTPUT_SLOT else code.input_queues
     colors = (queue.color for queue in queues if queue.id == slot % at.OUTPUT_SLOT)
     return next(colors, "")
 
 
 def slot_of_descriptor(dsd: Dsd | None) -> int | None:
-    """Return the slot of the queue that a descriptor stands for, None for one of memory."""
+    """Return the slot of the queue that a fabric descriptor names; None for other descriptors.
+
+    Slots 0 to 7 are input queues, 8 to 15 output queues.
+    """
     if isinstance(dsd, Fabin | Fabout):
         return slot_of(dsd.queue, isinstance(dsd, Fabout))
     return None
 
 
 def queue_slots(resolved: ResolvedOperation) -> tuple[int, ...]:
-    """Return the queue slots that an operation uses, the destination's first."""
+    """Return the slots of the queues that an operation names, the destination's first.
+
+    Slots 0 to 7 are input queues, 8 to 15 output queues; a queue that two operands use is there
+    twice. Queues that are known only through registers are missing.
+    """
     slots = (slot_of_descriptor(operand.dsd) for operand in resolved.operands)
     return tuple(slot for slot in slots if slot is not None)
