@@ -24,12 +24,17 @@ Choice = str | int
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridChoices:
-    """The choices of a study for a grid mapping.
+    """Hold what a study chooses for the mapping of one matrix product on a grid of elements.
 
-    `shard_x`, `shard_y`: rank variable distributed over the columns and over the rows, or "none".
-    `tile_variable`, `tile`: temporal tile of an element's share (0: the whole share at once).
-    `buffers`: tiles in memory per streamed tensor; 2 overlaps transfers with work. `weights`:
-    "resident" keeps persistent tensors in the elements, "streamed" sends them from outside.
+    An element is one cell of the grid: a memory with a compute engine. `shard_x`, `shard_y`: name
+    of the rank variable whose values are divided over the columns (x) and over the rows (y) of the
+    grid, or "none". `reduction`: how partial sums of the output are added over elements, "chain" or
+    "two_phase" (theory/wafer.md §7.1). `tile_variable`, `tile`: each element works through its part
+    of the iteration space in a temporal loop over that rank variable, `tile` of its values at a
+    time; "none" or 0: no such loop. `buffers`: tiles of each streamed tensor that an element's
+    memory holds at a time, 1 or 2; 2 overlaps transfers with work. `weights`: "resident" keeps
+    persistent input tensors in the elements before the run, "streamed" sends them from the memory
+    outside the grid during the run.
     """
 
     shard_x: str = "none"
@@ -42,7 +47,13 @@ class GridChoices:
 
     @classmethod
     def of(cls, choices: Dict[str, Choice]) -> GridChoices:
-        """Return the choices; InfeasibleMapping for an unknown name or value."""
+        """Build the choices from a mapping of field name to value, as a study file gives it.
+
+        Names that are left out keep their defaults. Raises InfeasibleMapping for an unknown name,
+        for a `reduction`, `buffers` or `weights` that is none of the allowed values, and for a
+        `tile` that is no whole number of 0 or more. Whether rank variables exist and divide evenly
+        is checked by `grid_candidate`.
+        """
         names = [choice.name for choice in fields(cls)]
         for name in choices:
             if name not in names:
@@ -61,12 +72,17 @@ class GridChoices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridTensor:
-    """The layout of one tensor on the grid.
+    """Describe how one tensor lies on a grid of elements and in the memory of each element.
 
-    `split[axis]`: rank variable that distributes the tensor over that axis; along an axis without
-    one all elements have the same values. `resident`: in the elements before the run. `order`:
-    positions of the ranks from the slowest to the fastest in an element's memory. `tile`: extent of
-    each rank in one buffer; `tiles`: tiles that pass in turn; `copies`: buffers in memory.
+    `access`: the tensor's access in the Einsum. `split[axis]`: rank variable whose values are
+    divided over axis "X" (columns) or "Y" (rows); along an axis without an entry all elements have
+    the same values. `resident`: the element memories hold it before the run (an input) or keep it
+    to the end (an output); otherwise it crosses the edge of the grid during the run. `sharding`:
+    which element holds which value. `order`: positions of the tensor's ranks, from the one that
+    varies slowest in an element's memory to the fastest. `tile`: values along each rank in one
+    buffer of an element. `tiles`: number of such tiles that pass through an element one after the
+    other; 1: no temporal loop cuts it. `copies`: buffers of that size in each element's memory, 1
+    or 2.
     """
 
     access: TensorAccess
@@ -80,15 +96,20 @@ class GridTensor:
 
     @property
     def name(self) -> str:
+        """Name of the tensor."""
         return self.access.tensor
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Rank variable of each rank (projections are single variables here)."""
+        """Rank variable that indexes each rank, in the order of the tensor's ranks.
+
+        There is exactly one per rank: `grid_candidate` refuses other projections.
+        """
         return tuple(form.terms[0][0] for _, form in self.access.projection)
 
     @property
     def tile_elements(self) -> int:
+        """Number of values of the tensor in one buffer of an element: the product of `tile`."""
         product = 1
         for extent in self.tile:
             product *= extent
@@ -97,12 +118,17 @@ class GridTensor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """All decisions for one Einsum on one grid.
+    """Hold all decisions about one Einsum on one grid of elements: its mapping and tensor layouts.
 
-    `local`: extent of each rank variable in one element. `tile_variable`, `tile`: the temporal tile
-    (None, 0: no loop). `vector`: rank variable that one vector operation runs over;
-    `vector_tensor` and `scalar_tensor`: the inputs with and without it. `reduction`: the phases
-    that sum the output over elements.
+    The Einsum is a product of two inputs into one output. `flat`: the path of components from the
+    root of the architecture to its compute. `grid`: the components that form the grid. `choices`:
+    what was asked for. `mapping`: the loop nest for the analytical model. `tensors`: the layout of
+    each tensor. `local[v]`: values of rank variable v that one element works on. `tile_variable`,
+    `tile`: variable of the temporal loop of an element, and values of it per iteration (None and 0:
+    no loop). `vector`: rank variable that one vector operation of the engine runs over;
+    `vector_tensor`: the input that is indexed by it; `scalar_tensor`: the input that is not, of
+    which the operation takes one value. `reduction`: the phases that add partial sums of the output
+    over elements, empty if each element owns its part of the output.
     """
 
     flat: FlatArch = field(repr=False)
@@ -120,7 +146,10 @@ class Candidate:
     reduction: tuple[Phase, ...]
 
     def tensor(self, name: str) -> GridTensor:
-        """Return the layout of tensor `name`; KeyError if the Einsum does not touch it."""
+        """Return the layout of tensor `name`.
+
+        Raises KeyError if the Einsum does not use a tensor of that name.
+        """
         for tensor in self.tensors:
             if tensor.name == name:
                 return tensor
@@ -128,18 +157,22 @@ class Candidate:
 
     @property
     def output(self) -> GridTensor:
+        """Layout of the one tensor that the Einsum writes."""
         return self.tensor(self.einsum.outputs[0].tensor)
 
     @property
     def tiles(self) -> int:
-        """Temporal tiles that each element works through."""
+        """Number of iterations of the temporal loop of each element; 1 without such a loop."""
         if self.tile_variable is None:
             return 1
         return self.local[self.tile_variable] // self.tile
 
     @property
     def extents(self) -> dict[str, int]:
-        """Extent of each rank variable in one temporal tile of one element."""
+        """Values of each rank variable that an element works on per iteration of its temporal loop.
+
+        That is `tile` for the variable of the loop, and `local` for every other one.
+        """
         return {
             name: self.tile if name == self.tile_variable else extent
             for name, extent in self.local.items()
@@ -147,13 +180,27 @@ class Candidate:
 
     @property
     def reduced(self) -> tuple[str, ...]:
-        """Rank variables summed over."""
+        """Rank variables that the Einsum sums over: those that do not index the output."""
         in_output = self.output.access.rank_variables
         return tuple(name for name in self.einsum.bounds if name not in in_output)
 
 
 def grid_candidate(flat: FlatArch, einsum: Einsum, choices: Dict[str, Choice]) -> Candidate:
-    """Return the candidate for these choices; InfeasibleMapping with the reason if none exists."""
+    """Turn the choices of a study into a mapping with layouts for one Einsum on a grid.
+
+    `flat`: path of components to the compute, with one component that has one or two spatial
+    dimensions: the grid. `choices`: values by the names of the fields of `GridChoices`. The result
+    also fixes what follows from the choices: the share of each element, the rank variable of the
+    vector operation (the longest one that indexes the output and exactly one input), which tensors
+    are resident, and the phases of the reduction.
+
+    Raises InfeasibleMapping, with the reason, if the architecture is no such grid, if a choice is
+    unknown, if the Einsum is no product of two inputs into one output with one rank variable per
+    rank, if no variable suits the vector operation, if an axis of several elements has no variable
+    (its elements would repeat the same work), if a name is no rank variable of the Einsum, or if
+    elements or tiles do not divide a bound evenly. That the tensors fit the element memories is not
+    checked here.
+    """
     from tilewright.mapper.grid.candidate_mapping import write_mapping
 
     grid, picked = grid_of(flat), GridChoices.of(choices)

@@ -9,7 +9,15 @@ from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, S
 
 
 def write_mapping(candidate: Candidate) -> Candidate:
-    """Return the candidate with its mapping: outside, grid, element memory, tile, vector loop."""
+    """Return the candidate with its `mapping` filled in, for the analytical model and for printing.
+
+    The nodes, from the top: a Storage node of the memory outside the grid with the streamed
+    tensors; a spatial loop for each axis with several elements; Storage nodes of the element
+    memory, with the temporal loop of the element between tensors that are held whole and those that
+    pass in tiles; loops of one value per iteration over the other rank variables; a Storage node of
+    the operand register, if the grid has one; the loop that one vector operation runs over; the
+    Compute node.
+    """
     nodes = (
         *_outside(candidate),
         *_spatial(candidate),
@@ -61,9 +69,11 @@ def _loops(candidate: Candidate) -> list[Node]:
 
 
 def element_loops(candidate: Candidate) -> list[tuple[str, int]]:
-    """Return (rank variable, iterations) of the loops around the vector operation, outermost first.
+    """Return (rank variable, iterations) of the loops around one vector operation, outermost first.
 
-    Rank variables that are summed over come last.
+    An element runs them within one iteration of its temporal loop. They are over all rank variables
+    but `candidate.vector`, one value per iteration; variables with one iteration are left out, and
+    those that are summed over come last.
     """
     extents, reduced = candidate.extents, candidate.reduced
     names = [name for name in candidate.einsum.bounds if name != candidate.vector]

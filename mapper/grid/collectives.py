@@ -20,20 +20,27 @@ SCHEMES: tuple[Scheme, ...] = ("chain", "two_phase")
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Positions along an axis that pass a running sum from the first to the last."""
+    """Elements of one line that pass a running sum from the first to the last.
+
+    `positions`: indices of the elements along the line, rising. Each element receives the sum from
+    the one before it in this list, adds its own partial sum and sends the result to the next one.
+    """
 
     positions: tuple[int, ...]
 
     @property
     def hops(self) -> int:
+        """Links between neighbouring elements that a word crosses from the first to the last."""
         return self.positions[-1] - self.positions[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Chains along `axis` that run at the same time, in each line of the grid along that axis.
+    """Step of a reduction: chains along one axis that run at the same time.
 
-    `line`: the one line whose elements take part; None for all lines.
+    `axis`: "X", so that each row of the grid is a line, or "Y", so that each column is one.
+    `chains`: the chains within a line. `line`: index of the one row or column that takes part;
+    None: every line runs these chains.
     """
 
     axis: Axis
@@ -43,7 +50,12 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class CollectiveCounts:
-    """Counts of the reduction of one word, over all elements of one reduction tree."""
+    """Count what it takes to add one word of partial sums over all elements of a reduction.
+
+    All four are totals over the elements (theory/wafer.md §7.2). `hops`: links crossed.
+    `memory_reads`, `memory_writes`: words read from and written to the memories of the elements.
+    `additions`: additions of the engines.
+    """
 
     hops: int
     memory_reads: int
@@ -52,10 +64,13 @@ class CollectiveCounts:
 
 
 def line_phases(axis: Axis, elements: int, scheme: Scheme) -> tuple[Phase, ...]:
-    """Return the phases that reduce a line of `elements` to its last one.
+    """Return the phases that add up one line of elements into its last element.
 
-    two_phase: chains inside groups of about sqrt(elements), then a chain over the last element of
-    each group (wafer.md §7.1).
+    `axis`: "X" or "Y", only noted in the phases. `elements`: length of the line. "chain": one chain
+    over all elements. "two_phase": chains inside groups of isqrt(elements) neighbours, then one
+    chain over the last element of each group (theory/wafer.md §7.1). A line of one element has no
+    phases. Example: 16 elements in two phases are four chains (0, 1, 2, 3), … and then the chain
+    (3, 7, 11, 15).
     """
     if elements == 1:
         return ()
@@ -71,7 +86,11 @@ def line_phases(axis: Axis, elements: int, scheme: Scheme) -> tuple[Phase, ...]:
 
 
 def grid_phases(columns: int, rows: int, scheme: Scheme) -> tuple[Phase, ...]:
-    """Return the phases that reduce a grid: each row to its last element, then the last column."""
+    """Return the phases that add up a whole grid into the last element of its last column.
+
+    First each row is added into its last element, then the last column. `columns`, `rows`: size of
+    the grid in elements. `scheme`: "chain" or "two_phase" for both.
+    """
     row_phases = line_phases("X", columns, scheme)
     column_phases = tuple(
         Phase(phase.axis, phase.chains, line=columns - 1)
@@ -81,10 +100,12 @@ def grid_phases(columns: int, rows: int, scheme: Scheme) -> tuple[Phase, ...]:
 
 
 def count_line(elements: int, scheme: Scheme) -> CollectiveCounts:
-    """Return the counts of one word through the reduction of one line, in closed form.
+    """Count the cost of adding one word over a line of `elements` elements, in closed form.
 
-    Every partial sum is read once when it is sent. A receive is written to memory only if another
-    one is pending, which occurs (leaves - 1) times in a tree.
+    With a leaf an element that receives nothing: every partial sum is read once when it is sent,
+    and an element with several incoming sums writes all but one of them to its memory and reads
+    them again, leaves - 1 times in all (theory/wafer.md §7.2). Example: 16 elements in "two_phase":
+    24 hops, 19 reads, 3 writes, 15 additions.
     """
     phases = line_phases("X", elements, scheme)
     hops = sum(chain.hops for phase in phases for chain in phase.chains)
@@ -94,7 +115,11 @@ def count_line(elements: int, scheme: Scheme) -> CollectiveCounts:
 
 
 def count_grid(columns: int, rows: int, scheme: Scheme) -> CollectiveCounts:
-    """Return the counts of one word through the reduction of a grid to its last element."""
+    """Count the cost of adding one word over a grid of elements into one of them, in closed form.
+
+    It runs the phases of `grid_phases`: rows first, then the last column. Totals over all elements
+    (theory/wafer.md §7.2).
+    """
     row, column = count_line(columns, scheme), count_line(rows, scheme)
     # An element at the end of a row sends its own partial sum once, in the column.
     leaves = rows * (row.memory_writes + 1) if columns > 1 else column.memory_writes + 1

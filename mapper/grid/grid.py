@@ -11,9 +11,14 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Names of the parts: outside memory, fanout component with its dims, element memory, engine.
+    """Name the components of an architecture that form a grid of elements.
 
-    `columns` runs over the first spatial dimension (X), `rows` over the second (Y; 1 if absent).
+    `host`: the nearest Memory above the grid, which holds what elements do not. `fanout`: name of
+    the component that has the spatial dimensions; `dims`: their names. `columns`, `rows`: elements
+    along the first dimension (axis X) and along the second one (axis Y, 1 if there is none).
+    `memory`: the Memory that each element has. `register`: a further Memory inside an element, for
+    the scalar operand of the engine; None if there is none. `compute`: the engine of an element.
+    `fabric`: the Network between elements; None if none is modelled.
     """
 
     host: Memory
@@ -27,15 +32,19 @@ class Grid:
     fabric: Network | None
 
     def size(self, axis: str) -> int:
+        """Return the number of elements along an axis: columns for "X", else rows."""
         return self.columns if axis == "X" else self.rows
 
 
 def grid_of(flat: FlatArch) -> Grid:
-    """Return the grid of a flattened architecture.
+    """Find the grid of elements in a path of components.
 
-    The grid is the one component with one or two spatial dimensions. The nearest Memory above it is
-    the outside, the first Memory from it down is that of each element, and a second Memory below
-    holds the scalar operand of the engine. InfeasibleMapping if the architecture has no such form.
+    `flat`: the components from the root of the architecture to one Compute. The grid is the one
+    component with a fanout. The nearest Memory above it is outside the grid, the first Memory from
+    it down belongs to each element, and a second Memory below that holds the scalar operand of the
+    engine. The first Network of the path is the fabric. Raises InfeasibleMapping unless exactly one
+    component has spatial dimensions, at most two of them, and there is a Memory above it and one at
+    it or below.
     """
     level = _fanout_level(flat)
     fanout = flat.components[level]

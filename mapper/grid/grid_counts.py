@@ -21,11 +21,16 @@ Counts = dict[str, int]
 
 
 def predict(candidate: Candidate) -> Counts:
-    """Return {"einsum/component/tensor/action": values moved or computed}, without zeros.
+    """Predict how often each action of a candidate happens, without simulating it.
 
-    Actions: read and write of the outside (words over the edges) and of the element memories; hop
-    of the fabric (words times hops, tensor None); compute and add of the engine (tensor None).
-    AssertionError if the model gives a fraction of a value.
+    Return {"einsum/component/tensor/action": number}, sorted by key, zeros left out. The unit is
+    values (one value is one 32-bit word on the fabric), summed over all elements. Actions: read and
+    write of the memory outside (words that cross the edge of the grid) and of the element memories;
+    hop of the fabric (words times links crossed, tensor "None"; component "fabric" if the
+    architecture has no Network); compute and add of the engine (tensor "None"). Values read,
+    written and computed come from the analytical model of the candidate's mapping; hops, and what a
+    reduction adds, from closed forms (theory/wafer.md §7.2). The simulated counts are compared with
+    these. Raises AssertionError if the model counts a fraction of a value.
     """
     counts: Counter[str] = Counter()
     for key, number in _of_mapping(candidate).items():

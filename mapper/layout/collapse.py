@@ -19,11 +19,14 @@ DEFAULT_INTERVALS: tuple[Interval, ...] = ((0, -1),)
 
 @dataclass(frozen=True, slots=True)
 class Collapse:
-    """A partition of the dimensions of `shape` into consecutive groups (theory/layouts.md §1).
+    """Join the dimensions of a tensor into consecutive groups, one for each dimension of a grid.
 
-    Every dimension is in exactly one group, so that the map from an index to group coordinates is
-    a bijection. An empty group has extent 1: it is put in front if a grid has more dimensions.
-    SpecError for extents below 1, or groups that are not such a partition.
+    `shape`: extent of each tensor dimension. `groups`: numbers of the dimensions of each group;
+    every dimension is in exactly one group, in order, so that the map from a tensor index to one
+    coordinate per group is a bijection (theory/layouts.md §1). A group without dimensions has
+    extent 1; such groups stand in front where a grid has more dimensions than the tensor has
+    groups. Raises SpecError for an extent below 1, or for groups that leave out, repeat or reorder
+    a dimension.
     """
 
     shape: tuple[int, ...]
@@ -46,11 +49,15 @@ class Collapse:
         intervals: Sequence[Interval] = DEFAULT_INTERVALS,
         grid_rank: int | None = None,
     ) -> Collapse:
-        """Return the collapse with a group for each half-open interval of dimensions.
+        """Build a collapse from half-open intervals of dimensions, each of which becomes one group.
 
-        Negative ends count from the last dimension. A dimension outside all intervals is a group of
-        its own; empty groups in front make `grid_rank` groups. SpecError if intervals overlap or
-        make more groups than the grid has dimensions.
+        `shape`: extents of the tensor. `intervals`: (first dimension, one past the last); negative
+        bounds count from the end, so that the default (0, -1) joins all dimensions but the last. A
+        dimension outside all intervals is a group of its own. `grid_rank`: number of groups wanted;
+        empty groups are put in front to reach it (None: as many as there are). Example: shape (2,
+        3, 64, 128) with the default has the groups ((0, 1, 2), (3,)) of extents (384, 128). Raises
+        SpecError if an extent is below 1, if an interval leaves the tensor, if intervals overlap,
+        or if they make more groups than `grid_rank`.
         """
         rank = len(shape)
         spans = sorted(_normalised(interval, rank) for interval in intervals)
@@ -71,13 +78,15 @@ class Collapse:
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """Extent of each group, shape (groups,): the product of its dimensions' extents."""
+        """Extent of each group, shape (groups,): the product of the extents of its dimensions."""
         return tuple(prod(self.shape[dim] for dim in group) for group in self.groups)
 
     def coordinates(self, index: Sequence[int]) -> tuple[int, ...]:
-        """Return the group coordinates, shape (groups,), of an index, shape (dimensions,).
+        """Return the position in each group, shape (groups,), of one scalar of the tensor.
 
-        Within a group the last dimension varies fastest (row-major).
+        `index`: its position in each dimension, shape (dimensions,), not checked. Within a group
+        the last dimension varies fastest (row-major). Example: shape (4, 3, 5), groups ((0, 1),
+        (2,)): index (2, 1, 4) has the coordinates (2 * 3 + 1, 4) = (7, 4).
         """
         result = []
         for group in self.groups:
@@ -88,7 +97,10 @@ class Collapse:
         return tuple(result)
 
     def index(self, coordinates: Sequence[int]) -> tuple[int, ...]:
-        """Return the index, shape (dimensions,), at group coordinates: the inverse of them."""
+        """Return the tensor index, shape (dimensions,), at a position in each group.
+
+        The inverse of `coordinates`, which have shape (groups,).
+        """
         result = [0] * len(self.shape)
         for group, position in zip(self.groups, coordinates, strict=True):
             remaining = position

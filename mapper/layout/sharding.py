@@ -17,11 +17,15 @@ from tilewright.mapper.layout.collapse import Collapse
 
 @dataclass(frozen=True, slots=True)
 class Sharding:
-    """A tensor on a grid: group g of `collapse` is divided into `grid[g]` shards (ceil rule).
+    """Divide a tensor over a grid of cells: which cell holds which scalar, and what is padding.
 
-    `tile`: sides of a tile of the last dimensions of a shard; the allocation of a cell is rounded
-    up to whole tiles (theory/layouts.md §3). SpecError for sides below 1, or for another number of
-    grid dimensions than groups.
+    `collapse`: joins the dimensions of the tensor into groups, one per dimension of the grid.
+    `grid`: number of cells along each group. Along group g, cell i holds the coordinates i * s to
+    (i + 1) * s - 1 with s = ceil(extent / grid[g]); such a part is a shard. `tile`: sides of a
+    tile, for the last groups; each cell allocates whole tiles (theory/layouts.md §2, §3). Example:
+    extent 10 over 4 cells: shards of 3 scalars, the last of which has 1 scalar of data. Raises
+    SpecError for another number of grid dimensions than groups, for a side below 1, and for a tile
+    of more dimensions than the grid.
     """
 
     collapse: Collapse
@@ -42,7 +46,7 @@ class Sharding:
 
     @property
     def shard_shape(self) -> tuple[int, ...]:
-        """Scalars per cell along each group, shape (groups,): ceil(extent / cells)."""
+        """Scalars of a shard along each group, shape (groups,): ceil(extent / cells)."""
         return tuple(
             -(-extent // cells)
             for extent, cells in zip(self.collapse.extents, self.grid, strict=True)
@@ -50,7 +54,10 @@ class Sharding:
 
     @property
     def shard_tiles(self) -> tuple[int, ...]:
-        """Tiles per cell along each group, shape (groups,); a side without tile counts scalars."""
+        """Tiles that each cell allocates along each group, shape (groups,).
+
+        Along a group for which `tile` gives no side, a tile is one scalar.
+        """
         sides = (1,) * (len(self.grid) - len(self.tile)) + self.tile
         return tuple(
             -(-extent // side) for extent, side in zip(self.shard_shape, sides, strict=True)
@@ -58,12 +65,15 @@ class Sharding:
 
     @property
     def allocated_shape(self) -> tuple[int, ...]:
-        """Allocated scalars per cell along each group, shape (groups,), padding included."""
+        """Scalars that a cell allocates along each group, shape (groups,): whole tiles."""
         sides = (1,) * (len(self.grid) - len(self.tile)) + self.tile
         return tuple(count * side for count, side in zip(self.shard_tiles, sides, strict=True))
 
     def owner(self, index: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return (cell, position in its shard) of a tensor index, each of shape (groups,)."""
+        """Return the cell that holds a scalar of the tensor, and its position in that cell's shard.
+
+        `index`: of the scalar, shape (dimensions,), not checked. Both results have shape (groups,).
+        """
         position = self.collapse.coordinates(index)
         pairs = [
             divmod(coordinate, shard_extent)
@@ -72,9 +82,11 @@ class Sharding:
         return tuple(cell for cell, _ in pairs), tuple(offset for _, offset in pairs)
 
     def index(self, cell: Sequence[int], offset: Sequence[int]) -> tuple[int, ...] | None:
-        """Return the tensor index, shape (dimensions,), at a position of a cell's shard.
+        """Return which scalar of the tensor stands at a position of a cell's shard.
 
-        None if the position is padding.
+        `cell`: coordinates in the grid; `offset`: position in the shard; both of shape (groups,).
+        The result is a tensor index of shape (dimensions,), or None if the position is padding. The
+        inverse of `owner`.
         """
         valid = self.valid(cell)
         if any(coordinate >= count for coordinate, count in zip(offset, valid, strict=True)):
@@ -87,9 +99,11 @@ class Sharding:
         return self.collapse.index(position)
 
     def valid(self, cell: Sequence[int]) -> tuple[int, ...]:
-        """Return the scalars of data in a cell along each group, shape (groups,).
+        """Return how many scalars of data a cell holds along each group, shape (groups,).
 
-        A cell beyond the data has 0.
+        `cell`: coordinates in the grid. A cell beyond the end of the tensor has 0 along that group.
+        Example: extent 9 over 8 cells, shards of 2: cells 0 to 3 have 2, cell 4 has 1, cells 5 to 7
+        have 0.
         """
         rows = zip(cell, self.collapse.extents, self.shard_shape, strict=True)
         return tuple(
@@ -98,10 +112,13 @@ class Sharding:
         )
 
     def padding(self, cell: Sequence[int]) -> int:
-        """Return the allocated scalars of a cell that hold no element of the tensor."""
+        """Return the number of scalars that a cell allocates without data of the tensor in them."""
         return prod(self.allocated_shape) - prod(self.valid(cell))
 
     def empty_cells(self) -> tuple[tuple[int, ...], ...]:
-        """Return the cells that hold padding only; the ceil rule can leave whole cells empty."""
+        """Return the coordinates of the cells that hold no data at all, in row-major order.
+
+        Rounding shards up can leave whole cells at the end empty: 9 scalars on 8 cells need only 5.
+        """
         cells = product(*(range(count) for count in self.grid))
         return tuple(cell for cell in cells if 0 in self.valid(cell))

@@ -16,10 +16,13 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 
 @dataclass(frozen=True, slots=True)
 class ModuloRotation:
-    """Blocks of a tensor use the `counts` physical tiles in turn (theory/layouts.md §4.2).
+    """Give the blocks of a tensor the physical tiles of a buffer in turn, by index modulo `counts`.
 
-    The address of block `i` is base + scale * linearize(counts, i mod counts), row-major, in words.
-    `counts = (2,)` is double buffering. SpecError for a count below 1.
+    `counts`: number of physical tiles along each axis of the block index. `base`: address of the
+    first tile; `scale`: distance between tiles; both in machine words of 16 bits. Block i lies at
+    base + scale * linearize(counts, i mod counts), row-major (theory/layouts.md §4.2). `counts =
+    (2,)` is double buffering: blocks 0, 1, 2, 3 with scale 512 lie at base + 0, 512, 0, 512. Raises
+    SpecError for a count below 1.
     """
 
     base: int
@@ -32,10 +35,15 @@ class ModuloRotation:
 
     @property
     def tiles(self) -> int:
+        """Number of physical tiles: the product of `counts`."""
         return prod(self.counts)
 
     def address(self, block: Sequence[int]) -> int:
-        """Return the address in words of a block; SpecError unless it has one index per count."""
+        """Return the address of a block, in machine words of 16 bits.
+
+        `block`: index of the block along each axis. Raises SpecError unless it has one entry per
+        count.
+        """
         if len(block) != len(self.counts):
             raise SpecError(
                 "a block index needs one entry per modulo count",
@@ -50,7 +58,11 @@ class ModuloRotation:
 
 @dataclass(frozen=True, slots=True)
 class TileBuffer:
-    """A region of an element's memory: `copies` tiles of `size` words each, from `base` on."""
+    """Region of an element's memory with `copies` tiles of one tensor, one after the other.
+
+    `name`: of the buffer. `base`: address of the first tile; `size`: of one tile; both in machine
+    words of 16 bits.
+    """
 
     name: str
     base: int
@@ -59,18 +71,22 @@ class TileBuffer:
 
     @property
     def end(self) -> int:
+        """Address of the first machine word (16 bits) behind the buffer."""
         return self.base + self.size * self.copies
 
     @property
     def rotation(self) -> ModuloRotation:
+        """Rule by which successive tiles of the tensor take the copies of this buffer in turn."""
         return ModuloRotation(self.base, self.size, (self.copies,))
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryMap:
-    """The buffers of one memory of `capacity` words, in order of address.
+    """List the buffers of one memory with their addresses.
 
-    SpecError if two buffers overlap.
+    `capacity`: of the memory, in machine words of 16 bits. `buffers`: in the order in which they
+    were placed, which is that of their addresses if `place` made them. Raises SpecError if two of
+    them overlap. Only `place` checks the capacity.
     """
 
     capacity: int
@@ -84,10 +100,14 @@ class MemoryMap:
 
     @property
     def used(self) -> int:
+        """Address of the first machine word (16 bits) behind all buffers; 0 without buffers."""
         return max((buffer.end for buffer in self.buffers), default=0)
 
     def overlap(self) -> tuple[str, str, int] | None:
-        """Return two buffers that overlap and the first word they share; None if none do."""
+        """Find two buffers that overlap.
+
+        Return their names and the first word address that both have, or None if no two overlap.
+        """
         for first, second in combinations(self.buffers, 2):
             word = max(first.base, second.base)
             if word < min(first.end, second.end):
@@ -95,10 +115,11 @@ class MemoryMap:
         return None
 
     def place(self, name: str, size: int, copies: int = 1, align: int = 1) -> MemoryMap:
-        """Return a map with another buffer after the last one, aligned to `align` words.
+        """Return a new map with one more buffer, behind all others.
 
-        `size`: words of one copy. InfeasibleMapping with the bytes needed and left if the memory is
-        too small.
+        `size`: machine words (16 bits) of one tile; `copies`: number of tiles. The buffer starts at
+        the next multiple of `align` words. Raises InfeasibleMapping, with the bytes needed and the
+        bytes left, if it does not fit the capacity.
         """
         base = -(-self.used // align) * align
         buffer = TileBuffer(name, base, size, copies)
@@ -112,7 +133,10 @@ class MemoryMap:
         return MemoryMap(self.capacity, (*self.buffers, buffer))
 
     def buffer(self, name: str) -> TileBuffer:
-        """Return the buffer called `name`; KeyError if there is none."""
+        """Return the buffer called `name`.
+
+        Raises KeyError if there is none.
+        """
         for buffer in self.buffers:
             if buffer.name == name:
                 return buffer

@@ -25,10 +25,11 @@ _INSTEAD = "search without fusion"
 
 @dataclass(frozen=True, slots=True)
 class OutermostCapacity:
-    """The outermost memory where it may be too small.
+    """Describe an outermost memory that may be too small for all tensors of the workload.
 
-    `size`: its bits. `tensor_bits`: bits of each tensor, whole. `persistent`: tensors that are
-    always there.
+    `size`: its capacity in bits. `tensor_bits[T]`: bits of tensor T, whole, in that memory; of a
+    persistent tensor for all instances of its Einsum. `persistent`: tensors that stay in it during
+    the whole run.
     """
 
     size: float
@@ -36,19 +37,25 @@ class OutermostCapacity:
     persistent: frozenset[str]
 
     def fits(self, tensors: frozenset[str]) -> bool:
-        """Tell whether some tensors fit at a time, whole, beside the persistent ones."""
+        """Tell whether these tensors fit in the memory at the same time, whole.
+
+        The persistent tensors of the workload count too, whether they are listed or not.
+        """
         return sum(self.tensor_bits[t] for t in sorted(tensors | self.persistent)) <= self.size
 
 
 @dataclass(frozen=True, slots=True)
 class ExchangeMemories:
-    """The memories of a fused search, by name.
+    """Name the memories of a fused search, with the capacities that the search must check.
 
-    `outermost`: holds every tensor that is not on chip. `second`: the first memory that exchanged
-    tensors may stay in (None: there is none), of `second_bits` bits, inf if all tensors fit there
-    together. `outermost_capacity`: None if everything fits in the outermost memory. `deeper`:
-    further memories that exchanged tensors may stay in, from the third one on, with their bits.
-    `memories_of[T]`: the memories on chip that tensor T may stay in.
+    An exchanged tensor is one that several Einsums use and that may stay on chip between them.
+    `outermost`: the memory that holds every other tensor. `second`: the first memory below it, in
+    which exchanged tensors may stay (None: there is none). `second_bits`: its capacity in bits, or
+    inf if all tensors of the workload fit there together, so that it need not be checked.
+    `outermost_capacity`: what must be checked of the outermost memory; None if everything fits
+    there. `deeper`: (name, bits) of the memories below the second one in which tensors may stay,
+    bits again inf where nothing can fail. `memories_of[T]`: the memories on chip in which tensor T
+    may stay, if not all of them.
     """
 
     outermost: str
@@ -60,27 +67,34 @@ class ExchangeMemories:
 
     @property
     def memories(self) -> tuple[str, ...]:
-        """The memories that exchanged tensors may stay in, outermost first."""
+        """Names of the memories in which exchanged tensors may stay, outermost first.
+
+        The first name is "" if there is no second memory.
+        """
         return (self.second or "", *(name for name, _ in self.deeper))
 
     @property
     def capacities(self) -> tuple[float, ...]:
-        """Bits of `memories`; inf where all tensors fit together.
-
-        In the order of `memories`.
-        """
+        """Capacities in bits, in the order of `memories`; inf where all tensors fit together."""
         return (self.second_bits, *(bits for _, bits in self.deeper))
 
     @property
     def maybe_full(self) -> tuple[str, ...]:
-        """Those of the first two memories that may be too small; the second if neither may."""
+        """Names of those of the first two memories that may be too small, for an error message.
+
+        The second memory is always named if there is one, the outermost one only if it may be too
+        small or is the only one.
+        """
         small = self.outermost_capacity is not None or self.second is None
         outermost = (self.outermost,) if small else ()
         return (*outermost, self.second) if self.second else outermost
 
     @property
     def crowded(self) -> frozenset[str]:
-        """Those of `memories` in which what other Einsums leave there may be too much."""
+        """Names of those of `memories` that may be too small for several Einsums together.
+
+        One Einsum alone may fit there, and yet not beside the tiles that other Einsums keep there.
+        """
         pairs = zip(self.memories, self.capacities, strict=True)
         return frozenset(name for name, bits in pairs if name and bits < inf)
 
@@ -93,11 +107,13 @@ class _MemoryOfEinsum(NamedTuple):
 
 
 def exchange_memories(paths: Sequence[EinsumPath], deeper: bool = False) -> ExchangeMemories:
-    """Return the memories that the Einsums see on the paths to their computes.
+    """Find the memories in which the Einsums of a workload may exchange tensors.
 
-    `deeper`: tensors may stay in memories below the second one, too. UnsupportedFeature if Einsums
-    see different memories as the first or the second, or if the outermost may be too small in a way
-    that is not modelled.
+    `paths`: each Einsum with the components from the root of the architecture to its compute, one
+    entry per compute. `deeper`: tensors may also stay in memories below the second one. Raises
+    UnsupportedFeature if a path has no memory, if Einsums see different memories (name or size) as
+    the first or the second one, or if the outermost memory may be too small while tensors are
+    copied or have several sizes there.
     """
     pairs = [(einsum, *first_two_memories(flat)) for einsum, flat in paths]
     outermost = _same_memory([memory for _, memory, _ in pairs], "outermost memory")

@@ -19,18 +19,25 @@ FEW_SPATIAL_CHOICES = 4  # where a memory above may keep the tensor, too
 
 
 class MemoryOnPath(NamedTuple):
-    """A memory, and the number of spatial choices of the fanouts above it."""
+    """Pair a memory with the number of ways to use the lanes of all fanouts above it on a path.
+
+    A way chooses how many lanes each rank variable takes in each dimension (a spatial choice).
+    """
 
     memory: Memory
     spatial_choices: int
 
 
 def memories_of_tensors(paths: Sequence[EinsumPath], deeper: bool) -> Mapping[str, tuple[str, ...]]:
-    """Return the memories below the outermost one in which Einsums may exchange each tensor.
+    """Return, for each tensor, the memories on chip in which its users may exchange it.
 
-    All Einsums must see such a memory. From the third memory on it must not be in an Array, and the
-    fanouts above it must have at most MAX_SPATIAL_CHOICES choices, or FEW_SPATIAL_CHOICES if a
-    memory above may keep the tensor. `deeper`: not only in the second memory.
+    On chip means below the outermost memory. All Einsums must see such a memory with the same name
+    and size, and every user of the tensor must be able to keep it there with no memory above that
+    must keep it. `paths`: each Einsum with the components down to its compute. `deeper`: look below
+    the second memory too; then a memory may not be in an Array, and the fanouts above it may have
+    at most MAX_SPATIAL_CHOICES spatial choices (FEW_SPATIAL_CHOICES if a memory above may hold the
+    tensor), because each choice is searched on its own (theory/fusion.md §1.1). The result has an
+    entry for every tensor, empty for one that cannot be exchanged; the names are outermost first.
     """
     memories = _memories_seen_by_all(paths)[1 : None if deeper else 2]
     memories_of: dict[str, tuple[str, ...]] = {}

@@ -25,14 +25,14 @@ from tilewright.mapper.workload.workload import Workload
 
 
 class TensorPlace(NamedTuple):
-    """A tensor in one of the memories that Einsums may exchange it in."""
+    """Name a tensor and a memory on chip in which Einsums may exchange it (or a Toll it passes)."""
 
     tensor: str
     memory: str
 
 
 class EinsumPath(NamedTuple):
-    """An Einsum with the path of components to one of its computes."""
+    """Pair an Einsum with the components from the architecture's root to one of its computes."""
 
     einsum: Einsum
     flat: FlatArch
@@ -40,17 +40,24 @@ class EinsumPath(NamedTuple):
 
 @dataclass(frozen=True)
 class ExchangedTensors:
-    """The exchanged tensors of a workload.
+    """Say which tensors of a workload may stay on chip between Einsums, and which loops they allow.
 
-    `exchangeable`: may stay on chip, in one of `memories`. `copied`: tensors of copy Einsums, which
-    may stay in the first of `memories` only. `outermost_only`: other tensors of several Einsums.
-    `shareable_loops[T]`: loops that may be shared above T, by their names in `loop_names`, which
-    has one name for every rank variable of each Einsum. `users[T]`: numbers of the Einsums that
-    use T. `contested`: tensors that two Einsums may want to hold at different places above the same
-    shared loop. `varied_windows`: contested tensors that Einsums see through different windows.
-    `shares_tiles`: where two Einsums hold a contested tensor at one place, both tiles are one.
-    `tolls`: the Tolls on the path to any Einsum. `varied_widths`, `bounded_widths`: see
-    tensor_views.py. `memories_of[T]`: those of `memories` that T may stay in, if not all.
+    Einsums have numbers 0, 1, … in the order of the workload. `exchangeable`: tensors that may stay
+    on chip: the first user writes them, later users only read them. `outermost_only`: other tensors
+    of several Einsums, which the outermost memory holds. `loop_names[i]`: for each rank variable of
+    Einsum i a name that is common to all Einsums, so that variables which index the same rank of an
+    exchanged tensor have one name. `shareable_loops[T]`: names of the loops that may be shared
+    above T: those fully relevant to T in the same rank for all its users (theory/fusion.md §1.3).
+    `users[T]`: numbers of the Einsums that use T. `contested`: tensors of several Einsums of which
+    two may share loops through other tensors, so that both may hold a tile of it below the same
+    loop. `varied_windows`: contested tensors to which one loop is relevant in different ways for
+    two Einsums, for example through a sliding window. `shares_tiles`: two Einsums that hold a
+    contested tensor at one place have one tile there, not two. `memories`: memories on chip in
+    which tensors may be exchanged, outermost first. `copied`: tensors of copy Einsums, which may
+    stay in the first of `memories` only. `tolls`: names of the Tolls on any Einsum's path.
+    `varied_widths`: contested tensors with several bits per value in one memory. `bounded_widths`:
+    those of them of which a usage of memory is only known up to a bound. `memories_of[T]`: the
+    memories in which T may stay, if not all.
     """
 
     workload: Workload
@@ -71,14 +78,21 @@ class ExchangedTensors:
 
     @property
     def tracked_tiles(self) -> frozenset[str]:
-        """The contested tensors of which an earlier Einsum's tile matters to a later Einsum.
+        """Contested tensors of which the search must remember the tile that earlier Einsums hold.
 
-        All of them where Einsums share the tile, else those of several widths (shared_tiles.py).
+        A contested tensor is used by two Einsums that may share loops through other tensors. Where
+        both tiles are one (`shares_tiles`), that is every contested tensor; otherwise only those
+        with several bits per value, because all tiles take the width that the last Einsum sees.
         """
         return self.contested if self.shares_tiles else self.varied_widths
 
     def places_of_einsum(self, einsum: Einsum) -> tuple[TensorPlace, ...]:
-        """Return where tensors of `einsum` may stay on chip."""
+        """Return the (tensor, memory) pairs in which tensors of an Einsum may stay on chip.
+
+        They stand in the order of the Einsum's tensors, and for one tensor outermost memory first.
+        This list is the boundary of the Einsum: elsewhere its entries are called by their
+        positions.
+        """
         return tuple(
             place
             for tensor in einsum.tensors
@@ -87,30 +101,45 @@ class ExchangedTensors:
         )
 
     def places_of_tensor(self, tensor: str) -> tuple[TensorPlace, ...]:
-        """Return where an exchangeable tensor may stay on chip."""
+        """Return the (tensor, memory) pairs in which one exchangeable tensor may stay on chip.
+
+        Outermost memory first. A tensor of a copy Einsum has the first memory only.
+        """
         memories = self.memories_of.get(tensor, self.memories)
         memories = self.memories[:1] if tensor in self.copied else memories
         return tuple(TensorPlace(tensor, memory) for memory in memories)
 
     def users_sharing_loops(self, tensor: str) -> tuple[tuple[int, ...], ...]:
-        """Return the numbers of the users of `tensor`, grouped by whether they may share loops.
+        """Group the Einsums that use a tensor by whether other tensors let them share loops.
 
-        Each user of a group may share loops with the next one through other exchanged tensors.
+        Return their numbers. Two users in a row are in one group if between any two neighbouring
+        Einsums from the first to the second some other exchangeable tensor is live, that is,
+        written before and read after. Example: A is used by Einsums 0, 1 and 4, and Y is written by
+        0 and read by 1 only: the groups are (0, 1) and (4,).
         """
         return _users_sharing_loops(tensor, self.users, self.exchangeable)
 
     def loop_names_of(self, einsum: Einsum) -> Mapping[str, str]:
-        """Return the name of the loops over each rank variable of `einsum`."""
+        """Return, for each rank variable of an Einsum, its name common to all Einsums."""
         return self.loop_names[self.workload.einsums.index(einsum)]
 
     def shareable_variables(self, einsum: Einsum) -> dict[str, frozenset[str]]:
-        """Return `shareable_loops` of the tensors of `einsum`, in its own rank variables."""
+        """Return, per exchangeable tensor of an Einsum, the variables of loops shared above it.
+
+        A fused loop, which several Einsums may run together, may stand above the tensor only over
+        these rank variables. They have the names that the Einsum itself gives them
+        (theory/fusion.md §1.3).
+        """
         names = self.loop_names_of(einsum)
         loops = {t: self.shareable_loops[t] for t in einsum.tensors if t in self.shareable_loops}
         return {t: frozenset(v for v in names if names[v] in loops[t]) for t in loops}
 
     def live_after(self, number: int) -> tuple[TensorPlace, ...]:
-        """Return the places of tensors that may be on chip between Einsum `number` and the next."""
+        """Return the (tensor, memory) pairs that may be on chip between two Einsums.
+
+        Those are the exchangeable tensors that Einsum `number` or an earlier one writes, and a
+        later one reads. They stand in the order of the workload's tensors.
+        """
         tensors = (t for t in self.workload.tensors if t in self.exchangeable)
         live = (t for t in tensors if self.users[t][0] <= number < self.users[t][-1])
         return tuple(place for tensor in live for place in self.places_of_tensor(tensor))
@@ -122,10 +151,14 @@ def exchanged_tensors_of(
     same_instances: bool = True,
     memories: tuple[str, ...] = ("",),
 ) -> ExchangedTensors:
-    """Find what the Einsums of `workload` may exchange on chip, in one of `memories`.
+    """Find which tensors the Einsums of a workload may keep on chip between them.
 
-    `same_instances`: Einsums that run a different number of times (n_instances) exchange through
-    the outermost memory, because which run of the one feeds which run of the other is not said.
+    `shares_tiles`: two Einsums that hold one tensor at one place above shared loops have one tile
+    there. `same_instances`: a tensor whose users have different numbers of instances (n_instances)
+    stays in the outermost memory, because the workload does not say which run of the one feeds
+    which run of the other. `memories`: names of the memories on chip in which tensors may stay,
+    outermost first. Fields that depend on the architecture (`tolls`, `varied_widths`,
+    `bounded_widths`, `memories_of`) are left empty (theory/fusion.md §1.1).
     """
     users = {tensor: _users_of(workload, tensor) for tensor in workload.tensors}
     exchangeable = _exchangeable_tensors(workload, users, same_instances)

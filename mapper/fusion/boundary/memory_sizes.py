@@ -25,16 +25,18 @@ from tilewright.mapper.workload.errors import UnsupportedFeature
 
 @dataclass(frozen=True, slots=True)
 class EqualSizeRequest(Request):
-    """A request on memories of one size each.
+    """Request in which every memory has one size for all Einsums.
 
-    `whole_request`: the request as it was. `sizes`: of the memories that had several, in bits.
+    `whole_request`: the request as it was. `sizes`: (name, bits) of the memories that had several
+    sizes. Values there get other bits per value, so that a tile fills the same share of the memory
+    as before.
     """
 
     whole_request: Request | None = None
     sizes: tuple[tuple[str, Fraction], ...] = ()
 
     def flat_archs(self, einsum: Einsum) -> tuple[FlatArch, ...]:
-        """Return the paths with these sizes."""
+        """Return the paths of an Einsum, one per compute, with the memories in common sizes."""
         assert self.whole_request is not None
         sizes = dict(self.sizes)
         return tuple(
@@ -42,19 +44,28 @@ class EqualSizeRequest(Request):
         )
 
     def whole_mapping(self, mapping: LoopNest) -> LoopNest:
-        """Return the mapping of the whole request: it is the same."""
+        """Return a mapping of this request as a mapping of the request before sizes were changed.
+
+        Sizes do not appear in a mapping, so only what that request itself adds is added.
+        """
         assert self.whole_request is not None
         return self.whole_request.whole_mapping(mapping)
 
     @property
     def scoring_request(self) -> Request:
-        """What was asked for."""
+        """Request with the true sizes, on which the model scores the mapping that was found."""
         assert self.whole_request is not None
         return self.whole_request.scoring_request
 
 
 def with_equal_sizes(request: Request) -> Request:
-    """Return a request in which all Einsums see each memory in one size."""
+    """Return a request in which all Einsums see each memory in one size.
+
+    The new size is a common multiple of the sizes that Einsums see; the bits per value of an Einsum
+    that saw a smaller size grow in proportion. So tiles of several Einsums can be added up in one
+    unit. Example: Einsum A sees 100 bits, Einsum B 50: both get 100 bits, and values of B twice
+    their width. The request itself is returned if no memory has several sizes.
+    """
     unequal = _unequal_sizes(request)
     if not unequal:
         return request
@@ -65,7 +76,11 @@ def with_equal_sizes(request: Request) -> Request:
 
 
 def refuse_unequal_sizes(request: Request, memories: Sequence[str]) -> None:
-    """Raise UnsupportedFeature for memories of several sizes: their usage in bits is undefined."""
+    """Raise UnsupportedFeature if one of some memories has several sizes, by Einsum.
+
+    `memories`: names of the memories whose usage in bits the search is to count: over several sizes
+    such a number has no meaning.
+    """
     unequal = _unequal_sizes(request.scoring_request)
     for name in memories:
         if name in unequal:

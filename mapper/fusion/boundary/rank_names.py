@@ -16,9 +16,10 @@ from tilewright.mapper.workload.workload import Workload
 
 
 class LoopName(NamedTuple):
-    """A loop that Einsums may share: the common name of its variable, and where it is spatial.
+    """Name a loop that Einsums may share.
 
-    `dim`: (component, dimension) of a spatial loop, () of a temporal loop.
+    `variable`: the name of its rank variable that is common to all Einsums. `dim`: (component,
+    dimension) whose lanes a spatial loop distributes it over; () for a temporal loop.
     """
 
     variable: str
@@ -26,7 +27,7 @@ class LoopName(NamedTuple):
 
 
 class EinsumVariable(NamedTuple):
-    """A rank variable of one Einsum, which is given by its number."""
+    """Name a rank variable of one Einsum, which is given by its number in the workload."""
 
     einsum: int
     variable: str
@@ -37,10 +38,14 @@ LoopNames = tuple[Mapping[str, str], ...]  # per Einsum: rank variable -> name c
 
 
 def loop_names(workload: Workload, exchanged: Mapping[str, tuple[int, ...]]) -> LoopNames:
-    """Return a common name for each rank variable of each Einsum, equal where they are one.
+    """Give rank variables of different Einsums one name where a shared loop runs over all of them.
 
-    `exchanged[T]`: numbers of the Einsums that use T. A variable that all Einsums call alike keeps
-    its name.
+    `exchanged[T]`: numbers of the Einsums that use exchanged tensor T. Variables are one if they
+    index the same rank of an exchanged tensor, or have the same name, provided that their bounds
+    are equal and no Einsum has two of them. Return, per Einsum, a mapping of rank variable to
+    common name: that of the first Einsum, with ' appended where another class has it already.
+    Example: `Y[m, n]` is written by one Einsum and read by another as `Y[d, e]`: d is called m
+    there, e is called n (theory/fusion.md §1.3).
     """
     einsums = workload.einsums
     variables = [EinsumVariable(i, v) for i, e in enumerate(einsums) for v in e.bounds]
@@ -54,7 +59,10 @@ def loop_names(workload: Workload, exchanged: Mapping[str, tuple[int, ...]]) -> 
 
 
 def simple_ranks(access: TensorAccess) -> Iterator[tuple[str, str]]:
-    """Yield (rank, variable) of the ranks whose coordinate is one rank variable with factor 1."""
+    """Yield (rank, variable) for each rank that one rank variable with factor 1 indexes.
+
+    Ranks indexed by a sum or by a multiple, such as p + r or 2*p, are left out.
+    """
     for rank, form in access.projection:
         for variable, factor in form.terms:
             if len(form.terms) == 1 and factor == 1:

@@ -26,17 +26,22 @@ NO_EXTENT = Extent(())
 
 
 class LoopTiles(NamedTuple):
-    """Loops, outermost first, and the tiles below each; shape (tilings, loops)."""
+    """Pair a list of loops, outermost first, with the tile of each loop's variable below it.
+
+    `tiles`: values, shape (tilings, loops); a tiling is one choice of tile shapes for the loops.
+    """
 
     loops: Sequence[LoopName]
     tiles: Ints
 
 
 class Saving(NamedTuple):
-    """Bits that a tile takes less than the sum of what Einsums reserve; shape (tilings,) each.
+    """Say by how many bits the tiles of two Einsums take less than the sum of what both reserve.
 
-    `loops_above`: number of loops above the tile. `finished`: counts while Einsums ran that are
-    finished. `running`: counts while the next Einsum and later ones run.
+    The bits have shape (tilings,), one entry per choice of tile shapes; they may be negative.
+    `loops_above`: number of loops above the tile, so that the saving counts for what stands below
+    more loops. `finished`: bits to subtract while Einsums run that come before the one being
+    joined. `running`: bits to subtract while that Einsum and later ones run.
     """
 
     loops_above: int
@@ -45,39 +50,59 @@ class Saving(NamedTuple):
 
 
 class HeldTile(ABC):
-    """What the Einsums so far hold of one contested tensor in one memory."""
+    """Describe what the Einsums joined so far hold of one contested tensor in one memory.
+
+    A contested tensor is used by several Einsums that share loops, and not exchanged between them:
+    each may hold a tile of it. Joining Einsums adds up the bits that each reserves; this record
+    finds what has to be subtracted, because tiles are one tile or take another width.
+    """
 
     __slots__ = ()
 
     @abstractmethod
     def position(self, shared_loops: int) -> tuple[int, int]:
-        """Return what Einsums that share so many loops must agree about.
+        """Return what Einsums that share `shared_loops` loops must agree about, to be joined.
 
-        (-1, -1): nothing is held above these loops.
+        Two numbers: how many loops stand above the holder and above its tile. (-1, -1) if nothing
+        is held above the innermost of these loops. Einsums with different positions cannot be
+        joined.
         """
 
     @abstractmethod
     def above(self, shared_loops: int) -> Self:
-        """Return the part that is held above the innermost of so many shared loops."""
+        """Return what is held above the innermost of `shared_loops` shared loops.
+
+        Only that is still there when an Einsum runs that shares so many loops.
+        """
 
     @abstractmethod
     def merged(self, following: Self, shared_loops: int) -> Self:
-        """Return what is held after the next Einsum, which holds `following`."""
+        """Return what is held after one more Einsum, which itself holds `following`.
+
+        `shared_loops`: how many loops it shares with the Einsums before.
+        """
 
     @abstractmethod
     def savings(
         self, following: Self, shared_loops: int, loops_above_tile: LoopTiles
     ) -> Iterator[Saving]:
-        """Yield what this tile and that of the next Einsum take less than the sum of both."""
+        """Yield by how many bits this tile and that of the next Einsum take less than their sum.
+
+        `following`: what the next Einsum holds. `shared_loops`: how many loops it shares with the
+        Einsums before. `loops_above_tile`: its fused loops with their tile shapes, shape (tilings,
+        loops).
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class SharedTile(HeldTile):
-    """One tile for all Einsums.
+    """Describe one tile of a contested tensor that several Einsums use together (the default rule).
 
-    `holder_depth`, `tile_depth`: numbers of loops above the holder (-1: none) and above its tile.
-    `extent`: in the width of the last Einsum. `max_width`: most bits per value that any Einsum
-    sees.
+    It is as large as the largest tile that any of them needs, in the bits per value that the last
+    of them sees. `holder_depth`: number of loops above the Storage node (-1: nothing is held).
+    `tile_depth`: number of loops above the tile, more than `holder_depth` if it shrinks with loops
+    below the node. `extent`: size of the tile as a function of the tile shape, in the width of the
+    last Einsum. `max_width`: most bits per value that any Einsum sees.
     """
 
     holder_depth: int = -1
@@ -86,20 +111,27 @@ class SharedTile(HeldTile):
     max_width: float = 0.0
 
     def position(self, shared_loops: int) -> tuple[int, int]:
-        """Return the depths of the holder and of its tile.
+        """Return the numbers of loops above the holder and above its tile, (-1, -1) if it is lower.
 
-        Below the shared loops each Einsum has a tile of its own, wherever that is.
+        Einsums that share `shared_loops` loops must agree about these two. Below the shared loops
+        each Einsum has a tile of its own, wherever that is; so the second number is at most
+        `shared_loops`.
         """
         if not 0 <= self.holder_depth < shared_loops:
             return -1, -1
         return self.holder_depth, min(self.tile_depth, shared_loops)
 
     def above(self, shared_loops: int) -> SharedTile:
-        """Return the tile, or none if its holder is below these loops."""
+        """Return the tile, or none if its holder stands below `shared_loops` shared loops."""
         return self if self.holder_depth < shared_loops else SharedTile()
 
     def merged(self, following: SharedTile, shared_loops: int) -> SharedTile:
-        """Return the tile that is large enough for both."""
+        """Return one tile that is large enough for the Einsums so far and for the next one.
+
+        It takes the place and the bits per value of `following`, the tile of the next Einsum; that
+        tile alone is returned where this one stands below the `shared_loops` shared loops, or
+        nothing is held.
+        """
         if self.holder_depth < 0 or self.tile_depth >= shared_loops:
             return following
         same_width = self.extent.with_width(following.extent.width)
@@ -108,10 +140,14 @@ class SharedTile(HeldTile):
     def savings(
         self, following: SharedTile, shared_loops: int, loops_above_tile: LoopTiles
     ) -> Iterator[Saving]:
-        """Yield what two tiles take more than one.
+        """Yield by how many bits two tiles exceed the one tile that they are.
 
-        What has finished saw this tile before it grew to the windows of both: the growth, in the
-        largest width, bounds by how much.
+        `following`: the tile of the next Einsum, which shares `shared_loops` loops;
+        `loops_above_tile`: its loops with tile shapes. Example: both Einsums hold 8 values of 4
+        bits: the sum is 64 bits, the tile 32, so 32 bits are saved. An Einsum that has finished saw
+        this tile before it grew to the windows of both; the growth, in the largest width, is
+        subtracted from its saving, which makes that a lower bound. Yields nothing where the tile
+        stands below the shared loops.
         """
         depth = self.tile_depth
         if self.holder_depth < 0 or depth >= shared_loops:
@@ -129,7 +165,10 @@ class SharedTile(HeldTile):
 
 
 class SizedTile(NamedTuple):
-    """A tile of one Einsum: the number of loops above it, and its extent in values."""
+    """Describe a tile of one Einsum: how many loops stand above it, and its size in values.
+
+    `values`: the size as a function of the tile shapes, with a width of one bit per value.
+    """
 
     loops_above: int
     values: Extent
@@ -137,11 +176,14 @@ class SizedTile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SeparateTiles(HeldTile):
-    """One tile for each Einsum.
+    """Describe tiles of one contested tensor in one memory, a separate one for each Einsum.
 
-    `holder_depth`: number of loops above the holder (-1: none). `tiles`: none where all Einsums
-    see one width, which saves nothing. `last_width`: bits per value of the last Einsum that held a
-    tile. `max_width`: the most of any of them.
+    That is the rule of the accelforge conventions: tiles are not one, but all of them take the bits
+    per value that the last Einsum sees. The bits that Einsums reserve, each in its own width, are
+    added up; this record finds what to subtract from that sum. `holder_depth`: number of loops
+    above the Storage node (-1: nothing is held). `tiles`: one entry per Einsum; left empty where
+    all Einsums see the same width, because then nothing has to be subtracted. `last_width`: bits
+    per value for the last Einsum that held a tile. `max_width`: the most for any of them.
     """
 
     holder_depth: int = -1
@@ -150,19 +192,27 @@ class SeparateTiles(HeldTile):
     max_width: float = 0.0
 
     def position(self, shared_loops: int) -> tuple[int, int]:
-        """Return the depth of the holder, twice."""
+        """Return the number of loops above the holder, twice; (-1, -1) if it stands lower.
+
+        Einsums that share `shared_loops` loops must agree about it. The tiles do not matter: each
+        Einsum has its own.
+        """
         is_shared = 0 <= self.holder_depth < shared_loops
         return (self.holder_depth, self.holder_depth) if is_shared else (-1, -1)
 
     def above(self, shared_loops: int) -> SeparateTiles:
-        """Return the tiles that are held above these loops."""
+        """Return the tiles below fewer than `shared_loops` loops; none if the holder is lower."""
         if self.holder_depth >= shared_loops:
             return SeparateTiles()
         tiles = tuple(tile for tile in self.tiles if tile.loops_above < shared_loops)
         return replace(self, tiles=tiles)
 
     def merged(self, following: SeparateTiles, shared_loops: int) -> SeparateTiles:
-        """Return the tiles of all Einsums."""
+        """Return the tiles of the Einsums so far together with those of the next one.
+
+        Only `following`, the tiles of the next Einsum, where the holder stands below the
+        `shared_loops` shared loops.
+        """
         if not 0 <= self.holder_depth < shared_loops:
             return following
         tiles = (*self.above(shared_loops).tiles, *following.tiles)
@@ -171,9 +221,13 @@ class SeparateTiles(HeldTile):
     def savings(
         self, following: SeparateTiles, shared_loops: int, loops_above_tile: LoopTiles
     ) -> Iterator[Saving]:
-        """Yield what the tiles take less because all have the width of the last Einsum.
+        """Yield by how many bits the tiles shrink because all take the width of the next Einsum.
 
-        What has finished saw the next tile in an earlier width: `max_width` bounds it.
+        `following`: the tiles of the next Einsum, which shares `shared_loops` loops;
+        `loops_above_tile`: its loops with tile shapes. Earlier tiles change from `last_width` to
+        its width while it and later Einsums run; the saving is negative where that is wider. While
+        Einsums run that have finished, the next tile counts in a width of theirs, which `max_width`
+        bounds. Example: 8 values held before, widths 4 then 3: 8 bits are saved from then on.
         """
         if not 0 <= self.holder_depth < shared_loops:
             return

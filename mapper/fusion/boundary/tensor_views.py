@@ -18,9 +18,10 @@ _STREAMS = {"irrelevant": 0, "partial": 1, "relevant": 2}
 
 
 def widths_of(paths: Sequence[EinsumPath], memory: str, tensor: str) -> dict[str, float]:
-    """Return the bits per value of a tensor in a memory, for each Einsum that uses both.
+    """Return the bits per value of a tensor in a memory, by the name of each Einsum that uses both.
 
-    By the name of the Einsum; the widest one where it has paths to several computes.
+    `paths`: each Einsum with the components to one of its computes. Where it has several computes
+    the largest width counts.
     """
     widths: dict[str, float] = {}
     for einsum, flat in paths:
@@ -35,9 +36,12 @@ def widths_of(paths: Sequence[EinsumPath], memory: str, tensor: str) -> dict[str
 def varied_widths_in(
     paths: Sequence[EinsumPath], memories: Iterable[str], exchanged: ExchangedTensors
 ) -> frozenset[str]:
-    """Return the contested tensors that Einsums see in several widths in one of some memories.
+    """Return the contested tensors with several bits per value in one of some memories.
 
-    Each Einsum holds a tile of its own there, all of them in the width of the last Einsum that ran.
+    A contested tensor is used by Einsums that may share loops through other tensors. Only for
+    conventions under which each Einsum holds a tile of its own (`shares_tiles` is false), and all
+    tiles take the width of the Einsum that ran last; otherwise the result is empty. `paths`: each
+    Einsum with the components to one of its computes. `memories`: names.
     """
     histories = _width_histories(paths, memories, exchanged)
     return frozenset(tensor for tensor, widths in histories if len(set(widths)) > 1)
@@ -46,9 +50,13 @@ def varied_widths_in(
 def bounded_widths_in(
     paths: Sequence[EinsumPath], memories: Iterable[str], exchanged: ExchangedTensors
 ) -> frozenset[str]:
-    """Return those tensors of which a third Einsum's tile counts in several widths before it runs.
+    """Return the contested tensors whose tiles can only be bounded in bits, in some memories.
 
-    Only the largest of these widths is known (SeparateTiles).
+    Those are tensors that three Einsums or more use, which may share loops, with several bits per
+    value among all but the last of them. A tile of the last one then counts in several widths while
+    earlier Einsums run, of which the search knows only the largest. Empty where Einsums share one
+    tile (`shares_tiles`). `paths`: each Einsum with the components to one of its computes.
+    `memories`: names.
     """
     histories = _width_histories(paths, memories, exchanged)
     return frozenset(tensor for tensor, widths in histories if len(set(widths[:-1])) > 1)
@@ -70,7 +78,12 @@ def _width_histories(
 def refuse_bounded_widths(
     paths: Sequence[EinsumPath], memory: str, exchanged: ExchangedTensors
 ) -> None:
-    """Raise UnsupportedFeature where the widths of tiles only bound the usage of a memory."""
+    """Raise UnsupportedFeature if widths of tiles only bound the usage of a memory.
+
+    That is so for the tensors of `bounded_widths_in`: used by three Einsums that may share loops,
+    in several bits per value. For searches that minimize or list the usage, which must be exact.
+    `memory`: its name.
+    """
     for tensor in sorted(bounded_widths_in(paths, [memory], exchanged)):
         widths = set(widths_of(paths, memory, tensor).values())
         raise UnsupportedFeature(
@@ -83,10 +96,12 @@ def refuse_bounded_widths(
 def refuse_unclear_tiles(
     paths: Sequence[EinsumPath], memory: str, exchanged: ExchangedTensors
 ) -> None:
-    """Raise UnsupportedFeature where the sizes of tiles only bound the usage of a memory.
+    """Raise UnsupportedFeature if sizes of tiles only bound the usage of a memory.
 
-    Einsums that hold a tile above shared loops count as if both held it where the tile of the first
-    stops streaming. That is exact where the tile of that Einsum is the larger one, in one width.
+    Concerns contested tensors that Einsums see through different windows where they share one tile.
+    The search counts both tiles as held where that of the first Einsum stops shrinking with loops.
+    That is exact only if the Einsum whose tile shrinks less far needs the larger tile, and all
+    Einsums see one width; otherwise the error is raised. `memory`: its name.
     """
     for tensor in sorted(exchanged.varied_windows if exchanged.shares_tiles else ()):
         widths = set(widths_of(paths, memory, tensor).values())
@@ -101,9 +116,11 @@ def refuse_unclear_tiles(
 def refuse_copied_widths(
     paths: Sequence[EinsumPath], memory: str, exchanged: ExchangedTensors
 ) -> None:
-    """Raise UnsupportedFeature where a tensor of a copy has several widths in a memory.
+    """Raise UnsupportedFeature if a tensor of a copy Einsum has several bits per value in a memory.
 
-    The mapping of the copy decides which of its tensors are there.
+    The mapping of the copy decides which of its tensors are there, so that the search cannot tell
+    in advance in which width they count. For searches that minimize or list the usage. `memory`:
+    its name.
     """
     copies = [einsum for einsum in exchanged.workload.einsums if einsum.is_copy]
     for tensor in dict.fromkeys(tensor for einsum in copies for tensor in einsum.tensors):

@@ -19,10 +19,12 @@ from tilewright.mapper.workload.einsum import Einsum
 
 
 class RankExtent(NamedTuple):
-    """The positions of one rank that a tile covers, as a function of the tile shape.
+    """Give the positions along one rank that a tile covers, as a function of tile shapes.
 
-    `point`: positions of a single point; `terms`: (loop, bound, factor) of each variable. A rank of
-    several terms slides.
+    `point`: positions covered if every variable has one value. `terms`: (loop name, bound, factor)
+    of each rank variable in the rank's index; a tile of t values adds factor * (t - 1) positions.
+    With several terms the rank is a sliding window. Example: w = p + r, tiles p = 4 and r = 3: 1 +
+    3 + 2 = 6 positions.
     """
 
     point: int
@@ -30,7 +32,7 @@ class RankExtent(NamedTuple):
 
 
 class ExchangedTensorView(NamedTuple):
-    """A tensor as one Einsum sees it: its width in bits per value, and its ranks."""
+    """Describe a tensor as one Einsum sees it: bits per value, and positions covered per rank."""
 
     bits: float
     ranks: tuple[RankExtent, ...]
@@ -38,26 +40,25 @@ class ExchangedTensorView(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The size of a tensor's tile below some loops: the largest tile of its `views`.
+    """Give the bits of a tensor's tile as a function of the tile shapes: the largest of its views.
 
-    The views differ, for example, where one Einsum slides over what another Einsum writes.
+    `views`: one for each way in which Einsums see the tensor. They differ, for example, where one
+    Einsum slides a window over what another one writes point by point.
     """
 
     views: tuple[ExchangedTensorView, ...]
 
     @property
     def width(self) -> float:
-        """The bits per value, the same in all views.
-
-        0 if there are no views.
-        """
+        """Bits per value, the same in all views; 0 if there are no views."""
         return self.views[0].bits if self.views else 0.0
 
     def bits_below(self, loops: Sequence[LoopName], tiles: Ints) -> Floats:
-        """Return the bits of the tile below `loops`; shape (tilings,).
+        """Return the bits of the tile below some loops, shape (tilings,).
 
-        `tiles`: tile of each loop's variable below that loop, shape (tilings, loops or more). Of
-        two loops over one variable the later column counts.
+        `loops`: outermost first. `tiles`: values of each loop's variable below that loop, shape
+        (tilings, loops or more columns); a tiling is one choice of tile shapes. A variable without
+        a loop has its whole bound; of two loops over one variable the later column counts.
         """
         column_of = {loop.variable: column for column, loop in enumerate(loops)}
         sizes: list[Floats] = []
@@ -73,18 +74,19 @@ class Extent:
         return largest
 
     def merged(self, extent: Extent) -> Extent:
-        """Return the extent with the views of both."""
+        """Return the extent that covers both: its tile is the larger of the two."""
         return Extent(tuple(dict.fromkeys((*self.views, *extent.views))))
 
     def with_width(self, bits: float) -> Extent:
-        """Return the same extent with another width, in bits per value."""
+        """Return the same extent with `bits` bits per value in all views."""
         return Extent(tuple(ExchangedTensorView(bits, view.ranks) for view in self.views))
 
 
 def extent_of(einsum: Einsum, names: Mapping[str, str], tensor: str, bits: float) -> Extent:
-    """Return the extent of `tensor` as `einsum` sees it.
+    """Return the size of a tensor's tile, as one Einsum sees it, as a function of the tile shapes.
 
-    `names`: of the loops over each rank variable of `einsum`. `bits`: width in bits per value.
+    `names`: for each rank variable of the Einsum, its name common to all Einsums. `bits`: bits per
+    value.
     """
     ranks = tuple(
         RankExtent(

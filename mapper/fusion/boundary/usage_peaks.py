@@ -29,9 +29,10 @@ from tilewright.mapper.workload.workload import Workload
 
 
 class ExchangedBits(NamedTuple):
-    """Bits of a tensor in the outermost memory, which count unless it is in a place on chip.
+    """Give the bits that a tensor takes in the outermost memory unless it is on chip.
 
-    `positions`: of its places in a list of places.
+    `positions`: of its places on chip in a list of (tensor, memory) pairs; the bits count if it is
+    in none of them. `bits`: of the whole tensor, or a difference of them.
     """
 
     positions: tuple[int, ...]
@@ -39,11 +40,11 @@ class ExchangedBits(NamedTuple):
 
 
 class OutermostBits(NamedTuple):
-    """Bits in the outermost memory while an Einsum runs.
+    """Give the bits in the outermost memory while one Einsum runs.
 
-    `new`: of tensors that it uses first. `from_before`: of tensors that earlier Einsums used.
-    `widening`: how much more `from_before` is than it was, because of the width that this Einsum
-    sees.
+    `new`: of tensors that it is the first to use. `from_before`: of tensors that earlier Einsums
+    used and that are still there. `widening`: by how much `from_before` is more than while the
+    Einsum before ran, because this one sees other bits per value.
     """
 
     new: float
@@ -53,12 +54,15 @@ class OutermostBits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OutermostTensors:
-    """Whole tensors in the outermost memory while one Einsum runs, in bits (see OutermostBits).
+    """Hold the bits of whole tensors in the outermost memory while one Einsum runs.
 
-    Tensors of a copy, and tensors that no other Einsum uses, count elsewhere.
-    `new_bits`, `kept_bits`, `widening_bits`: of tensors that cannot be on chip. `new_exchanged`:
-    of tensors that may be, by their positions among the boundary of the Einsum. `kept_exchanged`,
-    `widening_exchanged`: by their positions among what is live before it.
+    Tensors are new (this Einsum is the first to use them) or kept (an earlier one was); widening is
+    the change of a kept tensor's bits because this Einsum sees another width. `new_bits`,
+    `kept_bits`, `widening_bits`: sums over tensors that cannot be on chip. `new_exchanged`: tensors
+    that may be, by positions among the places of this Einsum's tensors on chip. `kept_exchanged`,
+    `widening_exchanged`: by positions among the places that may be on chip before it. Tensors of a
+    copy Einsum and tensors that no other Einsum uses are counted by the mappings of their Einsum
+    instead.
     """
 
     new_bits: float
@@ -69,7 +73,11 @@ class OutermostTensors:
     widening_exchanged: tuple[ExchangedBits, ...]
 
     def bits(self, depths: Sequence[int], live_depths: Sequence[int]) -> OutermostBits:
-        """Return the bits, given the depths of boundary and live tensors (-1: not on chip)."""
+        """Return the bits in the outermost memory, given which tensors are on chip.
+
+        `depths`: number of loops above each place of this Einsum's tensors, -1 if the tensor is not
+        there. `live_depths`: the same for the places that may be on chip before it.
+        """
         return OutermostBits(
             self.new_bits + _bits_off_chip(self.new_exchanged, depths),
             self.kept_bits + _bits_off_chip(self.kept_exchanged, live_depths),
@@ -84,11 +92,13 @@ def _bits_off_chip(tensors: Iterable[ExchangedBits], depths: Sequence[int]) -> f
 
 @dataclass(frozen=True, slots=True)
 class CountedUsage:
-    """The memories whose usage counts, empty where none does.
+    """Name the memories whose usage the search counts because an objective depends on it.
 
-    `private`: those below the outermost one that Einsums exchange nothing in. `exchange`: those
-    that they exchange tensors in. `outermost`: the outermost one. `outermost_tensors`: its tensors
-    while each Einsum runs.
+    The usage of a memory is the most bits in it at a time, over the whole workload. `private`:
+    memories below the outermost one in which Einsums exchange nothing, so that one Einsum at a time
+    uses them. `exchange`: memories in which Einsums exchange tensors. `outermost`: the outermost
+    memory, "" if it does not count. `outermost_tensors`: what it holds while each Einsum runs, one
+    entry per Einsum.
     """
 
     private: tuple[str, ...] = ()
@@ -98,24 +108,25 @@ class CountedUsage:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All of them, in the order of their numbers in labels."""
+        """Names of all counted memories, in the order in which the search lists their usages."""
         return (*self.private, *self.exchange, *filter(None, (self.outermost,)))
 
     @property
     def pmapping_memories(self) -> tuple[str, ...]:
-        """Those of which a pmapping says what it uses itself.
+        """Names of the memories of which the mapping of one Einsum alone says what it uses.
 
-        Of the outermost memory that is what no other Einsum uses; a copy says all.
+        These are the private ones, and the outermost one: there a mapping says what tensors take
+        that no other Einsum uses (a copy Einsum: what all its tensors take).
         """
         return (*self.private, self.outermost) if self.outermost else self.private
 
     @property
     def zeros(self) -> tuple[float, ...]:
-        """A lower bound of every usage: nothing is used."""
+        """Lower bound of the usage of each memory of `names`: 0 bits."""
         return (0.0,) * len(self.names)
 
     def usages_of(self, score: Score) -> tuple[float, ...]:
-        """Return the usages of a score, in bits, in the order of `names`.
+        """Return the usages of a scored mapping in bits, in the order of `names`.
 
         0 for a memory that the mapping does not use.
         """
@@ -131,9 +142,14 @@ def counted_usage(
     memories: ExchangeMemories,
     exchanged: ExchangedTensors,
 ) -> CountedUsage:
-    """Prepare to count how much of the memories `names` is used.
+    """Prepare to count the most bits at a time in some memories, over the whole workload.
 
-    UnsupportedFeature where they are spread over an Array, or a tensor changes its size.
+    `paths`: each Einsum with the components to one of its computes. `names`: of the memories;
+    empty: nothing is counted. `memories`, `exchanged`: in which memories Einsums exchange which
+    tensors. Raises UnsupportedFeature where the usage could not be exact: a memory is spread over
+    an Array; a contested tensor there has several widths or windows that only bound it; a tensor of
+    a copy Einsum has several widths, or the copy is not right beside the other users of that
+    tensor.
     """
     counted = frozenset(names)
     if not counted:
@@ -190,10 +206,12 @@ def _written_by_copies(exchanged: ExchangedTensors) -> frozenset[str]:
 def refuse_distant_copies(
     memory: str, workload: Workload, certain: frozenset[str] = frozenset()
 ) -> None:
-    """Raise UnsupportedFeature for a copy with other Einsums between it and users of its tensors.
+    """Raise UnsupportedFeature if a copy Einsum is not right beside the other users of its tensors.
 
-    Its mapping decides whether these tensors are in `memory` by then, except for those that are
-    `certain` to be there.
+    The mapping of the copy decides whether these tensors are in `memory`, and with other Einsums in
+    between they may be there for longer. All other users of a tensor must be on one side of the
+    copy, the nearest of them its neighbour in the workload, and the tensor may not persist.
+    `certain`: tensors that are in the memory in any case, and are not checked.
     """
     for number, einsum in enumerate(workload.einsums):
         for access in einsum.accesses if einsum.is_copy else ():
