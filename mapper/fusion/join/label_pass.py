@@ -16,15 +16,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.mapper.fusion.boundary.usage_peaks import CountedUsage, OutermostBits
+from tilewright.mapper.fusion.join.capacity_check import CapacityCheck
 from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph, Edges
 from tilewright.mapper.fusion.join.group_pareto import pareto
 from tilewright.mapper.fusion.join.join_steps import START, Compatibility
+from tilewright.mapper.fusion.join.label_columns import METRICS, LabelColumns, LabelPairs
 from tilewright.mapper.fusion.pmappings.pmapping_table import ChosenPmapping, PmappingGroup
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 
-METRICS = 2  # energy, latency
 NOISE = 1e-12  # relative: sums of the same terms in another order
 MAX_PAIRS = 1 << 18  # labels made at a time
 BYTES = 256 * MAX_PAIRS  # of memory that they take
@@ -69,43 +69,6 @@ class WholeLabel:
         In joule, second and bits.
         """
         return (self.energy, self.latency, *self.usage)
-
-
-@dataclass(frozen=True, slots=True)
-class LabelColumns:
-    """Which columns labels have.
-
-    `capacities`: bits of the exchange memories, the second memory first. `usage`: what counts.
-    """
-
-    capacities: tuple[float, ...]
-    usage: CountedUsage
-
-    @property
-    def pmapping_head(self) -> int:
-        """Number of columns of a pmapping before its bits: energy, latency, usages of its own."""
-        return METRICS + len(self.usage.pmapping_memories)
-
-    @property
-    def n_measures(self) -> int:
-        """Number of columns of a label that a mapping is compared by."""
-        return METRICS + len(self.usage.names)
-
-    def usage_column(self, memory: str) -> int:
-        """Return the column of the usage of an exchange memory."""
-        return METRICS + self.usage.names.index(memory)
-
-    @property
-    def head(self) -> int:
-        """Number of columns of a label before what is kept."""
-        return self.n_measures + 2 * bool(self.usage.outermost)
-
-    def outermost_bits(self, number: int, edges: Edges) -> OutermostBits:
-        """Return the bits in the outermost memory while Einsum `number` runs."""
-        if not self.usage.outermost:
-            return OutermostBits(0.0, 0.0, 0.0)
-        tensors = self.usage.outermost_tensors[number]
-        return tensors.bits(edges.group.depths, edges.source.depths)
 
 
 class _StepOrigins(NamedTuple):
@@ -210,58 +173,17 @@ def undominated_labels(pieces: Sequence[JoinLabels]) -> JoinLabels:
     return JoinLabels(nodes, values, origins).select(pareto(nodes, values, NOISE))
 
 
-@dataclass(frozen=True, slots=True)
-class LabelPairs:
-    """Labels with pmappings that could follow: numbers of the label, the edge and the pmapping."""
-
-    labels: Ints
-    edges: Ints
-    pmappings: Ints
-
-    def select(self, chosen: Ints) -> LabelPairs:
-        """Return some of the pairs."""
-        return LabelPairs(self.labels[chosen], self.edges[chosen], self.pmappings[chosen])
-
-
-class _MemoryBits(NamedTuple):
-    """Bits of one exchange memory, per pair of a label and a pmapping.
-
-    `kept_bits`, `peak`: of the label, shape (pairs, loops shared before). `reserved`: of the
-    pmapping, above loop 1 … n and in all, shape (pairs, loops + 1).
-    """
-
-    kept_bits: Floats
-    peak: Floats
-    reserved: Floats
-
-
-class _LiveBits(NamedTuple):
-    """Bits of exchanged tensors in one memory, per pair.
-
-    `below_shared`: of live ones below all shared loops. `new_above`: of new ones above loop 1 … n.
-    `new`: of all new ones.
-    """
-
-    below_shared: Floats
-    new_above: Floats
-    new: Floats
-
-
 class _EdgeJoin:
     """What the edges between two compatibilities do to labels."""
 
     def __init__(
         self, graph: CompatibilityGraph, number: int, edges: Edges, columns: LabelColumns
     ) -> None:
-        self._tile_codes = graph.tile_codes
-        self._join_step = graph.steps[number]
-        self._codes = graph.codes[number][edges.source]
         self._edges = edges
         self._columns = columns
+        self._capacity = CapacityCheck(graph, number, edges, columns)
         self._outermost = columns.outermost_bits(number, edges)
         self._loops_before = len(edges.source.loops)
-        self._shared_before = self._join_step.shared_loops(edges.source, edges.group)
-        self._loops_after = len(edges.target.loops)
 
     def pieces(
         self, labels: JoinLabels, remaining: Floats, prunable: PruneTest
@@ -320,62 +242,17 @@ class _EdgeJoin:
 
     def _joined_labels(self, labels: JoinLabels, pairs: LabelPairs) -> JoinLabels:
         """Return the labels of the pairs that fit."""
-        edges, columns, n_shared = self._edges, self._columns, self._loops_after
+        edges = self._edges
         label_values = labels.values[pairs.labels]
         pmapping = edges.group.values[pairs.pmappings]
-        values = np.empty(
-            (len(label_values), columns.head + 2 * n_shared * len(columns.capacities))
-        )
+        values = np.empty((len(label_values), self._capacity.label_width))
         values[:, :METRICS] = label_values[:, :METRICS] + pmapping[:, :METRICS]
         self._put_usages(values, label_values, pmapping)
-        fits = np.ones(len(label_values), np.bool_)
-        memories = zip(self._join_step.memories, columns.capacities, strict=True)
-        for number, (memory, capacity) in enumerate(memories):
-            bits = self._memory_bits(number, label_values, pmapping)
-            first = columns.head + 2 * n_shared * number
-            peak = self._reserve(pairs, memory, bits, values[:, first : first + 2 * n_shared])
-            if memory in columns.usage.exchange:
-                column = columns.usage_column(memory)
-                np.maximum(label_values[:, column], peak, out=values[:, column])
-            fits &= peak <= capacity
+        fits = self._capacity.put(pairs, label_values, pmapping, values)
         tilings = edges.tilings[pairs.edges]
         origins = np.column_stack([pairs.labels, pairs.labels, tilings, pairs.pmappings])
         joined = JoinLabels(edges.target_nodes[pairs.edges], values, origins)
         return joined.select(np.flatnonzero(fits))
-
-    def _memory_bits(self, number: int, label_values: Floats, pmapping: Floats) -> _MemoryBits:
-        """Return what labels and pmappings say about exchange memory `number`."""
-        loops, shared = self._loops_before, self._shared_before
-        width = len(self._edges.group.loops) + 1
-        of_label = label_values[:, self._columns.head + 2 * loops * number :][:, : 2 * loops]
-        of_pmapping = pmapping[:, self._columns.pmapping_head + width * number :][:, :width]
-        return _MemoryBits(of_label[:, :shared], of_label[:, loops:][:, :shared], of_pmapping)
-
-    def _reserve(self, pairs: LabelPairs, memory: str, bits: _MemoryBits, out: Floats) -> Floats:
-        """Put what is kept in a memory, and the peaks, afterwards into `out`.
-
-        Return the most bits in use at a time.
-        """
-        shared_before, shared_after = self._shared_before, self._loops_after
-        live = self._live_bits(pairs, memory)
-        finished, running = self._savings(self._edges.tilings[pairs.edges], memory)
-        reserved = bits.reserved - running + self._widening_bits(pairs, memory)
-        kept_bits = bits.kept_bits[:, -1] if shared_before else np.zeros(len(reserved))
-        total = kept_bits + live.below_shared + reserved[:, -1] + live.new
-        added = (
-            bits.reserved[:, :shared_before]
-            - finished[:, :shared_before]
-            + live.new_above[:, :shared_before]
-        )
-        peaks = suffix_maximum(bits.peak + added)
-        for k in range(shared_after):
-            kept_above = bits.kept_bits[:, min(k, shared_before - 1)] if shared_before else 0.0
-            ended = live.below_shared if k >= shared_before else 0.0
-            out[:, k] = kept_above + reserved[:, k] + live.new_above[:, k] + ended
-            out[:, shared_after + k] = (
-                np.maximum(total, peaks[:, k]) if k < shared_before else total
-            )
-        return np.maximum(total, peaks[:, 0]) if shared_before else total
 
     def _put_usages(self, values: Floats, label_values: Floats, pmapping: Floats) -> None:
         """Put the usages into labels that pmappings and the outermost memory decide."""
@@ -397,48 +274,6 @@ class _EdgeJoin:
             if shares_loops:
                 np.maximum(values[:, end], label_values[:, end + 1] + new, out=values[:, end + 1])
             np.maximum(label_values[:, end - 1], values[:, end + 1], out=values[:, end - 1])
-
-    def _live_bits(self, pairs: LabelPairs, memory: str) -> _LiveBits:
-        """Return the bits of exchanged tensors in a memory."""
-        edges, step = self._edges, self._join_step
-        group, source = edges.group, edges.source
-        tiles = self._tiles_before(pairs)
-        below_shared = step.bits_below_shared_loops(source, group, tiles, memory)
-        new = step.tensors_from_now(source, group, memory)
-        sizes = group.sizes[edges.tilings[pairs.edges]][:, new]
-        depths = np.array([group.depths[position] for position in new], np.int64)
-        loops = np.arange(1, len(group.loops) + 1)
-        new_above = sizes @ (depths[:, np.newaxis] < loops).astype(np.float64)
-        return _LiveBits(below_shared, new_above, sizes.sum(axis=1))
-
-    def _tiles_before(self, pairs: LabelPairs) -> Ints:
-        """Return the tiles of the loops shared before, shape (pairs, loops)."""
-        codes = self._codes[self._edges.nodes[pairs.edges]]
-        return self._tile_codes.decode(self._edges.source.loops, codes)
-
-    def _savings(self, tilings: Ints, memory: str) -> tuple[Floats, Floats]:
-        """Return the bits of a memory that an earlier Einsum already holds at the same place.
-
-        For what has finished, and for what runs now or later; shape (pairs, loops + 1) each.
-        """
-        group = self._edges.group
-        tiles = group.tiles[tilings]
-        finished, running = np.zeros((2, len(tilings), len(group.loops) + 1))
-        savings = self._join_step.shared_savings(self._edges.source, group, tiles, memory)
-        for saving in savings:
-            finished[:, saving.loops_above :] += saving.finished[:, np.newaxis]
-            running[:, saving.loops_above :] += saving.running[:, np.newaxis]
-        return finished, running
-
-    def _widening_bits(self, pairs: LabelPairs, memory: str) -> Floats:
-        """Return the bits that kept tensors take more from now on, shape (pairs, loops + 1)."""
-        edges = self._edges
-        total = np.zeros((len(pairs.edges), len(edges.group.loops) + 1))
-        tiles = self._tiles_before(pairs)
-        widenings = self._join_step.widening_bits(edges.source, edges.group, tiles, memory)
-        for loops_above, bits in widenings:
-            total[:, loops_above:] += bits[:, np.newaxis]
-        return total
 
 
 def _least_measures(labels: JoinLabels, begin: Ints, width: int) -> Floats:
@@ -463,12 +298,3 @@ def _repeat_edges(edges: Ints, counts: Ints) -> tuple[Ints, Ints]:
     """Repeat each edge; return the edges and the place of each entry among those of its edge."""
     starts = np.repeat(np.cumsum(counts) - counts, counts)
     return np.repeat(edges, counts), np.arange(len(starts)) - starts
-
-
-def suffix_maximum(values: Floats) -> Floats:
-    """Return the greatest value at or behind each column: all that later checks can see.
-
-    `values`: bits, shape (labels, loops). Example: (3, 1, 2) becomes (3, 2, 2) (theory/fusion.md
-    §5).
-    """
-    return np.maximum.accumulate(values[:, ::-1], axis=1)[:, ::-1]

@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tilewright.mapper.fusion.join.label_pass import JoinLabels, suffix_maximum, undominated_labels
-
-
-@given(st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), min_size=1, max_size=4))
-def test_what_is_behind_is_the_greatest_from_there_on(peaks: list[list[int]]) -> None:
-    wanted = [[max(row[i:]) for i in range(3)] for row in peaks]
-    assert suffix_maximum(np.array(peaks, np.float64)).tolist() == wanted
+from tilewright.mapper.fusion.join.label_pass import JoinLabels, undominated_labels
 
 
 def test_reduced_labels_compare_every_depth() -> None:
