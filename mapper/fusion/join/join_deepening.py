@@ -30,8 +30,8 @@ from tilewright.mapper.fusion.join.compatibility_graph import (
 from tilewright.mapper.fusion.join.cost_limit import CostLimit, EnergyLatency
 from tilewright.mapper.fusion.join.einsum_bounds import NEVER, EinsumBounds
 from tilewright.mapper.fusion.join.join_steps import Tables, join_steps
-from tilewright.mapper.fusion.join.label_deepening import LabelDeepening
 from tilewright.mapper.fusion.join.label_columns import LabelColumns
+from tilewright.mapper.fusion.join.label_deepening import LabelDeepening
 from tilewright.mapper.fusion.join.label_pass import WholeLabel
 from tilewright.mapper.fusion.pmappings.pmapping_builder import (
     BuilderScope,
