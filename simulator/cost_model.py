@@ -45,18 +45,18 @@ class WrongResult(TilewrightError):  # noqa: N818 - says what was found
 
 @dataclass(frozen=True, slots=True)
 class SimulatedScore:
-    """Hold the cost of a candidate (an Einsum mapped onto the grid), measured by a simulated run.
+    """Hold the cost of a candidate (a mapping of an Einsum to the grid) from a simulated run.
 
     - `einsum`: name of the Einsum.
     - `metrics`: cycles (of the whole run), latency (seconds), energy (joules, with leakage),
       sram_bits (bits of tiles in one element), utilization (multiply-accumulates per element and
-      cycle, at most 1), hops (wavelets times links).
+      cycle), hops (wavelets times links).
     - `counts`: numbers of actions under the key `einsum/component/tensor/action`; the actions are
       read and write (values), hop (wavelets), compute and add (operations). The tensor is None
       where the action belongs to none.
     - `energy_by`: joules under the keys of `counts`, and under `einsum/component/leak`.
-    - `cycles_by`: cycles summed over all elements that their main thread is idle, busy, wait_input
-      or wait_output.
+    - `cycles_by`: cycles summed over all elements in the states idle, busy, wait_input and
+      wait_output.
     - `mapping`: the loop nest of the candidate.
     - `memory_words`: 16-bit words of one element's memory by tensor, with all copies of its tile.
     - `error_bound_used`: greatest error of an output value, as a share (0 to 1) of its rounding

@@ -32,7 +32,14 @@ from tilewright.simulator.text.text_places import place_in_text
 
 @dataclass(frozen=True, eq=False)
 class CompiledProgram:
-    """The result of `compile_program`: one program on the machine of one profile."""
+    """Hold one program compiled for the machine of one profile, ready for both engines.
+
+    - `program`: codes, placement, routes and edge ports.
+    - `profile`: cycles and sizes of the machine.
+    - `tables`: rows of operations, operands and instructions of every code.
+    - `layouts`: per code, in the order of `program.codes`, what the rows stand for.
+    - `network`: queues, router buffers and edge ports as FIFOs that feed each other.
+    """
 
     program: Program
     profile: Profile
@@ -45,34 +52,39 @@ class CompiledProgram:
 
     @cached_property
     def program_store(self) -> ProgramStore:
-        """The words of the tables and the network in one array, laid out at the first use."""
+        """The store: one int64 array with the tables and the network, laid out at the first use."""
         return ProgramStore(self.program, self.layouts, self.tables, self.network)
 
     @property
     def parts(self) -> StoreLayout:
-        """Where each table begins in the store."""
+        """Where each table is in the store (the engine's int64 array): start, rows, width."""
         return self.program_store.parts
 
     @property
     def store(self) -> at.Table:
-        """The store at cycle 0, before data are loaded; a run works on a copy."""
+        """The engine's int64 array at cycle 0, before data are loaded; a run works on a copy."""
         return self.program_store.store
 
     @property
     def buffers(self) -> BufferMap:
-        """Where the buffers of every element are in the SRAM of all elements."""
+        """Where the named buffers of every element are in the memory of all elements."""
         return BufferMap(self.program, self.parts.element.view(self.store)[:, at.E_MEMORY])
 
     @property
     def rebinds_queues(self) -> bool:
-        """Whether a code looks at what is in its queues while it runs: they cannot be merged."""
+        """Whether a code binds queues to other colors or waits until they are empty.
+
+        Such a program looks at what is in its queues, so the engine may not merge lines of queues
+        into one.
+        """
         return any(layout.rebinds for layout in self.layouts)
 
 
 def compile_program(program: Program, profile: Profile) -> CompiledProgram:
-    """Check a program against a profile and compile it.
+    """Check a program against the machine of a profile, and compile it for the engines.
 
-    Raises ProgramError, with the line of the program's text if it was read from one.
+    Raises ProgramError for what is not valid, or does not exist or fit on the machine; it names the
+    line of the program's text if the program was read from one.
     """
     try:
         check_program(program)

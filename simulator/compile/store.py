@@ -39,14 +39,19 @@ REFERENCES: Final = (
 
 
 def aligned(words: int) -> at.Table:
-    """Return zeros whose first word begins a line of the cache."""
+    """Return an int64 array of `words` zeros whose first word begins a cache line of the host."""
     padded = np.zeros(words + LINE, dtype=np.int64)
     first = -(padded.ctypes.data // 8) % LINE
     return padded[first : first + words]
 
 
 class ProgramStore:
-    """The store of a program at cycle 0: its code at once, all the rest when it is asked for."""
+    """Hold the engine's array (store) of a program at cycle 0, before data are loaded.
+
+    `code` has the header and the tables of the codes at once; elements and network follow when
+    `store` is first read. `parts` says where each table is. Raises ProgramError if the state takes
+    more than 2^30 words of 8 bytes.
+    """
 
     def __init__(
         self,
@@ -67,7 +72,7 @@ class ProgramStore:
 
     @property
     def store(self) -> at.Table:
-        """The store with elements and network."""
+        """The complete int64 array with codes, elements and network, filled at the first use."""
         if not self._complete:
             self._place()
             self._complete = True
@@ -150,7 +155,10 @@ def _layout(
 
 
 def place_codes(store: at.Table, parts: CodeTablePlaces, tables: ProgramTables) -> None:
-    """Write the tables of codes, with addresses in the place of row numbers."""
+    """Write the tables of codes into the store, with row numbers turned into addresses.
+
+    store: int64 array, changed; parts: where each table is in it; tables: the rows of all codes.
+    """
     operation = parts.operation.view(store)
     operation[:] = tables.tables.operation
     operands = tables.origin("operation", "operand")[:, None]
@@ -185,7 +193,11 @@ def place_codes(store: at.Table, parts: CodeTablePlaces, tables: ProgramTables) 
 def place_special(
     store: at.Table, parts: StoreLayout, layouts: tuple[CodeLayout, ...], tables: ProgramTables
 ) -> None:
-    """Write bindings, scalar instructions, register loads, and every element's FIFOs."""
+    """Write into the store what few codes have: bindings, scalars, register loads, FIFOs.
+
+    Bindings name the tasks that wavelets start. FIFOs and registers are written for every element,
+    with addresses in its memory. store: int64 array, changed; parts: where each table is in it.
+    """
     parts.binding.view(store)[:] = tables.tables.binding
     scalar = parts.scalar.view(store)
     scalar[:] = tables.tables.scalar

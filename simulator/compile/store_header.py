@@ -9,7 +9,10 @@ from tilewright.simulator.profiles.profile import Profile
 
 
 def store_header(profile: Profile) -> at.Table:
-    """Return the header with the profile's cycles; the rest is 0."""
+    """Return the header of the store, an int64 array with the profile's cycles of instructions.
+
+    All other words of the header (current cycle, error, counts) are 0.
+    """
     table = np.zeros(at.S_WIDTH, dtype=np.int64)
     table[at.K_ISSUE] = profile.issue_cycles
     table[at.K_LOOP] = profile.loop_back_edge_cycles

@@ -15,7 +15,10 @@ Addresses = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class StoreTable:
-    """A table inside the store."""
+    """Say where a table is in the store, the engine's int64 array.
+
+    start: address (index) of its first word; rows: how many; width: words per row.
+    """
 
     start: int
     rows: int
@@ -23,22 +26,26 @@ class StoreTable:
 
     @property
     def end(self) -> int:
+        """The address behind the table's last word."""
         return self.start + self.rows * self.width
 
     def view(self, store: at.Table) -> at.Table:
-        """Return the table, writing through to the store."""
+        """Return the table as an array (rows, width) that shares memory with the store."""
         return store[self.start : self.end].reshape(self.rows, self.width)
 
     def address(self, number: Addresses) -> Addresses:
-        """Return the address of rows by number; negative numbers stay."""
+        """Turn row numbers of the table into addresses in the store; negative numbers stay."""
         return np.where(number < 0, number, self.start + number * self.width)
 
     def address_from(self, origin: Addresses, number: Addresses) -> Addresses:
-        """Return the address of rows that count from a row each; negative numbers stay."""
+        """Turn row numbers that count from given rows into addresses in the store.
+
+        origin: number of the row from which each counts; a negative number stays as it is.
+        """
         return self.address(np.where(number < 0, number, origin + number))
 
     def number(self, address: int) -> int:
-        """Return the number of the row at an address."""
+        """Return the number of the row that begins at (or holds) an address in the store."""
         return (int(address) - self.start) // self.width
 
 
@@ -70,7 +77,11 @@ STORE_TABLES: Final = (
 
 
 class CodeTablePlaces(Protocol):
-    """Where code is in a store."""
+    """Say where each table of compiled code is in an array: first word, rows, width of a row.
+
+    The tables: operations on descriptors, their operands, instructions, tasks (the first
+    instruction of each), scalar operations, register loads.
+    """
 
     @property
     def operation(self) -> StoreTable: ...
@@ -88,7 +99,16 @@ class CodeTablePlaces(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoreLayout:
-    """Where everything is; the timeline's events follow `end`."""
+    """Say where each table of a program is in the store, the engine's int64 array.
+
+    Code: `operation`, `operand`, `instruction`, `task`, `binding` (tasks that wavelets start),
+    `scalar`, `load`. Elements: `element`, and for each its `thread`, `variable` (counters), `runs`
+    (counts of work), `pool` (FIFOs in memory), `register`, `bound` (FIFOs that queues may be bound
+    to). Fabric: `fifo`, `ring` (words in FIFOs), `bid` (links), `way`, `state`, `change` (routers
+    that choose). Work lists: `even`, `odd` (agents due in the next even or odd cycle).
+    `memory_words`: 16-bit words of all elements' memories. `most_events`: most timeline events in
+    one cycle. The events of a recorded timeline follow `end`.
+    """
 
     fifo: StoreTable
     element: StoreTable
@@ -118,4 +138,5 @@ class StoreLayout:
 
     @property
     def end(self) -> int:
+        """The address behind the last table."""
         return self.bound.end

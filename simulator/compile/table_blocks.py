@@ -22,9 +22,21 @@ from tilewright.simulator.program.routes import RouteChange
 
 @dataclass(frozen=True, slots=True)
 class CodeLayout:
-    """Where one code's rows are, and what an element of it needs.
+    """Say what the rows of one compiled code stand for, and what an element of it needs.
 
-    References from row to row count from the code's first row of that table.
+    - `code`: the source; `number`: unique for each compiled code.
+    - `operations`: (task, operation) per row of the operation table; `sources`: (task, instruction)
+      per row of the instruction table, None at a task's ends.
+    - `variables`: names of the counters; `threads`: microthread id per thread after the main one.
+    - `queues`: slots in use (0 to 7 input, 8 to 15 output queues); `listens`: bits of the input
+      queues from which wavelets start tasks.
+    - `pools`: a row per FIFO in memory; `registers`, `register_names`: the data-structure
+      registers.
+    - `levels`: bits of the priorities in use; `buffers`: (operand row, buffer) of operands.
+    - `changes`: per color what routers may be changed to; `bindings`: (slot, color) of queues that
+      are bound again; `rebinds`: whether it looks at what is in queues.
+    - `first`: the code's first row in each table of the program; other row numbers count from
+      there.
     """
 
     code: ElementCode
@@ -65,7 +77,12 @@ TABLES = ("operation", "operand", "instruction", "task", "binding", "scalar", "l
 
 @dataclass(frozen=True, slots=True)
 class CodeTables:
-    """The engine's static tables, of one code or of all; references count from a code's rows."""
+    """Hold the engine's tables of one code, or of all codes of a program one after the other.
+
+    Each is an int64 array (rows, columns): operations, operands, instructions, first instruction of
+    each task, bindings (tasks that wavelets start), scalar operations, register loads. References
+    between tables are row numbers that count from the code's first row.
+    """
 
     operation: at.Table
     operand: at.Table
@@ -83,14 +100,17 @@ WIDTHS = (at.O_WIDTH, at.D_WIDTH, at.I_WIDTH, 1, at.BIND_WIDTH, at.U_WIDTH, at.L
 
 
 def tables_of(rows: Rows) -> CodeTables:
-    """Return rows as tables."""
+    """Turn lists of rows, one list per table of a code, into int64 arrays."""
     pairs = zip(rows, WIDTHS, strict=True)
     return CodeTables(*(np.array(r, dtype=np.int64).reshape(len(r), width) for r, width in pairs))
 
 
 @dataclass(frozen=True, slots=True)
 class CompileTarget:
-    """What codes are compiled for: a profile with its number, and (name, id) of the colors."""
+    """Say what codes are compiled for: a profile (a machine's cycles and sizes) and colors.
+
+    number: unique for the profile; colors: (name, number) of the program's colors.
+    """
 
     profile: Profile
     number: int
@@ -98,13 +118,19 @@ class CompileTarget:
 
     @property
     def key(self) -> Hashable:
-        """Targets of the same key give the same tables."""
+        """A hashable key; targets of the same key give the same tables for a code."""
         return self.number, self.colors
 
 
 @dataclass(frozen=True)
 class CodeBlock:
-    """The tables of one code; its layout's rows begin at 0."""
+    """Hold one compiled code, to be used in every program that has this code.
+
+    - `layout`: what its rows stand for; they count from 0.
+    - `target`: profile and colors that it was compiled for.
+    - `sizes`: rows of each table.
+    - `make`: makes the tables.
+    """
 
     layout: CodeLayout
     target: CompileTarget
@@ -114,13 +140,19 @@ class CodeBlock:
 
     @cached_property
     def tables(self) -> CodeTables:
-        """The tables, made when they are asked for: times alone need none."""
+        """The tables of the code, made at the first use: the fast engine may not need them."""
         return self.make()
 
 
 @dataclass(frozen=True)
 class ProgramTables:
-    """The blocks of a program one after the other."""
+    """Hold the tables of all codes of a program, one code after the other.
+
+    - `blocks`: the compiled codes.
+    - `rows`: (codes, tables) rows of each code.
+    - `first`: (codes, tables) first row of each code in the joined table.
+    - `header`: the store's header with the profile's cycles.
+    """
 
     blocks: tuple[CodeBlock, ...]
     rows: npt.NDArray[np.int64]
@@ -132,23 +164,31 @@ class ProgramTables:
 
     @cached_property
     def tables(self) -> CodeTables:
-        """All blocks as one."""
+        """The tables of all codes joined, made at the first use; row references stay per code."""
         parts = [block.tables for block in self.blocks]
         return CodeTables(*(np.concatenate([getattr(p, name) for p in parts]) for name in TABLES))
 
     def shapes(self) -> list[tuple[int, int]]:
-        """Return the rows and columns of each table."""
+        """Return (rows, columns) of each joined table, in the order of TABLES."""
         return list(zip(self.rows.sum(axis=0).tolist(), WIDTHS, strict=True))
 
     def origin(self, table: str, of: str) -> npt.NDArray[np.int64]:
-        """Return, per row of one table, its code's first row in another."""
+        """Return for each row of `table` the number of its code's first row in the table `of`.
+
+        Adding it to a reference, which counts from the code's first row, gives the row of the
+        joined table.
+        """
         return np.repeat(self.first[:, TABLES.index(of)], self.rows[:, TABLES.index(table)])
 
 
 def join_blocks(
     blocks: Sequence[CodeBlock], header: at.Table
 ) -> tuple[ProgramTables, tuple[CodeLayout, ...]]:
-    """Return the tables of a program with these blocks, and where each code is in them."""
+    """Join compiled codes to the tables of a program; return them and the layout of each code.
+
+    The layouts say what the rows stand for and where each code's rows begin. header: the store's
+    header with the profile's cycles.
+    """
     rows = np.array([block.sizes for block in blocks], dtype=np.int64)
     rows = rows.reshape(len(blocks), len(TABLES))
     first = np.cumsum(rows, axis=0) - rows

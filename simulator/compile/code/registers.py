@@ -44,7 +44,12 @@ HeldLoads = tuple[LoadRegister | None, ...]
 
 
 class RegisterRows:
-    """The registers of one code, numbered in the order in which they are asked for."""
+    """Number the data-structure registers of one code and make their rows for the engine.
+
+    A data-structure register of an element holds a descriptor (of a memory vector, queue or FIFO)
+    that an instruction loaded. Registers are numbered in the order in which they are asked for.
+    encoder: appends the rows of operands and loads.
+    """
 
     def __init__(self, code: ElementCode, encoder: Encoder) -> None:
         self._code = code
@@ -54,16 +59,20 @@ class RegisterRows:
         """By the identity of a load, the row of the operand that it loads."""
 
     def number(self, register: Register) -> int:
-        """Return the number of a register of the element."""
+        """Return the number of a register in this code; a new register gets the next number."""
         key = Register(register.file, register.id)
         return self._numbers.setdefault(key, len(self._numbers))
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of the registers by number."""
+        """Return the names of the registers that have a number, in the order of the numbers."""
         return tuple(str(register) for register in self._numbers)
 
     def loaded_operand(self, load: LoadRegister) -> int:
-        """Return the operand row of what a load puts into its register."""
+        """Return the operand row of the descriptor that a load puts into its register.
+
+        The row is appended at the first call for this load. Raises ProgramError if the descriptor
+        or its offset is not valid.
+        """
         place = f"code {self._code.name}, load of {load.register}"
         operand = resolve_operand(self._code, Ref(load.dsd, load.offset), place)
         if id(load) not in self._operands:
@@ -71,14 +80,21 @@ class RegisterRows:
         return self._operands[id(load)]
 
     def held_operands(self, loads: HeldLoads) -> list[int]:
-        """Return the operand rows of what registers hold, -1 where there is no register."""
+        """Return three operand rows: what the registers of dest and two sources then hold.
+
+        loads: for each operand the load that its register holds, None for an operand that is no
+        register; that gives -1, and so does an operand that is not there. Each load must have its
+        row already.
+        """
         rows = [-1 if load is None else self._operands[id(load)] for load in loads]
         return rows + [-1] * (3 - len(rows))
 
     def rows(self) -> tuple[tuple[int, ...], ...]:
-        """Return (load row or -1, owner or 0) per register, as it is before the start.
+        """Return (load row, owner) per register by number: its state before the program starts.
 
-        An extended or stride register has the register that loaded it as its owner, + 1.
+        load row: the row of the load that fills it before the start, -1 for none. owner: 1 + the
+        number of the register whose load uses this one as an extended or stride register (further
+        words of its descriptor), 0 for none. Raises ProgramError for a load that is not valid.
         """
         first_loads = {}
         for load in self._code.loads:
@@ -111,7 +127,12 @@ class RegisterRows:
 
 
 def as_loaded(code: ElementCode, resolved: ResolvedOperation) -> ResolvedOperation:
-    """Return the operation with what its registers hold: the first fabric load, or the first."""
+    """Replace the registers of an operation by descriptors that the code loads into them.
+
+    Of several loads of a register the first one of a queue counts, else the first; a register that
+    is never loaded stays. The result says the rate and queues that the operation has first. An
+    operation without registers is returned as it is.
+    """
     if not resolved.has_register:
         return resolved
     dest, *sources = (_as_first_load(code, operand) for operand in resolved.operands)
@@ -128,9 +149,11 @@ def _as_first_load(code: ElementCode, operand: ResolvedOperand) -> ResolvedOpera
 def held_operations(
     code: ElementCode, resolved: ResolvedOperation, place: str
 ) -> Iterator[tuple[ResolvedOperation, HeldLoads]]:
-    """Yield an operation with what its registers may hold, and the loads that it is then.
+    """Yield an operation once for each combination of descriptors that its registers may hold.
 
-    Raises ProgramError when there are too many.
+    place: names the operation in an error. Each item is (the operation with these descriptors, the
+    loads by operand, None where there is no register). Raises ProgramError for more than 1024
+    combinations.
     """
     choices = [_loads(code, operand) for operand in resolved.operands[:3]]
     combinations = prod(map(len, choices))
@@ -169,13 +192,19 @@ def _loads_of(code: ElementCode, register: Register) -> list[LoadRegister]:
 
 
 def loads_asynchronous(code: ElementCode, resolved: ResolvedOperation) -> bool:
-    """Return whether a register of the operation is loaded as asynchronous."""
+    """Return whether any load of a register of the operation makes it asynchronous.
+
+    An asynchronous operation runs on a microthread beside the main thread.
+    """
     registers = [operand.register for operand in resolved.operands if operand.register]
     return any(load.asynchronous for register in registers for load in _loads_of(code, register))
 
 
 def loaded_slots(code: ElementCode, resolved: ResolvedOperation) -> set[int]:
-    """Return the queue slots of what the operation's registers may hold."""
+    """Return the slots of the queues that the registers of an operation may hold.
+
+    Slots 0 to 7 are input queues, 8 to 15 output queues. Empty for an operation without registers.
+    """
     slots = (
         slot_of_descriptor(dsd)
         for operand in resolved.operands
@@ -185,9 +214,10 @@ def loaded_slots(code: ElementCode, resolved: ResolvedOperation) -> set[int]:
 
 
 def microthread_of(code: ElementCode, resolved: ResolvedOperation) -> int | None:
-    """Return the id that the operation gives, else that of a register's load, else None.
+    """Return the microthread id that an operation gives, else that of a register's load, else None.
 
-    Of several registers dest counts before src0 before src1 (wafer.md §4.3).
+    Of several registers dest counts before src0 before src1 (wafer.md §4.3). None leaves the choice
+    to the queue of the first fabric operand.
     """
     if resolved.source.microthread is not None:
         return resolved.source.microthread

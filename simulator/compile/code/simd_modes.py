@@ -23,9 +23,11 @@ WIDEST: Final = {at.SIMD_NONE: 1, at.SIMD_MIXED: 1, at.SIMD_32: 2, at.SIMD_64: 4
 
 
 def mode_of(resolved: ResolvedOperation) -> int:
-    """Return the mode of an operation: the narrowest of its operands' modes.
+    """Return the SIMD mode of an operation: how many 16-bit elements of it go in one step.
 
-    With a queue that has no mode beside one that has, elements go one by one.
+    The result is a constant of the engine: SIMD_NONE (no operand has a mode), SIMD_32 (2 elements),
+    SIMD_64 (4), SIMD_EITHER (4 if they are ready, else 2), the narrowest of its queues and FIFOs;
+    or SIMD_MIXED: a queue without a mode beside one with a mode makes elements go one by one.
     """
     dsds = [o.dsd for o in resolved.operands if isinstance(o.dsd, Fabin | Fabout | Fifo)]
     given = [dsd.simd for dsd in dsds if dsd.simd]
@@ -37,9 +39,10 @@ def mode_of(resolved: ResolvedOperation) -> int:
 
 
 def group_of(resolved: ResolvedOperation) -> int:
-    """Return of how many values the length of an operation is a multiple.
+    """Return the number of values of which an operation's length must be a multiple: 1, 2 or 4.
 
-    Its group, and what each of its queues' own mode takes at once: no wavelet stays half full.
+    It is the values that go in one step, and at least what each queue's own SIMD mode takes at
+    once, so that no wavelet stays half full.
     """
     mode = mode_of(resolved)
     group = 4 if mode == at.SIMD_64 else 1 if mode in (at.SIMD_NONE, at.SIMD_MIXED) else 2
@@ -53,14 +56,20 @@ def _needed(mode: str) -> int:
 
 
 def group_cycles(mode: int, cycles: Fraction, profile: Profile) -> Fraction:
-    """Return the cycles per element of an operation with a mode."""
+    """Return the cycles per element of an operation with a SIMD mode.
+
+    cycles: per element without the limit of the queues. A step passes one wavelet time
+    (`cycles_per_wavelet`) for 1, 2 or 4 elements by the mode; the slower of both counts.
+    """
     return max(cycles, profile.cycles_per_wavelet / WIDEST[mode])
 
 
 def check_simd(code: ElementCode, profile: Profile) -> None:
-    """Refuse modes that a descriptor, an operation or a profile cannot have.
+    """Check the SIMD modes of a code's queues and FIFOs, and of the operations that use them.
 
-    Raises ProgramError.
+    Raises ProgramError for an unknown mode, values that are not of 16 bits, a length that is no
+    multiple of what goes at once, a queue that also uses indices or control wavelets, a FIFO that
+    is too short, and a FIFO with a mode on a machine that has none.
     """
     for dsd in code.dsds:
         if isinstance(dsd, Fabin | Fabout | Fifo) and dsd.simd:
@@ -129,6 +138,9 @@ def _check_lengths(resolved: ResolvedOperation, group: int, place: str) -> None:
 
 
 def paired_queues(code: ElementCode) -> frozenset[int]:
-    """Return the slots of the queues into or out of which two wavelets may go in one cycle."""
+    """Return the slots of a code's queues that may pass two wavelets in one cycle (SIMD modes).
+
+    Slots 0 to 7 are input queues, 8 to 15 output queues.
+    """
     dsds = [dsd for dsd in code.dsds if isinstance(dsd, Fabin | Fabout) and dsd.simd]
     return frozenset(d.queue + (at.OUTPUT_SLOT if isinstance(d, Fabout) else 0) for d in dsds)

@@ -31,7 +31,13 @@ MOST_FACTORS: Final = 1 << 20
 
 
 class TracedNumber:
-    """An integer with its formula."""
+    """Behave as an integer, and remember the formula by which it follows from some inputs.
+
+    Arithmetic with it gives traced numbers; a comparison is decided by the value and noted as a
+    condition, under which the formulas hold for other inputs (engines.md §9). `form` is (constant,
+    ((slot, factor), ...)): a linear sum of inputs and earlier products, quotients and remainders.
+    `value` is the integer. Hashing, printing and use as an index raise TypeError.
+    """
 
     __slots__ = ("form", "trace", "value")
     __hash__ = None  # type: ignore[assignment]
@@ -137,17 +143,25 @@ class TracedNumber:
 
 
 def form_of(number: TracedNumber | int) -> Form:
-    """Return the formula of a number."""
+    """Return the formula of a number: (constant, ((slot, factor), ...)); of an integer (n, ()).
+
+    A slot is the number of an input or of a product, quotient or remainder behind the inputs.
+    """
     return number.form if isinstance(number, TracedNumber) else (int(number), ())
 
 
 def value_of(number: TracedNumber | int) -> int:
-    """Return the integer that a number was traced with."""
+    """Return a number as a plain integer: of a traced number (one with a formula) its value."""
     return number.value if isinstance(number, TracedNumber) else number
 
 
 class NumberTrace:
-    """Collects what is computed from some numbers, and the conditions met on the way."""
+    """Trace a computation on some integers: what is computed from them, under which conditions.
+
+    `numbers` are the inputs as traced numbers, which behave as integers and remember their
+    formulas. After the computation `guide` gives the conditions under which the formulas hold for
+    other inputs (engines.md §9).
+    """
 
     def __init__(self, values: Sequence[int]) -> None:
         self._inputs = len(values)
@@ -158,7 +172,11 @@ class NumberTrace:
         self.numbers = [TracedNumber(self, (0, ((n, 1),)), v) for n, v in enumerate(values)]
 
     def step(self, kind: int, left: TracedNumber | int, right: TracedNumber | int) -> TracedNumber:
-        """Return a product, quotient or remainder, a slot of its own."""
+        """Return left * right (kind 0), left // right (1) or left % right (2) as a traced number.
+
+        The result is no linear formula, so it becomes a slot of its own, which later formulas use;
+        the same step gives the same slot again. Raises ZeroDivisionError.
+        """
         key = kind, form_of(left), form_of(right)
         if key not in self._steps:
             slot = self._inputs + len(self._steps)
@@ -167,7 +185,11 @@ class NumberTrace:
         return self._steps[key]
 
     def decide(self, kind: int, number: TracedNumber) -> bool:
-        """Return whether a number is below 0 (or 0), from now on a condition."""
+        """Return whether a number is below 0 (kind BELOW) or equal to 0 (kind ZERO), by its value.
+
+        The answer becomes a condition: other inputs follow the same formulas only if they give the
+        same answer.
+        """
         form = number.form
         if kind == BELOW:
             holds = number.value < 0
@@ -187,7 +209,10 @@ class NumberTrace:
         self._most[terms] = max(constant, self._most.get(terms, constant))
 
     def guide(self) -> FamilyConditions:
-        """Return what other numbers need to take the same way."""
+        """Return the conditions under which other inputs give results by the same formulas.
+
+        Raises TypeError if a formula has a constant from 2^40 or factors that sum to 2^20 or more.
+        """
         width = 1 + self._inputs + len(self._steps)
         below = [(constant, terms) for terms, constant in self._most.items()]
         matrices = matrix_of(below, width), matrix_of(list(self._not_zero), width)
@@ -200,7 +225,12 @@ def _opposite(form: Form) -> Form:
 
 
 def matrix_of(forms: Sequence[Form], width: int) -> Ints:
-    """Return forms as the rows of a matrix; column 0 is the constant. Raises TypeError."""
+    """Return linear formulas as the rows of a matrix (formulas, width) of integers.
+
+    Column 0 is the constant, column 1 + slot the factor of a slot, so that the matrix times (1,
+    values of the slots) gives the results. Raises TypeError for a constant from 2^40 or factors
+    that sum to 2^20 or more: sums could leave 64 bits.
+    """
     matrix = np.zeros((len(forms), width), dtype=np.int64)
     for row, (constant, terms) in zip(matrix, forms, strict=True):
         if abs(constant) >= MOST or sum(abs(n) for _, n in terms) >= MOST_FACTORS:
@@ -213,7 +243,14 @@ def matrix_of(forms: Sequence[Form], width: int) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class FamilyConditions:
-    """The steps to compute, and the conditions."""
+    """Hold the conditions under which the formulas of a traced computation hold for other inputs.
+
+    - `steps`: (kind, left formula, right formula) of the products, quotients and remainders to
+      compute, in order.
+    - `width`: 1 + number of inputs + number of steps.
+    - `below`: matrix (conditions, width); each row times the slots must be below 0.
+    - `not_zero`: matrix (conditions, width); each row times the slots must differ from 0.
+    """
 
     steps: tuple[tuple[int, Form, Form], ...]
     width: int
@@ -223,7 +260,11 @@ class FamilyConditions:
     not_zero: Ints
 
     def slots_for(self, numbers: Sequence[int]) -> Ints | None:
-        """Return (1, numbers, steps), None if the numbers take another way or are too large."""
+        """Return the array (1, inputs, results of the steps) for other inputs, or None.
+
+        None: the inputs do not meet the conditions, so the formulas do not hold for them; or a step
+        divides by 0, or a number is 2^40 or larger.
+        """
         slots = [1, *numbers]
         for kind, left, right in self.steps:
             ends = [c + sum([slots[1 + s] * n for s, n in terms]) for c, terms in (left, right)]
@@ -243,7 +284,11 @@ class FamilyConditions:
 
 
 class Formulas:
-    """Integers, some of which depend on numbers: an array to be filled."""
+    """Hold a list of integers, some with formulas, to be filled in for other inputs.
+
+    numbers: plain integers and traced numbers (with formulas); guide: the conditions of the same
+    trace, which fix the order of inputs and steps.
+    """
 
     def __init__(self, numbers: Sequence[TracedNumber | int], guide: FamilyConditions) -> None:
         self._base = np.array([value_of(n) for n in numbers], dtype=np.int64)
@@ -252,7 +297,11 @@ class Formulas:
         self._matrix = matrix_of([form_of(numbers[place]) for place in places], guide.width)
 
     def filled(self, slots: Ints, sizes: Sequence[int]) -> list[Ints]:
-        """Return the integers for what `Guide.follow` gave, as arrays of these sizes."""
+        """Return the integers for other inputs, cut into arrays of the given sizes.
+
+        slots: what `FamilyConditions.slots_for` returned for these inputs. sizes: numbers of
+        integers, whose sum is at most the length of the list.
+        """
         filled = self._base.copy()
         filled[self._places] = self._matrix @ slots
         ends = (0, *accumulate(sizes))

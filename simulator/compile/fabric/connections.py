@@ -22,7 +22,16 @@ MOST: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class SteeredTables:
-    """The tables of routers that choose, with row numbers of each other."""
+    """Hold the engine's tables of routers that choose where a wavelet goes (switches, filters).
+
+    - `way`: a row per router buffer that chooses among its successors (the FIFOs that it feeds).
+    - `state`: a row per router and color: switch position and filter.
+    - `ports`: (ways, 5) router port of each successor, -1 where there is none, or for the second
+      copy that a color swap makes.
+    - `change`: a row per configuration to which a router can be changed.
+
+    References between the tables are row numbers.
+    """
 
     way: at.Table
     state: at.Table
@@ -32,7 +41,11 @@ class SteeredTables:
 
 
 def connect(fifo: Rows, feed: Feed) -> None:
-    """Write successors and links into the table."""
+    """Write into the table of FIFOs that some FIFOs feed others, over given links.
+
+    fifo: (FIFOs, columns), changed; feed: three arrays (sources, targets, links) of one length. A
+    source must not be in one call twice; a FIFO has at most five targets.
+    """
     sources, targets, links = feed
     position = fifo[sources, at.F_SUCCESSORS]
     fifo[sources, at.F_NEXT + position] = targets
@@ -41,7 +54,10 @@ def connect(fifo: Rows, feed: Feed) -> None:
 
 
 def mark_shared(fifo: Rows, links: int) -> None:
-    """Mark the FIFOs that share a link."""
+    """Mark, in the table of FIFOs, those that send on a link that another FIFO uses, too.
+
+    fifo: (FIFOs, columns), changed; links: number of links. Only marked FIFOs bid for their links.
+    """
     users = np.zeros(links, dtype=np.int32)
     for rank in range(MOST):
         linked = fifo[:, at.F_SUCCESSORS] > rank
@@ -53,9 +69,12 @@ def mark_shared(fifo: Rows, links: int) -> None:
 
 
 def connect_swap_copies(fifo: Rows, copies: Iterable[Feed], steered: SteeredTables) -> None:
-    """Add the second buffers of wavelets that a swap gives to both colors of a pair.
+    """Let FIFOs feed a second FIFO where a color swap gives a wavelet to both colors of a pair.
 
-    They share a link with the first ones, and the masks of routers that choose.
+    A swap at a router exchanges two colors; where only one side swaps, both take the wavelet. fifo:
+    the table of FIFOs, changed; copies: (sources, second targets, links); the copy uses the link of
+    the first target, and goes whenever the first one goes (`steered`, changed). Raises ProgramError
+    if a FIFO would get more than five targets.
     """
     for sources, targets, used in copies:
         ranks = fifo[sources, at.F_SUCCESSORS].copy()

@@ -11,7 +11,11 @@ from tilewright.simulator.compile.store_layout import StoreLayout
 
 
 def place_network(store: at.Table, parts: StoreLayout, network: FifoNetwork) -> None:
-    """Write FIFOs, links, and the routers that choose."""
+    """Write the FIFO network into the engine's store: FIFOs, links, routers that choose.
+
+    store: the int64 array, changed; parts: where each table is in it. Row numbers of the network
+    become addresses in the store; all FIFOs are empty.
+    """
     fifo = parts.fifo.view(store)
     fifo[:] = network.fifo
     unset = [at.A_WHEN, at.A_NEXT, at.A_PREVIOUS, at.F_POPPED, at.F_PUSHED, at.F_WAITER]
@@ -57,7 +61,11 @@ def _chain_states(store: at.Table, parts: StoreLayout) -> None:
 def place_bindings(
     store: at.Table, parts: StoreLayout, network: FifoNetwork, codes: npt.NDArray[np.int32]
 ) -> None:
-    """Write the FIFOs that queues may be bound to; those that none is bound to take nothing."""
+    """Write into the store to which FIFOs the queues of each element may be bound later.
+
+    codes: (elements,) number of each element's code. An input FIFO that no queue is bound to at the
+    start gets capacity 0, so that words wait in the router. Call it after `place_network`.
+    """
     fifo = parts.fifo.view(store)
     for number, bound in enumerate(network.bound):
         first = parts.element.view(store)[codes == number, at.E_BOUND]

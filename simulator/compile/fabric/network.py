@@ -48,7 +48,21 @@ LINKS = 6
 
 @dataclass(frozen=True, slots=True)
 class FifoNetwork:
-    """The FIFO network of a program: a row of the engine's table per FIFO, and its kind."""
+    """Hold a program's fabric as a network of FIFOs: queues, router buffers and edge ports.
+
+    - `fifo`: (FIFOs, columns) the engine's row of each FIFO; references are row numbers.
+    - `queue`: (elements, 16) FIFO of each queue slot (0 to 7 input, 8 to 15 output queues), -1 if
+      none.
+    - `links`: number of links, six per element and one per border place where words enter.
+    - `ring_entries`: words that all FIFOs hold together.
+    - `element`: (FIFOs,) row * width + column; of an edge port, the element at the border.
+    - `kind`: (FIFOs,) OUTPUT or INPUT queue, ROUTER buffer, EDGE_IN or EDGE_OUT port.
+    - `edge_inputs`, `edge_outputs`: per port of the program the FIFOs of its positions.
+    - `leaving`: per router port (N, E, S, W, ramp) the FIFOs whose words leave by it.
+    - `steered`: tables of routers with switches, filters or changes.
+    - `bound`: per code (its elements, rebindings): FIFOs that queues may be bound to later.
+    - `closed`: input FIFOs that no queue is bound to at the start; they take nothing.
+    """
 
     fifo: Rows
     queue: npt.NDArray[np.int32]
@@ -79,7 +93,13 @@ MOST_WORDS: Final = 1 << 27
 def compile_network(
     program: Program, layouts: tuple[CodeLayout, ...], profile: Profile
 ) -> FifoNetwork:
-    """Return the FIFO network. Raises ProgramError for a route that leads nowhere."""
+    """Compile routes, queues and edge ports of a program to a network of FIFOs.
+
+    layouts: what each code needs of queues and routers; profile: depths (words) and latencies
+    (cycles). Raises ProgramError for routes, queues and edge ports that do not fit together (a
+    route that leads nowhere, two routes of a color at an element, a queue without a route), and for
+    more than 2^27 words of space in all FIFOs.
+    """
     compiler = _NetworkCompiler(program, layouts, profile)
     network = compiler.compile()
     del compiler.routers  # the two hold each other, and arrays as large as the grid

@@ -21,9 +21,10 @@ Ids = npt.NDArray[np.int64]
 
 
 def follow_pointers(pointer: Ids, sums: Ids) -> Ids | None:
-    """Follow pointers to their ends, adding up `sums` (rows) on the way; return the ends.
+    """Follow each row's chain of pointers to its end; return the ends, or None for a loop.
 
-    Returns None for a loop.
+    pointer: (rows,) next row, -1 at an end, which is its own end. sums: (k, rows), changed: each
+    row gets the sum of its values over its chain, end included.
     """
     from tilewright.simulator.engine.engine_entries import follow
 
@@ -33,7 +34,12 @@ def follow_pointers(pointer: Ids, sums: Ids) -> Ids | None:
 
 
 def mergeable_into(network: FifoNetwork) -> Ids:
-    """Return the FIFO that each FIFO can be merged into, or -1."""
+    """Return (FIFOs,) the next FIFO with which each FIFO can be simulated as one, or -1.
+
+    It can be if it feeds the next one only and nobody else does, over a link of its own, and both
+    hold at least latency + 1 words: then merging changes no time (engines.md §2.2). Queues that may
+    pass two wavelets per cycle, edge ports and routers that choose are not merged.
+    """
     fifo, kind = network.fifo, network.kind
     not_merged = np.full(kind.size, -1, dtype=np.int64)
     if kind.size == 0:
@@ -52,7 +58,12 @@ def mergeable_into(network: FifoNetwork) -> Ids:
 
 
 def fuse_queues(store: at.Table, parts: StoreLayout, network: FifoNetwork) -> tuple[at.Table, Ids]:
-    """Return a copy of a store with merged queues, and the queue that each one became part of."""
+    """Merge lines of queues and router buffers in a copy of the store: fewer events, same cycles.
+
+    Returns the copy and (FIFOs,) the number of the FIFO that each one became part of, which has the
+    line's summed latency, capacity and credit delay (engines.md §2.2). If the network has a loop of
+    such FIFOs, the store itself is returned, with each FIFO its own.
+    """
     pointer = mergeable_into(network)
     fifo = network.fifo
     # every merged FIFO adds its own numbers to those of the last one of its line
@@ -85,6 +96,9 @@ def _moved(addresses: Ids, parts: StoreLayout, ends: Ids) -> Ids:
 
 
 def restore_pops(store: at.Table, parts: StoreLayout, ends: Ids) -> None:
-    """Let every merged queue show the words that passed its line."""
+    """Set, after a run, the count of words that left each merged FIFO to that of its line.
+
+    store: the engine's array after the run, changed; ends: the second result of `fuse_queues`.
+    """
     table = parts.fifo.view(store)
     table[:, at.F_POPS] = table[ends, at.F_POPS]

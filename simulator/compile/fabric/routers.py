@@ -35,7 +35,14 @@ SWAPPED: Final = {"": 0, "x": 0b01010, "y": 0b00101, "xy": 0b11111}
 
 @dataclass(frozen=True, slots=True)
 class ColorRouters:
-    """The routers of one color; arrays over the elements unless said otherwise."""
+    """Hold the routers of one color in all elements. Ports are N, E, S, W and the ramp.
+
+    - `rx`, `tx`: (elements,) bits of the ports that it takes from and sends to, in any
+      configuration.
+    - `swap`: (elements,) bits of the ports whose wavelets are taken from the partner color.
+    - `arrive`: (5, elements) FIFO that takes what comes in by each port, or -1.
+    - `buffers`: (FIFOs, their elements) of all router buffers of the color.
+    """
 
     rx: Bits
     tx: Bits
@@ -47,13 +54,21 @@ class ColorRouters:
     """(numbers of the buffers, their elements)."""
 
     def takes(self, port: int, *, swapped: bool) -> Ids:
-        """Return the buffers that take the wavelets of this color (or its partner), else -1."""
+        """Return (elements,) the FIFO that takes a wavelet coming in by a port, or -1.
+
+        port: 0 to 4 for N, E, S, W, ramp. swapped: whether the wavelet is of the partner color,
+        which a color swap of the router turns into this one.
+        """
         taken = (self.rx >> port & 1 == 1) & (self.swap >> port & 1 == int(swapped))
         return np.where(taken, self.arrive[port], -1)
 
 
 class Takers(NamedTuple):
-    """The buffers that take what arrives at each element of a color by one port; -1: none."""
+    """Hold the FIFOs that take what arrives at each element of one color by one port; -1: none.
+
+    first: (elements,) FIFO of the color, or of its partner color where only a color swap takes it.
+    second: (elements,) FIFO of the partner where both take the wavelet, since only one side swaps.
+    """
 
     first: Ids
     """(elements,) buffers of the color, or of its partner where only a swap takes it."""
@@ -62,7 +77,10 @@ class Takers(NamedTuple):
 
 
 class RoutePiece(NamedTuple):
-    """Elements of a route whose routers have the same configurations."""
+    """Hold elements of a route whose routers have the same configurations.
+
+    configurations: the route, then what a code can change it to; elements: row * width + column.
+    """
 
     configurations: Sequence[Route]
     """The route, then what it can be changed to."""
@@ -70,7 +88,12 @@ class RoutePiece(NamedTuple):
 
 
 class RouterMap:
-    """The routers of a program's colors; those of a color are compiled at the first call."""
+    """Compile and keep the routers of a program's colors; a color is compiled at the first call.
+
+    add: a function that appends router buffers to the network of FIFOs and returns their numbers.
+    `steering` collects the tables of routers that choose; `places_of` has the elements of each
+    code.
+    """
 
     def __init__(
         self,
@@ -94,13 +117,20 @@ class RouterMap:
         self._swapping = {color.id for color in program.colors if color.name in swapping}
 
     def of(self, color: Color) -> ColorRouters:
-        """Return the routers of a color."""
+        """Return the routers of a color: ports, swaps and router buffers by element.
+
+        Raises ProgramError at the first call if an element has two routes for the color.
+        """
         if color.id not in self._by_color:
             self._by_color[color.id] = self._compile(color)
         return self._by_color[color.id]
 
     def takers(self, color: Color, port: int) -> Takers:
-        """Return the buffers that take what arrives of a color by a port."""
+        """Return, for each element, the FIFOs that take a wavelet of a color coming in by a port.
+
+        port: 0 to 4 for N, E, S, W, ramp. There may be two where a color swap copies the wavelet.
+        Raises ProgramError if an element has two routes for the color or its partner.
+        """
         plain = self.of(color).takes(port, swapped=False)
         partner = next((c for c in self.program.colors if c.id == color.id ^ 1), None)
         if partner is None or partner.id not in self._swapping:

@@ -31,7 +31,11 @@ SUCCESSOR_ORDER = (RAMP, 0, 1, 2, 3)
 
 
 def control_colors(program: Program) -> set[str]:
-    """Return the colors on which control wavelets may come, or a code may advance its switch."""
+    """Return the names of the colors whose routers may get commands to their switches.
+
+    They come by control wavelets from the border, or from output queues that send control wavelets
+    or advance the switch; the partners of these colors in a color swap are included.
+    """
     commanded = {port.color for port in program.edge_inputs if port.control}
     for code in program.codes:
         queues = {d.queue for d in code.dsds if isinstance(d, Fabout) and d.commands}
@@ -55,12 +59,15 @@ def _partners(program: Program, commanded: set[str]) -> set[str]:
 
 
 def port_bits(ports: tuple[str, ...]) -> int:
-    """Return ports as bits."""
+    """Return port names as an integer with one bit per port: N 1, E 2, S 4, W 8, ramp R 16."""
     return sum(1 << PORTS.index(port) for port in set(ports))
 
 
 def all_directions(*routes: Route) -> tuple[int, int]:
-    """Return the rx and tx bits of all positions of a route, and of what it can become."""
+    """Return (rx, tx): bits of all ports from which and to which some routes send in any position.
+
+    The positions are those of a route's switch. Bits: N 1, E 2, S 4, W 8, ramp 16.
+    """
     rx = tx = 0
     for route in routes:
         for position in route.directions():
@@ -70,7 +77,11 @@ def all_directions(*routes: Route) -> tuple[int, int]:
 
 
 def port_groups(*routes: Route) -> list[int]:
-    """Return the rx ports (bits) that all positions take together, one buffer each."""
+    """Group the rx ports (bits) that are open in the same positions: a router buffer per group.
+
+    Ports that every switch position and configuration opens or closes together can share a buffer.
+    Example: rx W in one position and N, E in the next give [3, 8], in the order of the ports.
+    """
     masks = [port_bits(p.rx or ()) for route in routes for p in route.directions()]
     groups: dict[tuple[int, ...], int] = {}
     for port in range(5):
@@ -81,9 +92,11 @@ def port_groups(*routes: Route) -> list[int]:
 
 
 def way_masks(route: Route, group: int, used: Sequence[int]) -> list[int]:
-    """Return per position the successors as bits, and whether it takes from a group of ports.
+    """Return four masks, one per switch position: where a router buffer's words go then.
 
-    used: the port of each successor.
+    group: the rx ports (bits) that fill the buffer; used: the port of each successor (a FIFO that
+    the buffer feeds). Bit n of a mask is successor n; the bit ACCEPTS (32) says that the position
+    takes words from the group. Unused positions are 0.
     """
     masks = []
     for position in route.directions():
@@ -94,13 +107,19 @@ def way_masks(route: Route, group: int, used: Sequence[int]) -> list[int]:
 
 
 def valid_positions(route: Route) -> int:
-    """Return a bit per position to which the switch can advance, the route itself included."""
+    """Return the positions (0 to 3) to which a route's switch can advance, one bit each.
+
+    Position 0 is the route itself and is always valid; later ones are if they change a direction.
+    """
     later = route.switch.positions if route.switch is not None else ()
     return 1 | sum(1 << n for n, position in enumerate(later, 1) if position != Position())
 
 
 def most_buffers(program: Program, changed: Collection[str]) -> int:
-    """Return an upper bound of the router buffers and edge ports; `changed`: colors of changes."""
+    """Return an upper bound of the router buffers and edge ports of a program.
+
+    changed: colors whose routes a code changes while it runs; their routers may need five buffers.
+    """
     ports = sum(p.positions for p in program.edge_inputs)
     ports += sum(p.positions for p in program.edge_outputs)
     return ports + sum(
@@ -119,7 +138,11 @@ def teardown_tasks(
     elements: int,
     routes: Sequence[Route],
 ) -> Ids:
-    """Return the task of each element that a teardown of the routes' color activates, or -1."""
+    """Return (elements,) the task that a teardown of a color activates there, or -1.
+
+    A teardown is a command that stops a color at a router, to be configured anew. routes: all of
+    one color; places: elements of each code by name; elements: how many the grid has.
+    """
     handlers = np.full(elements, -1, dtype=np.int64)
     for layout in layouts:
         for number, task in enumerate(layout.code.tasks):
@@ -130,7 +153,16 @@ def teardown_tasks(
 
 @dataclass(slots=True)
 class Steering:
-    """Collect the rows of ways and router states while a network is compiled."""
+    """Collect the engine's rows of routers that choose: by switches, filters or changes.
+
+    - `profile`: the machine.
+    - `ways`: blocks of rows, one per router buffer that chooses among its successors.
+    - `states`: blocks of rows, one per router and color: switch position, filter.
+    - `ports`: per block of ways, the port of each successor.
+    - `steered`: (FIFOs of buffers, their ways).
+    - `changes`: a row per configuration that a router can be changed to.
+    - `way_count`, `state_count`: rows so far.
+    """
 
     profile: Profile
     ways: list[at.Table] = field(default_factory=list)
@@ -151,10 +183,13 @@ class Steering:
         buffers: list[Ids],
         handlers: Ids,
     ) -> None:
-        """Steer the buffers (one array per port group) of a route's elements.
+        """Add the rows of the routers of one color at some elements.
 
-        configurations: the route, then what it can be changed to; handlers: the task of each
-        element that a teardown activates, or -1.
+        - configurations: the route, then what a code can change it to.
+        - color: its number.
+        - places: the elements.
+        - buffers: for each group of rx ports (`port_groups`) the FIFO at each element.
+        - handlers: task of each element that a teardown of the color activates, or -1.
         """
         route = configurations[0]
         state = self._state(route, color, places, buffers)
@@ -229,7 +264,10 @@ class Steering:
         }
 
     def tables(self) -> tuple[at.Table, at.Table, Ids, at.Table]:
-        """Return the rows of ways and states, the port of each way's successors, the changes."""
+        """Return all rows as four arrays: ways, states, ports of each way's successors, changes.
+
+        References between them are row numbers. Port -1: no successor there.
+        """
         ways = [np.zeros((0, at.W_WIDTH), np.int64), *self.ways]
         state = [np.zeros((0, at.X_WIDTH), np.int64), *self.states]
         ports = [np.zeros((0, 5), np.int64), *self.ports]

@@ -23,10 +23,13 @@ _KEPT: Final[list[tuple[Hashable, Profile, FifoNetwork]]] = []
 
 
 def network_of(program: Program, layouts: tuple[CodeLayout, ...], profile: Profile) -> FifoNetwork:
-    """Return the FIFO network. Raises ProgramError for a route that leads nowhere.
+    """Return the FIFO network of a program, from an earlier program of the same topology if kept.
 
-    Candidates that differ only in what their elements do, or in how many words enter and leave,
-    have one topology. What `compile_network` begins to look at belongs into `structure`.
+    Programs that differ only in what their elements compute, or in how many words enter and leave,
+    have one topology; only the capacities of edge ports are then set anew. The last four networks
+    of up to 2^18 FIFOs are kept. Raises ProgramError for routes, queues and edge ports that do not
+    fit together (a route that leads nowhere, a queue without a route), and for too many words of
+    space.
     """
     key = structure(program, layouts)
     for place, (kept_key, kept_profile, network) in enumerate(_KEPT):
@@ -41,7 +44,11 @@ def network_of(program: Program, layouts: tuple[CodeLayout, ...], profile: Profi
 
 
 def structure(program: Program, layouts: tuple[CodeLayout, ...]) -> Hashable:
-    """Return what the network of a program depends on, beside the words at its edges."""
+    """Return a hashable key of all that a program's FIFO network depends on, but edge word counts.
+
+    Equal keys and profiles mean equal networks. It holds placement, colors, routes, queues, SIMD
+    modes, rebindings and the places of edge ports.
+    """
     codes = tuple(
         (
             *(layout.code.name, layout.code.input_queues, layout.code.output_queues),
