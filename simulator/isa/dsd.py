@@ -20,10 +20,12 @@ DTYPES: Final[dict[str, int]] = {"f32": 2, "i32": 2, "u32": 2, "f16": 1, "i16": 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An affine expression: `constant + sum(coefficient * variable)`.
+    """An affine integer expression of variables: `constant + sum(coefficient * variable)`.
 
-    The variables are loop variables or counters of the element. Build it with `variable("k")`,
-    `+`, `-` and `*`.
+    Used for offsets, lengths and indices of operands that change while a program runs. A variable
+    is a loop variable or a counter, that is a named 32-bit variable of the element that lives
+    across tasks. `terms` holds (variable, coefficient) pairs. Build it with operators:
+    `2 * variable("k") + 1`.
     """
 
     constant: int = 0
@@ -49,7 +51,11 @@ class Index:
         return self + as_index(other) * -1
 
     def bounds(self, counts: Mapping[str, int]) -> tuple[int, int] | None:
-        """Return the least and greatest value for variables in 0..count-1, None if unknown."""
+        """Return the (least, greatest) value that the expression takes over a box of variables.
+
+        `counts` maps a variable's name to its count n; the variable runs over 0..n-1. None if a
+        variable of the expression is not in `counts`. Example: 2*k + 1 with k: 4 gives (1, 7).
+        """
         low = high = self.constant
         for name, coefficient in self.terms:
             if name not in counts:
@@ -69,12 +75,16 @@ NO_OFFSET: Final = Index()
 
 
 def variable(name: str) -> Index:
-    """Return the affine expression that is the variable itself."""
+    """Return the affine expression that is the one variable `name` (a loop variable or a counter).
+    """
     return Index(0, ((name, 1),))
 
 
 def as_index(value: Index | int) -> Index:
-    """Return an integer as a constant expression, an expression as itself."""
+    """Return an affine expression: an integer as a constant one, an `Index` unchanged.
+
+    Raises ProgramError for any other type.
+    """
     if isinstance(value, Index):
         return value
     try:
@@ -89,7 +99,11 @@ def as_index(value: Index | int) -> Index:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A named array in an element's SRAM; `address` counts 16-bit words, row-major order."""
+    """A named array in the SRAM of each element that runs one code, stored in row-major order.
+
+    `dtype` is one of f32, i32, u32 (two 16-bit words per value), f16, i16, u16 (one word); `shape`
+    counts values; `address` is the place of the first value in the SRAM, in 16-bit words.
+    """
 
     name: str
     dtype: str
@@ -98,16 +112,23 @@ class Buffer:
 
     @property
     def elements(self) -> int:
+        """Number of values in the buffer."""
         return prod(self.shape)
 
     @property
     def words(self) -> int:
+        """Size of the buffer in 16-bit words."""
         return self.elements * DTYPES[self.dtype]
 
 
 @dataclass(frozen=True, slots=True)
 class Mem1d:
-    """A memory vector: elements `offset + i * stride` of a buffer, i in 0..extent-1."""
+    """A one-dimensional memory vector: elements `offset + i * stride`, i in 0..extent-1 (mem1d_dsd).
+
+    `name` is the descriptor's own, `buffer` that of the array it walks; extent, stride and offset
+    count values of the buffer. `wavelet_index_offset`: the index that an operation is given moves
+    the vector, by 16-bit words.
+    """
 
     name: str
     buffer: str
@@ -117,18 +138,22 @@ class Mem1d:
     wavelet_index_offset: bool = False
 
     def span(self) -> tuple[int, int]:
-        """Return the least and greatest element that is touched."""
+        """Return the (least, greatest) flat element number of the buffer that the vector touches.
+        """
         end = self.stride * (self.extent - 1)
         return self.offset + min(end, 0), self.offset + max(end, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Mem4d:
-    """A memory vector of up to four dimensions.
+    """A memory vector of up to four nested dimensions (mem4d_dsd) over the buffer named `buffer`.
 
-    `extents` is outermost first, `strides` innermost first (as the documentation writes them):
-    stride d is added when dimension d advances, so it holds the jump back of the inner ones.
-    Use `mem4d_access` to get both from the coefficients of an affine access.
+    `extents` is outermost first and counts elements per dimension. `strides` is innermost first, in
+    elements: stride d is added to the position when dimension d advances, so it also undoes what
+    the inner dimensions have moved (theory/wafer.md §6.2). For rows of a 3 x 5 array with 5 values
+    each, extents (3, 5) have strides (1, 1), not (1, 5). `offset` is the first element. Use
+    `mem4d_access` to get extents and strides from the usual linear coefficients.
+    `wavelet_index_offset`: the index that an operation is given moves the vector, by 16-bit words.
     """
 
     name: str
@@ -140,10 +165,15 @@ class Mem4d:
 
     @property
     def extent(self) -> int:
+        """Number of elements of all dimensions together."""
         return prod(self.extents)
 
     def coefficients(self) -> tuple[int, ...]:
-        """Return the linear coefficient per dimension, outermost first (wafer.md §6.2)."""
+        """Return the linear coefficient of each dimension in elements, outermost first.
+
+        The inverse of `mem4d_access`: element (i, j) lies at offset + c_i * i + c_j * j, where a
+        stride counts from the end of the inner dimensions (theory/wafer.md §6.2).
+        """
         coefficients: list[int] = []
         inner = self.extents[::-1]
         for stride in self.strides:
@@ -152,7 +182,8 @@ class Mem4d:
         return tuple(reversed(coefficients))
 
     def span(self) -> tuple[int, int]:
-        """Return the least and greatest element that is touched."""
+        """Return the (least, greatest) flat element number of the buffer that the vector touches.
+        """
         ends = [c * (e - 1) for c, e in zip(self.coefficients(), self.extents, strict=True)]
         return self.offset + sum(min(e, 0) for e in ends), self.offset + sum(
             max(e, 0) for e in ends
@@ -162,9 +193,12 @@ class Mem4d:
 def mem4d_access(
     name: str, buffer: str, loops: Sequence[tuple[int, int]], offset: int = 0
 ) -> Mem4d:
-    """Build a descriptor from `(extent, coefficient)` per induction variable, outermost first.
+    """Return the `Mem4d` descriptor of a nest of loops over a buffer.
 
-    Stride of dimension d = c_d - sum over inner e of (E_e - 1) * c_e (wafer.md §6.2).
+    `loops` holds an (extent, coefficient) pair per loop, outermost first, both in elements of the
+    buffer; `offset` is the first element. The stride of dimension d is c_d minus the sum of
+    (E_e - 1) * c_e over the inner dimensions e (theory/wafer.md §6.2). Example: [(3, 5), (5, 1)]
+    gives extents (3, 5) and strides (1, 1). Raises ProgramError if `loops` are no integer pairs.
     """
     strides: list[int] = []
     jump = 0
@@ -183,11 +217,12 @@ def mem4d_access(
 
 @dataclass(frozen=True, slots=True)
 class Fabin:
-    """`extent` wavelets that arrive in an input queue; extent ENDLESS never ends.
+    """A source of an operation (fabin_dsd): `extent` wavelets that arrive in input queue `queue`.
 
-    With `control_transform` the two top bits of a value say that it came as a control wavelet.
-    priority: of a microthread that serves it (WSE-3), one of PRIORITIES. simd: a mode of
-    simd_modes.py; the extent counts values of 16 bits then.
+    `name` is the descriptor's; extent ENDLESS (32767) never ends. With `control_transform` the two
+    top bits of a received value say that it came as a control wavelet. `priority` is that of the
+    microthread that serves it (WSE-3): low, medium or high, empty for none chosen. `simd` names a
+    mode of several 16-bit values per wavelet, empty for none; `extent` then counts 16-bit values.
     """
 
     name: str
@@ -200,12 +235,16 @@ class Fabin:
 
 @dataclass(frozen=True, slots=True)
 class Fabout:
-    """`extent` wavelets that leave by an output queue; extent ENDLESS never ends.
+    """A destination of an operation: `extent` wavelets that leave by output queue `queue` (fabout_dsd).
 
-    control: they are control wavelets. advance_switch: the router of the element moves its
-    switch behind the last one. wavelet_index_offset: they carry the operation's index in their
-    upper half. control_transform: values with both top bits set go as control wavelets. zero:
-    `first` or `second` source is cleared when the operation is done (`second`: of a single one).
+    `name` is the descriptor's; extent ENDLESS (32767) never ends. `control`: the wavelets are
+    control wavelets (they carry commands to router switches). `advance_switch`: behind the last one
+    the element's own router moves its switch to the next position. `wavelet_index_offset`: the
+    upper half of each wavelet carries the operation's index. `control_transform`: values with both
+    top bits set go as control wavelets. `zero`: `first` or `second`, the source that is cleared
+    when the operation is done (`second` also means the only source). `priority`: of the microthread
+    (WSE-3), low, medium or high. `simd`: a mode of several 16-bit values per wavelet; extent then
+    counts 16-bit values.
     """
 
     name: str
@@ -221,17 +260,24 @@ class Fabout:
 
     @property
     def commands(self) -> bool:
-        """Whether it may send what acts on switches."""
+        """Whether its wavelets may command router switches: control wavelets, or a switch advance.
+        """
         return self.control or self.advance_switch or self.control_transform
 
     @property
     def is_plain(self) -> bool:
+        """Whether it only sends data wavelets: no commands, no index, no clearing, no SIMD."""
         return not (self.commands or self.wavelet_index_offset or self.zero or self.simd)
 
 
 @dataclass(frozen=True, slots=True)
 class Circbuf:
-    """`extent` elements of a buffer from its start, around the end after `wraparound` of them."""
+    """A circular memory vector over the buffer named `buffer` (a circular buffer DSD).
+
+    It walks `extent` elements from the first one on and goes back to the first one after
+    `wraparound` elements (None: at the end of the buffer). Example: extent 6 and wraparound 4 give
+    elements 0 1 2 3 0 1.
+    """
 
     name: str
     buffer: str
@@ -241,11 +287,14 @@ class Circbuf:
 
 @dataclass(frozen=True, slots=True)
 class Fifo:
-    """A first-in first-out buffer in memory, one of the element, at the start of the program empty.
+    """A first-in first-out queue kept in the buffer named `buffer`; empty when the program starts.
 
-    Actions: test_or_suspend, terminate, suspend, fault. `activate_pop` (`activate_push`) names the
-    task that a pop (push) activates when a push (pop) had found the FIFO full (empty). It has no
-    length of its own (0) until one is set.
+    `empty_action` and `full_action` say what an operation does that finds it empty or full: one of
+    test_or_suspend, terminate, suspend, fault. `activate_pop` names the task that a pop activates
+    when a push had found the FIFO full; `activate_push` the task that a push activates when a pop
+    had found it empty. `priority` and `simd` are those of a fabric descriptor. `dest`, `src` and
+    `xdsr` name the registers it takes (None: chosen); see the comment of the fields. Its extent is
+    0: it passes on as many elements as the other operands or a length set by the program say.
     """
 
     name: str
@@ -263,6 +312,7 @@ class Fifo:
 
     @property
     def extent(self) -> int:
+        """0: a FIFO has no number of elements of its own."""
         return 0
 
 
@@ -278,10 +328,12 @@ FIFO_ACTIONS: Final = ("test_or_suspend", "terminate", "suspend", "fault")
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A descriptor as operand, changed for this operation (the builtins that change descriptors).
+    """A descriptor used as an operand, with changes that hold for this one operation only.
 
-    A memory descriptor may be moved by `offset` elements, start at the first element of another
-    buffer (`base`, which replaces its own offset), and have another length or stride.
+    `dsd` is the descriptor's name. `offset` moves a memory vector, in elements; `base` puts it on
+    another buffer, whose first element replaces the descriptor's own offset; `length` (elements or
+    wavelets) and `stride` (elements) replace the descriptor's, None keeps them. Offset, length and
+    stride may depend on counters. These are the @set_dsd... and @increment_dsd... builtins of CSL.
     """
 
     dsd: str
@@ -291,25 +343,33 @@ class Ref:
     base: str | None = None
 
     def at(self, offset: Index | int) -> Ref:
-        """Return it moved by elements (@increment_dsd_offset)."""
+        """Return a copy that starts `offset` elements later (@increment_dsd_offset); moves add up.
+        """
         return replace(self, offset=self.offset + as_index(offset))
 
     def of(self, buffer: str) -> Ref:
-        """Return it on another buffer, from its first element on (@set_dsd_base_addr)."""
+        """Return a copy on the named buffer, from its first element on (@set_dsd_base_addr).
+
+        Any `offset` set before is dropped.
+        """
         return replace(self, offset=NO_OFFSET, base=buffer)
 
     def with_length(self, length: Index | int) -> Ref:
-        """Return it with another number of elements or wavelets (@set_dsd_length)."""
+        """Return a copy with another number of elements or wavelets (@set_dsd_length)."""
         return replace(self, length=as_index(length))
 
     def with_stride(self, stride: Index | int) -> Ref:
-        """Return it with another stride in elements (@set_dsd_stride)."""
+        """Return a copy with another stride, in elements (@set_dsd_stride)."""
         return replace(self, stride=as_index(stride))
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One element of a buffer (flat index): a scalar as source, a pointer as destination."""
+    """One element of a buffer, `index` counting values in row-major order.
+
+    As the source of an operation it is a scalar that is read once; as the destination it is a
+    pointer, which takes the result of a reduction.
+    """
 
     buffer: str
     index: Index = NO_OFFSET
@@ -317,9 +377,10 @@ class Element:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Immediate:
-    """A number of the program as scalar source; equal if type and value are, 0.0 is not -0.0.
+    """A constant number as the scalar source of an operation.
 
-    A NaN is equal to itself, as its text is.
+    Two are equal if type and value are, so 0.0 differs from -0.0 and from 0, and a NaN equals a NaN
+    (unlike in Python), because equal operands must print as the same text.
     """
 
     value: float | int
@@ -339,7 +400,11 @@ class Immediate:
 
 @dataclass(frozen=True, slots=True)
 class CounterValue:
-    """The value of an affine expression of counters as scalar source (floats: their bits)."""
+    """The value of an affine expression of counters, as the scalar source of an operation.
+
+    A counter is a named 32-bit variable of the element. For a float operation its bits are taken as
+    the float; they are not converted.
+    """
 
     index: Index
 
@@ -350,9 +415,10 @@ FILES: Final = ("dest", "src0", "src1")
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A data-structure register as operand: file `dest`, `src0` or `src1`, and its id.
+    """A data-structure register (DSR) as an operand: it holds a descriptor that was loaded before.
 
-    `fifo` says that it holds a FIFO (dsr_fifo_dest, dsr_fifo_src1).
+    `file` is the register file (`dest`, `src0` or `src1`), `id` the number in it; `fifo` says that
+    the descriptor in it is a FIFO.
     """
 
     file: str

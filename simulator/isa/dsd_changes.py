@@ -17,13 +17,21 @@ WITH_LENGTH = (Mem1d, Circbuf, Fabin, Fabout)
 
 
 def set_dsd_base_addr(dsd: Memory, buffer: str, name: str = "") -> Memory:
-    """Return a memory descriptor of another buffer; base and offset are replaced."""
+    """Return a copy of a mem1d or mem4d descriptor on another buffer, from its first element on.
+
+    The offset becomes 0. `name` names the copy (empty: the same name). Raises ProgramError for any
+    other kind of descriptor.
+    """
     _refuse(dsd, (Mem1d, Mem4d), "set_dsd_base_addr", "mem1d or mem4d")
     return replace(dsd, name=name or dsd.name, buffer=buffer, offset=0)
 
 
 def increment_dsd_offset(dsd: Memory, offset: int, name: str = "") -> Memory:
-    """Return a memory descriptor that starts `offset` elements later (16-bit signed)."""
+    """Return a copy of a mem1d or mem4d descriptor that starts `offset` elements later.
+
+    `name` names the copy (empty: the same name). Raises ProgramError for another kind of
+    descriptor or an offset outside of -32768..32767.
+    """
     _refuse(dsd, (Mem1d, Mem4d), "increment_dsd_offset", "mem1d or mem4d")
     if not -(1 << 15) <= offset < 1 << 15:
         raise ProgramError("increment_dsd_offset: the offset is no i16", value=offset)
@@ -31,7 +39,11 @@ def increment_dsd_offset(dsd: Memory, offset: int, name: str = "") -> Memory:
 
 
 def set_dsd_length(dsd: Dsd, length: int, name: str = "") -> Dsd:
-    """Return a descriptor of `length` elements or wavelets (u16); not of a mem4d."""
+    """Return a copy of a descriptor with another extent: elements in memory, wavelets of a queue.
+
+    `name` names the copy (empty: the same name). Raises ProgramError for a mem4d or a FIFO, or a
+    length outside of 0..65535.
+    """
     if not isinstance(dsd, WITH_LENGTH):
         _refuse(dsd, WITH_LENGTH, "set_dsd_length", "any descriptor but mem4d and FIFOs")
     assert not isinstance(dsd, Mem4d | Fifo)
@@ -41,7 +53,11 @@ def set_dsd_length(dsd: Dsd, length: int, name: str = "") -> Dsd:
 
 
 def set_dsd_stride(dsd: Mem1d, stride: int, name: str = "") -> Mem1d:
-    """Return a mem1d descriptor of another stride (i8)."""
+    """Return a copy of a mem1d descriptor with another stride, in elements.
+
+    `name` names the copy (empty: the same name). Raises ProgramError for another kind of
+    descriptor or a stride outside of -128..127.
+    """
     _refuse(dsd, (Mem1d,), "set_dsd_stride", "mem1d")
     if not -128 <= stride < 128:
         raise ProgramError("set_dsd_stride: the stride is no i8", value=stride)
@@ -58,10 +74,13 @@ def _refuse(dsd: Dsd, kinds: tuple[type, ...], builtin: str, instead: str) -> No
 def changed_descriptor(
     dsd: Dsd, operand: Ref, place: str
 ) -> tuple[Dsd, Index | None, Index | None]:
-    """Return (descriptor with the constant changes of an operand, late length, late stride).
+    """Apply the changes of an operand to its descriptor; return (descriptor, length, stride).
 
-    The late length (elements) and stride (elements) depend on counters and are known at run time
-    only; None where the change is a constant or there is none. Raises ProgramError.
+    The descriptor has every change that is a constant. The length and the stride (elements) are
+    those that depend on counters and so are known only while the program runs; None where the
+    change is a constant or there is none. `place` names the operation in errors. Raises
+    ProgramError for a change that this kind of descriptor does not allow, and for a constant length
+    of 0.
     """
     length, stride = operand.length, operand.stride
     try:

@@ -10,20 +10,25 @@ from tilewright.simulator.diagnose.wait_graph import Wait
 
 
 class ProfileError(SpecError):
-    """A machine profile does not hold."""
+    """A machine profile (the YAML file with a machine's numbers) has an unknown or wrong value."""
 
 
 class ProgramError(TilewrightError):
-    """A program is refused before it runs: it names what does not exist, fit or match.
+    """A program is refused before it runs: a name, size or type in it is unknown or does not match.
 
-    `about` is the part of the program that is meant, where the check knows it.
+    `about` is the part of the program that the error is about (a task, an instruction, a route),
+    None if the check did not say.
     """
 
     about: object = None
 
 
 class ErrorSubject:
-    """Around the check of a part of a program: a ProgramError inside is about the part."""
+    """Context manager around the check of one part of a program.
+
+    A ProgramError raised inside gets that part as its `about`, unless it has one already. The part
+    later leads to the line of the program's text.
+    """
 
     __slots__ = ("part",)
 
@@ -39,13 +44,17 @@ class ErrorSubject:
 
 
 class MachineError(TilewrightError):
-    """A run did what is undefined on the machine: the operation, element and cycle are named."""
+    """A run did what is undefined on the machine, or was given wrong data.
+
+    The message names the operation, element (row, column) and cycle where the run knows them.
+    """
 
 
 class DeadlockError(MachineError):
-    """Nothing can move any more.
+    """The program can make no further progress, but tasks, operations or wavelets are left.
 
-    `waits` says, one line each, who waits for whom; `mermaid` and `svg` are the same as a graph.
+    `cycle` is the cycle from which on nothing moves; `waits` has one line of text for each thing
+    that waits, with what it waits for; `mermaid` and `svg` are the same as a graph.
     """
 
     def __init__(self, message: str, *, cycle: int, waits: Sequence[Wait | str]) -> None:
@@ -56,8 +65,10 @@ class DeadlockError(MachineError):
 
     @property
     def mermaid(self) -> str:
+        """The graph of who waits for whom, as the text of a Mermaid flowchart."""
         return wait_graph.mermaid(self.found)
 
     @property
     def svg(self) -> str:
+        """The graph of who waits for whom, as an SVG picture."""
         return wait_graph.svg(self.found)

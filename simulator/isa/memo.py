@@ -10,9 +10,10 @@ _NOTHING: Final = object()
 
 
 class IdentityCache:
-    """Keeps answers about at most `most` objects, which it keeps alive; the oldest goes first.
+    """A cache of results about immutable objects, told apart by identity (`is`), not by equality.
 
-    Only for objects that never change: another object, equal or not, has answers of its own.
+    It keeps the results about at most `capacity` objects, and the objects with them; when it is
+    full, the object that came first goes first.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -20,7 +21,11 @@ class IdentityCache:
         self._kept: dict[int, tuple[object, dict[Hashable, Any]]] = {}
 
     def of(self, owner: object, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Return the answer to `key` about an object; what `make` raises is not kept."""
+        """Return the cached result for (owner, key), or call `make()` and keep what it returns.
+
+        `owner` is compared by identity, `key` by equality. An exception of `make` is passed on and
+        not kept.
+        """
         entry = self._kept.get(id(owner))
         if entry is None:
             if len(self._kept) >= self._most:
@@ -33,10 +38,11 @@ class IdentityCache:
 
 
 class ValueCache:
-    """Keeps answers about at most `most` values; equal values have one, the oldest goes first.
+    """A cache of results by immutable values; equal values share one result.
 
-    Only for values that never change, and that are equal only if nothing can tell them apart
-    (0.0 and -0.0 are: see `dsd.Immediate`). A value without a hash is asked about anew.
+    It keeps at most `capacity` results; the oldest goes first. Values that differ in behaviour must
+    not compare equal (so 0.0 and -0.0 must be wrapped, see `dsd.Immediate`). The result for a value
+    that cannot be hashed is computed each time.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -44,11 +50,14 @@ class ValueCache:
         self._kept: dict[Hashable, Any] = {}
 
     def first(self, value: A) -> A:
-        """Return the first of all values that are equal to this one."""
+        """Return the first of all values seen that are equal to this one, to share one object."""
         return self.of(value, lambda: value)
 
     def of(self, value: Hashable, make: Callable[[], A]) -> A:
-        """Return the answer about a value; what `make` raises is not kept."""
+        """Return the cached result for `value`, or call `make()` and keep what it returns.
+
+        An exception of `make` is passed on and not kept.
+        """
         try:
             answer = self._kept.get(value, _NOTHING)
         except (TypeError, RecursionError):  # made by hand: with a list in it, or too deep

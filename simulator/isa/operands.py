@@ -48,7 +48,15 @@ _EQUAL = ValueCache(1024)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResolvedOperand:
-    """One operand with what it refers to. `letter` is its place in a form: D, v or p."""
+    """One operand of an operation with the records that its names stand for.
+
+    `letter`: D a descriptor, v a scalar, p a pointer to a scalar. `dsd`: the descriptor; `buffer`:
+    the array it walks, both None where there is none. `offset`: elements that the operand adds to
+    the descriptor's own. `value`: the number of an immediate. `register`: the data-structure
+    register that holds the descriptor. `is_counter`: the value is `offset`, an expression of
+    counters. `length` (elements or wavelets) and `stride` (elements): only those that depend on
+    counters and are known at run time; otherwise None, and the descriptor has them.
+    """
 
     letter: str
     dsd: Dsd | None = None
@@ -63,7 +71,11 @@ class ResolvedOperand:
 
     @property
     def is_special(self) -> bool:
-        """Whether only the general part of the engine can serve this operand."""
+        """Whether only the general, slower path of the simulator's engine can serve this operand.
+
+        True for registers, counters, circular buffers and FIFOs, endless or SIMD streams, fabric
+        descriptors with control or index settings, and lengths or strides known at run time only.
+        """
         dsd = self.dsd
         if self.is_changed:
             return True
@@ -77,38 +89,51 @@ class ResolvedOperand:
 
     @property
     def is_changed(self) -> bool:
-        """Whether its length or stride is known at run time only."""
+        """Whether counters give its length or its stride, which so is known at run time only."""
         return self.length is not None or self.stride is not None
 
     @property
     def has_late_length(self) -> bool:
-        """Whether its number of elements is known at run time only."""
+        """Whether its number of elements is known at run time only.
+
+        So for a register, a FIFO, and a descriptor whose length or stride counters give.
+        """
         return self.register is not None or self.is_changed or isinstance(self.dsd, Fifo)
 
     @property
     def is_fabric(self) -> bool:
+        """Whether it is a stream of wavelets: an input or output queue by a fabric descriptor."""
         return isinstance(self.dsd, Fabin | Fabout)
 
     @property
     def has_index_offset(self) -> bool:
-        """Whether the index of an operation moves it, or goes with its wavelets."""
+        """Whether the operation's index moves it in memory, or is sent in its wavelets."""
         return isinstance(self.dsd, Mem1d | Mem4d | Fabout) and self.dsd.wavelet_index_offset
 
     @property
     def moves_by_index(self) -> bool:
-        """Whether the index of an operation moves it in memory."""
+        """Whether the operation's index moves it in memory.
+
+        So for a memory vector with `wavelet_index_offset`; the index counts 16-bit words.
+        """
         return isinstance(self.dsd, Mem1d | Mem4d) and self.dsd.wavelet_index_offset
 
     @property
     def is_memory_stream(self) -> bool:
+        """Whether it streams from or to memory by a descriptor, or by a register with any content.
+        """
         return self.letter == "D" and not self.is_fabric
 
     @property
     def is_memory(self) -> bool:
+        """Whether it names a buffer: a memory descriptor, or one element of a buffer."""
         return self.buffer is not None
 
     def span(self) -> tuple[int, int]:
-        """Return the least and greatest element touched, without the offset's variables."""
+        """Return the (least, greatest) element of the buffer touched, without the operand's offset.
+
+        (0, 0) for an operand without a memory descriptor.
+        """
         if self.dsd is None or isinstance(self.dsd, Fabin | Fabout):
             return 0, 0
         if isinstance(self.dsd, Circbuf | Fifo):
@@ -117,19 +142,24 @@ class ResolvedOperand:
 
     @property
     def wraparound(self) -> int:
-        """Elements after which the operand starts again at its base."""
+        """Elements after which a circular buffer or FIFO goes back to the buffer's first element.
+        """
         assert self.buffer is not None
         chosen = self.dsd.wraparound if isinstance(self.dsd, Circbuf) else None
         return self.buffer.elements if chosen is None else chosen
 
     def extents(self) -> tuple[int, ...]:
-        """Return the extents, outermost first."""
+        """Return the number of elements of each dimension, outermost first; (1,) for a scalar."""
         if isinstance(self.dsd, Mem4d):
             return self.dsd.extents
         return (self.dsd.extent,) if self.dsd is not None else (1,)
 
     def strides(self) -> tuple[int, ...]:
-        """Return the strides in elements, innermost first, with the jump back."""
+        """Return the strides in elements, innermost first, as a `Mem4d` descriptor holds them.
+
+        The stride of an outer dimension undoes what the inner ones have moved (theory/wafer.md
+        §6.2). (0,) for a scalar or a stream of wavelets.
+        """
         if isinstance(self.dsd, Mem4d):
             return self.dsd.strides
         if self.dsd is None or isinstance(self.dsd, Fabin | Fabout):
@@ -138,13 +168,19 @@ class ResolvedOperand:
 
     @property
     def base(self) -> int:
-        """Elements from the start of the buffer, without the offset."""
+        """First element of the buffer that the descriptor walks, before the operand's own offset.
+        """
         return self.dsd.offset if isinstance(self.dsd, Mem1d | Mem4d) else 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResolvedOperation:
-    """An operation with its row of the operation table and its resolved operands."""
+    """An operation on descriptors together with what its names stand for, checked for consistency.
+
+    `source`: the instruction of the program; `operation`: the row of the operation table (its
+    arithmetic, dtypes and legal operands); `dest` and `sources`: the resolved operands; `extent`:
+    elements it works on, 0 if known only when it starts.
+    """
 
     source: DsdOperation
     operation: Operation
@@ -155,7 +191,11 @@ class ResolvedOperation:
 
     @property
     def is_special(self) -> bool:
-        """Whether the general part of the engine runs it."""
+        """Whether it needs the general, slower path of the simulator's engine.
+
+        So for maps, add with carry, dropping of wavelets, an index, a result counter, an action on
+        control wavelets, or any operand that needs that path.
+        """
         source = self.source
         if self.operation is MAP or self.operation.arithmetic in (ADD_CARRY, DROP):
             return True
@@ -164,39 +204,50 @@ class ResolvedOperation:
 
     @property
     def operands(self) -> tuple[ResolvedOperand, ...]:
+        """The destination, then the sources."""
         return (self.dest, *self.sources)
 
     @property
     def form(self) -> str:
+        """The operands' letters, destination first: `DDDv` of an fmacs.
+
+        D stands for a descriptor, v for a scalar, p for a pointer to a scalar.
+        """
         return "".join(operand.letter for operand in self.operands)
 
     @property
     def is_reduction(self) -> bool:
+        """Whether it reduces a vector and a scalar into one scalar (form pvD)."""
         return self.form == "pvD"
 
     @property
     def is_fabric(self) -> bool:
+        """Whether any operand is a stream of wavelets."""
         return any(operand.is_fabric for operand in self.operands)
 
     @property
     def has_register(self) -> bool:
+        """Whether any operand is a data-structure register."""
         return any(operand.register is not None for operand in self.operands)
 
     @property
     def has_index_offset(self) -> bool:
+        """Whether any operand uses the operation's index, to move in memory or to send it along."""
         return any(operand.has_index_offset for operand in self.operands)
 
     @property
     def memory_sources(self) -> int:
+        """Number of sources that stream from memory, on which the cycles per element depend."""
         return sum(operand.is_memory_stream for operand in self.sources)
 
 
 def resolve(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperation:
-    """Look everything up that an operation names, and check form, dtypes and extents.
+    """Look up everything that an operation of a task names, and check that the operands match.
 
-    Raises ProgramError. Checks and compilers ask for the same operations of the same code one
-    after the other, so the last codes' answers are kept. Equal operations on equal descriptors
-    and buffers are one object, whatever their code.
+    Checked: the operation exists, its combination of descriptors, scalars and pointers is legal,
+    the buffers have the right dtypes, the extents are equal. Raises ProgramError. Results are
+    cached; equal operations on equal descriptors and buffers give the same object, whatever the
+    code (the program of one class of elements).
     """
     cached: tuple[DsdOperation, ResolvedOperation] = _RESOLVED.of(
         code, (task, id(op)), lambda: (op, _interned(code, task, op))
@@ -265,7 +316,7 @@ def _dropped(
 
 
 def operation_name(code: ElementCode, task: str, op: DsdOperation) -> str:
-    """Name an operation for a message: code, task, operation and label."""
+    """Return the words that name an operation in a message: code, task, operation and label."""
     label = f" ({op.label})" if op.label else ""
     return f"code {code.name}, task {task}, @{op.operation}{label}"
 
@@ -273,10 +324,12 @@ def operation_name(code: ElementCode, task: str, op: DsdOperation) -> str:
 def check_bounds(
     operand: ResolvedOperand, counts: Mapping[str, int], place: str, index: Index | None = None
 ) -> None:
-    """Refuse a memory operand that leaves its buffer for some value of the loop variables.
+    """Check that a memory operand stays inside its buffer for all values of the loop variables.
 
-    index: of the operation, in words of 16 bits; descriptors without wavelet_index_offset ignore
-    it. Offsets that depend on counters are checked by the engine when the operation starts.
+    `counts`: loop variable -> count n, it runs over 0..n-1. `place`: the operation, for the
+    message. `index`: the operation's index in 16-bit words, which moves only vectors with
+    `wavelet_index_offset`. Not checked here: offsets that depend on other counters, and lengths or
+    strides known at run time only (the run checks those). Raises ProgramError.
     """
     if operand.buffer is None or operand.is_changed:
         return
@@ -303,7 +356,12 @@ def check_bounds(
 def resolve_operand(
     code: ElementCode, operand: Operand, place: str, *, is_dest: bool = False
 ) -> ResolvedOperand:
-    """Look up what an operand names. Raises ProgramError."""
+    """Look up the descriptor and the buffer that one operand names in a code.
+
+    `place` names the operation in errors; `is_dest`: it is the destination, where an element of a
+    buffer is a pointer. Raises ProgramError for an unknown name, or an offset, length or stride
+    that the descriptor cannot have.
+    """
     if isinstance(operand, Immediate):
         return ResolvedOperand("v", value=operand.value)
     if isinstance(operand, CounterValue):
@@ -349,6 +407,10 @@ def _buffer(code: ElementCode, name: str, place: str) -> Buffer:
 def check_directions(
     dest: ResolvedOperand, sources: tuple[ResolvedOperand, ...], place: str
 ) -> None:
+    """Check that the destination is no fabric input and no source is a fabric output.
+
+    `place` names the operation in the message. Raises ProgramError.
+    """
     if isinstance(dest.dsd, Fabin):
         raise ProgramError(f"{place}: a fabin DSD cannot be a destination", value=dest.dsd.name)
     for source in sources:

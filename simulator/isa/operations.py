@@ -49,7 +49,14 @@ BINARY_INT: Final = ("DDD", "DvD", "DDv")
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One DSD operation: its arithmetic on one dtype, and its legal operand forms."""
+    """One row of the table of DSD operations, such as fmacs or add16 (theory/wafer.md §6.1).
+
+    `name`: without the @. `code`: its stable number in the engine's tables. `arithmetic`: the
+    number of the function (add, multiply, ...). `dtypes`: what a buffer operand may hold. `forms`:
+    legal operands as letters, destination first (D descriptor, v scalar, p pointer to a scalar).
+    `counts_as`: the action that one element is counted as. `mixed`: where operands differ in type,
+    the dtypes of each, destination first.
+    """
 
     name: str
     code: int
@@ -63,10 +70,12 @@ class Operation:
 
     @property
     def dtype(self) -> str:
+        """The first of its dtypes, that of the destination."""
         return self.dtypes[0]
 
     def legal(self, number: int) -> tuple[str, ...]:
-        """Return the dtypes that an operand may have, the destination being number 0."""
+        """Return the dtypes that operand `number` may have: 0 the destination, 1 the first source.
+        """
         return self.mixed[number] if self.mixed else self.dtypes
 
 
@@ -142,10 +151,12 @@ OPERATIONS: Final[dict[str, Operation]] = {row.name: row for row in _rows()}
 
 
 def variant(operation: Operation, form: str, dtypes: Sequence[str | None]) -> Operation:
-    """Return the operation with the order of types that its operands have.
+    """Return the operation with its mixed operand types in the order in which they are given.
 
-    `faddhs` takes its f16 operand on either side: the scalar of the forms DvD and DDv, the vector
-    of pvD; of two vectors the one whose buffer says so (`dtypes`, destination first).
+    Only `faddhs` (f32 = f16 + f32) has a choice: its f16 operand may stand on either side. It is
+    the scalar in the forms DvD and DDv, the vector in pvD, and in DDD the buffer whose dtype is
+    f16. `dtypes`: of the operands' buffers, destination first, None without a buffer. Any other
+    operation is returned unchanged.
     """
     if operation.arithmetic != ADD_HS:
         return operation

@@ -57,7 +57,12 @@ FLOAT_ONLY: Final = ("sqrt", "to_int", "from_int", "norm", "scale")
 
 
 def source_dtypes(operation: str, dtype: str) -> tuple[str, ...]:
-    """Return the dtypes of the sources of an operation on a dtype."""
+    """Return the dtype of each source of a scalar operation whose `dtype` is given.
+
+    All sources have that dtype, except that `from_int` takes one i32 and `scale` takes an i16
+    exponent as its second source. `operation` must be one of SCALARS (else KeyError), except for
+    those two.
+    """
     if operation == "from_int":
         return ("i32",)
     return (dtype, "i16") if operation == "scale" else (dtype,) * SCALARS[operation][1]

@@ -29,7 +29,12 @@ TOKEN: Final = re.compile(r"\s*(\d+|[A-Za-z_]\w*|[-+*()])")
 
 @dataclass(frozen=True, slots=True)
 class AccessExpression:
-    """A parsed access: `variables` with their `lengths`, and an expression per dimension."""
+    """A parsed tensor access expression of CSL, such as `|i, j|{4, 2} -> A[i, 2*j]`.
+
+    `buffer`: the array (A). `variables`: the induction variables, outermost first (i, j).
+    `lengths`: how many values each one takes (4, 2). `expressions`: the affine index of each
+    dimension of the array (i and 2*j).
+    """
 
     buffer: str
     variables: tuple[str, ...]
@@ -37,9 +42,11 @@ class AccessExpression:
     expressions: tuple[Index, ...]
 
     def loops(self, shape: Sequence[int]) -> tuple[list[tuple[int, int]], int]:
-        """Return ((extent, linear coefficient) per variable, offset) in a row-major buffer.
+        """Return (loops, offset) of the access in a row-major array of this shape.
 
-        Raises ProgramError if the buffer has another number of dimensions.
+        `loops` has an (extent, linear coefficient) pair per variable, in elements; `offset` is the
+        element at which all variables are 0. For A[i, 2*j] with shape (4, 6), i has the coefficient
+        6 and j has 2. Raises ProgramError if the array has another number of dimensions.
         """
         if len(shape) != len(self.expressions):
             raise ProgramError(
@@ -59,7 +66,7 @@ class AccessExpression:
 
 
 def parse_access(text: str) -> AccessExpression:
-    """Return a tensor access expression. Raises ProgramError.
+    """Parse the text of a tensor access expression of CSL. Raises ProgramError if it is malformed.
 
     `|i, j|{4, 2} -> A[i, 2*j]` has the variables i of length 4 and j of length 2, the buffer A
     and the expressions i and 2*j.

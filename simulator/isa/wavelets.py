@@ -20,12 +20,13 @@ SLOTS: Final = 8
 def control_wavelet(
     *commands: str, entry: int = 0, data: int = 0, ignore_ce: bool | Sequence[bool] = False
 ) -> int:
-    """Return the payload of a control wavelet.
+    """Return the 32-bit payload of a control wavelet, a message that commands router switches.
 
-    Commands: up to eight of nop, switch_adv, switch_rst, teardown; the first that is left is
-    obeyed by each router. `entry` (0-63) is the id of the control task that it activates at an
-    element, `data` its 16-bit argument. `ignore_ce`, one for all commands or one each, keeps it
-    from the element. Raises ProgramError.
+    `commands`: up to eight of nop, switch_adv, switch_rst, teardown; a router obeys the first that
+    is left. `entry` (0-63): id of the control task that it starts at an element; `data`: 16-bit
+    argument of that task. `ignore_ce`: keep the wavelet from the element (compute engine) at the
+    router that obeys a command; one value for all commands or one for each. Raises ProgramError
+    for an unknown command or a number out of range.
     """
     if len(commands) > SLOTS or not 0 <= entry < 64 or not -(1 << 15) <= data < 1 << 16:
         raise ProgramError(
