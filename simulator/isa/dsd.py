@@ -123,11 +123,11 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Mem1d:
-    """A one-dimensional memory vector: elements `offset + i * stride`, i in 0..extent-1 (mem1d_dsd).
+    """A one-dimensional memory vector (mem1d_dsd): elements `offset + i * stride` of a buffer.
 
-    `name` is the descriptor's own, `buffer` that of the array it walks; extent, stride and offset
-    count values of the buffer. `wavelet_index_offset`: the index that an operation is given moves
-    the vector, by 16-bit words.
+    i runs over 0..extent-1. `name` is the descriptor's own, `buffer` that of the array it walks;
+    extent, stride and offset count values of the buffer. `wavelet_index_offset`: the index that an
+    operation is given moves the vector, by 16-bit words.
     """
 
     name: str
@@ -235,16 +235,16 @@ class Fabin:
 
 @dataclass(frozen=True, slots=True)
 class Fabout:
-    """A destination of an operation: `extent` wavelets that leave by output queue `queue` (fabout_dsd).
+    """A destination of an operation (fabout_dsd): `extent` wavelets that leave by an output queue.
 
-    `name` is the descriptor's; extent ENDLESS (32767) never ends. `control`: the wavelets are
-    control wavelets (they carry commands to router switches). `advance_switch`: behind the last one
-    the element's own router moves its switch to the next position. `wavelet_index_offset`: the
-    upper half of each wavelet carries the operation's index. `control_transform`: values with both
-    top bits set go as control wavelets. `zero`: `first` or `second`, the source that is cleared
-    when the operation is done (`second` also means the only source). `priority`: of the microthread
-    (WSE-3), low, medium or high. `simd`: a mode of several 16-bit values per wavelet; extent then
-    counts 16-bit values.
+    `name` is the descriptor's, `queue` the number of the output queue; extent ENDLESS (32767) never
+    ends. `control`: the wavelets are control wavelets (they carry commands to router switches).
+    `advance_switch`: behind the last one the element's own router moves its switch to the next
+    position. `wavelet_index_offset`: the upper half of each wavelet carries the operation's index.
+    `control_transform`: values with both top bits set go as control wavelets. `zero`: `first` or
+    `second`, the source that is cleared when the operation is done (`second` also means the only
+    source). `priority`: of the microthread (WSE-3), low, medium or high. `simd`: a mode of several
+    16-bit values per wavelet; extent then counts 16-bit values.
     """
 
     name: str

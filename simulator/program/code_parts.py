@@ -20,7 +20,11 @@ _LISTS: Final = IdentityCache(64)
 
 
 def all_instructions(code: ElementCode) -> tuple[tuple[Task, Instruction], ...]:
-    """Return every instruction of a code with its task, in text order, bodies inside included."""
+    """Return (task, instruction) for every instruction of a code, in text order.
+
+    A code is the program that all elements of one class run. Bodies of loops, branches and maps are
+    included. The result is cached for the last codes.
+    """
     pairs: tuple[tuple[Task, Instruction], ...] = _LISTS.of(
         code,
         "instructions",
@@ -30,7 +34,10 @@ def all_instructions(code: ElementCode) -> tuple[tuple[Task, Instruction], ...]:
 
 
 def all_operations(code: ElementCode) -> tuple[tuple[Task, DsdOperation], ...]:
-    """Return every operation on descriptors of a code with its task, in text order."""
+    """Return (task, operation) for every DSD operation of a code, in text order.
+
+    A DSD operation is one on descriptors of memory vectors and queues, such as @fmacs.
+    """
     pairs: tuple[tuple[Task, DsdOperation], ...] = _LISTS.of(
         code,
         "operations",
@@ -40,7 +47,10 @@ def all_operations(code: ElementCode) -> tuple[tuple[Task, DsdOperation], ...]:
 
 
 def all_loads(code: ElementCode) -> tuple[LoadRegister, ...]:
-    """Return every load of a register, those before the start of the program first."""
+    """Return every load of a data-structure register in a code.
+
+    Those before the start of the program come first, then those of the tasks in text order.
+    """
     loads: tuple[LoadRegister, ...] = _LISTS.of(
         code,
         "loads",
@@ -53,7 +63,7 @@ def all_loads(code: ElementCode) -> tuple[LoadRegister, ...]:
 
 
 def loaded_descriptors(code: ElementCode, register: Register | None) -> list[Dsd]:
-    """Return the descriptors that a code loads into a register."""
+    """Return the descriptors that a code ever loads into a register; empty for None."""
     if register is None:
         return []
     names = (
@@ -65,9 +75,9 @@ def loaded_descriptors(code: ElementCode, register: Register | None) -> list[Dsd
 
 
 def walk(body: Iterable[Instruction]) -> Iterator[Instruction]:
-    """Yield the instructions of a body and of the bodies inside, in text order.
+    """Yield the instructions of a body and of all bodies nested in it, in text order.
 
-    Bodies may be deeper than Python's stack: the check of their depth comes later.
+    A body is the content of a task, loop, branch or map. Any depth works: no recursion is used.
     """
     pending = list(reversed(tuple(body)))
     while pending:

@@ -13,21 +13,22 @@ from tilewright.simulator.isa.dsd import NO_OFFSET, Index, Operand, Register
 
 
 class Instruction:
-    """One instruction of a task's body; a subclass is a frozen record of its fields.
+    """Base of all instructions: a frozen record of its fields that stands in the body of a task.
 
-    The properties tell what walks through bodies need to know; most instructions have none of it.
+    The properties give code that walks through a program what it needs; by default each is empty.
     """
 
     __slots__ = ()
 
     @property
     def bodies(self) -> tuple[tuple[Instruction, ...], ...]:
-        """The bodies inside, in the order of the text."""
+        """The bodies nested in it, in the order of the text: of a loop one, of a branch two."""
         return ()
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """The operands of the datapath, the destination first."""
+        """The operands of an operation on descriptors, the destination first; empty for the others.
+        """
         return ()
 
     @property
@@ -37,13 +38,20 @@ class Instruction:
 
     @property
     def counters_set(self) -> tuple[str, ...]:
-        """The counters that it gives values, without those of its bodies and of a loop."""
+        """The counters that it sets itself, not those set in its bodies nor a loop's variable.
+
+        A counter is a named 32-bit variable of the element that lives across tasks.
+        """
         return ()
 
 
 @dataclass(frozen=True, slots=True)
 class OnControl:
-    """A control wavelet ends an asynchronous operation: terminate, activate or unblock a task."""
+    """What a control wavelet that arrives does to an asynchronous operation: it ends it.
+
+    `action`: `terminate` (nothing more), `activate` or `unblock`, which also do that to `task`
+    (None with terminate).
+    """
 
     action: str
     task: str | None = None
@@ -51,10 +59,15 @@ class OnControl:
 
 @dataclass(frozen=True, slots=True)
 class DsdOperation(Instruction):
-    """One DSD operation: `@operation(dest, *sources)`.
+    """One operation on descriptors, as in CSL: `@operation(dest, *sources)`.
 
-    Synchronous: the task waits for its end. Asynchronous (at least one fabric operand): it runs
-    on a microthread, and its end activates or unblocks a task (at most one of the two).
+    Synchronous: the task waits for its end. `asynchronous` (it needs a fabric operand): it runs on
+    a microthread beside the task; at its end it activates or unblocks a task (the names in
+    `activate`, `unblock`, at most one of them). `microthread`: its number, None for that of its
+    queue. `label`: a word for timelines. `on_control`: what an arriving control wavelet does.
+    `index`: moves or tags the descriptors with `wavelet_index_offset`. `priority`: low, medium or
+    high, of its microthread (WSE-2). `result`: the counter that gets 1 at the end, or 0 if a FIFO
+    that was empty or full ended it.
     """
 
     operation: str
@@ -75,18 +88,25 @@ class DsdOperation(Instruction):
 
     @property
     def operands(self) -> tuple[Operand, ...]:
+        """The destination, then the sources."""
         return (self.dest, *self.sources)
 
     @property
     def counters_set(self) -> tuple[str, ...]:
+        """The counter that gets the result, if there is one."""
         return () if self.result is None else (self.result,)
 
 
 @dataclass(frozen=True, slots=True)
 class LoadRegister(Instruction):
-    """Load a descriptor into a register, with extended and stride registers where it needs them.
+    """Load a descriptor into a data-structure register, for operations that name the register.
 
-    Asynchronous settings hold for fabric descriptors, `save_address` for memory descriptors.
+    `register`: the target; `dsd`: name of the descriptor; `offset`: elements by which it is moved.
+    `xdsr`: number of the extended register that multi-dimensional and circular vectors take;
+    `strides`: numbers of the stride registers. For descriptors of queues: `asynchronous`, with the
+    task to `activate` or `unblock` at the end, `on_control` and `microthread`. For memory vectors:
+    `save_address` (the register keeps the place that an operation reached). `single_step`: each
+    operation works on one element only.
     """
 
     register: Register
@@ -104,4 +124,5 @@ class LoadRegister(Instruction):
 
     @property
     def registers(self) -> tuple[Register, ...]:
+        """The register that is loaded."""
         return (self.register,)

@@ -21,7 +21,7 @@ STEP: Final = ((-1, 0), (0, 1), (1, 0), (0, -1))
 
 @dataclass(frozen=True, slots=True)
 class Color:
-    """A named virtual channel; `id` is the routable color number."""
+    """A named virtual channel of the network; `id` is the number of the routable color."""
 
     name: str
     id: int
@@ -29,7 +29,10 @@ class Color:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A rectangle of elements: rows row..row+height-1, columns column..column+width-1."""
+    """A rectangle of elements: rows row..row+height-1, columns column..column+width-1.
+
+    Row 0 is north, column 0 is west.
+    """
 
     row: int
     column: int
@@ -37,7 +40,7 @@ class Area:
     width: int = 1
 
     def holds(self, row: int, column: int) -> bool:
-        """Return whether an element is in the area."""
+        """Return whether the element at (row, column) is in the area."""
         in_rows = self.row <= row < self.row + self.height
         return in_rows and self.column <= column < self.column + self.width
 
@@ -52,9 +55,11 @@ POP_MODES: Final = ("no_pop", "always_pop", "pop_on_advance", "pop_on_advance_no
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A switch position: the directions that it changes; without one those of the route stay.
+    """One position of a router's switch: the ports that it uses in place of the route's.
 
-    A position that changes nothing is invalid: the switch does not advance to it.
+    `rx`: ports that wavelets are taken from, `tx`: ports that they are sent to, letters of N E S W
+    R (R: the ramp to the element); None keeps the route's. A position that changes nothing is
+    invalid: the switch does not advance to it.
     """
 
     rx: tuple[str, ...] | None = None
@@ -63,12 +68,13 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """Positions 1 to 3 of a route; position 0 is the route itself.
+    """The switch of a route: up to three further positions; position 0 is the route itself.
 
-    The command SWITCH_ADV of a control wavelet moves to the next position; where that is invalid
-    or missing, to position 0 in ring mode, else it stays. A pop mode says when a control wavelet
-    loses its first command (the commands behind it move up) at this router; an advance counts
-    when the position has changed.
+    `positions`: numbers 1 to 3. `current`: the number at the start. The command switch_adv of a
+    control wavelet moves to the next position; if that is missing or invalid, to position 0 with
+    `ring`, else the switch stays. `pop`: when this router removes the first of a control wavelet's
+    commands, so that the next router obeys the one behind it: no_pop, always_pop, pop_on_advance
+    (when the position has changed) or pop_on_advance_nop (then, and for the command nop).
     """
 
     positions: tuple[Position, ...]
@@ -79,15 +85,14 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class CounterFilter:
-    """Keep wavelets from the element by counting those that come to it.
+    """A filter at the ramp of a router: by a counter it keeps some wavelets from the element.
 
-    The counter starts at `start`, counts each counted wavelet, and starts again from 0 at
-    `limit`; a wavelet is rejected when the counter is above `most`. With `filter_control` only
-    control wavelets pass, and only when the counter is at `most`.
-
-    A sparse counter (`sparse`, or with an `other_limit`): when it reaches `limit`, that becomes
-    `other_limit`; when it reaches that one too, or without one at once, nothing is filtered any
-    more.
+    The counter starts at `start`, counts each data wavelet (`count_data`) and each control wavelet
+    (`count_control`) that comes to the element, and starts again from 0 at `limit`. A wavelet is
+    rejected while the counter is above `most`. Example: limit 4 and most 0 let the first of every
+    four wavelets pass. With `filter_control` only control wavelets pass, and only when the counter
+    is at `most`. A sparse counter (`sparse`, or one with an `other_limit`) works once: at `limit`
+    it goes on with `other_limit`; after that one, or without one at once, nothing is filtered.
     """
 
     limit: int
@@ -101,12 +106,16 @@ class CounterFilter:
 
     @property
     def is_sparse(self) -> bool:
+        """Whether it stops filtering after its limit or limits."""
         return self.sparse or self.other_limit is not None
 
 
 @dataclass(frozen=True, slots=True)
 class RangeFilter:
-    """Let data wavelets with an index in low..high to the element, and every control wavelet."""
+    """A filter at the ramp of a router: only data wavelets with an index in low..high pass.
+
+    The index is the upper half of a wavelet, 0..65535. Control wavelets always pass to the element.
+    """
 
     low: int
     high: int
@@ -114,14 +123,15 @@ class RangeFilter:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What every router of an area does with a color: wavelets of `rx` ports go to all of `tx`.
+    """What the router of each element of an area does with the wavelets of one color.
 
-    One configuration per element and color; a route with several tx ports is a multicast.
-
-    A color swap (`swap`: x for what comes from E and W, y from N and S, xy these and R) makes the
-    router take for this color the wavelets of its partner, the color whose id differs in the
-    lowest bit. So both colors of a pair swapped are exchanged; with one of them swapped, its
-    partner's wavelets come on both colors. What arrives is still subject to `rx`.
+    It takes them from the ports `rx` and sends each to all ports `tx` (N, E, S, W, or R, the ramp
+    to the element); several tx ports are a multicast. `switch`: further positions that control
+    wavelets select; `filter`: at the ramp; `teardown`: starts torn down, nothing moves until the
+    element ends that. `swap` exchanges colors (WSE-2): for wavelets from E and W (x), N and S (y)
+    or all ports (xy) the router takes for this color those of its partner, the color whose id
+    differs in the lowest bit. With a swap on one of the two only, the partner's wavelets come on
+    both. What arrives is still subject to `rx`. An element has one route per color.
     """
 
     color: str
@@ -136,27 +146,28 @@ class Route:
     """One of SWAPS (WSE-2)."""
 
     def directions(self) -> tuple[Position, ...]:
-        """Return rx and tx of every position, the route itself first."""
+        """Return the rx and tx ports of every switch position, position 0 (the route) first."""
         later = self.switch.positions if self.switch is not None else ()
         changed = (Position(p.rx or self.rx, p.tx or self.tx) for p in later)
         return (Position(self.rx, self.tx), *changed)
 
 
 class RouteChange(Protocol):
-    """What gives an element's router another route, switch and filter of a color."""
+    """An instruction that gives one element's router another route of a color while it runs."""
 
     def route(self, before: Route) -> Route:
-        """Return the route of an area after the change."""
+        """Return the route `before` with the new ports, switch and filter."""
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeInput:
-    """Streams that enter over border links, one per position first..first+positions-1.
+    """Streams of wavelets that enter the grid over its border, one per position.
 
-    A position is a column on the sides N and S, a row on W and E. Wavelet i of a stream waits
-    outside from cycle `start + i * interval` on and enters when the router takes it.
-    Run-time data: an array (positions, count) of `dtype`. `control`: they are control wavelets
-    (wavelets.control_wavelet gives their values, dtype u32).
+    `side`: N, E, S or W; positions first..first+positions-1 are columns on N and S, rows on W and
+    E. Each stream brings `count` wavelets of `color`, values of `dtype`. Wavelet i may enter from
+    cycle `start + i * interval` on and waits outside until the router takes it. The values are
+    given to the run as an array (positions, count). `control`: they are control wavelets, whose
+    u32 values `control_wavelet` makes. `name`: the key of the run's data.
     """
 
     name: str
@@ -173,9 +184,11 @@ class EdgeInput:
 
 @dataclass(frozen=True, slots=True)
 class EdgeOutput:
-    """Streams that leave over border links; each position expects exactly `count` wavelets.
+    """Streams of wavelets that leave the grid over its border, one per position.
 
-    The run returns values and arrival cycles as arrays (positions, count).
+    `side`: N, E, S or W; positions first..first+positions-1 are columns on N and S, rows on W and
+    E. Each position must get exactly `count` wavelets of `color`, or the run does not end well. The
+    run returns their values (`dtype`) and arrival cycles as arrays (positions, count) under `name`.
     """
 
     name: str

@@ -37,12 +37,13 @@ MOST_CYCLES: Final = 1 << 60
 
 
 class Machine:
-    """A program on the machine of a profile.
+    """A simulator of one program on the machine that a profile describes, cycle by cycle.
 
-    Without `fuse` every queue is an agent of its own, which is slower and gives the same results;
-    with `queues` that is so too, and runs say what waited in them, with an `interval` (cycles,
-    above 0) also what links and queues held in every interval.
-    Raises ProgramError when the program does not hold or does not fit.
+    A profile holds the numbers of a machine: cycles, SRAM, queues. `fuse`: simulate chains of
+    queues as one where that changes no result; False is slower. `queues`: also count how long
+    words wait in queues. `interval` (cycles, 0 for none): also record what links carried and queues
+    held in each interval. Raises ProgramError if the program is inconsistent or does not fit the
+    machine, MachineError for a negative interval.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class Machine:
 
     @property
     def fused_store(self) -> tuple[at.Table, Ids]:
-        """The store with merged queues, and the queue that each one became part of."""
+        """The engine's table with queues merged, and for each queue the one it became part of."""
         if self._fused is None:
             compiled = self.compiled
             self._fused = fuse_queues(compiled.store, compiled.parts, compiled.network)
@@ -83,12 +84,14 @@ class Machine:
         max_cycles: int = MAX_CYCLES,
         shuffle: int = 0,
     ) -> RunResult:
-        """Run to the end from zeroed memory.
+        """Run the program to its end, from an SRAM of zeros, and return what it computed and cost.
 
-        memory: buffer name -> (H, W, *shape) or {(row, column): array}; edges: edge input name ->
-        (positions, count). timeline: record all elements' operations, or those of the elements
-        (row, column) listed. A shuffle seed above 0 permutes the order of visits within a cycle;
-        nothing may depend on it. Raises MachineError and DeadlockError.
+        `memory`: start values by buffer name, an array (H, W, *shape) or {(row, column): array}.
+        `edges`: values by edge input name, arrays (positions, count). `timeline`: record the
+        operations of all elements, or of the (row, column) listed. `max_cycles`: limit. `shuffle`:
+        a seed above 0 permutes the order in which a cycle's events are simulated, which must change
+        nothing (a test). Raises DeadlockError if nothing can move but work is left; MachineError
+        for wrong data, a passed limit or what is undefined on the machine.
         """
         for name, number in (("max_cycles", max_cycles), ("shuffle", shuffle)):
             whole = isinstance(number, int) and not isinstance(number, bool)

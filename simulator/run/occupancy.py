@@ -25,7 +25,7 @@ MOST_VALUES: Final = 1 << 26
 
 
 class IntervalRecorder:
-    """Collects what links have carried and queues have held, interval by interval."""
+    """Record of the words on links and in queues, for intervals of `interval` cycles each."""
 
     def __init__(self, interval: int) -> None:
         self.interval = interval
@@ -33,7 +33,10 @@ class IntervalRecorder:
         self._word_cycles: list[Ints] = []
 
     def record(self, state: FinalState, cycle: int) -> None:
-        """Record the engine's state when all cycles below `cycle` are done. Raises MachineError."""
+        """Record the sums so far, at a moment when all cycles below `cycle` are simulated.
+
+        `state`: the engine's tables. Raises MachineError if there would be more than 2**26 values.
+        """
         size = (len(self._words) + 1) * state.program.placement.size
         if size * 22 > MOST_VALUES:
             raise MachineError(
@@ -45,7 +48,7 @@ class IntervalRecorder:
         self._word_cycles.append(queue_sums(state, _cycles_in_queues(state, cycle)))
 
     def occupancy(self) -> IntervalOccupancy:
-        """Return what happened in each interval: the differences of successive sums."""
+        """Return what links carried and queues held in each interval, as exact sums."""
         words = np.diff([np.zeros_like(self._words[0]), *self._words], axis=0)
         word_cycles = np.diff([np.zeros_like(self._word_cycles[0]), *self._word_cycles], axis=0)
         return IntervalOccupancy(self.interval, words, word_cycles)

@@ -20,9 +20,9 @@ from tilewright.simulator.run.trace import Counts, EdgeStream, EntryKind, RunRes
 
 
 def collect_result(final: FinalState, sram: at.Memory) -> RunResult:
-    """Read memory, streams, counts and the trace of a finished run.
+    """Return the result of a finished run: memory, edge streams, cycles, counts and trace.
 
-    sram: the SRAM of all elements in units of 32 bits.
+    `final`: the engine's tables at the end; `sram`: SRAM of all elements in 32-bit words.
     """
     buffers = final.compiled.buffers
     edges = _edges(final)
@@ -45,7 +45,11 @@ def collect_result(final: FinalState, sram: at.Memory) -> RunResult:
 
 
 def queue_sums(final: FinalState, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return (H, W, 17): values per FIFO by queue slot, those of all router buffers together."""
+    """Sum a value per queue of the network by element, shape (H, W, 17).
+
+    `values`: one per queue. Last axis: input queues 0-7, output queues 0-7, then all buffers of the
+    element's router together.
+    """
     sums = np.zeros((final.program.placement.size, 17), dtype=np.int64)
     network = final.network
     bound = network.queue >= 0
@@ -71,7 +75,11 @@ def _edges(final: FinalState) -> dict[str, EdgeStream]:
 
 
 def link_words(final: FinalState) -> npt.NDArray[np.int64]:
-    """Return (H, W, 5) wavelets per tx port of each router."""
+    """Return how many wavelets each router sent over each of its ports in the whole run.
+
+    Shape (H, W, 5); ports in the order N, E, S, W, R (the ramp to its own element). Each wavelet is
+    32 bits.
+    """
     words = np.zeros(final.program.placement.size * 5, dtype=np.int64)
     for port, leaving in enumerate(final.network.leaving):
         plain = leaving[final.network.fifo[leaving, at.F_WAY] < 0]

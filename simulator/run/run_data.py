@@ -29,7 +29,12 @@ TimelineRequest = bool | Collection[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class RunData:
-    """What a run begins with, beside its program."""
+    """What a run begins with, beside its program.
+
+    `header`: values of the header of the engine's table, by column number; `recorded`: numbers of
+    the elements whose operations go to the timeline; `memory` and `edges`: the data by buffer and
+    by edge input name.
+    """
 
     header: dict[int, int]
     """Columns of the store's header with their values."""
@@ -47,9 +52,11 @@ def run_data(
     *,
     counts_queues: bool = False,
 ) -> RunData:
-    """Return the data of a run that may take MAX_CYCLES. Raises MachineError.
+    """Return the start data of a run, with the default limit of 100 million cycles.
 
-    `counts_queues`: count the cycles that words are in queues.
+    `memory`: start values by buffer name; `edges`: wavelets by edge input name; `timeline`: True,
+    False, or the elements (row, column) to record. `counts_queues`: count the cycles that words
+    spend in queues. Raises MachineError for an element outside of the grid.
     """
     header = {
         at.S_LIMIT: MAX_CYCLES,
@@ -61,7 +68,11 @@ def run_data(
 
 
 def recorded_elements(program: Program, timeline: TimelineRequest) -> Ids:
-    """Return the numbers of the elements whose operations a run records. Raises MachineError."""
+    """Return the numbers (row * width + column) of the elements whose operations are recorded.
+
+    `timeline`: True for all, False for none, or (row, column) pairs. Raises MachineError for an
+    element outside of the grid.
+    """
     if isinstance(timeline, bool):
         return np.arange(program.placement.size if timeline else 0, dtype=np.int64)
     height, width = program.placement.shape
@@ -74,9 +85,11 @@ def recorded_elements(program: Program, timeline: TimelineRequest) -> Ids:
 def load_data(
     compiled: CompiledProgram, store: at.Table, data: RunData
 ) -> tuple[at.Table, at.Memory]:
-    """Return a copy of a store with its data, in which nothing is due, and the SRAM.
+    """Return a copy of the engine's table with the run's data, and the SRAM of all elements.
 
-    `store` is the compiled program's, or that with merged queues. Raises MachineError.
+    `store`: the table of the compiled program, or that with merged queues. The SRAM is in 32-bit
+    words. No event is scheduled yet. Raises MachineError for data of an unknown buffer or edge
+    input, missing data, or a wrong shape.
     """
     parts = compiled.parts
     events = FIRST_EVENTS + 2 * parts.most_events if data.header[at.S_RECORD] else 0
@@ -112,9 +125,10 @@ def _fill_edges(
 
 
 def schedule_start(compiled: CompiledProgram, store: at.Table, resting: Ids) -> None:
-    """Schedule the edge inputs and every element with an active task, unless they rest.
+    """Schedule the first events: the edge inputs, and every element with an active task.
 
-    `resting`: addresses of FIFOs and elements that another engine runs.
+    Changes `store`, the engine's table. `resting`: addresses in it of queues and elements that are
+    left out, because another engine simulates them.
     """
     from tilewright.simulator.engine.engine_entries import schedule_all
 
@@ -131,9 +145,10 @@ def schedule_start(compiled: CompiledProgram, store: at.Table, resting: Ids) -> 
 
 
 def step_to_end(store: at.Table, sram: at.Memory) -> at.Table:
-    """Run the kernel to the store's limit of cycles; return the store.
+    """Simulate until nothing is left to do, an error, or the table's limit of cycles.
 
-    The store is another one when the timeline needed more space.
+    `store`: the engine's table, `sram`: the memory of all elements; both are changed. Returns the
+    table, which is a longer copy if the timeline needed more space.
     """
     from tilewright.simulator.engine.engine_entries import run
 
@@ -147,7 +162,7 @@ def step_to_end(store: at.Table, sram: at.Memory) -> at.Table:
 
 
 def with_events(store: at.Table, events: int) -> at.Table:
-    """Return a copy of the store with space for `events` more events of the timeline."""
+    """Return a copy of the engine's table with space for `events` more entries of the timeline."""
     longer = aligned(store.size + events * at.V_WIDTH)
     longer[: store.size] = store
     return longer

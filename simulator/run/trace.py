@@ -18,12 +18,15 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Action counts of a run, summed over the grid; every one exact.
+    """Action counts of a run, summed over all elements; all exact.
 
-    `memory_reads` and `memory_writes` count elements (values, of any width) per buffer name that
-    DSD operations read and wrote; a scalar source in memory counts one read per operation, a
-    pointer destination one write per element. `memory_read_words` and `memory_write_words` are
-    the same in 16-bit words over all buffers.
+    `memory_reads`, `memory_writes`: values (of any width) that operations read and wrote, by buffer
+    name; a scalar source in memory counts one read per operation, a reduction's destination one
+    write per element. `memory_read_words`, `memory_write_words`: the same in 16-bit words over all
+    buffers. `macs`, `adds`, `multiplies`, `moves`: elements processed by operations of that kind.
+    `wavelet_hops`: wavelets moved from router to neighbour router. `ramp_in_words`,
+    `ramp_out_words`: wavelets from routers into input queues, from output queues into routers.
+    `edge_in_words`, `edge_out_words`: wavelets over the border of the grid.
     """
 
     memory_reads: Mapping[str, int]
@@ -46,7 +49,12 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """One operation run: it was dispatched at `start`, was complete at `end`."""
+    """One operation or task of one element: dispatched at cycle `start`, complete at cycle `end`.
+
+    `row`, `column`: the element; `task`: the task that issued it; `operation`: its name, `task` for
+    a task itself; `label`: the word the program gave it; `thread`: `main`, or `ut0`, `ut1`, ... for
+    a microthread.
+    """
 
     row: int
     column: int
@@ -60,7 +68,10 @@ class TimelineEntry:
 
 
 class EntryKind(NamedTuple):
-    """What entries of a timeline have in common."""
+    """What many entries of a timeline share: task, operation, label and thread.
+
+    The fields are those of `TimelineEntry`.
+    """
 
     task: str
     operation: str
@@ -70,7 +81,11 @@ class EntryKind(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Timeline(Sequence[TimelineEntry]):
-    """Runs of operations and tasks; entries are made of the table's rows when asked for."""
+    """The recorded operations and tasks of a run, a sequence of `TimelineEntry`.
+
+    Stored as a table: `table` has a row per entry (row and column of the element, number of the
+    kind, start and end cycle), `kinds` the names that entries share.
+    """
 
     kinds: tuple[EntryKind, ...]
     table: Ints
@@ -109,7 +124,12 @@ class Timeline(Sequence[TimelineEntry]):
 
 @dataclass(frozen=True, slots=True)
 class IntervalOccupancy:
-    """What links carried and queues held in every interval of a run, exact sums."""
+    """What links carried and queues held in each interval of a run, as exact sums.
+
+    `interval`: cycles of an interval (the last may end after the run). `link_words`: wavelets,
+    shape (intervals, H, W, 5), ports N E S W R. `queue_word_cycles`: words times cycles in queues,
+    shape (intervals, H, W, 17): input queues 0-7, output queues 0-7, all router buffers.
+    """
 
     interval: int
     """Cycles of an interval; the last one may end after the run."""
@@ -119,17 +139,30 @@ class IntervalOccupancy:
     """(intervals, H, W, 17): as `Trace.queue_word_cycles`."""
 
     def link_shares(self) -> npt.NDArray[np.float64]:
-        """Return the share of each interval's cycles in which each link carried a word."""
+        """Return the share of each interval's cycles in which each link carried a wavelet, 0 to 1.
+
+        Shape (intervals, H, W, 5).
+        """
         return self.link_words / self.interval
 
     def queue_words(self) -> npt.NDArray[np.float64]:
-        """Return the mean number of words in each queue (on the way into it too)."""
+        """Return the mean number of words in each queue per interval.
+
+        Words on the way into a queue are counted in it. Shape (intervals, H, W, 17).
+        """
         return self.queue_word_cycles / self.interval
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Where cycles and words went, for heat maps."""
+    """Where the cycles and wavelets of a run went, per element and link.
+
+    `element_cycles`: (H, W, 4) cycles idle, busy, waiting for input, waiting for output; they add
+    up to the run's cycles. `link_words`: (H, W, 5) wavelets sent by N, E, S, W, R. `element_macs`:
+    (H, W) multiply-accumulates. `timeline`: operations in order of start, empty unless recorded.
+    `queue_word_cycles`: (H, W, 17) words times cycles in input queues 0-7, output queues 0-7 and
+    the router's buffers, None unless counted. `occupancy`: by interval, None unless recorded.
+    """
 
     element_cycles: Ints
     """(H, W, 4): idle, busy, waiting for input, waiting for output; sums to `cycles`."""
@@ -149,13 +182,17 @@ class Trace:
     """None unless the machine looks in intervals."""
 
     def link_occupancy(self, cycles: int) -> npt.NDArray[np.float64]:
-        """Return (H, W, 5): the share of a run's cycles in which each link carried a word."""
+        """Return the share of a run's `cycles` in which each link carried a wavelet, 0 to 1.
+
+        Shape (H, W, 5), ports N E S W R.
+        """
         return self.link_words / max(1, cycles)
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeStream:
-    """What left by one edge output: arrays (positions, count)."""
+    """What left by one edge output: values and arrival cycles, arrays of shape (positions, count).
+    """
 
     values: npt.NDArray[np.generic]
     cycles: Ints
@@ -163,7 +200,12 @@ class EdgeStream:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """The outcome of one run."""
+    """The outcome of one run.
+
+    `cycles`: when the last task, operation and edge output ended. `memory`: final values by buffer
+    name, (H, W, *shape), zero where an element has no such buffer. `edges`: what left by each edge
+    output. `counts`: action counts over the grid. `trace`: cycles and words per element and link.
+    """
 
     cycles: int
     """Cycle at which the last task, operation and edge output has ended."""
