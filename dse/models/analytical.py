@@ -21,14 +21,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AnalyticalEvaluator:
-    """Searches the best mapping of the workload on the design and scores it."""
+    """The analytical model of a study: a design is worth what its best mapping costs.
+
+    `arch`, `workload`: the study's input files with values for their variables; `objective`:
+    energy, latency or edp, what the mapper makes smallest in each design.
+    """
 
     arch: StudyInput
     workload: StudyInput
     objective: MapperObjective
 
     def evaluate(self, point: Point) -> Outcome:
-        """Score a design; raises a TilewrightError if no mapping of the workload fits it."""
+        """Search the best mapping of the workload on one design and return its metrics.
+
+        `point`: value of each knob by path. Metrics: energy (J), latency (s), edp (J s), area (m²),
+        leak_power (W). Raises a TilewrightError if no mapping of the workload fits the design.
+        """
         from tilewright.mapper.searches.api import search
 
         arch, work = architecture(self.arch, point), workload(self.workload, point)
@@ -61,7 +69,10 @@ def _claim(result: SearchResult) -> str:
 
 
 def branches_of(mapping: Mapping) -> Iterator[tuple[str, Mapping]]:
-    """Yield each Einsum's name with its part of a mapping: the shared nodes and its own."""
+    """Yield each Einsum's name with its part of a mapping.
+
+    The part has the nodes above that several Einsums share, then the Einsum's own nodes.
+    """
     from tilewright.mapper.mapping.mapping import Compute, Mapping, Sequential
 
     def walk(

@@ -18,10 +18,11 @@ Status = Literal["feasible", "infeasible", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Metrics of a design in SI units, or the reason why it cannot be built.
+    """What a model says of one design: its metrics in SI units, or why it cannot be built.
 
-    `details` is what the report shows of a design (loop nest, breakdowns, heat maps, timeline):
-    plain JSON values, in the form described in dse/report/details.py.
+    `metrics`: value by name; `reason`: text, None for a feasible design; `status`: feasible,
+    infeasible, or error (the model itself failed). `details`: what the report shows (loop nest,
+    breakdowns, heat maps, timeline) as plain JSON values, in the form of dse/report/details.py.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -31,23 +32,33 @@ class Outcome:
 
 
 class Evaluator(Protocol):
-    """A model that scores designs. Instances are pickled to the workers: hold paths, not data."""
+    """A model that scores designs of a study.
+
+    Instances are pickled and sent to the worker processes, so they hold paths of files, not data.
+    """
 
     def evaluate(self, point: Point) -> Outcome:
-        """Score one design; raise a TilewrightError if it cannot be built."""
+        """Return the outcome of one design; `point` maps the path of each knob to its value.
+
+        Raises a TilewrightError if the design cannot be built.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An outcome and the seconds it took."""
+    """The outcome of one evaluation and the wall-clock seconds that it took."""
 
     outcome: Outcome
     seconds: float
 
 
 def attempt(evaluator: Evaluator, point: Point) -> Attempt:
-    """Evaluate one design and turn what goes wrong into an outcome; never raise."""
+    """Evaluate one design and return its outcome with the seconds; errors become outcomes.
+
+    A TilewrightError gives the status infeasible, any other exception (a defect) or lack of memory
+    the status error; a metric that is infinite or NaN gives infeasible. KeyboardInterrupt passes.
+    """
     start = time.perf_counter()
     try:
         outcome = _checked(evaluator.evaluate(point))

@@ -25,7 +25,7 @@ METRICS: Mapping[str, tuple[str, ...]] = {
 
 
 def make_evaluator(spec: StudySpec) -> Evaluator:
-    """Return the model of a study."""
+    """Return the model that a study names: `analytical` (mapper) or `simulated` (simulator)."""
     if spec.model == "simulated":
         from tilewright.dse.models.simulated import SimulatedEvaluator
 

@@ -16,20 +16,32 @@ if TYPE_CHECKING:
 
 
 def architecture(source: StudyInput, point: Point) -> Arch:
-    """Return the architecture with the `arch.` knobs of the point set."""
+    """Return the architecture of one design: the file with the design's `arch.` knobs set.
+
+    `source`: the file, values for its variables, and fields that the study changes. The loaded file
+    is cached in the process. Raises SpecError for a knob that names no field.
+    """
     values = {**source.values, **knobs(point, "arch.")}
     arch = _load_arch(source.file, canonical_json(dict(source.variables)))
     return arch.with_values(values) if values else arch
 
 
 def workload(source: StudyInput, point: Point) -> Workload:
-    """Return the workload with the `workload.` knobs of the point as its variables."""
+    """Return the workload of one design: its `workload.` knobs are variables of the file.
+
+    `source`: the file and values for its variables. The loaded file is cached in the process.
+    Raises SpecError for what the file gets wrong.
+    """
     variables = {**source.variables, **knobs(point, "workload.")}
     return _load_workload(source.file, canonical_json(variables))
 
 
 def mapping_choices(point: Point, einsum: str) -> dict[str, str | int]:
-    """Return the `mapping.<einsum>.` knobs; those of `mapping.*.` hold for every Einsum."""
+    """Return the choices of a mapping that the knobs make for one Einsum, by name of the choice.
+
+    Knobs are called `mapping.<einsum>.<choice>`; `mapping.*.<choice>` holds for every Einsum,
+    unless the Einsum has its own.
+    """
     choices: dict[str, str | int] = {}
     for prefix in ("mapping.*.", f"mapping.{einsum}."):
         for name, value in knobs(point, prefix).items():
@@ -38,7 +50,7 @@ def mapping_choices(point: Point, einsum: str) -> dict[str, str | int]:
 
 
 def knobs(point: Point, prefix: str) -> dict[str, Value]:
-    """Return the values of the knobs that start with `prefix`, without it."""
+    """Return the knobs of a design whose path starts with `prefix`, with the prefix removed."""
     return {k.removeprefix(prefix): v for k, v in point.items() if k.startswith(prefix)}
 
 

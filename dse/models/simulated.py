@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EinsumRun:
-    """One Einsum's candidate and what its execution cost."""
+    """One Einsum as it was simulated: the mapping on the grid of elements, and what it cost.
+
+    `candidate`: the mapping that was built from the design's knobs; `score`: cycles, energy,
+    counts and trace of its execution.
+    """
 
     candidate: Candidate
     score: SimulatedScore
@@ -29,10 +33,13 @@ class EinsumRun:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedEvaluator:
-    """Builds a candidate per Einsum from the `mapping.` knobs and runs them one after the other.
+    """The simulated model of a study: each Einsum's mapping is compiled, executed and counted.
 
-    Cycles, latency, energy and hops are summed over the Einsums, SRAM is the largest need of any;
-    utilization is the share of all element-cycles that do a multiply-accumulate.
+    The `mapping.` knobs choose the mappings; the Einsums run one after the other. `arch`,
+    `workload`: input files; `machine`: name or path of the machine profile; `shown_elements`: how
+    many elements the timeline shows, None for all. Metrics: cycles, latency (s), energy (J), edp,
+    hops are sums over the Einsums; sram_bits is the largest need; utilization is the share of
+    element-cycles with a multiply-accumulate; elements is the size of the grid.
     """
 
     arch: StudyInput
@@ -41,13 +48,22 @@ class SimulatedEvaluator:
     shown_elements: int | None = MAX_LANES
 
     def evaluate(self, point: Point) -> Outcome:
-        """Score a design; raises InfeasibleMapping (or another error of ours) with the reason."""
+        """Execute all Einsums of one design and return its metrics and report details.
+
+        `point`: value of each knob by path. Raises InfeasibleMapping or another TilewrightError
+        with the reason if the design cannot be built; LoweringDefect if our program is wrong.
+        """
         runs = self.runs(point)
         sections = [describe(run) for run in runs]
         return Outcome(total_metrics(runs), details={"sections": sections})
 
     def runs(self, point: Point) -> list[EinsumRun]:
-        """Execute all Einsums of the workload."""
+        """Execute all Einsums of the workload on one design; return one run per Einsum, in order.
+
+        All mappings are built first, so that an infeasible one costs no simulation. Raises a
+        TilewrightError if one cannot be built, LoweringDefect if a program fails or computes
+        something else than numpy.einsum.
+        """
         from tilewright.arch.flattening.flattening import flatten
         from tilewright.mapper.grid.candidate import grid_candidate
         from tilewright.simulator.cost_model import SimulatedCostModel
@@ -68,7 +84,10 @@ class SimulatedEvaluator:
 
 
 class LoweringDefect(RuntimeError):  # noqa: N818 (says what it is)
-    """A program of ours does not run, or computes something else: not the design's fault."""
+    """A generated program does not run, or computes a wrong result.
+
+    It is a defect of Tilewright, not of the design, so the trial gets the status error.
+    """
 
 
 def _executed(model: SimulatedCostModel, candidate: Candidate) -> SimulatedScore:
@@ -82,7 +101,11 @@ def _executed(model: SimulatedCostModel, candidate: Candidate) -> SimulatedScore
 
 
 def total_metrics(runs: Sequence[EinsumRun]) -> dict[str, float]:
-    """Return the metrics of a workload whose Einsums run one after the other."""
+    """Return the metrics of a workload whose Einsums run one after the other.
+
+    Sums of cycles, latency (s), energy (J) and hops; edp (J s) of the sums; the largest sram_bits
+    (per element); utilization weighted by cycles; number of elements of the grid.
+    """
     metrics = [run.score.metrics for run in runs]
     totals = {
         name: float(sum(einsum_metrics[name] for einsum_metrics in metrics))
@@ -102,7 +125,11 @@ def total_metrics(runs: Sequence[EinsumRun]) -> dict[str, float]:
 
 
 def describe(run: EinsumRun) -> dict[str, Any]:
-    """Return the report's section of one execution."""
+    """Return the report's section on one Einsum's run, as plain JSON values.
+
+    It has the loop nest, energy (J) by component, mean cycles per element by state, heat maps of
+    elements and links, and the timeline.
+    """
     score, grid = run.score, run.candidate.grid
     elements = grid.columns * grid.rows
     facts = {
@@ -129,7 +156,7 @@ def describe(run: EinsumRun) -> dict[str, Any]:
 
 
 def by_component(energy_by: Mapping[str, float]) -> dict[str, float]:
-    """Sum energies with keys `einsum/component/…` by component."""
+    """Sum energies by component; the keys are `einsum/component/...`, the values joule."""
     totals: dict[str, float] = {}
     for key, energy in energy_by.items():
         component = key.split("/")[1] if "/" in key else key

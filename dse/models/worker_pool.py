@@ -18,25 +18,31 @@ Note = Callable[[int, int], None]
 
 
 class Pool(Protocol):
-    """Evaluates designs; the answers come in the order of the designs."""
+    """Something that evaluates designs: this process or several worker processes."""
 
     def evaluate(self, points: Sequence[Point], note: Note) -> list[Attempt]:
-        """Evaluate all, noting how many are done; raise WorkerLost if a worker process died."""
+        """Evaluate all designs; return their outcomes in the order of the designs.
+
+        `note(done, count)` is called after each. Raises WorkerLost if a worker process died.
+        """
         ...
 
 
 class WorkerLost(TilewrightError):  # noqa: N818 (an event, named as such)
-    """A worker process died; the batch was not written and can be redone."""
+    """A worker process died, perhaps of too little memory.
+
+    The batch of designs it worked on was not written to the run; a resume evaluates it again.
+    """
 
 
 class InProcess(AbstractContextManager["InProcess"]):
-    """Evaluates one design after the other, here."""
+    """A pool that evaluates the designs one after the other in this process."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
 
     def evaluate(self, points: Sequence[Point], note: Note) -> list[Attempt]:
-        """Evaluate all, one after the other."""
+        """Evaluate all designs in order; `note(done, count)` is called after each."""
         return _noted((attempt(self._evaluator, point) for point in points), len(points), note)
 
     def __exit__(self, *_: object) -> None:
@@ -44,7 +50,7 @@ class InProcess(AbstractContextManager["InProcess"]):
 
 
 class Workers(AbstractContextManager["Workers"]):
-    """Evaluates in `count` processes (loky, or the backend that joblib is configured for)."""
+    """A pool of `count` worker processes (joblib's loky, or the backend that joblib is set to)."""
 
     def __init__(self, evaluator: Evaluator, count: int) -> None:
         from joblib import Parallel
@@ -69,7 +75,10 @@ class Workers(AbstractContextManager["Workers"]):
         self._parallel.__exit__(kind, error, trace)
 
     def evaluate(self, points: Sequence[Point], note: Note) -> list[Attempt]:
-        """Evaluate all, side by side."""
+        """Evaluate all designs in parallel; return their outcomes in the order of the designs.
+
+        `note(done, count)` is called as answers come. Raises WorkerLost if a worker process died.
+        """
         from joblib import delayed
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
@@ -89,7 +98,7 @@ class Workers(AbstractContextManager["Workers"]):
 
 
 def make_pool(evaluator: Evaluator, workers: int) -> InProcess | Workers:
-    """Return the pool for a number of workers; one worker is this process."""
+    """Return the pool for a number of workers: for one (or less) this process, else processes."""
     return InProcess(evaluator) if workers <= 1 else Workers(evaluator, workers)
 
 

@@ -20,7 +20,7 @@ _OURS = ("arch", "mapper", "simulator", "dse")
 
 
 def version() -> str:
-    """Return the version of the installed distribution."""
+    """Return the version of the installed package, `unknown` if it is not installed."""
     try:
         return metadata.version("tilewright")
     except metadata.PackageNotFoundError:
@@ -29,7 +29,7 @@ def version() -> str:
 
 @cache
 def code_hash() -> str:
-    """Return the SHA-256 of all our Python sources (first 16 hex digits)."""
+    """Return the first 16 hex digits of a SHA-256 over all Python sources of Tilewright."""
     digest = hashlib.sha256()
     for package in _OURS:
         root = Path(str(resources.files(f"tilewright.{package}")))
@@ -40,7 +40,7 @@ def code_hash() -> str:
 
 
 def file_hashes(paths: Iterable[str]) -> dict[str, str]:
-    """Return the SHA-256 of each file that exists, by path."""
+    """Return the SHA-256 (hex) of each file that exists, by path; missing files are left out."""
     return {
         path: hashlib.sha256(Path(path).read_bytes()).hexdigest()
         for path in sorted(paths)
@@ -49,7 +49,11 @@ def file_hashes(paths: Iterable[str]) -> dict[str, str]:
 
 
 class Keys:
-    """Names the evaluation of a design by content: model, files, variables, version, values."""
+    """Function from a design to a key: equal keys mean that the evaluation gives the same result.
+
+    The key is 24 hex digits of a hash over model, machine, contents of the input files, variables,
+    version and the design's knob values. A run uses it to evaluate each design only once.
+    """
 
     def __init__(self, spec: StudySpec) -> None:
         contents = [file_hashes([source.file]) for source in (spec.arch, spec.workload)]
@@ -71,7 +75,11 @@ class Keys:
 def describe(
     spec: StudySpec, study_file: Path | None, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the contents of env.json."""
+    """Return the contents of env.json: what the result of a run depends on.
+
+    Versions of Tilewright, Python and packages, hash of the code, command line, start time, hashes
+    of the input files, and the study itself. `settings`: the values given by --set.
+    """
     return {
         "tilewright": version(),
         "code": code_hash(),

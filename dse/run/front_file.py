@@ -12,7 +12,10 @@ from tilewright.dse.study.study import StudySpec
 
 
 def summarize(spec: StudySpec, trials: Sequence[Trial]) -> dict[str, Any]:
-    """Return the contents of front.json; a function of the trials alone."""
+    """Return the contents of front.json: Pareto front, baselines, counts of trials, hypervolume.
+
+    It depends on the study and its trials only, on no clock, so a resumed run gives the same file.
+    """
     front = front_of(trials, spec.objectives)
     counts = Counter(trial.status for trial in trials)
     return {
@@ -31,10 +34,11 @@ def summarize(spec: StudySpec, trials: Sequence[Trial]) -> dict[str, Any]:
 
 
 def hypervolume_by_batch(spec: StudySpec, trials: Sequence[Trial]) -> list[dict[str, float]]:
-    """Return the share of the objective box that is dominated after each batch.
+    """Return, after each batch of trials, the dominated share of the box of objectives, 0 to 1.
 
-    The box spans from the best value of each objective in the whole run to 1.1 × the span to the
-    worst, so the figures of one run can be compared with each other, not with another run's.
+    Each item has `batch`, `trials` (so far) and `share`. The box spans, in each objective, from the
+    best value in the whole run to 1.1 times the distance to the worst, so figures of one run can be
+    compared with each other, not with another run's. Empty without a feasible trial.
     """
     feasible = [trial for trial in trials if trial.status == "feasible"]
     if not feasible:

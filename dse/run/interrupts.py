@@ -17,7 +17,7 @@ _SHOW_CURSOR = "\x1b[?25h"
 
 
 def resume_hint(directory: Path) -> str:
-    """Return the words that say how an interrupted run goes on."""
+    """Return the message that says how to go on with the interrupted run in `directory`."""
     import shlex
 
     return f"interrupted; go on with: tilewright study resume {shlex.quote(str(directory))}"
@@ -25,10 +25,11 @@ def resume_hint(directory: Path) -> str:
 
 @contextmanager
 def stop_on_signals(at_once: Callable[[], object] | None = None) -> Iterator[threading.Event]:
-    """Let the first Ctrl-C (or SIGTERM) set the event, and the second one call `at_once`.
+    """Context manager that turns the first Ctrl-C (or SIGTERM) into an event, for an orderly stop.
 
-    Where `at_once` is None or returns, KeyboardInterrupt is raised. Outside of the main thread no
-    signal is heard and the event stays unset.
+    It yields the event. The second signal calls `at_once`; if that is None or returns,
+    KeyboardInterrupt is raised. Outside of the main thread no signal is handled and the event stays
+    unset.
     """
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -54,9 +55,10 @@ def stop_on_signals(at_once: Callable[[], object] | None = None) -> Iterator[thr
 
 @contextmanager
 def unheard() -> Iterator[None]:
-    """Block the signals in this thread.
+    """Context manager that blocks Ctrl-C and SIGTERM in this thread.
 
-    Processes and threads that start meanwhile inherit that for good; here they are only delayed.
+    Processes and threads that are started inside keep the signals blocked for good, so that worker
+    processes ignore them; in this thread they are only delayed.
     """
     if not hasattr(signal, "pthread_sigmask"):  # not on this platform: workers ignore them later
         yield
@@ -69,16 +71,17 @@ def unheard() -> Iterator[None]:
 
 
 def ignore_from_now_on() -> None:
-    """Ignore the signals in this process, also those that are blocked and wait."""
+    """Ignore Ctrl-C and SIGTERM in this process, also those that are pending."""
     if threading.current_thread() is threading.main_thread():
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
 
 
 def leave_at_once(directory: Path, exists: Callable[[], bool]) -> NoReturn:
-    """End this process and its workers now; whole batches in trials.jsonl are safe.
+    """End this process and its workers with exit code 130, without raising an exception.
 
-    No exception: one that is raised inside of joblib ends in tracebacks of its threads.
+    Prints how to resume the run in `directory` if `exists()` is true. Whole batches in trials.jsonl
+    are safe. An exception raised inside of joblib would end in tracebacks of its threads.
     """
     from multiprocessing import active_children
 

@@ -16,7 +16,10 @@ _BLOCK = 256
 
 
 def oriented(values: Sequence[Sequence[float]], goals: Sequence[Goal]) -> NDArray[np.float64]:
-    """Return the values as an array [points, objectives] in which smaller is always better."""
+    """Return values as an array (points, objectives) in which smaller is always better.
+
+    `goals`: minimize or maximize, per objective; values to maximize change their sign.
+    """
     signs = np.array([1.0 if goal == "minimize" else -1.0 for goal in goals])
     costs: NDArray[np.float64] = np.array(values, dtype=np.float64).reshape(-1, len(goals))
     costs *= signs
@@ -24,10 +27,11 @@ def oriented(values: Sequence[Sequence[float]], goals: Sequence[Goal]) -> NDArra
 
 
 def non_dominated(costs: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Mark the points that no other point dominates; `costs` [points, objectives], smaller better.
+    """Return a mask of the points that no other point dominates (the Pareto front).
 
-    A point dominates another if it is nowhere larger and somewhere smaller; equal points do not
-    dominate each other, so all of them are kept. Exact: no tolerance.
+    `costs`: shape (points, objectives), smaller is better. A point dominates another if it is
+    nowhere larger and somewhere smaller; equal points do not dominate each other, so all of them
+    are kept. Exact: no tolerance.
 
     In lexicographic order a point can only be dominated by one that stands before it, and
     dominance is transitive, so each block is compared with the survivors before it and itself.
@@ -59,10 +63,11 @@ def _dominated(points: NDArray[np.float64], rivals: NDArray[np.float64]) -> NDAr
 
 
 def reference_box(costs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return (ideal, reference) of the points: the best of each objective and 1.1 × the span.
+    """Return (ideal, reference), the corners of the box in which a front's hypervolume is measured.
 
-    An objective in which all points agree gets a span of its own size (or 1), so that the box has
-    a volume.
+    `costs`: shape (points, objectives), smaller is better. Ideal is the best of each objective;
+    reference is ideal plus 1.1 times the span from best to worst. An objective in which all points
+    agree gets a span of its own size (at least 1), so that the box has a volume.
     """
     ideal, worst = costs.min(axis=0), costs.max(axis=0)
     span = np.where(worst > ideal, worst - ideal, np.maximum(np.abs(ideal), 1.0))
@@ -72,7 +77,11 @@ def reference_box(costs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
 def hypervolume(
     costs: NDArray[np.float64], ideal: NDArray[np.float64], reference: NDArray[np.float64]
 ) -> float:
-    """Share of the box between ideal and reference that the points dominate, 0 to 1."""
+    """Return the share of the box from `ideal` to `reference` that the points dominate, 0 to 1.
+
+    `costs`: shape (points, objectives), smaller is better; the corners have one value per
+    objective.
+    """
     if costs.shape[0] == 0:
         return 0.0
     from optuna._hypervolume import compute_hypervolume  # exact; dimension-sweep, then WFG

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 def describe_state(spec: StudySpec, trials: Sequence[Trial]) -> str:
-    """Return the state of the search in a line: front, best values, what could not be built."""
+    """Return one line of text on the state of a search.
+
+    It has the size of the Pareto front, the best value of each objective, and how many designs are
+    infeasible, over a limit, or failed by an internal error.
+    """
     front = front_of(trials, spec.objectives)
     phrases = [f"front {len(front)}"]
     for objective in spec.objectives:
@@ -35,7 +39,7 @@ def describe_state(spec: StudySpec, trials: Sequence[Trial]) -> str:
 
 
 class ProgressLines:
-    """One line per batch on standard error."""
+    """Progress of a study as text: one line per batch on standard error."""
 
     def __init__(self, spec: StudySpec) -> None:
         self._spec = spec
@@ -48,18 +52,21 @@ class ProgressLines:
         """Nothing to close."""
 
     def batch(self, trials: Sequence[Trial], seconds: float) -> None:
-        """Print the state after a batch."""
+        """Print the state after a batch.
+
+        `trials`: all so far; `seconds`: duration of the batch, 0 if it was found at a resume.
+        """
         trials_text = f"{len(trials):>{self._width}}/{self._spec.trials}"
         time = f"{seconds:.1f} s" if seconds else "found"
         say(f"batch {trials[-1].batch + 1}: {trials_text} trials ({time}) | "
             f"{describe_state(self._spec, trials)}")  # fmt: skip
 
     def evaluated(self, done: int, count: int) -> None:
-        """Say nothing: a line per batch is enough."""
+        """Do nothing: this display shows whole batches only."""
 
 
 class ProgressBar:
-    """A progress bar with the state behind it."""
+    """Progress of a study as a bar on the terminal, with the state of the search beside it."""
 
     def __init__(self, spec: StudySpec) -> None:
         from rich.console import Console
@@ -98,18 +105,18 @@ class ProgressBar:
         self._progress.stop()
 
     def batch(self, trials: Sequence[Trial], seconds: float) -> None:
-        """Move the bar."""
+        """Set the bar to the number of trials so far and show the new state; `seconds` is not used."""
         del seconds
         self._done = len(trials)
         state = describe_state(self._spec, trials)
         self._progress.update(self._task, completed=self._done, state=state)
 
     def evaluated(self, done: int, count: int) -> None:
-        """Move the bar inside of a batch."""
+        """Move the bar by the `done` designs of the batch that is being evaluated."""
         del count
         self._progress.update(self._task, completed=self._done + done)
 
 
 def watcher_for(spec: StudySpec) -> ProgressBar | ProgressLines:
-    """Return the bar if standard error is a terminal."""
+    """Return the progress bar if standard error is a terminal, else the lines of text."""
     return ProgressBar(spec) if sys.stderr.isatty() else ProgressLines(spec)

@@ -20,11 +20,15 @@ TrialStatus = Literal["feasible", "infeasible", "violates", "error"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A design that was proposed, and its result.
+    """One design that a study tried, and its result: a line of trials.jsonl.
 
-    `same_as`: number of the earlier trial with the same design, whose result this one copies.
-    `violations`: constraint -> by how much it is exceeded, of those that do not hold.
-    `sampler`: what the sampler noted on the trial; it needs that again when a run is resumed.
+    `number`: from 0; `batch`: number of its batch; `key`: hash of the design and all that its
+    result depends on; `point`: value of each knob by path; `status`: feasible, infeasible (cannot
+    be built), violates (a constraint does not hold) or error (the model failed); `baseline`: name,
+    of a baseline; `metrics`: values in SI units; `violations`: text of each broken constraint and
+    by how much it is exceeded; `reason`: why it is infeasible; `same_as`: number of the earlier
+    trial with the same design, whose result this one copies; `sampler`: notes that the sampler
+    needs when the run is resumed.
     """
 
     number: int
@@ -40,20 +44,20 @@ class Trial:
     sampler: Mapping[str, object] = field(default_factory=dict)
 
     def to_line(self) -> str:
-        """Return the JSON text of the trial; equal trials give equal bytes."""
+        """Return the trial as one line of JSON without line break; equal trials give equal bytes."""
         return json.dumps(
             asdict(self), ensure_ascii=False, allow_nan=False, separators=(", ", ": ")
         )
 
     @classmethod
     def from_line(cls, line: str) -> Trial:
-        """Parse a line; ValueError or TypeError if it is not one of ours."""
+        """Return the trial that a line of JSON holds; ValueError or TypeError for any other line."""
         return cls(**json.loads(line))
 
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """A metric to make as small or as large as possible."""
+    """A metric of the designs and its goal, `minimize` or `maximize`."""
 
     metric: str
     goal: Goal = "minimize"
@@ -61,14 +65,20 @@ class Objective:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """Limits of a metric; a design beyond them is no answer."""
+    """Limits of a metric in its SI unit, `max` and `min` (None: no limit).
+
+    A design beyond a limit gets the status violates and is no answer.
+    """
 
     metric: str
     max: float | None = None
     min: float | None = None
 
     def excess(self, value: float) -> dict[str, float]:
-        """Return, for each limit, by how much `value` exceeds it; <= 0 means that it holds."""
+        """Return for each limit by how much `value` exceeds it, in the metric's unit.
+
+        Keys are texts like `area <= 0.0006`; a value of 0 or less means that the limit holds.
+        """
         excess: dict[str, float] = {}
         if self.max is not None:
             excess[f"{self.metric} <= {self.max:.17g}"] = value - self.max
@@ -78,15 +88,18 @@ class Constraint:
 
 
 def costs_of(trials: Sequence[Trial], objectives: Sequence[Objective]) -> NDArray[np.float64]:
-    """Return the objectives of trials, shape (trials, objectives), smaller is always better."""
+    """Return the objectives of trials, shape (trials, objectives), where smaller is always better.
+
+    Metrics to maximize change their sign.
+    """
     values = [[trial.metrics[objective.metric] for objective in objectives] for trial in trials]
     return oriented(values, [objective.goal for objective in objectives])
 
 
 def front_of(trials: Sequence[Trial], objectives: Sequence[Objective]) -> list[Trial]:
-    """Return the feasible trials that no other dominates, each design once, best first.
+    """Return the Pareto front: the feasible trials that no other dominates, each design once.
 
-    Sorted by the first objective, then the next ones, then the number of the trial.
+    Sorted by the first objective from the best on, then by the next ones, then by trial number.
     """
     distinct = [t for t in trials if t.status == "feasible" and t.same_as is None]
     if not distinct:

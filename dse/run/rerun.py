@@ -22,14 +22,18 @@ from tilewright.dse.study.study_loading import load_study
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A design that was executed again."""
+    """A design of a simulated study that was executed again.
+
+    `trial`: the trial, with changed knobs if any; `runs`: one per Einsum; `timeline`: the file
+    that its timeline was written to, None without one.
+    """
 
     trial: Trial
     runs: list[EinsumRun]
     timeline: Path | None
 
     def document(self) -> dict[str, Any]:
-        """Return the answer as JSON data."""
+        """Return the answer as JSON data: knobs, total metrics, and counts and mapping per Einsum."""
         return {
             "trial": self.trial.number,
             "point": dict(self.trial.point),
@@ -50,7 +54,7 @@ class Answer:
         }
 
     def text(self) -> str:
-        """Return the answer for the terminal."""
+        """Return the answer as text for the terminal: knobs, metrics with units, mappings."""
         lines = [f"trial {self.trial.number}"]
         lines += [f"  {path} = {value}" for path, value in self.trial.point.items()]
         totals = total_metrics(self.runs)
@@ -70,10 +74,12 @@ def rerun(
     out: Path | None,
     changes: Mapping[str, Value] | None = None,
 ) -> Answer:
-    """Execute trial `number` (None: the first of the front) of a run again.
+    """Execute one design of a simulated study's run again; write its timeline to `out` if given.
 
-    `changes`: values for knobs of the trial's point, any that the model takes. RunError: no such
-    trial or knob, a trial that cannot be built, or a study that is not simulated.
+    `number`: of the trial, None for the first of the Pareto front. `changes`: other values for
+    knobs of the trial. Raises RunError if there is no run, trial or knob of that name, the study's
+    files have changed, the trial cannot be built, or the study is not simulated; another
+    TilewrightError if the changed design cannot be built; OSError if `out` cannot be written.
     """
     if out is not None:
         check_writable(out)
@@ -97,7 +103,10 @@ def rerun(
 
 
 def perfetto_events(runs: list[EinsumRun]) -> dict[str, Any]:
-    """Return the timeline of all Einsums as Trace Event data; one cycle is shown as 1 µs."""
+    """Return the timeline of all Einsums in the Trace Event format, which Perfetto opens.
+
+    One cycle is shown as 1 µs; the Einsums stand one behind the other, each as a process.
+    """
     events: list[dict[str, Any]] = []
     offset = 0.0
     for process, run in enumerate(runs):

@@ -18,18 +18,26 @@ SPEC, ENVIRONMENT, REPORT, DETAILS = "spec.resolved.yaml", "env.json", "report.h
 
 
 class RunError(TilewrightError):
-    """A run directory cannot be used as asked."""
+    """A run directory cannot be used as asked: missing, taken, damaged, or of another study."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunDirectory:
-    """Paths and readers of a run. `trials.jsonl` is the record of truth; the rest follows."""
+    """The directory that holds everything of one run of a study; `path` is where it lies.
+
+    trials.jsonl has the trials and is the record of truth; all other files follow from it, or
+    describe the study (spec.resolved.yaml) and its surroundings (env.json).
+    """
 
     path: Path
 
     @classmethod
     def create(cls, path: Path, spec: str, environment: Mapping[str, object]) -> RunDirectory:
-        """Make a new run directory; RunError if a run is there already."""
+        """Make a new run directory with the study and its environment, and no trials yet.
+
+        `spec`: text of the resolved study file; `environment`: contents of env.json. It appears at
+        once, by a rename. Raises RunError if a run or any other file is there already.
+        """
         run = cls(path)
         if run.exists():
             raise RunError(
@@ -51,7 +59,10 @@ class RunDirectory:
 
     @classmethod
     def open(cls, path: Path) -> RunDirectory:
-        """Open an existing run; RunError if there is none."""
+        """Return the existing run in a directory.
+
+        Raises RunError if there is none, or if its trials.jsonl is missing.
+        """
         run = cls(path)
         if not run.exists():
             raise RunError(
@@ -66,14 +77,18 @@ class RunDirectory:
         return run
 
     def exists(self) -> bool:
+        """Return whether the directory holds a run (a resolved study and env.json)."""
         return (self.path / SPEC).exists() and (self.path / ENVIRONMENT).exists()
 
     def environment(self) -> dict[str, Any]:
-        """Return the contents of env.json."""
+        """Return the contents of env.json; SpecError if it cannot be read."""
         return _read_json(self.path / ENVIRONMENT)
 
     def front(self) -> dict[str, Any]:
-        """Return the contents of front.json; RunError if the run has not written it yet."""
+        """Return the contents of front.json: the Pareto front and what led to it.
+
+        Raises RunError if the run has not ended yet, SpecError if the file cannot be read.
+        """
         if not (self.path / FRONT).exists():
             raise RunError(
                 f"{self.path} has no {FRONT}: the run has not ended",
@@ -82,34 +97,40 @@ class RunDirectory:
         return _read_json(self.path / FRONT)
 
     def details(self, number: int) -> dict[str, Any] | None:
-        """Return the stored details of a trial, or None."""
+        """Return the stored report details of trial `number` as JSON data, None if there are none."""
         path = self.path / DETAILS / f"{number:06d}.json"
         return _read_json(path) if path.exists() else None
 
     def size_of_details(self, number: int) -> int:
-        """Return the size of the stored details of a trial in bytes, 0 if there are none."""
+        """Return the size of the stored report details of a trial in bytes, 0 if there are none."""
         path = self.path / DETAILS / f"{number:06d}.json"
         return path.stat().st_size if path.exists() else 0
 
     def write_details(self, number: int, details: Mapping[str, object]) -> None:
-        """Store the details of a trial."""
+        """Store the report details of trial `number` (loop nest, heat maps, timeline) as JSON."""
         (self.path / DETAILS).mkdir(exist_ok=True)
         text = json.dumps(details, ensure_ascii=False, allow_nan=False)
         write_atomically(self.path / DETAILS / f"{number:06d}.json", text + "\n")
 
     def keep_details(self, numbers: Sequence[int]) -> None:
-        """Remove the stored details of all other trials."""
+        """Remove the stored report details of all trials but those with these numbers."""
         file_names = {f"{number:06d}.json" for number in numbers}
         for path in sorted((self.path / DETAILS).glob("*.json")):
             if path.name not in file_names:
                 path.unlink()
 
     def trials(self) -> list[Trial]:
-        """Return the trials of all complete lines."""
+        """Return the trials of all complete lines of trials.jsonl, in order.
+
+        An unfinished last line is left out. Raises SpecError for a damaged line or a wrong number.
+        """
         return [trial for trial, _ in _read_trials(self.path / TRIALS)]
 
     def repair(self, batch_size: Callable[[int], int]) -> list[Trial]:
-        """Drop a torn line and a half-written batch at the end; return the trials that stay."""
+        """Truncate trials.jsonl to whole batches, after a crash; return the trials that stay.
+
+        `batch_size(number)`: how many trials that batch has. Raises SpecError for a damaged line.
+        """
         recorded = _read_trials(self.path / TRIALS)
         good, end, start = 0, 0, 0
         while start < len(recorded):
@@ -126,7 +147,10 @@ class RunDirectory:
 
 
 class TrialLog:
-    """Appends batches to trials.jsonl: one write and one fsync each, under a lock."""
+    """Writer of trials.jsonl: it appends whole batches, each by one write and one fsync.
+
+    It holds a lock on the file; RunError if another process is running the study.
+    """
 
     def __init__(self, run: RunDirectory) -> None:
         self._times = run.path / TIMES
@@ -134,7 +158,10 @@ class TrialLog:
         _lock(self._file, run.path)
 
     def append(self, trials: Sequence[Trial], times: Mapping[str, object]) -> None:
-        """Write a batch; when this returns, the batch is on the disk."""
+        """Append a batch of trials; when this returns, it is on the disk.
+
+        `times`, durations by trial, is added to times.jsonl, which is not synced.
+        """
         self._file.write("".join(trial.to_line() + "\n" for trial in trials).encode())
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -142,6 +169,7 @@ class TrialLog:
             file.write(json.dumps(times) + "\n")
 
     def close(self) -> None:
+        """Close the file and release the lock."""
         self._file.close()
 
     def __enter__(self) -> TrialLog:
@@ -152,12 +180,18 @@ class TrialLog:
 
 
 def pretty_json(value: object) -> str:
-    """Return indented JSON that ends with a newline."""
+    """Return a value as indented JSON text with a newline at its end.
+
+    Raises ValueError for NaN or infinity.
+    """
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a whole file or nothing; a device or a pipe is written to as it is."""
+    """Write a text file as a whole or not at all, also if the process is killed.
+
+    A device or a pipe is written to directly. Raises OSError with the path.
+    """
     try:
         if path.exists() and not path.is_file():
             path.write_text(text, encoding="utf-8")

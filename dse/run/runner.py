@@ -37,7 +37,11 @@ EXIT_CODES: Mapping[Ending, int] = {"done": 0, "nothing feasible": 3, "interrupt
 
 @dataclass(frozen=True, slots=True)
 class StudyResult:
-    """How a study ended, where it lies, and its trials."""
+    """How a study ended.
+
+    `ending`: done, nothing feasible, or interrupted; `run`: its directory; `spec`: the study;
+    `trials`: all of them; `front`: the contents of front.json.
+    """
 
     ending: Ending
     run: RunDirectory
@@ -48,9 +52,11 @@ class StudyResult:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """How to run: number of worker processes, who watches, and the model (None: the study's).
+    """How to run a study.
 
-    `stop`: ends the run after the batch in which it is set (None: Ctrl-C and SIGTERM do).
+    `workers`: number of processes; `watcher`: is told of each batch; `evaluator`: a model in place
+    of the study's (None); `stop`: an event that ends the run after the batch in which it is set
+    (None: Ctrl-C and SIGTERM do).
     """
 
     workers: int = 1
@@ -67,7 +73,12 @@ def start_study(
     study_file: Path | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> StudyResult:
-    """Run a study in the new directory `out`; RunError if a run is there already."""
+    """Run a study in the new directory `out` to its end and write its report.
+
+    `study_file` and `settings` (--set) are only recorded, in env.json. Raises RunError if `out`
+    holds something already, SpecError for a study whose files or knobs cannot work, WorkerLost if
+    a worker process died.
+    """
     if execution.evaluator is None:
         preflight(spec)
     environment = describe(spec, study_file, settings or {})
@@ -76,9 +87,10 @@ def start_study(
 
 
 def resume_study(directory: Path, execution: Execution) -> StudyResult:
-    """Go on with a run; the result is the one of a run that was never interrupted.
+    """Go on with an interrupted run; the result is that of a run that was never interrupted.
 
-    RunError if the study or one of its files is not what it was when the run began.
+    Raises RunError if there is no run, or the study or one of its files has changed since the run
+    began; WorkerLost if a worker process died.
     """
     run = RunDirectory.open(directory)
     spec = load_study(directory / SPEC)
@@ -87,7 +99,10 @@ def resume_study(directory: Path, execution: Execution) -> StudyResult:
 
 
 def check_unchanged(run: RunDirectory, spec: StudySpec) -> None:
-    """Raise RunError, naming what differs, if the study or its files have changed."""
+    """Check that the study of a run and its input files are what they were when it began.
+
+    Raises RunError that names what differs.
+    """
     environment = run.environment()
     stored = environment["spec"]
     differences = [f"{SPEC}: {line}" for line in differing_keys(stored, dict(spec.resolved))]
@@ -112,12 +127,12 @@ def check_unchanged(run: RunDirectory, spec: StudySpec) -> None:
 
 
 def code_changed(run: RunDirectory) -> bool:
-    """Tell whether Tilewright itself is not the code that began the run."""
+    """Return whether Tilewright's own sources differ from those that began the run."""
     return bool(run.environment().get("code") != code_hash())
 
 
 def spec_text(spec: StudySpec) -> str:
-    """Return the study as a study file, complete and with absolute paths."""
+    """Return the study as the YAML text of a study file, with all defaults and absolute paths."""
     import yaml
 
     text: str = yaml.safe_dump(dict(spec.resolved), sort_keys=False, allow_unicode=True, width=100)

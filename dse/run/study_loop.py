@@ -24,20 +24,27 @@ from tilewright.dse.study.study import StudySpec
 
 
 class Watcher(Protocol):
-    """Is told of each batch, for the eye of the user."""
+    """Something that is told how a study goes, to show it to the user."""
 
     def batch(self, trials: Sequence[Trial], seconds: float) -> None:
-        """All trials so far; `seconds`: time of the last batch (0 for those found at a resume)."""
+        """Take note of a finished batch.
+
+        `trials`: all so far; `seconds`: duration of the batch, 0 for those found at a resume.
+        """
         ...
 
     def evaluated(self, done: int, count: int) -> None:
-        """So many of the batch's new designs are done."""
+        """Take note that `done` of the `count` new designs of the current batch are evaluated."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a loop needs. `key_of` names the evaluation of a design by content."""
+    """What the loop of a study needs.
+
+    `spec`: the study; `evaluator`: the model; `key_of`: gives a design the key of its evaluation,
+    so that none is evaluated twice; `watcher`: is told of each batch.
+    """
 
     spec: StudySpec
     evaluator: Evaluator
@@ -48,10 +55,11 @@ class Setting:
 def explore(
     setting: Setting, run: RunDirectory, pool: Pool, stop: Callable[[], bool]
 ) -> list[Trial]:
-    """Run the batches that are missing and return all trials of the run.
+    """Run the batches of a study that are missing, and return all trials of the run.
 
-    `stop` is asked after each batch. Raises SpecError if an objective or a constraint names a
-    metric that the model does not give.
+    Batches already in the run directory are not evaluated again but told to the sampler. `stop` is
+    asked after each batch. Raises SpecError if an objective or a constraint names a metric that
+    the model does not give, WorkerLost if a worker process died.
     """
     spec, watcher = setting.spec, setting.watcher
     sampler = make_sampler(_search(spec), spec.space)
@@ -73,7 +81,10 @@ def explore(
 
 
 def result_of(trial: Trial, spec: StudySpec) -> Result:
-    """Return what the sampler learns from a trial."""
+    """Return what the sampler is told of a trial: its objectives and by how much it is over limits.
+
+    A trial that cannot be built or failed has no objectives (None).
+    """
     if trial.status in ("infeasible", "error"):
         return Result(None, {})
     return Result(
@@ -83,7 +94,10 @@ def result_of(trial: Trial, spec: StudySpec) -> Result:
 
 
 def excess_of(metrics: Mapping[str, float], spec: StudySpec) -> dict[str, float]:
-    """Return by how much each constraint is exceeded; <= 0 where it holds."""
+    """Return by how much each constraint of the study is exceeded, in the metric's unit.
+
+    Keys are texts like `area <= 0.0006`; 0 or less means that it holds.
+    """
     excess: dict[str, float] = {}
     for constraint in spec.constraints:
         excess |= constraint.excess(metrics[constraint.metric])
@@ -202,7 +216,10 @@ def _keep_details(
 
 
 def shown_in_detail(trials: Sequence[Trial], spec: StudySpec) -> list[Trial]:
-    """Return the front and the baselines that have metrics, each design once."""
+    """Return the trials whose details the report shows, each design once.
+
+    Those are the Pareto front, then the baselines that have metrics.
+    """
     front = front_of(trials, spec.objectives)
     numbers = {trial.number for trial in front}
     return front + [

@@ -12,7 +12,10 @@ from tilewright.dse.study.design_space import Value
 def differing_keys(
     old_data: Mapping[str, Any], new_data: Mapping[str, Any], path: str = ""
 ) -> list[str]:
-    """Name the keys whose values differ, as `search.trials: 60 -> 100`."""
+    """Return a line per key of two nested mappings whose values differ.
+
+    Each line is like `search.trials: 60 -> 100`; `path` is the dotted prefix of all keys.
+    """
     differences: list[str] = []
     for key in sorted(set(old_data) | set(new_data)):
         name = f"{path}.{key}" if path else str(key)
@@ -25,7 +28,11 @@ def differing_keys(
 
 
 def replaced(data: Any, settings: Mapping[str, Value]) -> Any:
-    """Return plain data with the values at dotted paths replaced; SpecError for no such place."""
+    """Return a copy of nested data with the values at dotted paths replaced.
+
+    Paths are like `search.batch` or `objectives.0.goal`; a missing key is added. Raises SpecError
+    for a missing item of a list or a path below a plain value.
+    """
     for key, value in settings.items():
         data = _with(data, key.split("."), value, key)
     return data

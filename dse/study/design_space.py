@@ -18,7 +18,11 @@ Choice = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Dimension:
-    """One knob. `ordered`: neighbouring indices are similar, so a sampler may use the distance."""
+    """One knob of a design space and the finitely many values that it may have.
+
+    `path`: its name, such as `arch.Buffer.size`; `ordered`: the values are numbers in ascending
+    order, so that a sampler may take near indices as similar designs.
+    """
 
     path: str
     values: Sequence[Value]
@@ -29,7 +33,7 @@ class Dimension:
         return {canonical_json(value): index for index, value in enumerate(self.values)}
 
     def index(self, value: Value) -> int:
-        """Return the index of `value`; SpecError if it is not one of the values."""
+        """Return the index of `value` among the knob's values; SpecError if it is none of them."""
         position = self._index_of.get(canonical_json(value))
         if position is None:
             raise SpecError(
@@ -42,30 +46,35 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Space:
-    """The product of its dimensions."""
+    """A design space: the Cartesian product of its dimensions, one per knob."""
 
     dimensions: tuple[Dimension, ...]
 
     @property
     def paths(self) -> tuple[str, ...]:
+        """The names of the knobs, in order."""
         return tuple(dimension.path for dimension in self.dimensions)
 
     @property
     def size(self) -> int:
+        """Number of designs in the space."""
         product = 1
         for dimension in self.dimensions:
             product *= len(dimension.values)
         return product
 
     def point(self, choice: Choice) -> dict[str, Value]:
-        """Return the values that a choice of indices stands for."""
+        """Return the design that has these value indices, as value by knob path."""
         return {
             dimension.path: dimension.values[index]
             for dimension, index in zip(self.dimensions, choice, strict=True)
         }
 
     def choice(self, point: Point) -> Choice:
-        """Return the indices of a point; SpecError if it does not lie in the space."""
+        """Return the value indices of a design, one per dimension.
+
+        Raises SpecError if a knob is missing or unknown, or a value is not in the space.
+        """
         missing = [path for path in self.paths if path not in point]
         extra = sorted(set(point) - set(self.paths))
         if missing or extra:
@@ -80,7 +89,7 @@ class Space:
         return tuple(dimension.index(point[dimension.path]) for dimension in self.dimensions)
 
     def nth(self, number: int) -> Choice:
-        """Return choice `number` of the enumeration in which the last dimension varies fastest."""
+        """Return design `number` (from 0) as value indices; the last dimension varies fastest."""
         digits: list[int] = []
         for dimension in reversed(self.dimensions):
             number, digit = divmod(number, len(dimension.values))
@@ -89,7 +98,10 @@ class Space:
 
 
 def canonical_json(value: object) -> str:
-    """Return the one JSON text of a value: sorted keys, no spaces, no NaN."""
+    """Return the unique JSON text of a value: sorted keys, no spaces.
+
+    Raises ValueError for NaN or infinity.
+    """
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )

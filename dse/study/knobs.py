@@ -10,7 +10,10 @@ from tilewright.dse.study.design_space import Value
 
 
 def knob_labels(paths: Sequence[str]) -> list[str]:
-    """Return the shortest endings of the knobs' paths that tell them apart."""
+    """Return a short label for each knob path: its shortest ending that no other path has.
+
+    The kind (`arch`) is left out; size, fanout and energy keep the component: `Buffer.size`.
+    """
     split_paths = [path.split(".")[1:] for path in paths]
     labels: list[str] = []
     for split_path in split_paths:
@@ -28,7 +31,7 @@ def knob_labels(paths: Sequence[str]) -> list[str]:
 
 
 def knob_text(path: str, value: Value) -> str:
-    """Return a knob's value as people write it; sizes of memories are bits."""
+    """Return a knob's value as text for people; values of `....size` are bits and get a prefix."""
     if isinstance(value, bool | str):
         return str(value)
     if path.endswith(".size"):

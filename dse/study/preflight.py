@@ -12,7 +12,11 @@ from tilewright.dse.study.study import StudySpec
 
 
 def preflight(spec: StudySpec) -> None:
-    """Load the files and turn every arch knob once; SpecError for what can never work."""
+    """Check a study before its first trial: load its files and try each knob's first value.
+
+    Raises SpecError (or another TilewrightError) for a knob, machine or choice of a mapping that
+    does not exist.
+    """
     first = {d.path: d.values[0] for d in spec.space.dimensions}
     for dimension in spec.space.dimensions:
         if dimension.path.startswith("arch."):

@@ -16,7 +16,11 @@ SamplerName = Literal["nsga2", "tpe", "random", "grid", "qmc"]
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A design to try. `notes`: what the sampler must find again on the trial after a resume."""
+    """A design that a sampler wants tried.
+
+    `choice`: one value index per knob; `notes`: what the sampler must find again on the trial when
+    the run is resumed.
+    """
 
     choice: Choice
     notes: Mapping[str, object]
@@ -24,31 +28,46 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a sampler learns of a trial: values None if it has none; excess of each constraint."""
+    """What a sampler is told of a trial.
+
+    `values`: the objectives in the study's order, None if the design cannot be built; `excess`: by
+    how much each constraint is exceeded, 0 or less if it holds.
+    """
 
     values: tuple[float, ...] | None
     excess: Mapping[str, float]
 
 
 class Sampler(Protocol):
-    """Proposes batches. A batch depends on the seed, its number and the results told, alone."""
+    """Strategy that proposes designs in batches and learns from their results.
+
+    A batch depends only on the seed, its number and the results told before, so a resumed run goes
+    on as if it had never stopped.
+    """
 
     def propose(self, batch: int, first: int, count: int) -> list[Proposal]:
-        """Propose `count` designs for batch number `batch`; the first is trial number `first`."""
+        """Return `count` designs for batch number `batch`; the first becomes trial number `first`."""
         ...
 
     def tell(self, results: Sequence[Result]) -> None:
-        """Take the results of the batch proposed last, in its order."""
+        """Take the results of the batch that was proposed last, in the order of its designs."""
         ...
 
     def replay(self, trials: Sequence[Trial], results: Sequence[Result]) -> None:
-        """Take the trials of an earlier process; called once, before the first proposal."""
+        """Take the trials of an interrupted run, with their results, as if proposed and told here.
+
+        Called once, before the first proposal.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SamplerSettings:
-    """How to search. `population`: size of a generation of nsga2."""
+    """How a study searches its design space.
+
+    `sampler`: nsga2, tpe, random, grid or qmc; `seed`; `objectives`: with their goals; `start`:
+    designs that are proposed first, as value indices; `population`: size of a generation of nsga2.
+    """
 
     sampler: SamplerName
     seed: int
@@ -58,5 +77,8 @@ class SamplerSettings:
 
 
 def batch_seed(seed: int, batch: int) -> np.random.SeedSequence:
-    """Derive the seed of a batch; a resumed run must not repeat the numbers of its first batch."""
+    """Return the random seed of one batch of a study, derived from the study's seed.
+
+    Every batch has its own, so that a resumed run does not repeat the numbers of its first batch.
+    """
     return np.random.SeedSequence([seed, batch])

@@ -28,10 +28,11 @@ class _Told:
 
 
 class OptunaSampler:
-    """An in-memory Optuna study that is asked for indices, one parameter per dimension.
+    """The samplers NSGA-II and TPE of Optuna: they learn from the results of earlier designs.
 
-    The sampler is made anew for every batch from (seed, batch): a seeded sampler that lives on
-    would give other numbers after a resume, and one made anew from the same seed repeats itself.
+    Optuna is asked for one value index per knob. Its sampler is made anew for every batch from
+    (seed, batch number): one that lives on would give other numbers after a resume, and one made
+    anew from the same seed would repeat itself.
     """
 
     def __init__(self, search: SamplerSettings, space: Space) -> None:
@@ -48,7 +49,10 @@ class OptunaSampler:
         self._buildable = 0
 
     def propose(self, batch: int, first: int, count: int) -> list[Proposal]:
-        """Ask for a batch; the start designs come first."""
+        """Return `count` designs for batch number `batch`; the study's start designs come first.
+
+        `first` is the number of the first trial.
+        """
         self._enqueue_start(first)
         self._study.sampler = self._make(
             int(batch_seed(self._search.seed, batch).generate_state(1)[0])
@@ -58,7 +62,7 @@ class OptunaSampler:
         return [self._proposal(trial) for trial in frozen]
 
     def tell(self, results: Sequence[Result]) -> None:
-        """Tell in ask order."""
+        """Pass on to Optuna the results of the batch that was proposed last, in the same order."""
         for trial, result in zip(self._waiting, results, strict=True):
             told = self._told(result)
             for name, excess in told.constraints.items():
@@ -67,7 +71,7 @@ class OptunaSampler:
         self._waiting = []
 
     def replay(self, trials: Sequence[Trial], results: Sequence[Result]) -> None:
-        """Rebuild the study as it was after these trials."""
+        """Rebuild Optuna's state from the trials of an interrupted run and their results."""
         self._study.add_trials(
             [self._frozen(trial, result) for trial, result in zip(trials, results, strict=True)]
         )

@@ -14,55 +14,58 @@ from tilewright.dse.study.sampler import Proposal, Result, batch_seed
 
 
 class DesignSequence(Protocol):
-    """A fixed sequence of designs."""
+    """A sequence of designs that does not depend on any result."""
 
     def choices(self, batch: int, first: int, count: int) -> list[Choice]:
-        """Return `count` designs for batch number `batch`, from position `first` on."""
+        """Return `count` designs, as value indices, for batch number `batch`.
+
+        `first`: position in the sequence of the first one.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SequenceSampler:
-    """Proposes the start designs, then a fixed sequence that results do not influence."""
+    """A sampler that proposes the start designs, then a fixed sequence; results change nothing."""
 
     start: tuple[Choice, ...]
     sequence: DesignSequence
 
     def propose(self, batch: int, first: int, count: int) -> list[Proposal]:
-        """Propose start designs first, then the sequence."""
+        """Return `count` designs from trial number `first` on: start designs, then the sequence."""
         fixed = self.start[first : first + count]
         position = max(0, first - len(self.start))
         choices = self.sequence.choices(batch, position, count - len(fixed))
         return [Proposal(choice, {}) for choice in (*fixed, *choices)]
 
     def tell(self, results: Sequence[Result]) -> None:
-        """Learn nothing."""
+        """Do nothing: the sequence does not depend on results."""
 
     def replay(self, trials: Sequence[Trial], results: Sequence[Result]) -> None:
-        """Learn nothing: the position follows from the trial number."""
+        """Do nothing: the place in the sequence follows from the number of the trial."""
 
 
 @dataclass(frozen=True, slots=True)
 class GridSequence:
-    """All designs of a space in order, again and again."""
+    """All designs of a space in order, the last knob varying fastest; then from the start again."""
 
     space: Space
 
     def choices(self, batch: int, first: int, count: int) -> list[Choice]:
-        """Return the designs; see `DesignSequence`."""
+        """Return `count` designs from position `first` on, as value indices; `batch` is not used."""
         del batch
         return [self.space.nth(number % self.space.size) for number in range(first, first + count)]
 
 
 @dataclass(frozen=True, slots=True)
 class RandomSequence:
-    """Designs drawn uniformly; the seed of a batch depends on its number."""
+    """Designs drawn uniformly from a space, with repetition; each batch has a seed of its own."""
 
     space: Space
     seed: int
 
     def choices(self, batch: int, first: int, count: int) -> list[Choice]:
-        """Return the designs; see `DesignSequence`."""
+        """Return `count` random designs for batch number `batch`, as value indices."""
         del first
         rng = np.random.default_rng(batch_seed(self.seed, batch))
         sizes = [len(dimension.values) for dimension in self.space.dimensions]
@@ -71,13 +74,16 @@ class RandomSequence:
 
 @dataclass(frozen=True, slots=True)
 class SobolSequence:
-    """Scrambled Sobol sequence; position n is trial n, whatever the batches are."""
+    """A scrambled Sobol (quasi-random) sequence of designs, which covers the space evenly.
+
+    Position n is the same design whatever the size of the batches is.
+    """
 
     space: Space
     seed: int
 
     def choices(self, batch: int, first: int, count: int) -> list[Choice]:
-        """Return the designs; see `DesignSequence`."""
+        """Return `count` designs from position `first` on, as value indices; `batch` is not used."""
         del batch
         if count == 0:
             return []

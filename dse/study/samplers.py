@@ -13,7 +13,7 @@ from tilewright.dse.study.sampler_sequence import (
 
 
 def make_sampler(search: SamplerSettings, space: Space) -> Sampler:
-    """Return the sampler that the study asks for."""
+    """Return the sampler of that name (grid, random, qmc, nsga2 or tpe) for a design space."""
     if search.sampler == "grid":
         return SequenceSampler(search.start, GridSequence(space))
     if search.sampler == "random":

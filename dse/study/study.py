@@ -14,7 +14,11 @@ from tilewright.dse.study.study_file import MapperObjective, ModelName
 
 @dataclass(frozen=True, slots=True)
 class StudyInput:
-    """An input file (absolute path), the values for its variables, and fields written anew."""
+    """An input file of a study.
+
+    `file`: absolute path; `variables`: values for variables of its template; `values`: fields of
+    the architecture that the study writes anew, by dotted path.
+    """
 
     file: str
     variables: Mapping[str, Value]
@@ -23,7 +27,7 @@ class StudyInput:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A named design that is tried first."""
+    """A named design that is tried before all others; `point` gives each knob's value by path."""
 
     name: str
     point: Mapping[str, Value]
@@ -31,7 +35,14 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudySpec:
-    """Everything that decides what a study does; `resolved` is the same as a study file's data."""
+    """A study with everything that decides its result, checked and complete.
+
+    `question`: text for the report; `arch`, `workload`: input files; `model`: analytical or
+    simulated; `machine`: profile of the simulated machine; `objectives`, `constraints`: on metrics;
+    `space`: the designs; `sampler`, `seed`, `population`: how it is searched; `trials`: how many
+    designs, `batch`: how many at once; `mapper_objective`: what the mapper makes smallest in an
+    analytical study; `baselines`: tried first; `resolved`: the same as data of a study file.
+    """
 
     name: str
     question: str
@@ -52,9 +63,10 @@ class StudySpec:
     resolved: Mapping[str, Any]
 
     def batch_size(self, number: int) -> int:
-        """Return how many trials batch `number` has."""
+        """Return how many trials batch `number` (from 0) has; the last one may be smaller."""
         return max(0, min(self.batch, self.trials - number * self.batch))
 
     @property
     def baseline_names(self) -> tuple[str, ...]:
+        """The names of the baselines, in the order in which they are tried."""
         return tuple(baseline.name for baseline in self.baselines)

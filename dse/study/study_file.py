@@ -18,27 +18,38 @@ Positive = Annotated[int, Field(strict=True, ge=1)]
 
 
 class InputFile(SpecModel):
-    """A file of the study: a path beside the study file, or the name of a shipped one."""
+    """A file that a study names: its architecture or workload.
+
+    `file`: a path beside the study file, or the name of a shipped file; `variables`: values for the
+    variables of its template.
+    """
 
     file: StrictStr
     variables: dict[str, Scalar] = Field(default_factory=dict)
 
 
 class ArchFile(InputFile):
-    """The architecture. `values` are written into its fields first; knobs come after them."""
+    """The architecture file of a study.
+
+    `values`: fields to write anew, by dotted path (`Buffer.size`); knobs are applied after them.
+    """
 
     values: dict[str, Scalar] = Field(default_factory=dict)
 
 
 class ObjectiveItem(SpecModel):
-    """A metric to minimize or maximize."""
+    """An objective in a study file: a metric of the model and its goal, minimize or maximize."""
 
     metric: StrictStr
     goal: Goal = "minimize"
 
 
 class ConstraintItem(SpecModel):
-    """A metric and its limits."""
+    """A constraint in a study file: `max`, `min` or both for the value of a metric.
+
+    Limits are in the metric's SI unit; a text is an arithmetic expression (`6e-4 * 2`). At least
+    one of them must be given.
+    """
 
     metric: StrictStr
     max: Number | None = None
@@ -46,7 +57,11 @@ class ConstraintItem(SpecModel):
 
 
 class KnobItem(SpecModel):
-    """The values of one knob: exactly one of values, range (with step) and pow2."""
+    """The values of one knob in a study file: exactly one of `values`, `range` and `pow2`.
+
+    `values`: a list; `range`: [low, high], both included, in steps of `step` (1); `pow2`: the
+    powers of two from low to high. A text is an arithmetic expression.
+    """
 
     values: list[Scalar] | None = Field(default=None, min_length=1)
     range: tuple[Number, Number] | None = None
@@ -55,7 +70,12 @@ class KnobItem(SpecModel):
 
 
 class SearchItem(SpecModel):
-    """How the space is searched. `population`: designs in a generation of nsga2."""
+    """How a study file says that its design space is searched.
+
+    `sampler`: nsga2 (default for several objectives), tpe (for one), random, grid or qmc; `trials`:
+    how many designs are tried; `batch`: how many at once; `population`: designs in a generation of
+    nsga2, None for a size that follows from the trials.
+    """
 
     sampler: SamplerName | None = None
     trials: Positive = 100
@@ -64,20 +84,29 @@ class SearchItem(SpecModel):
 
 
 class MapperItem(SpecModel):
-    """What the mapper looks for in each design of an analytical study."""
+    """What the mapper makes smallest in each design of an analytical study: energy, latency, edp."""
 
     objective: MapperObjective = "edp"
 
 
 class BaselineItem(SpecModel):
-    """A design to try first; the first baseline is the reference design."""
+    """A design that a study tries first: `values` gives each knob a value by path.
+
+    The first baseline is the reference that the report compares with.
+    """
 
     name: StrictStr
     values: dict[str, Scalar]
 
 
 class StudyFile(SpecModel):
-    """A question about hardware and mapping, and how to search for the answer."""
+    """The top level of a study file: a question about hardware and mapping, and how to search.
+
+    `name`: of the study and its run directory; `question`: text; `seed`: of the search; `arch`,
+    `workload`: input files; `model`: analytical or simulated; `machine`: profile of a simulated
+    study; `objectives`, `constraints`: on metrics; `space`: values by knob path; `search`: sampler
+    and budget; `mapper`: objective of an analytical study; `baselines`: designs to try first.
+    """
 
     name: StrictStr  # names a folder below runs/, too: study_reader checks it
     question: StrictStr = ""

@@ -14,11 +14,12 @@ from tilewright.dse.study.study_reader import StudyReader
 
 
 def load_study(path: Path, settings: Mapping[str, Value] | None = None) -> StudySpec:
-    """Load a study file.
+    """Load and check a study file.
 
     `settings` (--set): a dotted path of the study file (`search.batch`, `arch.variables.N`)
     replaces that value; any other name is a variable of the study's template, of its architecture
-    and of its workload. SpecError with file and line for what does not hold.
+    and of its workload. Raises SpecError, with file and line, for what is wrong, and for a variable
+    that no file uses.
     """
     fields, variables = _split(settings or {})
     document = load_document(path, variables=variables)
@@ -29,7 +30,10 @@ def load_study(path: Path, settings: Mapping[str, Value] | None = None) -> Study
 
 
 def load_stored_study(path: Path) -> StudySpec:
-    """Load the study of a run to look at it: the files that it names need not be there."""
+    """Load the study that a run directory holds, without looking for the files that it names.
+
+    For reports of old runs. Raises SpecError if the study file itself is wrong.
+    """
     return StudyReader(load_document(path), path.resolve().parent, stored=True).read({}, {})
 
 

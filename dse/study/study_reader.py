@@ -25,9 +25,10 @@ _MAX_VALUES = 1_000_000
 
 
 class StudyReader:
-    """Reads one document; `base` is the folder in which its files are looked for.
+    """Checks the data of one study file and turns it into a study.
 
-    `stored`: the study of a run that is only looked at; its files are not looked for.
+    `document`: the file; `base`: folder in which the input files are looked for; `stored`: the
+    study is that of an old run that is only looked at, so its files are not looked for.
     """
 
     def __init__(self, document: Document, base: Path, *, stored: bool = False) -> None:
@@ -36,7 +37,11 @@ class StudyReader:
         self._stored = stored
 
     def read(self, fields: Mapping[str, Value], variables: Mapping[str, Value]) -> StudySpec:
-        """Return the study with `fields` replaced and `variables` given to its input files."""
+        """Return the checked study, with defaults filled in.
+
+        `fields`: values to replace, by dotted path; `variables`: values for the variables of its
+        input files. Raises SpecError, with the place in the file, for everything that is wrong.
+        """
         from tilewright.arch.spec.schema import parse
 
         data = replaced(self._document.data, fields)

@@ -27,8 +27,7 @@ class Instruction:
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """The operands of an operation on descriptors, the destination first; empty for the others.
-        """
+        """The operands of an operation on descriptors, the destination first; empty for the others."""
         return ()
 
     @property
@@ -67,7 +66,7 @@ class DsdOperation(Instruction):
     queue. `label`: a word for timelines. `on_control`: what an arriving control wavelet does.
     `index`: moves or tags the descriptors with `wavelet_index_offset`. `priority`: low, medium or
     high, of its microthread (WSE-2). `result`: the counter that gets 1 at the end, or 0 if a FIFO
-    that was empty or full ended it.
+    with the action test_or_suspend ended it.
     """
 
     operation: str
@@ -102,11 +101,12 @@ class LoadRegister(Instruction):
     """Load a descriptor into a data-structure register, for operations that name the register.
 
     `register`: the target; `dsd`: name of the descriptor; `offset`: elements by which it is moved.
-    `xdsr`: number of the extended register that multi-dimensional and circular vectors take;
+    `xdsr`: number of the extended register that four-dimensional and circular vectors take;
     `strides`: numbers of the stride registers. For descriptors of queues: `asynchronous`, with the
-    task to `activate` or `unblock` at the end, `on_control` and `microthread`. For memory vectors:
-    `save_address` (the register keeps the place that an operation reached). `single_step`: each
-    operation works on one element only.
+    task to `activate` or `unblock` at the end, and `on_control`, what a control wavelet does. For
+    memory vectors: `save_address`, the next use goes on where the last one ended. `single_step`:
+    needed for, and only for, the operands of a map, which takes one element at each step.
+    `microthread`: the one that an asynchronous operation runs on.
     """
 
     register: Register

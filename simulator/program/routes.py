@@ -87,12 +87,13 @@ class Switch:
 class CounterFilter:
     """A filter at the ramp of a router: by a counter it keeps some wavelets from the element.
 
-    The counter starts at `start`, counts each data wavelet (`count_data`) and each control wavelet
-    (`count_control`) that comes to the element, and starts again from 0 at `limit`. A wavelet is
-    rejected while the counter is above `most`. Example: limit 4 and most 0 let the first of every
-    four wavelets pass. With `filter_control` only control wavelets pass, and only when the counter
-    is at `most`. A sparse counter (`sparse`, or one with an `other_limit`) works once: at `limit`
-    it goes on with `other_limit`; after that one, or without one at once, nothing is filtered.
+    The counter starts at `start`; each data wavelet (`count_data`) and each control wavelet
+    (`count_control`) for the element adds 1 and is rejected if the counter is then above `most`. At
+    `limit` the counter goes back to 0. Example: limit 4 and most 1 let the first of every four
+    wavelets pass. What is not counted passes, except with `filter_control`: then only control
+    wavelets pass, and only at the count `most`. A sparse counter (`sparse`, or one with an
+    `other_limit`) works once: at `limit` it goes on with `other_limit`; after that one, or without
+    one at once, nothing is filtered.
     """
 
     limit: int
