@@ -105,7 +105,7 @@ class ProgressBar:
         self._progress.stop()
 
     def batch(self, trials: Sequence[Trial], seconds: float) -> None:
-        """Set the bar to the number of trials so far and show the new state; `seconds` is not used."""
+        """Set the bar to the number of trials so far and show the new state of the search."""
         del seconds
         self._done = len(trials)
         state = describe_state(self._spec, trials)

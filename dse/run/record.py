@@ -44,14 +44,17 @@ class Trial:
     sampler: Mapping[str, object] = field(default_factory=dict)
 
     def to_line(self) -> str:
-        """Return the trial as one line of JSON without line break; equal trials give equal bytes."""
+        """Return the trial as one line of JSON (no line break); equal trials give equal bytes."""
         return json.dumps(
             asdict(self), ensure_ascii=False, allow_nan=False, separators=(", ", ": ")
         )
 
     @classmethod
     def from_line(cls, line: str) -> Trial:
-        """Return the trial that a line of JSON holds; ValueError or TypeError for any other line."""
+        """Return the trial that a line of JSON holds.
+
+        Raises ValueError or TypeError if the line is no trial.
+        """
         return cls(**json.loads(line))
 
 

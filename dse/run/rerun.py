@@ -33,7 +33,7 @@ class Answer:
     timeline: Path | None
 
     def document(self) -> dict[str, Any]:
-        """Return the answer as JSON data: knobs, total metrics, and counts and mapping per Einsum."""
+        """Return the answer as JSON data: knobs, total metrics, counts and mapping per Einsum."""
         return {
             "trial": self.trial.number,
             "point": dict(self.trial.point),

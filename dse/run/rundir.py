@@ -97,7 +97,7 @@ class RunDirectory:
         return _read_json(self.path / FRONT)
 
     def details(self, number: int) -> dict[str, Any] | None:
-        """Return the stored report details of trial `number` as JSON data, None if there are none."""
+        """Return the stored report details of trial `number` as JSON data, None if none are."""
         path = self.path / DETAILS / f"{number:06d}.json"
         return _read_json(path) if path.exists() else None
 

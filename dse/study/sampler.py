@@ -46,7 +46,10 @@ class Sampler(Protocol):
     """
 
     def propose(self, batch: int, first: int, count: int) -> list[Proposal]:
-        """Return `count` designs for batch number `batch`; the first becomes trial number `first`."""
+        """Return `count` designs for batch number `batch`.
+
+        `first`: the number that the first of them gets as a trial.
+        """
         ...
 
     def tell(self, results: Sequence[Result]) -> None:

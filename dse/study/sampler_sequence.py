@@ -52,7 +52,7 @@ class GridSequence:
     space: Space
 
     def choices(self, batch: int, first: int, count: int) -> list[Choice]:
-        """Return `count` designs from position `first` on, as value indices; `batch` is not used."""
+        """Return `count` designs from position `first` on, as value indices per knob."""
         del batch
         return [self.space.nth(number % self.space.size) for number in range(first, first + count)]
 
@@ -83,7 +83,7 @@ class SobolSequence:
     seed: int
 
     def choices(self, batch: int, first: int, count: int) -> list[Choice]:
-        """Return `count` designs from position `first` on, as value indices; `batch` is not used."""
+        """Return `count` designs from position `first` on, as value indices per knob."""
         del batch
         if count == 0:
             return []

@@ -84,7 +84,10 @@ class SearchItem(SpecModel):
 
 
 class MapperItem(SpecModel):
-    """What the mapper makes smallest in each design of an analytical study: energy, latency, edp."""
+    """What the mapper makes smallest in each design of an analytical study.
+
+    `objective`: energy, latency or edp (energy times latency).
+    """
 
     objective: MapperObjective = "edp"
 

@@ -75,7 +75,7 @@ NO_OFFSET: Final = Index()
 
 
 def variable(name: str) -> Index:
-    """Return the affine expression that is the one variable `name` (a loop variable or a counter)."""
+    """Return the affine expression that is one variable: a loop variable or a counter."""
     return Index(0, ((name, 1),))
 
 
@@ -137,7 +137,7 @@ class Mem1d:
     wavelet_index_offset: bool = False
 
     def span(self) -> tuple[int, int]:
-        """Return the (least, greatest) flat element number of the buffer that the vector touches."""
+        """Return the (least, greatest) element of the buffer that the vector touches."""
         end = self.stride * (self.extent - 1)
         return self.offset + min(end, 0), self.offset + max(end, 0)
 
@@ -180,7 +180,7 @@ class Mem4d:
         return tuple(reversed(coefficients))
 
     def span(self) -> tuple[int, int]:
-        """Return the (least, greatest) flat element number of the buffer that the vector touches."""
+        """Return the (least, greatest) element of the buffer that the vector touches."""
         ends = [c * (e - 1) for c, e in zip(self.coefficients(), self.extents, strict=True)]
         return self.offset + sum(min(e, 0) for e in ends), self.offset + sum(
             max(e, 0) for e in ends
@@ -257,7 +257,7 @@ class Fabout:
 
     @property
     def commands(self) -> bool:
-        """Whether its wavelets may command router switches: control wavelets, or a switch advance."""
+        """Whether its wavelets may command router switches (control wavelets, an advance)."""
         return self.control or self.advance_switch or self.control_transform
 
     @property
@@ -339,7 +339,7 @@ class Ref:
     base: str | None = None
 
     def at(self, offset: Index | int) -> Ref:
-        """Return a copy that starts `offset` elements later (@increment_dsd_offset); moves add up."""
+        """Return a copy moved by `offset` elements (@increment_dsd_offset); moves add up."""
         return replace(self, offset=self.offset + as_index(offset))
 
     def of(self, buffer: str) -> Ref:

@@ -120,7 +120,7 @@ class ResolvedOperand:
 
     @property
     def is_memory_stream(self) -> bool:
-        """Whether it streams from or to memory by a descriptor, or by a register with any content."""
+        """Whether it streams from or to memory by a descriptor, or by any register."""
         return self.letter == "D" and not self.is_fabric
 
     @property
@@ -141,7 +141,7 @@ class ResolvedOperand:
 
     @property
     def wraparound(self) -> int:
-        """Elements after which a circular buffer or FIFO goes back to the buffer's first element."""
+        """Elements after which a circular buffer or FIFO goes back to its first element."""
         assert self.buffer is not None
         chosen = self.dsd.wraparound if isinstance(self.dsd, Circbuf) else None
         return self.buffer.elements if chosen is None else chosen
@@ -166,7 +166,7 @@ class ResolvedOperand:
 
     @property
     def base(self) -> int:
-        """First element of the buffer that the descriptor walks, before the operand's own offset."""
+        """First element of the buffer that the descriptor walks, without the operand's offset."""
         return self.dsd.offset if isinstance(self.dsd, Mem1d | Mem4d) else 0
 
 

@@ -74,7 +74,7 @@ class Operation:
         return self.dtypes[0]
 
     def legal(self, number: int) -> tuple[str, ...]:
-        """Return the dtypes that operand `number` may have: 0 the destination, 1 the first source."""
+        """Return the dtypes that an operand may have; number 0 is the destination."""
         return self.mixed[number] if self.mixed else self.dtypes
 
 

@@ -27,7 +27,7 @@ class Instruction:
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """The operands of an operation on descriptors, the destination first; empty for the others."""
+        """The operands of an operation on descriptors, destination first; else empty."""
         return ()
 
     @property

@@ -191,7 +191,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class EdgeStream:
-    """What left by one edge output: values and arrival cycles, arrays of shape (positions, count)."""
+    """What left by one edge output: `values` and arrival `cycles`, shapes (positions, count)."""
 
     values: npt.NDArray[np.generic]
     cycles: Ints
