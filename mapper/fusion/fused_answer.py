@@ -47,7 +47,14 @@ from tilewright.mapper.searches.scope import perfect_factors, spatial_restrictio
 def mapping_of_label(
     graph: CompatibilityGraph, best: WholeLabel, boundaries: ExchangedTensors
 ) -> LoopNest:
-    """Return the mapping that a complete label stands for."""
+    """Build the mapping of the workload that the search found.
+
+    `graph`: the compatibility graph, whose steps hold the tables of pmappings; a pmapping is a
+    mapping of one Einsum within the whole. `best`: the chosen pmapping of every Einsum.
+    `boundaries`: says which Einsums use which tensor, so that a tensor on chip stands above the
+    point where its users part. The result names loops and tensors as the Einsums of the workload
+    do.
+    """
     branches: list[Branch] = []
     for chosen, step in zip(best.pmappings, graph.steps, strict=True):
         table = step.tables[chosen.group.table]
@@ -60,7 +67,10 @@ def mapping_of_label(
 
 
 def tensors_on_chip(result: JoinResult) -> tuple[str, ...]:
-    """Return the tensors that the best mapping keeps on chip, in order of first use."""
+    """Return the tensors that the best mapping keeps on chip between Einsums.
+
+    In the order in which Einsums first use them; empty if the search found no mapping.
+    """
     names: dict[str, None] = {}
     if result.label is not None and result.graph is not None:
         for chosen, step in zip(result.label.pmappings, result.graph.steps, strict=True):
@@ -78,7 +88,12 @@ def _has_lanes_above(space: Mapspace, inner: str) -> bool:
 
 
 def fused_restrictions(problem: FusedProblem, memories: ExchangeMemories) -> Restrictions:
-    """Return the restrictions of a search of fused mappings."""
+    """Return the restrictions of a fused search: which mappings it leaves out.
+
+    A certificate of an optimum holds for all mappings but these. They follow from what is searched:
+    the mapspaces, which tensors may stay in which memory, which Einsums are copies, and where
+    several Einsums reserve more for a tensor than each needs. The order is that of printing.
+    """
     exchanged = problem.exchanged
     entries = (entry for entry in problem.einsums if not isinstance(entry, CopyTable))
     spaces = [fused.space for entry in entries for fused in entry]

@@ -33,14 +33,22 @@ from tilewright.mapper.templates.slots import Fill
 
 
 class BranchLoop(NamedTuple):
-    """A fused loop: its rank variable as the Einsum calls it, and the tile shape below."""
+    """Name a fused loop and the tile of its rank variable below it.
+
+    `name`: the variable as this Einsum calls it, and the (component, dimension) of a spatial loop.
+    `tile`: values of the variable per iteration.
+    """
 
     name: LoopName
     tile: int
 
 
 class UpperHolder(NamedTuple):
-    """A node of the region, and how many fused loops stand above it."""
+    """Pair a Storage or Toll node with the number of fused loops above it.
+
+    It is a node of the region: the part of an Einsum's mapping from the first holder below the
+    outermost memory to the lowest one that backs a tensor exchanged on chip.
+    """
 
     loops_above: int
     node: Storage | Toll
@@ -48,11 +56,14 @@ class UpperHolder(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """The nodes of one Einsum.
+    """Hold the mapping nodes of one Einsum, before the branches of all Einsums become one tree.
 
-    `outermost`: of the outermost memory. `loops`: the fused loops. `upper_holders`: down to the
-    lowest tensor on chip, in order. `on_chip`: the storages of tensors on chip. `inner_nodes`: the
-    nodes below, down to the Compute.
+    The fused loops are those that may be shared with other Einsums. `outermost`: Storage nodes of
+    the outermost memory. `loops`: the fused loops, temporal and spatial, outermost first.
+    `upper_holders`: Storage and Toll nodes that stand among the fused loops, down to the lowest
+    tensor exchanged on chip, outermost first. `on_chip`: those of them that hold a tensor which
+    Einsums exchange. `inner_nodes`: the nodes below, which belong to this Einsum alone, down to its
+    Compute node.
     """
 
     outermost: tuple[Storage, ...]
@@ -63,14 +74,18 @@ class Branch:
 
     @property
     def einsum(self) -> str:
-        """The name of the Einsum."""
+        """Name of the Einsum, taken from the Compute node."""
         leaf = self.inner_nodes[-1]
         assert isinstance(leaf, Compute)
         return leaf.einsum
 
 
 def branch_of(table: PmappingTable, chosen: ChosenPmapping) -> Branch:
-    """Return the nodes of a chosen pmapping, under the names of the table."""
+    """Return the mapping nodes of the chosen pmapping of one Einsum.
+
+    `table`: the pmappings (mappings within the whole) of the Einsum. `chosen`: which of them. Equal
+    Einsums share one solution; the nodes have the names of this Einsum.
+    """
     number, label = chosen.group.origins[chosen.pmapping].tolist()
     solution = table.solution
     source: PmappingSource = solution.sources[number]
@@ -94,9 +109,10 @@ def branch_of(table: PmappingTable, chosen: ChosenPmapping) -> Branch:
 
 
 def branch_loops(chosen: ChosenPmapping, loop_names: Mapping[str, str]) -> tuple[BranchLoop, ...]:
-    """Return the fused loops of a pmapping in the Einsum's own rank variables.
+    """Return the fused loops of a chosen pmapping in the Einsum's own rank variables.
 
-    `loop_names`: of the loops over each of its rank variables.
+    `loop_names`: for each rank variable of the Einsum, its name common to all Einsums, which the
+    chosen pmapping uses. Outermost first.
     """
     variables = {name: variable for variable, name in loop_names.items()}
     return tuple(
@@ -172,10 +188,12 @@ class _Span(NamedTuple):
 
 
 class TreeBuilder:
-    """Builds the tree of some branches.
+    """Join the nodes of all Einsums into one mapping.
 
-    `users[T]`: numbers of the branches that use T. `shared_loops[b]`: how many loops branches b and
-    b + 1 share.
+    `branches`: the nodes of each Einsum, in the order of the workload. `shared_loops[b]`: number of
+    fused loops that branches b and b + 1 share. `users[T]`: numbers of the branches that use tensor
+    T. Shared loops are written once, above a Sequential node below which the branches part; a
+    tensor on chip stands above the Sequential at which its users part.
     """
 
     def __init__(
@@ -189,7 +207,10 @@ class TreeBuilder:
         self._users = users
 
     def mapping(self) -> LoopNest:
-        """Return the whole mapping: the outermost memory on top."""
+        """Return the mapping of the whole workload.
+
+        The Storage nodes of the outermost memory stand on top, each once.
+        """
         storages = (storage for branch in self._branches for storage in branch.outermost)
         outermost = dict.fromkeys(storages)
         return LoopNest((*outermost, *self._nodes(_Span(0, len(self._branches)), 0)))

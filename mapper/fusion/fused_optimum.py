@@ -27,7 +27,11 @@ SEED_SHARE = 0.5  # of the budget, for the mapping that other objectives start f
 
 @contextmanager
 def garbage_collection_paused() -> Iterator[None]:
-    """Pause the collector of cycles: the search makes millions of tuples and no cycle."""
+    """Turn off Python's cyclic garbage collector while the context lasts.
+
+    The search makes millions of tuples and no reference cycle, so that the collector only takes
+    time. It is turned on again at the end if it was on before.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -39,14 +43,23 @@ def garbage_collection_paused() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class FusedOptimum:
-    """The outcome of the search, and the mapping with the model's score; None: no mapping."""
+    """Hold what a fused search found.
+
+    `result`: the search's own outcome, with its bounds. `scored`: the mapping with the score that
+    the analytical model gives it; None if there is no mapping.
+    """
 
     result: JoinResult
     scored: ScoredMapping | None
 
 
 class FusedOptimizer:
-    """Finds best mappings of one workload."""
+    """Find best fused mappings of one workload, for one objective after another.
+
+    `request`: architecture, workload and options. `plan`: what Einsums may exchange, and where.
+    `budget`: limits of time, labels and memory. `statistics`: what all searches so far looked at.
+    The mapping of least energy is remembered: searches for other objectives start from it.
+    """
 
     def __init__(self, request: Request, plan: FusedPlan, budget: Budget) -> None:
         self._request = request
@@ -58,11 +71,17 @@ class FusedOptimizer:
     def best(
         self, objective: str, value: ValueFunction, report: Report = no_report
     ) -> FusedOptimum:
-        """Return the mapping with the least `value`.
+        """Find the mapping with the least value of an objective.
 
-        Of equal mappings the one with the least of the other metric: latency if energy is
-        minimized, else energy. Other objectives start from the least energy: its latency is often
-        the least, too.
+        `objective`: "energy", "latency", "edp" or the text of a formula. `value`: its function of
+        energy in joule and latency in second, and of the usages in bits if the plan counts them.
+        `report`: called with the best value and the lower bound on the way. Of equal mappings the
+        one with the least of the other metric is returned: latency if energy is minimized, else
+        energy. A search for another objective than energy starts from the mapping of least energy;
+        if the budget ends that first search without a mapping, its outcome is returned. A budget
+        that ends never raises: the result says that it is exhausted. Raises UnsupportedFeature
+        where loops are too many to search, InternalError if search and model disagree about the
+        mapping.
         """
         if objective == "energy":
             return self._least_energy(self._budget, report)
@@ -129,10 +148,12 @@ class FusedOptimizer:
 def score_result(
     request: Request, plan: FusedPlan, result: JoinResult, counts_latency: bool = True
 ) -> ScoredMapping:
-    """Let the model score the mapping of a result; the search's figures must agree with it.
+    """Score the mapping of a search's result with the analytical model, and compare the figures.
 
-    `counts_latency`: the search counted latency; it does so only where needed. InternalError where
-    the figures disagree or the model refuses the mapping.
+    `result`: must have a mapping. `counts_latency`: the search computed latency, so that it is
+    compared too; it does so only where the objective or leakage needs it. Energy and the counted
+    usages are always compared. Raises InternalError if a figure differs from the model's by more
+    than rounding, or if the model refuses the mapping.
     """
     assert result.label is not None
     assert result.graph is not None

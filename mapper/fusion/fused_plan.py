@@ -33,10 +33,12 @@ from tilewright.mapper.workload.errors import UnsupportedFeature
 
 @dataclass(frozen=True, slots=True)
 class FusedPlan:
-    """What is searched, and the memories that all Einsums see.
+    """Hold what a fused search works on.
 
-    `seed`: the same without the usage of memories, if that counts: what a search starts from.
-    `cache`: what searches of the same workload share.
+    `problem`: the Einsums with their mapspaces, what they may exchange, and the objective.
+    `memories`: the memories in which tensors may be exchanged. `seed`: the same plan without usages
+    of memories, if the objective depends on them: the search starts from its optimum (None: not
+    needed). `cache`: compiled mapspaces that several searches of this workload share.
     """
 
     problem: FusedProblem
@@ -56,10 +58,15 @@ class _Exchange(NamedTuple):
 def plan_fused_search(
     request: Request, objective: str, value: ValueFunction, memories: Sequence[str] = ()
 ) -> FusedPlan:
-    """Prepare a search for the least `value` of energy, latency and the usage of `memories`.
+    """Prepare a search for the fused mapping with the least value of an objective.
 
-    `objective`: its name. TilewrightError if an Einsum has no compute; UnsupportedFeature for what
-    cannot be modelled.
+    `objective`: its name or text. `value`: its function of energy in joule, latency in second, and
+    the usage in bits of each of `memories` (the most bits in it at a time). The plan fixes which
+    tensors Einsums may exchange in which memories. Where usages cannot be counted with tensors
+    exchanged below the second memory, these stay in the second one. Raises TilewrightError if no
+    compute is enabled for an Einsum; UnsupportedFeature for what the search cannot model, such as
+    Einsums that see different outermost memories, or a usage that would be known to a bound only;
+    InfeasibleMapping if a copy Einsum fits nowhere.
     """
     paths = _paths_of(request)
     refuse_unequal_sizes(request, memories)

@@ -31,10 +31,12 @@ EinsumEntry = CopyTable | tuple[FusedEinsum, ...]
 
 @dataclass(frozen=True, slots=True)
 class TieSearch:
-    """What a search that breaks ties looks at.
+    """Say what a search looks at that only breaks ties between equally good mappings.
 
-    Mappings that cost no more than `cost_limit`, of less than a `known_value`. `choice_bounds`:
-    choices of tensors on chip, by name, with lower bounds of what they cost.
+    `known_value`: the other metric (joule or second) of the mapping to improve on; a new mapping
+    must have less. `cost_limit`: most energy in joule and latency in second of a mapping as good as
+    that one. `choice_bounds`: the choices to look at, each by (Einsum, number of its compute,
+    exchanged tensors on chip as bits), with lower bounds of energy and latency.
     """
 
     known_value: float
@@ -44,12 +46,16 @@ class TieSearch:
 
 @dataclass(frozen=True, slots=True)
 class FusedProblem:
-    """The workload to search: its Einsums in order, and what they may exchange.
+    """Describe a fused search: the Einsums in order, what they may exchange, and what is minimized.
 
-    `capacities`: bits of the memories that they exchange tensors in. `objective`: the name of what
-    `value` computes. `ties`: only ties are left to be broken. `loops_per_variable`: how many shared
-    loops a rank variable may have. `usage`: the memories whose usage `value` depends on, behind
-    energy and latency. `outermost_capacity`: None if the outermost memory can hold everything.
+    `exchanged`: the tensors that may stay on chip between Einsums. `einsums`: one entry per Einsum,
+    a table of ready mappings for a copy Einsum, else the mapspace of each of its computes.
+    `capacities`: bits of the memories in which tensors are exchanged, outermost first; inf where no
+    check is needed. `objective`: name or text of the objective. `value`: its function of energy in
+    joule, latency in second and the counted usages in bits, in this order. `ties`: set if the
+    search only breaks ties. `loops_per_variable`: most shared loops over one rank variable.
+    `usage`: the memories whose usage counts. `outermost_capacity`: what to check of the outermost
+    memory; None if everything fits there.
     """
 
     exchanged: ExchangedTensors
@@ -64,9 +70,17 @@ class FusedProblem:
 
     @property
     def counts_capacity(self) -> bool:
-        """Whether it matters how much of these memories is used."""
+        """Whether the search must track the bits in the exchange memories.
+
+        True if one of them may be too small, or if the usage of one counts. If not, no shared loop
+        can pay (theory/fusion.md §2).
+        """
         return min(self.capacities) < inf or bool(self.usage.exchange)
 
     def value_bound(self, energy: Any, latency: Any) -> Any:
-        """Return a lower bound of the value, given lower bounds of energy and latency."""
+        """Return a lower bound of the objective from lower bounds of energy and latency.
+
+        Joule and second, numbers or arrays; usages count as 0 bits. Valid because an objective
+        never falls when one of its arguments rises.
+        """
         return self.value(energy, latency, *self.usage.zeros)

@@ -36,16 +36,27 @@ from tilewright.mapper.workload.workload import Workload
 def fused_search(
     arch: Arch | Path | str, workload: Workload | Path | str, **options: Unpack[SearchOptions]
 ) -> SearchResult:
-    """Find the mapping of a workload with the least energy, latency or edp, fused or not.
+    """Find the mapping of a workload with the least value of an objective, fused or not.
 
-    UnsupportedFeature names what this search cannot model (then `search` does without fusion);
-    InfeasibleMapping when nothing fits; NoMappingInBudget.
+    Fused Einsums share loops and keep tensors on chip between them. `arch`, `workload`: records or
+    paths of files. `options`: those of SearchOptions, such as the objective ("energy", "latency",
+    "edp" or a formula), the front to list, the budget and the conventions. The result has the
+    mapping with the model's score, a certificate with a proven lower bound and the restrictions it
+    holds under, statistics, and the tensors kept on chip. Raises UnsupportedFeature for what this
+    search cannot model (search without fusion then); InfeasibleMapping if nothing fits;
+    NoMappingInBudget if the budget ends before the first mapping; TilewrightError if no compute is
+    enabled for an Einsum.
     """
     return solve_fused(request_of(arch, workload, dict(options)))
 
 
 def solve_fused(request: Request) -> SearchResult:
-    """Do what `request` asks for; see fused_search."""
+    """Search the fused mappings that a request asks for.
+
+    Where the outermost memory has several lanes, each way to deal the Einsums out over them is
+    searched on its own with a share of the budget, and the best is returned. Results and errors are
+    those of `fused_search`.
+    """
     request = with_equal_sizes(request)
     return _search_partitions(request) if has_outer_fanouts(request) else _search_whole(request)
 
@@ -148,7 +159,11 @@ def _plan_request(request: Request) -> FusedPlan:
 
 
 class NoMappingInBudget(TilewrightError):  # noqa: N818 - a state of the search, not a fault
-    """The budget ended the search before its first mapping; `lower_bound` is proven."""
+    """The budget ended the search before it found any mapping; mappings may well exist.
+
+    `lower_bound`: no mapping has a smaller value of the objective; this is proven. `restrictions`:
+    of the mappings for which that holds.
+    """
 
     def __init__(self, lower_bound: float, restrictions: Restrictions) -> None:
         super().__init__(

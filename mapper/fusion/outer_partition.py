@@ -38,9 +38,12 @@ _INSTEAD = "search without fusion"
 
 @dataclass(frozen=True, slots=True)
 class OuterLoop:
-    """A spatial loop of one Einsum over a dimension of an outer fanout.
+    """Spatial loop of one Einsum over lanes of the outermost memory.
 
-    Tiles of `variable`, `tile` values each, side by side in `lanes` lanes.
+    A lane is one instance along a dimension of a fanout; here each lane has an outermost memory of
+    its own. `component`, `dim`: the component with the fanout, and its dimension. `variable`: rank
+    variable whose values are divided over the lanes. `tile`: values per lane. `lanes`: number of
+    lanes used.
     """
 
     component: str
@@ -51,7 +54,10 @@ class OuterLoop:
 
     @property
     def common(self) -> tuple[str, str, int, int]:
-        """What all Einsums must agree about."""
+        """(component, dimension, values per lane, lanes): what all Einsums must agree about.
+
+        The rank variable is left out: Einsums may call it differently.
+        """
         return self.component, self.dim, self.tile, self.lanes
 
 
@@ -81,21 +87,29 @@ class _EinsumLoops(NamedTuple):
 
 
 def outer_fanouts(flat: FlatArch) -> tuple[Component, ...]:
-    """Return the components down to the outermost memory that have lanes."""
+    """Return the components with several instances, from the root down to the outermost memory.
+
+    The memory's own fanout counts. Empty if the path has no memory.
+    """
     last = next((i for i, c in enumerate(flat.components) if isinstance(c, Memory)), -1)
     return tuple(c for c in flat.components[: last + 1] if c.own_fanout > 1)
 
 
 def has_outer_fanouts(request: Request) -> bool:
-    """Tell whether the outermost memory has lanes on the path to any compute."""
+    """Tell whether the outermost memory has several lanes on the path to some compute."""
     einsums = request.workload.einsums
     return any(outer_fanouts(flat) for e in einsums for flat in request.flat_archs(e))
 
 
 def partitions_of(request: Request) -> list[Partition]:
-    """Return the partitions of all Einsums.
+    """Return the ways to deal all Einsums out over the lanes of the outermost memory.
 
-    UnsupportedFeature if they are too many, or what decides about them is not modelled.
+    A partition has, per Einsum, the spatial loops over these lanes, outermost first. Nothing passes
+    from lane to lane, so that lanes may divide only variables fully relevant to the tensors that
+    the Einsum exchanges, and all Einsums divide a tensor alike (theory/fusion.md §7). May be empty.
+    Raises UnsupportedFeature for more than MAX_PARTITIONS ways, and if the paths of an Einsum
+    differ in these lanes, have a Network, or have lanes with a min_usage below the outermost
+    memory.
     """
     workload = request.workload
     options = [_einsum_partitions(request, einsum) for einsum in workload.einsums]
@@ -243,13 +257,22 @@ def _outer_loops(
 
 @dataclass(frozen=True, slots=True)
 class PartitionedRequest(Request):
-    """The request `whole_request` for one lane of a partition."""
+    """Request for the mapping of one lane of the outermost memory, all lanes being alike.
+
+    `whole_request`: the request for all lanes; energies and leakage here are those of all of them.
+    `partition`: the spatial loops over the lanes, per Einsum. The bounds of the workload are those
+    of one lane.
+    """
 
     whole_request: Request | None = None
     partition: Partition = ()
 
     def flat_archs(self, einsum: Einsum) -> tuple[FlatArch, ...]:
-        """Return the paths of one lane; their energies and leakage are those of all lanes."""
+        """Return the paths of an Einsum, one per compute, without the outermost memory's lanes.
+
+        Energy per action and leaking power are multiplied so that one lane costs what all used ones
+        cost.
+        """
         assert self.whole_request is not None
         number = [e.name for e in self.workload.einsums].index(einsum.name)
         flats = self.whole_request.flat_archs(self.whole_request.workload.einsums[number])
@@ -257,7 +280,7 @@ class PartitionedRequest(Request):
         return tuple(_one_lane(flat, self.partition[number], rules) for flat in flats)
 
     def whole_mapping(self, mapping: LoopNest) -> LoopNest:
-        """Put the outer loops on top."""
+        """Return the mapping of all lanes: the partition's spatial loops above that of one lane."""
         assert self.whole_request is not None
         names = [einsum.name for einsum in self.workload.einsums]
         top = []
@@ -269,13 +292,17 @@ class PartitionedRequest(Request):
 
     @property
     def scoring_request(self) -> Request:
-        """What the whole workload was asked for."""
+        """Request for all lanes, on which the model scores the mapping that was found."""
         assert self.whole_request is not None
         return self.whole_request.scoring_request
 
 
 def partitioned(request: Request, partition: Partition) -> PartitionedRequest:
-    """Return the request of one lane."""
+    """Return the request for the mapping of one lane of a partition.
+
+    `partition`: per Einsum, its spatial loops over the lanes of the outermost memory. In the new
+    request the bound of each divided variable is its values per lane.
+    """
     einsums = [
         replace(einsum, bounds=_remaining_bounds(einsum.bounds, loops))
         for einsum, loops in zip(request.workload.einsums, partition, strict=True)

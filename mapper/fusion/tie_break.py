@@ -27,17 +27,24 @@ NOISE = 1e-12  # relative: sums of the same terms in another order
 
 @dataclass(frozen=True, slots=True)
 class TieBreak:
-    """A better mapping of equal value, if there is one, and what was looked at."""
+    """Hold what the search for a better mapping of equal value found.
+
+    `result`: with a label if there is such a mapping, else without one. `statistics`: what was
+    looked at.
+    """
 
     result: JoinResult
     statistics: SearchStatistics
 
 
 def break_ties(search: JoinSearch, result: JoinResult, score: Score, budget: Budget) -> TieBreak:
-    """Look for a mapping as good as that of `result`, with less of the other metric.
+    """Look for a mapping that is as good as the best one and has less of the other metric.
 
-    That is latency if energy is minimized, else energy. `search`: which found the result. `score`:
-    of its mapping. The new result has no label where there is no such mapping.
+    The other metric is latency if energy is minimized, else energy. `search`: the finished search
+    for the objective. `result`: its outcome; without a mapping it is returned unchanged. `score`:
+    the model's score of its mapping. `budget`: limits, of labels to at most MAX_LABELS. Values
+    equal up to 1e-12, relative, are ties. The new result has no label if no mapping is better by
+    more than the tolerance of scores.
     """
     if result.label is None:
         return TieBreak(result, SearchStatistics())

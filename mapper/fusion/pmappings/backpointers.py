@@ -19,10 +19,13 @@ from tilewright.mapper.searches.exact.kernels import Ints
 
 @dataclass(frozen=True, slots=True)
 class Backpointers:
-    """The tiles that some labels of an inner program went through.
+    """Keep the tiles that some labels of one inner program went through, to rebuild their mappings.
 
-    `labels`: their numbers, rising; shape (labels,). `states`: per label the tile below each
-    operation of its program, innermost first, then its own; shape (operations + 1, labels).
+    An inner program is the dynamic program over tile shapes below the lowest tensor exchanged on
+    chip; a label is a partial mapping in it. `labels`: numbers of the labels that became pmappings,
+    rising, shape (labels,). `states`: for each of them the tile shape below each operation of the
+    program, from the innermost one, and last its own, as numbers of the lattice of tile shapes;
+    shape (operations + 1, labels).
     """
 
     inner_program: InnerProgram
@@ -30,14 +33,18 @@ class Backpointers:
     states: Ints
 
     def tiles_below_slots(self, lattice: Lattice, label: int) -> dict[int, tuple[int, ...]]:
-        """Return the tile below each slot that an operation stands for."""
+        """Return, for one label, the tile shape below each slot that an operation stands for.
+
+        `lattice`: of the tile shapes. `label`: one of `labels`. Keys are numbers of slots of the
+        template (loops, fills, reservations); tile shapes have one value per rank variable.
+        """
         states = self._states_of(label)[:-1]
         tiles = lattice.tiles[states].tolist()
         pairs = zip(self.inner_program.program.slots, tiles, strict=True)
         return {slot: tuple(tile) for slot, tile in pairs if slot is not None}
 
     def tile_state(self, label: int) -> int:
-        """Return the tile of a label, as a state of the lattice."""
+        """Return the tile shape at the top of a label, as its number in the lattice."""
         return int(self._states_of(label)[-1])
 
     def _states_of(self, label: int) -> Ints:
@@ -45,10 +52,11 @@ class Backpointers:
 
 
 def backpointers_of(solved: Sequence[SolvedProgram], origins: Ints) -> Iterator[Backpointers]:
-    """Yield the backpointers of the labels of each solved program that became pmappings.
+    """Yield, per solved program, the tiles of the labels that became pmappings.
 
-    `origins`: (number of the program, label there) of each pmapping, shape (pmappings, 2), in any
-    order, with repetitions.
+    `solved`: the inner programs with the tables of all their labels, which need not be kept
+    afterwards. `origins`: (number of the program, label there) of each pmapping, shape (pmappings,
+    2), in any order, with repetitions.
     """
     order = np.lexsort((origins[:, 1], origins[:, 0]))
     sorted_origins = origins[order]

@@ -31,12 +31,15 @@ Holders = tuple[Holder, ...]
 
 @dataclass(frozen=True, slots=True)
 class FusedTemplate:
-    """A template whose upper holders form the fused region.
+    """Template of one Einsum in which tensors exchanged with other Einsums are backed on chip.
 
-    `n_outermost`: number of holders of the outermost memory, which stand first. `lowest_on_chip`:
-    number of the lowest holder that backs a tensor on chip; n_outermost - 1 if there is none.
-    `n_private`: number of holders right below the outermost ones that back tensors of this Einsum
-    alone, whole, above all loops. They count among those on chip.
+    A template is a mapping without its loops: holders (memories that keep a tensor's tile, Tolls
+    that it passes) in order. The region is its part from the first holder below the outermost
+    memory to the lowest one that backs a tensor on chip; fused loops may stand among its holders.
+    `n_outermost`: number of holders that stand on top of the region, those of the outermost memory.
+    `lowest_on_chip`: number of the lowest backing holder on chip; n_outermost - 1 if there is none.
+    `n_private`: number of holders at the top of the region that back tensors of this Einsum alone;
+    they hold them whole, above all loops.
     """
 
     template: Template
@@ -46,12 +49,16 @@ class FusedTemplate:
 
     @property
     def region(self) -> Holders:
-        """The holders from the outermost memory down to the lowest tensor on chip."""
+        """Holders below those of the outermost memory, down to the lowest backing one on chip."""
         return self.template.holders[self.n_outermost : self.lowest_on_chip + 1]
 
     @property
     def streamed(self) -> frozenset[int]:
-        """Numbers of the holders of the region whose tiles shrink below the region."""
+        """Places in the region of the holders whose tiles shrink with loops below the region.
+
+        Such a holder stands right above the lowest tensor on chip with no loop between, and
+        reserves the smaller tile below it.
+        """
         last = self.lowest_on_chip
         runs = (run for run in self.template.adjacent if run.first <= last)
         moving = (i for run in runs for group in run.groups for i in group if i <= last)
@@ -59,18 +66,22 @@ class FusedTemplate:
 
     @property
     def on_chip(self) -> tuple[TensorPlace, ...]:
-        """The exchanged tensors that are backed on chip, outermost first."""
+        """(tensor, memory) of the exchanged tensors that are backed on chip, outermost first."""
         return tuple(TensorPlace(h.tensor, h.component) for h in self.exchanging if h.backing)
 
     @property
     def exchanging(self) -> Holders:
-        """The holders of the region that fused loops may stand above."""
+        """Holders of the region above which fused loops may stand.
+
+        All but those of private tensors, which stand above all loops.
+        """
         return self.region[self.n_private :]
 
 
 def first_two_memories(flat: FlatArch) -> tuple[Memory, Memory | None]:
-    """Return the outermost memory of the path and the one below it, if there is one.
+    """Return the outermost memory of a path and the next one below it (None: there is none).
 
+    `flat`: the components from the root of the architecture to one compute. Raises
     UnsupportedFeature if there is no memory.
     """
     memories = [c for c in flat.components if isinstance(c, Memory)]
@@ -82,9 +93,14 @@ def first_two_memories(flat: FlatArch) -> tuple[Memory, Memory | None]:
 def fused_templates(
     space: Mapspace, exchangeable: frozenset[TensorPlace]
 ) -> Iterator[FusedTemplate]:
-    """Enumerate the fused templates of `space`; `exchangeable`: where tensors may be on chip.
+    """Enumerate the fused templates of one Einsum.
 
-    UnsupportedFeature where a tensor is backed on chip that no other Einsum reads there.
+    A fused template is a mapping without its loops, in which exchanged tensors may be backed on
+    chip. `space`: the mapspace of the Einsum on the path to one compute. `exchangeable`: (tensor,
+    memory) pairs in which tensors may stay on chip. Holders that back a tensor on chip come at
+    every place among the holders of their memory that the rules allow; above the lowest of them
+    memories keep the order of the hierarchy. Raises UnsupportedFeature if a tensor of this Einsum
+    alone would be backed below the second memory, or on chip although it persists.
     """
     for template in space.templates:
         if not _has_legal_backing(space, template, exchangeable):
@@ -145,7 +161,7 @@ def _holder_orders(space: Mapspace, template: Template) -> Iterator[Holders]:
 
 
 def memories_on_chip(space: Mapspace) -> list[str]:
-    """Return the memories below the outermost one, outermost first."""
+    """Return the names of the memories below the outermost one, outermost first."""
     return [c.name for c in space.flat.components if isinstance(c, Memory)][1:]
 
 
@@ -193,16 +209,17 @@ def _private_holders(space: Mapspace, template: Template) -> Holders:
 
 
 def private_tensors(space: Mapspace) -> frozenset[str]:
-    """Return the tensors that no other Einsum uses."""
+    """Return the tensors of a mapspace's Einsum that no other Einsum uses."""
     return frozenset(space.einsum.tensors) - space.backed - space.exchanged
 
 
 def reorderable_memories(space: Mapspace) -> tuple[str, ...]:
-    """Return the memories on chip whose holders may leave the order of the hierarchy.
+    """Return the names of the memories on chip whose holders may leave the order of the hierarchy.
 
-    Fused templates keep the order above the lowest tensor on chip: what deeper memories hold there
-    would need capacity while other Einsums run. Under the accelforge conventions they also keep it
-    below spatial loops.
+    Those with force_memory_hierarchy_order set to false in some placement; empty if there is only
+    one memory on chip. The fused search does not use that freedom above the lowest tensor on chip,
+    because what deeper memories hold there would need capacity while other Einsums run, and under
+    the accelforge conventions not below spatial loops. So the names tell what it leaves out.
     """
     free: set[str] = set()
     for placement in space.placements:
@@ -268,10 +285,13 @@ def _interleave(first: Holders, second: Holders) -> Iterator[Holders]:
 
 
 def banned_variables(space: Mapspace, template: FusedTemplate) -> tuple[frozenset[str], ...]:
-    """Return, per holder of the region, the variables that may not be looped over right above it.
+    """Return, per holder of the region, the variables that no loop right above it may run over.
 
-    no_refetch_from_above and no_resend_to_below forbid loops that would move a tensor again. A
-    floating holder forbids loops that would fetch its tensor again.
+    The region: the holders below the outermost memory, down to the lowest that backs a tensor on
+    chip. Banned are loops that would fetch or send a tensor again against no_refetch_from_above or
+    no_resend_to_below of its memory, loops that would fetch a tensor again above a floating holder
+    (the tensor's outermost one, where it may stand below loops), and all loops between holders that
+    must stand together.
     """
     first, last = template.n_outermost, template.lowest_on_chip
     banned: list[frozenset[str]] = [frozenset() for _ in template.region]
@@ -332,9 +352,12 @@ def _admits_whole_tensors(space: Mapspace, template: Template) -> bool:
 def tile_shape_places(
     problem: Problem, template: FusedTemplate
 ) -> list[tuple[int, tuple[Comparison, ...]]]:
-    """Return (holder of the region, comparisons) for each memory there that has a tile_shape.
+    """Return (place in the region, comparisons) for each memory there with a tile_shape rule.
 
-    A tile_shape holds at the first holder of its memory.
+    The region: the holders below the outermost memory, down to the lowest that backs a tensor on
+    chip. The place is that of the first holder of the memory; the comparisons are the tile_shape
+    constraints of the architecture, on values per rank variable. Empty where the conventions ignore
+    tile_shape.
     """
     if not problem.conventions.honours_tile_shape:
         return []

@@ -56,9 +56,12 @@ from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
 class LoopGaps(NamedTuple):
-    """Where temporal loops over a variable may stand, by the number of the variable.
+    """Say where temporal fused loops over one rank variable may stand.
 
-    `gaps`: see shared_spatial.py.
+    `variable`: its number among the Einsum's rank variables. `gaps`: numbers of places above
+    holders of the region (the holders below the outermost memory, down to the lowest that backs a
+    tensor on chip): 2 * i above the spatial loops over holder i, 2 * i + 1 between these and the
+    holder.
     """
 
     variable: int
@@ -67,10 +70,13 @@ class LoopGaps(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SharingRules:
-    """Where loops may be shared above the lowest tensor on chip.
+    """Say which loops several Einsums may share in the region of one template.
 
-    `loop_places`: (variable, holders of the region right above which temporal loops over it may
-    stand). `spatial_variables`: variables that may be distributed right above each holder.
+    The region: the holders below the outermost memory, down to the lowest that backs a tensor
+    exchanged on chip; they are called by their places 0, 1, … `loop_places`: (number of a rank
+    variable, places of the holders right above which a temporal loop over it may stand).
+    `spatial_variables`: per holder, the rank variables that spatial loops right above it may divide
+    over lanes.
     """
 
     loop_places: Sequence[tuple[int, tuple[int, ...]]] = ()
@@ -79,10 +85,12 @@ class SharingRules:
 
 @dataclass(frozen=True, slots=True)
 class CutTemplate:
-    """A fused template with one spatial choice above its lowest tensor on chip.
+    """Fused template whose lanes above the lowest tensor on chip are fixed.
 
-    `slots`: its slots. `loop_gaps`: where fused loops may stand. `spatial_loops`: those above the
-    lowest tensor on chip.
+    The search below the region then need not choose them. `slots`: the template's places for loops,
+    fills and reservations, outermost first. `loop_gaps`: where temporal fused loops may stand, per
+    rank variable. `spatial_loops`: the fixed spatial loops above the lowest tensor on chip, which
+    Einsums share.
     """
 
     template: FusedTemplate
@@ -92,24 +100,28 @@ class CutTemplate:
 
     @property
     def region_slots(self) -> list[int]:
-        """The numbers of the slots of the region's holders."""
+        """Numbers of the slots that fill the holders of the region."""
         return _region_slots(self.slots, self.template)
 
     @property
     def lowest_slot(self) -> int:
-        """The number of the slot of the lowest tensor on chip."""
+        """Number of the slot that fills the lowest holder that backs a tensor on chip."""
         fills = [i for i, slot in enumerate(self.slots) if isinstance(slot, Fill)]
         return fills[self.template.lowest_on_chip]
 
 
 @dataclass(frozen=True, slots=True)
 class InnerProgram:
-    """The program below the lowest tensor on chip, and what is charged in the region above.
+    """Compiled search below the lowest tensor on chip, with the costs of the region above it.
 
-    `holder_charges[i]`: what reaching holder i of the region costs, as a function of the tile
-    there. `loop_gaps`: where fused loops may stand. `spatial_loops`: those above the lowest tensor
-    on chip; labels count their lanes as one. `network_charges[i]`: what the spatial loops right
-    above holder i of the region send over Networks, as a function of the tile right below them.
+    A program is a list of steps over tile shapes, innermost first (theory/lattice.md §3). The
+    region: the holders below the outermost memory, down to the lowest that backs a tensor on chip.
+    `template`: what was compiled. `program`: the steps below the region. `holder_charges[i]`:
+    actions that holder i of the region costs, as functions of the tile there. `loop_gaps`: where
+    temporal fused loops may stand, per rank variable. `spatial_loops`: the fixed spatial loops
+    above the lowest tensor on chip; a label counts their lanes as one. `network_charges[i]`: what
+    the spatial loops right above holder i send over Networks, as functions of the tile right below
+    them.
     """
 
     template: FusedTemplate
@@ -120,17 +132,26 @@ class InnerProgram:
     network_charges: Mapping[int, tuple[CostTerm, ...]] = field(default_factory=dict)
 
     def spatial_loops_above(self, place: int) -> tuple[SharedSpatialLoop, ...]:
-        """Return the spatial loops above holder `place` of the region."""
+        """Return the fixed spatial loops above holder number `place` of the region.
+
+        Outermost first. The region: the holders below the outermost memory, down to the lowest that
+        backs a tensor on chip.
+        """
         return tuple(loop for loop in self.spatial_loops if loop.region_place <= place)
 
 
 def inner_programs(
     problem: Problem, fields: LabelFields, template: FusedTemplate, rules: SharingRules
 ) -> Iterator[InnerProgram]:
-    """Compile `template`, once for each spatial choice that cannot be left to the program.
+    """Compile a fused template into searches of everything below its lowest tensor on chip.
 
-    Yields nothing where spatial loops above a holder of an outer memory would count in a way that
-    is not modelled (reorderable_memories in fused_templates.py).
+    `problem`: the Einsum, its path and the conventions. `fields`: the numbers of a label (energy,
+    calls of actions, lanes, bits). `rules`: which loops may be shared in the region above. Yield
+    one program for each choice of lanes that a step of the search cannot make: lanes above the
+    lowest tensor on chip, and lanes on which a cost elsewhere depends. Yields nothing if a
+    dimension has no legal choice, or if (under the accelforge conventions) a holder of an outer
+    memory stands below lanes of a deeper one. Raises UnsupportedFeature for more choices of lanes
+    than can be compiled one by one.
     """
     slots = slot_sequence(problem, template.template)
     if not problem.conventions.loops_sink and below_deeper_lanes(problem, slots) is not None:

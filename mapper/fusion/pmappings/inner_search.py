@@ -38,15 +38,18 @@ BRANCH_BYTES = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class RegionRules:
-    """What decides about loops above tensors on chip.
+    """Say what decides about the loops of the region of one Einsum, and about what counts there.
 
-    `shareable[T]`: rank variables of the loops that may be shared above T. `contested`,
-    `tracked_tiles`, `varied_windows`, `shares_tiles`: see ExchangedTensors. `memories`,
-    `capacities`: the memories that tensors are exchanged in, and their bits. `counts_latency`:
-    latency is computed. `fused`: loops may stand above tensors on chip at all, at most
-    `loops_per_variable` over one variable. `usage_memories`: memories whose usage counts
-    (CountedUsage.pmapping_memories). `private`: tensors that no other Einsum uses, and that do not
-    persist.
+    The region: the holders below the outermost memory, down to the lowest that backs a tensor
+    exchanged on chip. `shareable[T]`: rank variables of the loops that may be shared above tensor
+    T. `contested`: tensors that another Einsum in the same shared loops may hold, too, without
+    exchanging them. `tracked_tiles`: those of them whose tile sizes matter to later Einsums.
+    `varied_windows`: those that Einsums see through different windows. `shares_tiles`: tiles that
+    two Einsums hold at one place are one. `memories`, `capacities`: names and bits of the memories
+    in which tensors are exchanged. `counts_latency`: latency is computed. `fused`: fused loops are
+    made, at most `loops_per_variable` over one variable. `usage_memories`: memories whose bits in
+    use are reported with each pmapping. `private`: tensors that no other Einsum uses and that do
+    not persist.
     """
 
     shareable: Mapping[str, frozenset[str]]
@@ -69,9 +72,12 @@ NO_LATENCY_TERMS = np.zeros((0, 3))
 
 @dataclass(frozen=True, slots=True)
 class SolvedProgram:
-    """The labels of one inner program, and the tables that lead to them, innermost first.
+    """Hold the labels of one inner program, and what is needed to trace them back.
 
-    `labels`: shape (labels, fields). The tables keep only where labels begin and come from.
+    A label is a partial mapping below the lowest tensor on chip, at its best in some respect.
+    `labels`: energy, calls of actions, lanes, bits in use of each, shape (labels, fields).
+    `tables`: the labels at each operation on the way, from the innermost one; they keep only where
+    labels begin per tile shape and which label each comes from.
     """
 
     inner_program: InnerProgram
@@ -80,9 +86,13 @@ class SolvedProgram:
 
 
 class InnerSearch:
-    """Runs the inner programs of one Einsum, sharing the operations that they have in common.
+    """Run the searches below the lowest tensor on chip for one Einsum and one set of such tensors.
 
-    Call `look_ahead` before anything else.
+    Operations that several programs begin with are run once (a tree of operations). `engine`: the
+    lattice of tile shapes and the fields of a label. `inner_programs`: what to run. `rules`: what
+    decides in the region above. `latency_terms`: terms of a lower bound of latency, shape (terms,
+    3); without them labels are not pruned by latency. `nbytes`: bytes of lower bounds kept at a
+    time. `labels`: number of labels made so far. `look_ahead` must be called first.
     """
 
     def __init__(
@@ -114,20 +124,24 @@ class InnerSearch:
 
     @property
     def bounds_latency(self) -> bool:
-        """Tell whether it can prune by latency."""
+        """Whether labels are pruned by lower bounds of latency, too."""
         return self._latency_terms is not NO_LATENCY_TERMS
 
     def look_ahead(self, check: Callable[[], None]) -> None:
-        """Compute the lower bounds of the remaining cost; `check` is called on the way."""
+        """Compute, for each operation and tile shape, a lower bound of the cost still to come.
+
+        `check`: called now and then; it may raise OutOfBudget. Must run once before the other
+        methods (theory/lattice.md §6.1).
+        """
         self._look_ahead(self._root, check)
 
     def solve(self, bound: Floats, budget: Budget, n_deciding: int) -> list[SolvedProgram]:
-        """Return the labels of every program that can lead below `bound` (see kernels.py).
+        """Return the labels of every program that may lead to a mapping within the bound.
 
-        `n_deciding`: number of leading fields that decide between labels. OutOfBudget.
-
-        `bound`: joule and second of one instance. Labels have shape (labels, fields)
-        (theory/lattice.md §3).
+        `bound`: limits of energy in joule and latency in second of one instance of the Einsum, with
+        parameters of the pruning test, as `LabelMetrics.pruning_limits` makes them. `n_deciding`:
+        number of leading fields in which a label must be no worse than another to replace it.
+        Raises OutOfBudget (theory/lattice.md §3).
         """
         self._n_deciding = n_deciding
         self._bound, self._budget = bound, budget
@@ -137,9 +151,10 @@ class InnerSearch:
         return solved
 
     def start_bounds(self, metrics: LabelMetrics) -> tuple[float, float]:
-        """Return a lower bound of the energy and of the latency of one instance.
+        """Return lower bounds of the energy and of the latency of any mapping found here.
 
-        Joule and second, inf if no label can arrive (theory/lattice.md §6.1).
+        Joule and second, of one instance of the Einsum; inf if no mapping fits. `metrics`: turn
+        labels into energy and latency (theory/lattice.md §6.1).
         """
         remaining = self._root.before
         assert remaining is not None
@@ -269,9 +284,10 @@ def _n_kept_bounds(node: ProgramNode, branch: int) -> int:
 
 
 def tile_bits(engine: LabelEngine, tensor: str, memory: str) -> Floats:
-    """Return the bits of `tensor` in `memory` for the tile of each state; shape (states,).
+    """Return the bits of a tensor's tile in a memory for each tile shape, shape (states,).
 
-    In the width that its values have there (theory/lattice.md §3).
+    A state is the number of a tile shape in the lattice of `engine`. Values count in the width that
+    the Einsum sees in that memory.
     """
     problem = engine.problem
     access = problem.einsum.access(tensor)

@@ -73,11 +73,12 @@ NOISE = 1e-9  # relative: sums of the same terms in another order
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FusedEinsum:
-    """One Einsum on the path to one of its computes, the `number`-th, in a fused search.
+    """One Einsum on the path to one of its computes, prepared for a fused search.
 
-    `boundary`: where its tensors may stay on chip. `key`: equal for those that pose the same
-    problem under other names. `placements`: by the exchanged tensors on chip, as bits of
-    `boundary`.
+    `space`: its mapspace. `number`: of the compute among those of the Einsum. `boundary`: the
+    (tensor, memory) pairs in which its tensors may stay on chip. `key`: equal for Einsums that pose
+    the same problem under other names. `placements`: which holder keeps which tensor, by the set of
+    exchanged tensors on chip, as bits of `boundary`.
     """
 
     space: Mapspace
@@ -88,14 +89,14 @@ class FusedEinsum:
 
     @property
     def einsum(self) -> Einsum:
-        """The Einsum."""
+        """The Einsum as the workload has it."""
         return self.space.einsum
 
     def compulsory_costs(self, mask: int) -> EnergyLatency:
-        """Return the least energy and latency of computing, and of moving each tensor once.
+        """Return lower bounds of energy and latency: computing, and moving each tensor once.
 
-        In joule and second, of all instances. `mask`: the exchanged tensors on chip, as bits
-        (theory/lattice.md §6.3).
+        Joule and second, of all instances. `mask`: the exchanged tensors on chip, as bits of
+        `boundary` (theory/lattice.md §6.3).
         """
         energy, latency = least_costs(self.space, self.placements[mask])
         return energy * self.einsum.n_instances, latency * self.einsum.n_instances
@@ -108,9 +109,12 @@ def fused_einsum(
     number: int,
     crowded: frozenset[str] = frozenset(),
 ) -> FusedEinsum:
-    """Prepare an Einsum on the path to its compute `number`; `crowded`: see Mapspace.
+    """Prepare an Einsum on the path to one of its computes for a fused search.
 
-    UnsupportedFeature for what the search cannot model.
+    `exchanged`: which tensors may stay on chip. `conventions`: name of the counting rules. `path`:
+    the Einsum with the components down to the compute, which has this `number` among its computes.
+    `crowded`: names of memories that may be too small although the tensors of one Einsum fit.
+    Raises UnsupportedFeature for an Einsum or architecture that the exact search cannot model.
     """
     einsum, flat = path
     tensors = frozenset(einsum.tensors)
@@ -130,9 +134,11 @@ def fused_einsum(
 
 
 def refuse_unkept_tensors(outermost: str, einsums: Iterable[FusedEinsum]) -> None:
-    """Raise UnsupportedFeature where a small outermost memory need not keep a private tensor.
+    """Raise UnsupportedFeature if a small outermost memory need not keep a private tensor.
 
-    What such a memory holds is known from the tensors that Einsums exchange only.
+    A private tensor is used by one Einsum only. The search checks the capacity of the outermost
+    memory by which exchanged tensors are off chip, and takes all others to be there whole.
+    `outermost`: its name. `einsums`: those that were prepared, one per compute.
     """
     for fused in einsums:
         for placement in (p for several in fused.placements.values() for p in several):
@@ -200,12 +206,13 @@ def _tensor_roles(exchanged: ExchangedTensors, einsum: Einsum) -> Hashable:
 
 @dataclass(frozen=True, slots=True)
 class BuilderScope:
-    """Which pmappings a builder looks at.
+    """Say which pmappings a table builder makes and what it counts.
 
-    `fused`: Einsums may share loops. `capacities`: bits of the memories that tensors are exchanged
-    in. `counts_latency`: latency matters. `loops_per_variable`: how many shared loops a variable
-    may have. `usage`: of which memories it counts. `prunes_by_latency`: latency rules out so much
-    that lower bounds of it pay (latency_bound.py).
+    `fused`: fused loops, which Einsums may share, are made. `capacities`: bits of the memories in
+    which tensors are exchanged, inf where no check is needed. `counts_latency`: latency is
+    computed. `loops_per_variable`: most fused loops over one rank variable. `usage`: the memories
+    whose usage counts. `prunes_by_latency`: latency rules out so much that computing lower bounds
+    of it pays.
     """
 
     fused: bool
@@ -218,11 +225,12 @@ class BuilderScope:
 
 @dataclass(frozen=True, slots=True)
 class PmappingFilter:
-    """Which pmappings of a choice are made: those that cost no more than `cost_limit`.
+    """Say which pmappings of an Einsum and a set of tensors on chip are made.
 
-    `fused`: with shared loops, too. `representatives`: of those that agree in energy, capacity and
-    lanes only one (as in fronts/label_sweep.py). Then all that are made exist, but others may be
-    better.
+    `cost_limit`: most energy in joule and latency in second. `fused`: with fused loops, which other
+    Einsums may share, or without any. `representatives`: of pmappings that agree in energy,
+    capacity and lanes only one is made, which is faster; all that are made exist, but better ones
+    may be missing.
     """
 
     cost_limit: CostLimit
@@ -232,19 +240,23 @@ class PmappingFilter:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class OnChipChoice:
-    """The pmappings of an Einsum that keep one set of exchanged tensors on chip, as bits."""
+    """Choice of the exchanged tensors that one Einsum keeps on chip, and where.
+
+    `fused_einsum`: the Einsum on the path to one compute. `mask`: bit i is set if the tensor stays
+    at place i of the Einsum's boundary, the list of (tensor, memory) pairs.
+    """
 
     fused_einsum: FusedEinsum
     mask: int
 
     @property
     def key(self) -> Hashable:
-        """Equal for choices that pose the same problem under other names."""
+        """Key that is equal for choices which pose the same problem under other names."""
         return self.fused_einsum.key, self.mask
 
     @property
     def name(self) -> tuple[str, int, int]:
-        """The Einsum, the number of the compute, and the mask."""
+        """(name of the Einsum, number of the compute, mask of the tensors on chip)."""
         return self.fused_einsum.einsum.name, self.fused_einsum.number, self.mask
 
 
@@ -256,7 +268,13 @@ class _CachedSolution(NamedTuple):
 
 
 class TableBuilder:
-    """Builds the pmapping tables of a workload; Einsums that differ in names only share one."""
+    """Build the tables of pmappings (mappings of one Einsum within the whole) of a workload.
+
+    Einsums that differ in names only share one search. `exchanged`: which tensors may stay on chip.
+    `scope`: what is made and counted. `budget`: limits; methods raise OutOfBudget where it ends.
+    `cache`: compiled mapspaces of earlier searches of the same workload. `statistics`: what was
+    looked at.
+    """
 
     def __init__(
         self,
@@ -274,13 +292,17 @@ class TableBuilder:
         self.statistics = SearchStatistics()
 
     def choices(self, fused: FusedEinsum) -> tuple[OnChipChoice, ...]:
-        """Return the sets of tensors that may be on chip; some may turn out not to fit."""
+        """Return the choices of exchanged tensors on chip that the memory rules allow an Einsum.
+
+        Some may turn out not to fit.
+        """
         return tuple(OnChipChoice(fused, mask) for mask in sorted(fused.placements))
 
     def compulsory_costs(self, choice: OnChipChoice) -> EnergyLatency:
-        """Return lower bounds of energy and latency that need no templates.
+        """Return lower bounds of the energy and latency of a choice that need no search.
 
-        In joule and second, of all instances (theory/lattice.md §6.3).
+        In joule and second, of all instances: computing, and moving each tensor once
+        (theory/lattice.md §6.3).
         """
         key = choice.key
         if key not in self._compulsory_costs:
@@ -288,9 +310,12 @@ class TableBuilder:
         return self._compulsory_costs[key]
 
     def start_bounds(self, choice: OnChipChoice) -> EnergyLatency:
-        """Return lower bounds of energy and latency before a search; inf: nothing fits.
+        """Return the lower bounds of a choice's energy and latency at the start of its search.
 
-        In joule and second, of all instances (theory/lattice.md §6.1).
+        In joule and second, of all instances; inf: no mapping fits. They are higher than the
+        compulsory costs, and need the templates to be compiled (theory/lattice.md §6.1). The
+        latency is 0 where it is not counted. Raises OutOfBudget, and UnsupportedFeature for
+        templates that cannot be modelled.
         """
         compiled, times = self._compiled(choice), choice.fused_einsum.einsum.n_instances
         energy, latency = compiled.start_bounds
@@ -299,11 +324,11 @@ class TableBuilder:
     def least_costs(
         self, choice: OnChipChoice, pmapping_filter: PmappingFilter
     ) -> EnergyLatency | None:
-        """Return the least energy and the least latency of the pmappings; None: there is none.
+        """Search a choice; return the least energy and the least latency of its pmappings.
 
-        OutOfBudget.
-
-        In joule and second, of all instances, each of its own best pmapping.
+        In joule and second, of all instances, each that of its own best pmapping; None if
+        `pmapping_filter` leaves none. The latency is 0 where it is not counted. Raises OutOfBudget,
+        and UnsupportedFeature for templates that cannot be modelled.
         """
         blocks = self._solution(choice, pmapping_filter).blocks.values()
         costs_of_blocks = [block.values[:, :2].min(axis=0) for block in blocks if len(block.states)]
@@ -313,9 +338,11 @@ class TableBuilder:
         return energy, latency
 
     def table(self, choice: OnChipChoice, pmapping_filter: PmappingFilter) -> PmappingTable:
-        """Return the pmappings of `choice`.
+        """Search a choice; return the table of its pmappings under the names of its Einsum.
 
-        UnsupportedFeature for what it cannot model; OutOfBudget.
+        It has all that `pmapping_filter` asks for that nothing beats in energy, latency and bits,
+        and may have a few more a little above the limit. Raises OutOfBudget, and UnsupportedFeature
+        for templates that cannot be modelled.
         """
         solution = self._solution(choice, pmapping_filter)
         fused, exchanged = choice.fused_einsum, self._exchanged

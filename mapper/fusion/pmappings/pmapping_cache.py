@@ -23,9 +23,12 @@ MAX_BYTES = 800_000_000  # of lower bounds; what does not fit is computed again 
 
 @dataclass(frozen=True, slots=True)
 class PreparedEinsum:
-    """What does not depend on which tensors are on chip.
+    """Keep what the searches of one Einsum share, whatever tensors are on chip.
 
-    `rules`: with latency counted. `templates`: per choice of tensors on chip, as bits.
+    `space`: its mapspace. `engine`: the lattice of tile shapes and the fields of a label. `leaks`:
+    powers of leaking components. `rules`: what decides in the region above the lowest tensor on
+    chip, with latency counted. `templates`: the fused templates by the set of exchanged tensors on
+    chip, as bits over the places where the Einsum's tensors may stay.
     """
 
     space: Mapspace
@@ -37,9 +40,11 @@ class PreparedEinsum:
 
 @dataclass(frozen=True, slots=True)
 class CompiledChoice:
-    """What does not depend on how much a pmapping may cost, for one choice of tensors on chip.
+    """Keep what the searches of one Einsum share for one set of exchanged tensors on chip.
 
-    `start_bounds`: lower bounds of the energy in joule and the latency in second of one instance.
+    `prepared`: what does not depend on that set. `metrics`: turn labels into energy and latency.
+    `search`: the compiled programs with lower bounds. `start_bounds`: lower bounds of the energy in
+    joule and the latency in second of one instance.
     """
 
     prepared: PreparedEinsum
@@ -49,23 +54,30 @@ class CompiledChoice:
 
 
 class CachedBound(NamedTuple):
-    """A lower bound of one metric of the pmappings of a choice; `attained`: one costs just that."""
+    """Remember a lower bound of one metric for one Einsum and set of tensors on chip.
+
+    `bound`: in joule or second, of all instances. `attained`: some pmapping costs just that.
+    """
 
     bound: float
     attained: bool
 
     def rules_out(self, limit: float) -> bool:
-        """Tell whether no pmapping of the choice costs `limit` or less."""
+        """Tell whether no pmapping can cost `limit` (joule or second) or less.
+
+        That is so if the bound is above the limit, or equals it and is not attained.
+        """
         return self.bound > limit or (self.bound == limit and not self.attained)
 
 
 @dataclass(frozen=True, slots=True)
 class PmappingCache:
-    """What was compiled so far, and what is known of costs.
+    """Keep what several searches of one workload compute alike: compiled mapspaces and bounds.
 
-    `prepared`: per Einsum. `compiled`: per choice of tensors on chip, as far as memory allows.
-    `least_costs`: bounds of one metric (0 energy, 1 latency), whatever the other metric is. The
-    keys are those of FusedEinsum and OnChipChoice.
+    A choice is an Einsum with a set of exchanged tensors on chip. `prepared`: by the key of an
+    Einsum (equal for Einsums that pose one problem under other names). `compiled`: by the key of a
+    choice, as far as memory allows. `least_costs`: lower bounds by (key of a choice, 0 for energy
+    or 1 for latency), whatever the other metric is.
     """
 
     prepared: dict[Hashable, PreparedEinsum] = field(default_factory=dict)
@@ -73,9 +85,10 @@ class PmappingCache:
     least_costs: dict[tuple[Hashable, int], CachedBound] = field(default_factory=dict)
 
     def make_room(self, nbytes: int, key: Hashable) -> None:
-        """Drop what `key` had, then what was compiled last, until `nbytes` more are free.
+        """Drop compiled choices until `nbytes` more bytes of lower bounds fit in MAX_BYTES.
 
-        Searches go through all choices in turn, so that what came first is needed next.
+        What `key` had is dropped first, then what was added last: searches go through all choices
+        in turn, so that the first ones are needed next.
         """
         self.compiled.pop(key, None)
         free = MAX_BYTES - nbytes

@@ -34,17 +34,21 @@ from tilewright.mapper.workload.einsum import Einsum
 
 @dataclass(frozen=True, eq=False)
 class PmappingGroup:
-    """Pmappings of one Einsum whose compatibilities differ in tile shapes only.
+    """Pmappings of one Einsum whose fused loops and tensors on chip agree but for tile shapes.
 
-    One choice of tile shapes is a tiling. `loops`: the fused loops, outermost first. `depths[i]`:
-    loops above boundary tensor i, -1 if not on chip. `held_tensors`: contested tensors held above
-    the innermost loop. `tiles`: tile below each loop, shape (tilings, loops). `sizes`: bits of the
-    boundary tensors, shape (tilings, boundary). Tiling i has the pmappings `start[i]` to
-    `start[i + 1]`. `values`: energy in joule, latency in second, bits in use of memories
-    (CountedUsage.pmapping_memories), then per exchange memory bits above loop 1 … n and in all;
-    shape (pmappings, values). `origins`: (number of the source, label) of each pmapping. `table`:
-    number of the table among those of the Einsum. `absent`: numbers of boundary tensors on chip
-    that have no tile of their own while the Einsum runs (copy_pmappings.py).
+    A pmapping is a mapping of one Einsum within the whole; fused loops are those that it may share
+    with other Einsums. One choice of tile shapes for these loops is a tiling. The boundary is the
+    list of places, (tensor, memory), in which the Einsum's tensors may stay on chip. `loops`: the
+    fused loops, outermost first. `depths[i]`: number of them above boundary place i, -1 if the
+    tensor is not there. `held_tensors`: tensors that another Einsum in the same loops may hold,
+    too, and that are held above the innermost loop. `tiles`: values of each loop's variable below
+    the loop, shape (tilings, loops). `sizes`: bits of the tensor at each boundary place, shape
+    (tilings, boundary). `start`: tiling i has the pmappings `start[i]` to `start[i + 1] - 1`.
+    `values`, shape (pmappings, values): energy in joule, latency in second, bits in use of the
+    counted memories, then per exchange memory the bits reserved above loop 1, …, above loop n, and
+    in all. `origins`: (number of the source, number of the label) of each pmapping, to rebuild it.
+    `table`: number of the table among those of the Einsum. `absent`: boundary places on chip whose
+    tensor takes no room of its own while the Einsum runs, because a copy only passes it on.
     """
 
     loops: tuple[LoopName, ...]
@@ -63,21 +67,26 @@ class PmappingGroup:
 
     @cached_property
     def least_costs(self) -> Floats:
-        """Least energy and least latency of each tiling, shape (tilings, 2).
+        """Least energy in joule and least latency in second per tiling, shape (tilings, 2).
 
-        In joule and second, each of its own best pmapping.
+        Each of the two is that of its own best pmapping.
         """
         return np.minimum.reduceat(self.values[:, :2], self.start[:-1], axis=0)
 
     @property
     def on_chip_mask(self) -> int:
-        """The boundary tensors on chip, as bits."""
+        """Boundary places on chip, as bits: bit i is set if `depths[i]` is not -1."""
         return sum(1 << place for place, depth in enumerate(self.depths) if depth >= 0)
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenPmapping:
-    """A pmapping of a mapping, and how many of its loops it shares with the next Einsum."""
+    """Name one pmapping (mapping of one Einsum) of the mapping that was found.
+
+    `group`: the pmappings with the same fused loops. `tiling`: number of its tile shapes there.
+    `pmapping`: its number there. `shared_loops`: number of its outermost fused loops that the next
+    Einsum runs with it.
+    """
 
     group: PmappingGroup
     tiling: int
@@ -86,13 +95,18 @@ class ChosenPmapping:
 
     @property
     def loops(self) -> tuple[tuple[LoopName, int], ...]:
-        """Name and tile of its fused loops."""
+        """(name, tile) of each fused loop, outermost first; the tile in values below the loop."""
         return tuple(zip(self.group.loops, self.group.tiles[self.tiling].tolist(), strict=True))
 
 
 @dataclass(frozen=True)
 class PmappingSolution:
-    """The pmappings of one mapspace in numbers instead of names, and what leads to them."""
+    """Hold the pmappings of one mapspace with variables as numbers, for all equal Einsums.
+
+    `space`: the mapspace. `engine`: its lattice of tile shapes. `blocks`: the pmappings by fused
+    loops and tensors on chip. `sources`, `backpointers`: from which program and placement of loops,
+    and through which tiles, each of them came.
+    """
 
     space: Mapspace
     engine: LabelEngine
@@ -103,10 +117,13 @@ class PmappingSolution:
 
 @dataclass(frozen=True)
 class PmappingTable:
-    """The pmappings of one Einsum, by compatibility without tile shapes.
+    """Hold the pmappings of one Einsum for one set of exchanged tensors on chip.
 
-    `boundary`: where its tensors may stay on chip. `widths`: bits per value of each of its tensors
-    there. `loop_names`: of the loops over its rank variables.
+    `einsum`: the Einsum. `boundary`: the (tensor, memory) pairs in which its tensors may stay on
+    chip. `widths`: bits per value of each of its tensors in each exchange memory. `groups`: the
+    pmappings, grouped by fused loops and tensors on chip without tile shapes. `solution`: the same
+    in numbers, which equal Einsums share. `space`: the mapspace of this Einsum. `loop_names`: for
+    each rank variable its name common to all Einsums.
     """
 
     einsum: Einsum
@@ -118,7 +135,7 @@ class PmappingTable:
     loop_names: Mapping[str, str]
 
     def numbered(self, number: int) -> PmappingTable:
-        """Return the table as one of several of its Einsum."""
+        """Return the table with `number` noted in its groups, as one of several of its Einsum."""
         return replace(self, groups=tuple(replace(group, table=number) for group in self.groups))
 
 
@@ -129,10 +146,12 @@ def named_table(
     memories: Sequence[str],
     loop_names: Mapping[str, str],
 ) -> PmappingTable:
-    """Give a solution the names of `space`, a problem with the same signature.
+    """Turn a solution in numbers into the table of one Einsum, under its names.
 
-    `boundary`: the places of its tensors on chip. `memories`: all exchange memories and Tolls.
-    `loop_names`: of the loops over its rank variables.
+    `solution`: pmappings of this Einsum or of an equal one under other names. `space`: the mapspace
+    of this Einsum. `boundary`: the (tensor, memory) pairs in which its tensors may stay on chip.
+    `memories`: names of the exchange memories and of Tolls, for which widths are noted.
+    `loop_names`: for each rank variable its name common to all Einsums.
     """
     widths = value_widths(space, memories)
     naming = _Naming(solution, space, boundary, loop_names)
@@ -259,9 +278,9 @@ def _tensor_bits(
 
 
 def value_widths(space: Mapspace, memories: Sequence[str]) -> dict[TensorPlace, float]:
-    """Return the bits per value of each tensor in some memories, as this Einsum sees it.
+    """Return the bits per value of each tensor of an Einsum in each of some memories.
 
-    0 in Tolls, and in memories that the Einsum does not see.
+    Keys are (tensor, memory). 0 for a Toll, and for a memory that is not on the Einsum's path.
     """
     widths: dict[TensorPlace, float] = {}
     seen = {c.name: c for c in space.flat.components if isinstance(c, Memory)}

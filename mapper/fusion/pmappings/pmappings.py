@@ -43,9 +43,12 @@ from tilewright.mapper.templates.spatial_choices import divisors
 
 
 class HeldTensor(NamedTuple):
-    """A contested tensor that an Einsum holds above its innermost fused loop.
+    """Contested tensor that an Einsum holds above its innermost fused loop.
 
-    `holder_depth`, `tile_depth`: numbers of loops above its holder and above its tile.
+    Contested: another Einsum that shares these loops may hold it, too, without exchanging it.
+    `place`: the tensor and the memory (or a Toll it passes). `holder_depth`, `tile_depth`: numbers
+    of fused loops above its holder and above its tile, which may shrink with loops below the
+    holder.
     """
 
     place: TensorPlace
@@ -55,26 +58,37 @@ class HeldTensor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PmappingSource:
-    """Where pmappings come from: a solved program, its number, and fused loops above it."""
+    """Say where pmappings come from: a search below the region, and fused loops placed above.
+
+    The region: the holders below the outermost memory, down to the lowest that backs a tensor on
+    chip. `inner_program`: the search. `number`: its number among those of the Einsum. `loops`: the
+    temporal fused loops, by the gaps of the region in which they stand.
+    """
 
     inner_program: InnerProgram
     number: int
     loops: FusedLoops
 
     def holder_depth(self, place: int) -> int:
-        """Return the number of temporal and spatial loops above holder `place` of the region."""
+        """Return the number of fused loops, temporal and spatial, above a holder of the region.
+
+        `place`: number of the holder, from the outermost in.
+        """
         n_spatial = len(self.inner_program.spatial_loops_above(place))
         return n_spatial + self._loops_down_to(gap_below_lanes(place))
 
     def toll_depth(self, passage: TollPassage) -> int:
-        """Return the number of temporal and spatial loops above a Toll of the region."""
+        """Return the number of fused loops, temporal and spatial, above a Toll of the region.
+
+        A Toll charges what passes it. `passage`: where it stands.
+        """
         if passage.lanes_above is None:
             return self.holder_depth(passage.region_place)
         return passage.lanes_above + self._loops_down_to(gap_above_lanes(passage.region_place))
 
     @property
     def loops_above_lanes(self) -> list[int]:
-        """The number of temporal loops above each spatial loop."""
+        """Number of temporal fused loops above each spatial one, outermost first."""
         spatial = self.inner_program.spatial_loops
         return [self._loops_down_to(gap_above_lanes(loop.region_place)) for loop in spatial]
 
@@ -84,11 +98,13 @@ class PmappingSource:
 
 @dataclass(frozen=True, slots=True)
 class NumberedCompatibility:
-    """A compatibility without tile shapes, in numbers of variables instead of names.
+    """Fused loops and tensors on chip of pmappings, without tile shapes, variables as numbers.
 
-    `order`: the loops, outermost first; spatial loops have the numbers -1, -2, … of
-    `spatial_loops`. `depths`: (place, loops above) of exchanged tensors on chip. `held_tensors`:
-    contested tensors held above the innermost loop, and the Tolls that they pass there.
+    That is what other Einsums must agree about before names are given. `order`: (number of the
+    variable, tile) of the fused loops, outermost first; the numbers -1, -2, … stand for the entries
+    of `spatial_loops`, and tile 0 for a tile that differs by tiling. `depths`: ((tensor, memory),
+    number of loops above) of exchanged tensors on chip. `held_tensors`: contested tensors held, or
+    passing a Toll, above the innermost loop. `spatial_loops`: the spatial fused loops.
     """
 
     order: LoopOrder
@@ -99,11 +115,12 @@ class NumberedCompatibility:
 
 @dataclass(frozen=True, slots=True)
 class PmappingBlock:
-    """Pmappings of one compatibility without tile shapes; one entry each.
+    """Arrays of the pmappings that agree in fused loops and tensors on chip but for tile shapes.
 
-    `states`: the tile below the fused loops, all lanes together. `values`: energy in joule, latency
-    in second, bits in use (RegionRules.usage_memories), then per memory (RegionRules.memories) bits
-    reserved above loop 1, …, n, and in all. `origins`: (number of the source, label there).
+    One row per pmapping. `states`: number of the tile shape below the fused loops, all lanes
+    together. `values`: energy in joule, latency in second, bits in use of the counted memories,
+    then per exchange memory the bits reserved above loop 1, …, above loop n, and in all. `origins`:
+    (number of the source, number of the label in its program).
     """
 
     states: Ints
@@ -132,7 +149,14 @@ class _Reserved(NamedTuple):
 
 
 class PmappingMaker:
-    """Makes the pmappings of one Einsum that cost no more than a limit."""
+    """Make the pmappings of one Einsum from the labels of its searches below the region.
+
+    Each label, a partial mapping below the lowest tensor on chip, is combined with every legal
+    placement of fused loops above; the costs of the region follow in closed form (theory/fusion.md
+    §2). `engine`: lattice of tile shapes. `metrics`: turn labels into energy and latency. `rules`:
+    what decides in the region. `cost_limit`: joule and second of one instance; costlier pmappings
+    are dropped. `budget`: limits. `sources`: of the pmappings made so far.
+    """
 
     def __init__(
         self,
@@ -156,7 +180,11 @@ class PmappingMaker:
         self.sources: list[PmappingSource] = []
 
     def make(self, solved: Sequence[SolvedProgram]) -> dict[NumberedCompatibility, PmappingBlock]:
-        """Return the Pareto set of the pmappings of all programs, by compatibility."""
+        """Return the pmappings that nothing beats, by fused loops and tensors on chip.
+
+        Compared are, per tile shape, energy, latency, bits above each loop and bits in use of
+        counted memories. `solved`: the searches with their labels. Raises OutOfBudget.
+        """
         self._solved = solved
         for number in range(len(solved)):
             self._add_program(number)
@@ -164,9 +192,9 @@ class PmappingMaker:
         return {compatibility: _undominated_block(blocks) for compatibility, blocks in pieces}
 
     def origins(self, blocks: Mapping[NumberedCompatibility, PmappingBlock]) -> Ints:
-        """Return (number of the program, label there) of every pmapping, shape (pmappings, 2).
+        """Return (number of the program, number of the label) of every pmapping of `blocks`.
 
-        In the order of the blocks.
+        In their order, shape (pmappings, 2). They tell which labels must be traced back.
         """
         programs = np.array([source.number for source in self.sources], np.int64)
         no_origins = np.zeros((0, 2), np.int64)
@@ -388,10 +416,12 @@ def legal_places(
     shareable: Mapping[str, frozenset[str]],
     banned: Sequence[frozenset[str]],
 ) -> tuple[int, ...]:
-    """Return the holders of the region right above which a fused loop over `variable` may stand.
+    """Return the places in the region right above which a fused loop over a variable may stand.
 
-    The variable must be fully relevant to every tensor on chip below. `shareable[T]`: variables of
-    loops that may be shared above T. `banned`: see banned_variables.
+    Numbers of holders, the lowest first. The variable must be fully relevant to every tensor on
+    chip at or below that place, so that nothing is computed twice or read too early
+    (theory/fusion.md §1.3). `shareable[T]`: variables of loops that may be shared above tensor T.
+    `banned`: per holder, variables of loops that may not stand right above it.
     """
     holders = template.region
     places: list[int] = []
@@ -407,9 +437,12 @@ def legal_places(
 def loop_chains(
     variable: int, tile_above: int, gaps: tuple[int, ...], repeats: int
 ) -> Iterator[FusedLoops]:
-    """Yield the ways to place up to `repeats` loops over a variable, outermost first.
+    """Yield the ways to place 1 to `repeats` fused loops over one rank variable, outermost first.
 
-    `gaps`: where they may stand. The innermost loop has the tile of the state.
+    `variable`: its number. `tile_above`: values of it above the first loop, its bound at the start.
+    `gaps`: numbers of the places where they may stand, from the lowest up. The innermost loop has
+    tile 0, for the tile of the label below it; outer ones have every proper divisor of the tile
+    above but 1.
     """
     for gap in gaps:
         yield (FusedLoop(variable, gap, 0),)
@@ -424,10 +457,12 @@ def loop_chains(
 def loop_orders(
     loops: FusedLoops, needless_first: Mapping[int, frozenset[int]]
 ) -> Iterator[LoopOrder]:
-    """Yield the orders of fused loops; loops of one gap may stand in any order.
+    """Yield the orders of fused loops, outermost first, as (variable, tile) pairs.
 
-    Of two loops over one variable the outer one comes first. `needless_first[gap]`: variables that
-    need not be the first loop of the gap (see needless_first_variables).
+    Loops of one gap, a place above a holder of the region, may stand in any order; of two loops
+    over one variable the outer one comes first. `needless_first[gap]`: variables that need not be
+    the first loop of that gap, because the holder above may as well stand below it: such orders are
+    left out.
     """
     groups: dict[int, list[tuple[int, int]]] = {}
     for variable, gap, tile in loops:
@@ -455,7 +490,11 @@ def _loops_over(loops: FusedLoops, variable: int) -> list[tuple[int, int]]:
 def sorted_compatibilities(
     pieces: Mapping[NumberedCompatibility, list[PmappingBlock]],
 ) -> list[tuple[NumberedCompatibility, list[PmappingBlock]]]:
-    """Return compatibilities with their blocks in a fixed order."""
+    """Return the pairs of a mapping sorted by key, so that results do not depend on chance.
+
+    The keys are fused loops with tensors on chip; the values are blocks of pmappings that have
+    them.
+    """
     return sorted(pieces.items(), key=lambda item: astuple(item[0]))
 
 

@@ -33,10 +33,11 @@ from tilewright.mapper.templates.problem import Problem
 
 
 class FusedLoop(NamedTuple):
-    """A temporal loop above the lowest tensor on chip.
+    """Temporal loop above the lowest tensor on chip, which Einsums may share.
 
-    `variable`: number of its rank variable. `gap`: where it stands (shared_spatial.py). `tile`: of
-    the variable below the loop; 0 for that of the state.
+    `variable`: number of its rank variable. `gap`: number of its place: 2 * i above the spatial
+    loops over holder i of the region, 2 * i + 1 right above the holder. `tile`: values of the
+    variable below the loop; 0: as many as in the tile shape of the label below.
     """
 
     variable: int
@@ -48,7 +49,14 @@ FusedLoops = tuple[FusedLoop, ...]
 
 
 class RegionStates:
-    """The region of one inner program, whose labels are given for tiles below the region."""
+    """Find the tile shape at each place of the region, given that below it.
+
+    The region: the holders below the outermost memory, down to the lowest that backs a tensor on
+    chip. Above a variable's fused loops a tile has its whole bound, below them the tile of the
+    label. Tile shapes are numbers of the lattice (states). `engine`: the lattice. `inner`: the
+    program below the region. `rules`: what decides about loops. `needless_first`: per gap,
+    variables that no first loop there needs.
+    """
 
     def __init__(self, engine: LabelEngine, inner: InnerProgram, rules: RegionRules) -> None:
         problem, loops = engine.problem, inner.spatial_loops
@@ -66,20 +74,24 @@ class RegionStates:
 
     @cached_property
     def toll_passages(self) -> list[TollPassage]:
-        """The Tolls of the region."""
+        """Tensors that pass Tolls in the region, with where, outermost first."""
         return toll_passages(self._engine.problem, self.inner_program)
 
     @cached_property
     def tile_shape_masks(self) -> list[tuple[int, NDArray[np.bool_]]]:
-        """Holders with a tile_shape, and which states it allows right above; shape (states,)."""
+        """Holders of the region with a tile_shape rule, each with the tile shapes it admits.
+
+        Pairs of a place in the region and a boolean array of shape (states,).
+        """
         places = tile_shape_places(self._engine.problem, self.inner_program.template)
         return [(place, self._engine.lattice.admitted(shapes)) for place, shapes in places]
 
     def states_above(self, loops: FusedLoops, gap: int, states: Ints) -> Ints:
-        """Return the tiles below the loops and lanes down to a gap, as states; shape (labels,).
+        """Return the tile shape at a gap of the region for each label, as states; shape (labels,).
 
-        `states`: the tiles below all loops, all lanes together; shape (labels,) (theory/fusion.md
-        §2).
+        `loops`: the temporal fused loops. `gap`: number of the place; the tile is that below the
+        loops and lanes down to it. `states`: tile shapes below all loops, with all lanes of shared
+        spatial loops counted as one, shape (labels,) (theory/fusion.md §2).
         """
         upper = [(loop.variable, loop.tile) for loop in loops if loop.gap <= gap]
         deeper = [(loop.variable, loop.tile) for loop in loops if loop.gap > gap]
@@ -87,9 +99,11 @@ class RegionStates:
         return with_tiles(self._engine.lattice, states, tiles_above(upper, deeper)) - stride
 
     def reserved_states(self, tiles: Sequence[NumberedLoop], states: Ints) -> Ints:
-        """Return the states with the tiles of a reservation above the loops and lanes below it.
+        """Return the tile shape that a holder must reserve, per label; shape (labels,).
 
-        `states` and the result have shape (labels,).
+        Tile shapes are numbers of the lattice. `tiles`: (variable, tile) above the loops and lanes
+        that stand below the reserved tile; a variable below 0 is a spatial loop, tile 0 the whole
+        bound. `states`: tile shapes below all loops, shape (labels,).
         """
         n_below = sum(number < 0 for number, _ in tiles)
         stride = self._strides[len(self.inner_program.spatial_loops) - n_below]
@@ -104,11 +118,12 @@ def needless_first_variables(
 ) -> dict[int, frozenset[int]]:
     """Return, per gap right below a holder, the variables that no first loop there needs.
 
-    A loop relevant to the tensor held right above only makes that holder reserve more than it must:
-    the same tensor may be held below the loop. `varied_windows`: tensors that another Einsum may
-    have to hold where they are. `places_with_lanes`: holders with spatial loops right above. All
-    loops are needed where a tile_shape holds, or where an order is given in which holders stand
-    together.
+    A loop fully relevant to the tensor held right above makes that holder reserve more than it
+    must: held below the loop it moves the same values. So orders of loops that begin with it are
+    left out. `template`: its region has the holders. `varied_windows`: tensors that another Einsum
+    may need at that place; their holders are skipped. `places_with_lanes`: holders with spatial
+    loops right above. Empty where a tile_shape rule holds in the region; holders whose order the
+    architecture gives under tensor_order_options are skipped, too.
     """
     if tile_shape_places(problem, template):
         return {}
@@ -133,10 +148,11 @@ def needless_first_variables(
 
 
 def with_tiles(lattice: Lattice, states: Ints, tiles: Mapping[int, int]) -> Ints:
-    """Return the states with other tiles of some variables; 0 stands for the whole.
+    """Return tile shapes with other tiles of some variables.
 
-    `states`: numbers of tile shapes, shape (labels,), as the result. `tiles`: by the number of the
-    variable. Example: bounds (4, 2), state of (2, 1), tiles {0: 0}: the state of (4, 1).
+    `states`: numbers of tile shapes in the lattice, shape (labels,), as the result. `tiles`: new
+    tile by the number of the variable; 0 stands for the whole bound. Example: bounds (4, 2), state
+    of (2, 1), tiles {0: 0}: the state of (4, 1).
     """
     moved = states.copy()
     for column, axis in enumerate(lattice.axes):

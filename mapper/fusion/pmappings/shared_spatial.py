@@ -36,27 +36,28 @@ from tilewright.mapper.templates.spatial_choices import Lanes, SpatialLoops
 
 
 def gap_above_lanes(place: int) -> int:
-    """Return the number of the gap above the spatial loops right above holder `place` of a region.
+    """Return the number of the gap above the spatial loops right above a holder of the region.
 
-    Gaps are numbered from the outermost in.
+    A gap is a place for temporal fused loops; gaps are numbered from the outermost in: 2 * place.
     """
     return 2 * place
 
 
 def gap_below_lanes(place: int) -> int:
-    """Return the number of the gap between these spatial loops and holder `place`.
+    """Return the number of the gap between a holder of the region and the spatial loops above it.
 
-    It is the only gap of a holder without them.
+    2 * place + 1. It is the only gap of a holder without spatial loops right above it.
     """
     return 2 * place + 1
 
 
 class SharedSpatialLoop(NamedTuple):
-    """Tiles of variable number `variable` distributed over `lanes` lanes of a dimension.
+    """Spatial loop that Einsums share above a tensor exchanged on chip.
 
-    `position`: (level of its component on the path, number of its dimension there, place among the
-    variables of the dimension if their order matters, else 0). `dim`: (component, dimension).
-    `region_place`: the holder of the region that it stands right above.
+    `variable`: number of its rank variable. `lanes`: number of instances it is divided over. `dim`:
+    (component, dimension) of the fanout. `position`: (level of the component on the path, number of
+    the dimension there, place among the variables of that dimension if their order matters, else
+    0). `region_place`: number of the holder of the region that it stands right above.
     """
 
     position: tuple[int, int, int]
@@ -67,7 +68,11 @@ class SharedSpatialLoop(NamedTuple):
 
 
 class FixedLanes(NamedTuple):
-    """Slots of which those above the lowest tensor on chip have one spatial choice each."""
+    """Slots of a template whose lanes above the lowest tensor on chip are fixed, with these loops.
+
+    `slots`: the template's places for loops, fills and reservations; `loops`: the spatial loops,
+    outermost first.
+    """
 
     slots: tuple[Slot, ...]
     loops: tuple[SharedSpatialLoop, ...]
@@ -79,11 +84,14 @@ def fixed_spatial_loops(
     region: Sequence[int],
     variables: Sequence[Collection[str]],
 ) -> Iterator[FixedLanes]:
-    """Yield the slots with each spatial choice above the last slot of the `region`.
+    """Yield a template's slots once for each choice of lanes above its lowest tensor on chip.
 
-    `variables`: which may be distributed right above each slot of the region. Behind a Network the
-    variables of a dimension come in each order, because what is sent depends on it.
-    UnsupportedFeature if the choices are too many.
+    `slots`: the template's places for loops, fills and reservations, outermost first. `region`:
+    numbers of the slots of the region's holders, of which the last one backs the lowest tensor on
+    chip. `variables`: per holder, rank variables that may be divided over lanes right above it.
+    Behind a Network the variables of a dimension come in every order, because what is sent depends
+    on it. Lanes that do not divide a bound are left out. Raises UnsupportedFeature if the choices
+    are too many.
     """
     restricted = list(slots)
     upper: list[int] = []
@@ -116,7 +124,7 @@ def _region_place_below(index: int, region: Sequence[int]) -> int:
 
 
 def behind_network(components: Sequence[Component], level: int) -> bool:
-    """Tell whether a fanout at a level of a path stands behind a Network."""
+    """Tell whether the component at number `level` of a path is below a Network, or is one."""
     return any(isinstance(component, Network) for component in components[: level + 1])
 
 
@@ -147,10 +155,12 @@ def _dimension_orders(dimension: SpatialLoops) -> Iterator[SpatialLoops]:
 def network_charges(
     slots: Sequence[Slot], region: Sequence[int], routes: Iterable[ChargeSite]
 ) -> dict[int, tuple[CostTerm, ...]]:
-    """Return what the fanouts right above each slot of the region send over Networks.
+    """Return, per holder of the region, what the fanouts right above it send over Networks.
 
-    It is charged for the tile below all spatial loops there. It is known per tile right below each
-    dimension (network_hops.py); the dimensions below make that tile smaller.
+    The terms give calls of actions as functions of the tile below all spatial loops there.
+    `region`: numbers of the slots of the holders. `routes`: the charges of each dimension, as
+    functions of the tile right below that dimension; the dimensions further down make that tile
+    smaller, which is made up for here. Terms of factor 0 are left out.
     """
     charges: dict[int, list[CostTerm]] = {}
     for route in routes:
@@ -205,7 +215,12 @@ def _spatial_loops(problem: Problem, slot: Slot, region_place: int) -> Iterator[
 
 
 def lane_stride(lattice: Lattice, loops: Sequence[SharedSpatialLoop]) -> int:
-    """Return by how much the number of a state exceeds that of the tile of one lane."""
+    """Return by how much the number of a tile shape exceeds that of one lane's tile.
+
+    The search counts the lanes of shared spatial loops as one, with a tile of lanes times that of
+    one lane. In the lattice, tile shapes with a fixed ratio have a fixed distance. `loops`: the
+    spatial loops.
+    """
     lanes = [1] * len(lattice.bounds)
     for loop in loops:
         lanes[loop.variable] *= loop.lanes
@@ -213,9 +228,10 @@ def lane_stride(lattice: Lattice, loops: Sequence[SharedSpatialLoop]) -> int:
 
 
 def with_spatial_loops(order: LoopOrder, loops_above: Sequence[int]) -> LoopOrder:
-    """Put spatial loops into an order of temporal loops, as numbers -1, -2, ….
+    """Insert spatial loops into a list of temporal loops, as (-1, 0), (-2, 0), ….
 
-    `loops_above`: how many temporal loops precede each spatial loop.
+    `order`: (variable, tile) pairs, outermost first. `loops_above`: how many temporal loops stand
+    above each spatial loop. Example: order (a, b) and loops_above (1,): (a, (-1, 0), b).
     """
     merged: list[tuple[int, int]] = []
     n_merged = 0
@@ -228,9 +244,11 @@ def with_spatial_loops(order: LoopOrder, loops_above: Sequence[int]) -> LoopOrde
 def tiles_below(
     order: LoopOrder, loops: Sequence[SharedSpatialLoop], bounds: Sequence[int], states: Ints
 ) -> Ints:
-    """Return the tile below each loop of an order, shape (states, loops).
+    """Return the values of each loop's variable below that loop, shape (states, loops).
 
-    `bounds`: of the variables; `states`: tiles of the states, shape (states, variables).
+    `order`: (variable, tile) pairs, outermost first; a variable -1 - n is spatial loop n of
+    `loops`, and tile 0 that of the state. `bounds`: of the variables. `states`: tile shapes below
+    all loops, all lanes together, shape (states, variables).
     """
     tiles = np.empty((len(states), len(order)), np.int64)
     tile_of: dict[int, Ints] = {}  # of all lanes together

@@ -18,11 +18,12 @@ from tilewright.mapper.templates.slots import Fill, TollCrossing
 
 
 class TollPassage(NamedTuple):
-    """A tensor that passes a Toll in the region.
+    """Say where a tensor passes a Toll among the fused loops of an Einsum.
 
-    `toll` stands right above the region's holder number `region_place` (one more than the last:
-    below all holders). If `lanes_above` is a number, the Toll stands right below so many outermost
-    spatial loops, and above the other spatial loops above that holder.
+    A Toll is hardware that charges what passes it. `toll`: the tensor and the Toll. `region_place`:
+    number of the holder of the region right below it; one past the last if all holders are above.
+    `lanes_above`: None: the Toll stands right above that holder; a number n: it stands right below
+    the n outermost spatial loops, and above the other spatial loops over that holder.
     """
 
     toll: TollCrossing
@@ -31,16 +32,19 @@ class TollPassage(NamedTuple):
 
 
 def tolls_in(flats: Iterable[FlatArch]) -> tuple[str, ...]:
-    """Return the names of the Tolls on some paths."""
+    """Return the names of the Tolls on some paths of components, each once."""
     tolls = (c.name for flat in flats for c in flat.components if isinstance(c, Toll))
     return tuple(dict.fromkeys(tolls))
 
 
 def toll_passages(problem: Problem, inner: InnerProgram) -> list[TollPassage]:
-    """Return what passes Tolls above the lowest tensor on chip, outermost first.
+    """Return where tensors pass Tolls above the lowest tensor on chip, outermost first.
 
-    A Toll stands right above the next holder of its tensor in a deeper memory, or above the first
-    spatial loop of a deeper level if that comes first.
+    The lowest tensor on chip is the one whose backing holder ends the region: the holders below the
+    outermost memory, among which fused loops stand. A Toll is put right above the next holder of
+    its tensor in a memory nearer to the compute, or above the first spatial loop of a component
+    nearer to the compute if that comes first. The places serve to write the mapping and to note
+    contested tensors; costs are charged elsewhere.
     """
     region = inner.template.region
     passages: list[TollPassage] = []

@@ -25,10 +25,11 @@ LoopOrder = tuple[NumberedLoop, ...]  # outermost first
 
 
 class TileReservation(NamedTuple):
-    """The tile that a holder reserves.
+    """Describe the tile for which a holder of the region must have room.
 
-    `loops_above`: number of loops above the tile. `tiles`: (variable, tile) above the other loops,
-    for each variable of these, sorted; tile 0 stands for the whole.
+    `loops_above`: number of fused loops above the tile. `tiles`: (variable, tile) above the other
+    fused loops, once for each variable of these, sorted; tile 0 stands for the whole bound, a
+    variable below 0 for a spatial loop.
     """
 
     loops_above: int
@@ -39,9 +40,13 @@ OrdersByReservation = dict[tuple[TileReservation, ...], list[LoopOrder]]
 
 
 class Region:
-    """The holders of one fused template that shared loops may stand between.
+    """Find what the holders of a region must reserve for their tiles.
 
-    `varied_windows`: tensors that several Einsums may hold there, seen through different windows.
+    The region: the holders of one Einsum below the outermost memory, down to the lowest that backs
+    a tensor on chip; fused loops stand among them. `problem`: the Einsum and the conventions.
+    `holders`: outermost first. `varied_windows`: tensors that several Einsums may hold there, seen
+    through different windows. A tile shrinks with loops below its holder over relevant variables,
+    until another loop or holder stops it (theory/model.md §4.1).
     """
 
     def __init__(
@@ -60,10 +65,13 @@ class Region:
     def orders_by_reservation(
         self, depths: Sequence[int], orders: Iterable[LoopOrder]
     ) -> OrdersByReservation:
-        """Sort orders of all loops by what the holders reserve; `depths`: loops above each holder.
+        """Group orders of the fused loops by the tiles that the holders reserve under them.
 
-        A tensor that several Einsums hold there reserves the largest tile of any of them: any
-        tile larger than that of this Einsum is a choice of its own.
+        `depths`: number of fused loops above each holder. `orders`: (variable, tile) pairs,
+        outermost first, for all loops; a variable below 0 is a spatial loop. Return the orders by
+        the tuple of reservations, one per holder. A tensor with varied windows reserves the largest
+        tile that any of its Einsums needs, so that every tile larger than this Einsum's own is a
+        choice as well.
         """
         sorted_orders: OrdersByReservation = {}
         unstreamed: tuple[TileReservation, ...] | None = None  # the same in every order
@@ -117,6 +125,10 @@ def _reservation(loops_above: int, order: LoopOrder) -> TileReservation:
 
 
 def tiles_above(upper: Sequence[NumberedLoop], deeper: Sequence[NumberedLoop]) -> Mapping[int, int]:
-    """Return the tiles of the variables of `deeper` loops above them; 0 for the whole."""
+    """Return the tile above the `deeper` loops for each of their variables; 0: the whole bound.
+
+    Both arguments are (variable, tile) pairs, outermost first; `upper` loops stand above the
+    `deeper` ones.
+    """
     tile_of = dict(upper)
     return {variable: tile_of.get(variable, 0) for variable, _ in deeper}
