@@ -37,7 +37,11 @@ from tilewright.simulator.fast.solve import enqueue, last_time
 
 @inner_kernel
 def words_before(times: Times, u: int, now: int) -> Word:
-    """Return how many words of a known unit move before a cycle."""
+    """Return how many words of a unit move before cycle `now`, by the times found so far.
+
+    A unit is one run of an operation on queues, or one message through a route. u: its number; its
+    times must be known.
+    """
     count = 0
     for i in range(times.pieces[u]):
         t, r, m = times.segment[u, i, T], times.segment[u, i, R], times.segment[u, i, M]
@@ -52,7 +56,11 @@ def words_before(times: Times, u: int, now: int) -> Word:
 
 @inner_kernel
 def time_of(times: Times, u: int, k: int) -> Word:
-    """Return the cycle of word number k of a known unit."""
+    """Return the cycle in which word k (from 0) of unit u moves, -1 if it has fewer words.
+
+    A unit is one run of an operation on queues, or one message through a route; its times must be
+    known.
+    """
     for i in range(times.pieces[u]):
         if k < times.segment[u, i, M]:
             return times.segment[u, i, T] + times.segment[u, i, R] * k
@@ -62,7 +70,12 @@ def time_of(times: Times, u: int, k: int) -> Word:
 
 @inner_kernel
 def find_next_bid(graph: UnitGraph, times: Times, rival: int, bid: Ints) -> None:
-    """Find the first cycle in which the next word of a rival can bid."""
+    """Find the first cycle in which the next word of a rival can bid for a contended link.
+
+    rival: number of a FIFO that sends on the same link; bid: its state (columns B_...), changed:
+    entry and segment of its next word, and in B_NEXT the cycle, FOREVER if it has no further known
+    word.
+    """
     port = graph.port[rival]
     while bid[B_ENTRY] < port[at.P_AT] + port[at.P_COUNT]:
         u = graph.entry[bid[B_ENTRY], 0]
@@ -82,7 +95,11 @@ def find_next_bid(graph: UnitGraph, times: Times, rival: int, bid: Ints) -> None
 
 @inline_kernel
 def first_entry_from(graph: UnitGraph, times: Times, port: int, now: int) -> Word:
-    """Return the first entry of a port whose unit does not end before a cycle, by bisection."""
+    """Return a port's first entry whose unit does not end before cycle `now`, by bisection.
+
+    A port is a FIFO whose words are timed; its entries are the units (runs of operations, or
+    messages) that pass words through it, in order. A unit without known times does not end before.
+    """
     low = graph.port[port, at.P_AT]
     high = low + graph.port[port, at.P_COUNT]
     while low < high:
@@ -97,7 +114,11 @@ def first_entry_from(graph: UnitGraph, times: Times, port: int, now: int) -> Wor
 
 @inner_kernel
 def find_rival(graph: UnitGraph, times: Times, rival: int, now: int, bid: Ints) -> None:
-    """Find the next word of a rival at a cycle, by the times that are known."""
+    """Set a rival's bid for a contended link to its state at cycle `now`, by the known times.
+
+    rival: number of the FIFO; bid: columns B_..., changed: its next word, the cycle in which it was
+    last served (-1: never), the first cycle in which it can bid.
+    """
     first = graph.port[rival, at.P_AT]
     entry = first_entry_from(graph, times, rival, now)
     bid[B_ENTRY], bid[B_PIECE], bid[B_DONE] = entry, 0, 0
@@ -114,7 +135,11 @@ def find_rival(graph: UnitGraph, times: Times, rival: int, now: int, bid: Ints) 
 
 @inner_kernel
 def best_rival(graph: UnitGraph, times: Times, port: int, now: int) -> Word:
-    """Return the number of the best rival of a port that bids in a cycle, or -1."""
+    """Return the place k of the rival that wins a contended link among those bidding at `now`.
+
+    port: the FIFO whose rivals are compared, itself left out. The one served longest ago wins, then
+    the one of the lowest rank (color, number). -1: no rival bids in this cycle.
+    """
     first = graph.contest[port, at.C_RIVAL]
     best = -1
     for k in range(graph.contest[port, at.C_RIVALS]):
@@ -133,7 +158,10 @@ def best_rival(graph: UnitGraph, times: Times, port: int, now: int) -> Word:
 
 @inner_kernel
 def serve(graph: UnitGraph, times: Times, rival: int, k: int, now: int) -> None:
-    """Move the next word of rival number k in a cycle."""
+    """Let a rival move its next word over the contended link in cycle `now`; find its next bid.
+
+    rival: number of the FIFO; k: its place among the rivals.
+    """
     bid = times.bid[k]
     bid[B_LAST] = now
     bid[B_DONE] += 1
@@ -142,7 +170,10 @@ def serve(graph: UnitGraph, times: Times, rival: int, k: int, now: int) -> None:
 
 @inline_kernel
 def precedes(graph: UnitGraph, times: Times, port: int, last: int, k: int) -> Word:
-    """Return whether a port that was last served at a cycle goes before rival number k."""
+    """Return whether a FIFO, last served in cycle `last`, wins a contended link against rival k.
+
+    The one served longest ago wins, then the one of the lower rank (color, number).
+    """
     rival_last = times.bid[k, B_LAST]
     if last != rival_last:
         return last < rival_last
@@ -152,9 +183,11 @@ def precedes(graph: UnitGraph, times: Times, port: int, last: int, k: int) -> Wo
 
 @inner_kernel
 def next_turn(graph: UnitGraph, times: Times, port: int, clock: int, turn: PortTurn) -> Word:
-    """Serve rivals until the port is served; return the cycle in which it is.
+    """Simulate a contended link until a FIFO is served; return the cycle in which it is.
 
-    clock: the first cycle that is not decided yet.
+    port: the FIFO; clock: the first cycle that is not decided yet; turn: the cycle in which the
+    FIFO was last served, and the first one in which its next word can go. Rivals that win earlier
+    cycles move their words (engines.md §6).
     """
     last, due = turn
     first, count = graph.contest[port, at.C_RIVAL], graph.contest[port, at.C_RIVALS]
@@ -172,9 +205,12 @@ def next_turn(graph: UnitGraph, times: Times, port: int, clock: int, turn: PortT
 
 @inner_kernel
 def arbitrate(graph: UnitGraph, times: Times, u: int, arbitration: Arbitration) -> int:
-    """Write a unit's times to work[3] and its readiness to work[2]; return the times' segments.
+    """Find the cycles in which the words of a unit win their contended link (engines.md §6).
 
-    Return FULL if there are too many segments.
+    A unit is one run of an operation, or one message, whose words leave by a link that other FIFOs
+    want too. arbitration: the cycles from which each word could go. Writes the times to work[3] and
+    those cycles to work[2], both as segments (t, r, m): t, t + r, ... m times. Returns the number
+    of segments of the times, or FULL (-2) if they do not fit.
     """
     count, start, buffer = arbitration
     port, due, out = graph.unit[u, at.U_OUT], times.work[2], times.work[3]
@@ -199,9 +235,11 @@ def arbitrate(graph: UnitGraph, times: Times, u: int, arbitration: Arbitration) 
 
 @inner_kernel
 def store_readiness(graph: UnitGraph, times: Times, u: int, cycles: CycleRange) -> int:
-    """Store a unit's readiness from work[2]; evaluate the rivals' units beside it again.
+    """Keep the cycles from which a unit's words could go, and let its rivals be evaluated again.
 
-    cycles: first and last cycle of its times, before or now. Return 0.
+    The cycles are segments in work[2]; rivals are FIFOs that send on the same link. Only their
+    units (runs of operations, or messages) that move in the range concerned are put on the solver's
+    worklist. cycles: first and last cycle of the unit's times, before or now. Returns 0.
     """
     count = times.header[X_READY]
     first = min(cycles.first, times.work[2, 0, T])
@@ -217,7 +255,11 @@ def store_readiness(graph: UnitGraph, times: Times, u: int, cycles: CycleRange) 
 
 @inner_kernel
 def wake_rival(graph: UnitGraph, times: Times, rival: int, cycles: CycleRange) -> None:
-    """Evaluate a rival's units again that move between two cycles, and the next unit."""
+    """Put the units of a rival FIFO that move within some cycles on the worklist, and the next one.
+
+    A unit is one run of an operation, or one message, that passes words through the FIFO. cycles:
+    first and last one, included.
+    """
     end = graph.port[rival, at.P_AT] + graph.port[rival, at.P_COUNT]
     for entry in range(first_entry_from(graph, times, rival, cycles.first), end):
         u = graph.entry[entry, 0]

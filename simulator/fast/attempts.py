@@ -39,7 +39,14 @@ MOST_IN_ORDER: Final = 1 << 17
 
 @dataclass(frozen=True, slots=True)
 class SolverAttempt:
-    """The limits of one attempt."""
+    """Hold the limits of one attempt to find the times of all units.
+
+    A unit is one run of an operation on queues, or one message; its times are a list of segments,
+    each of equally spaced cycles. `capacity`: most segments per unit. `window`: units that start
+    later than this many cycles after the earliest one wait; FOREVER: first come, first served.
+    `eighths`: most evaluations per unit on average, in eighths; `spare`: further evaluations in
+    all.
+    """
 
     capacity: int
     """Segments per unit."""
@@ -64,10 +71,12 @@ CONTENDED_ATTEMPTS: Final = (
 
 
 def solved_times(graph: UnitGraph, issue: int, completion: int) -> Times:
-    """Return the times of all units. Raises NotCovered if no attempt finds them.
+    """Find the cycles of all words of a program's units, in attempts with growing limits.
 
-    issue, completion: cycles of the profile from dispatch to the main thread's next instruction,
-    and from an operation's last element to its end.
+    graph: units (runs of operations on queues, and messages) with their channels. issue: cycles
+    from a dispatch to the main thread's next instruction; completion: from an operation's last
+    element to its end. Raises NotCovered, with FIFOs of the units concerned, if units wait for each
+    other, or if no attempt finds the times in its segments and evaluations.
     """
     units, failed_window = graph.unit.shape[0], -1
     for attempt in _attempts(graph):
@@ -103,13 +112,20 @@ def _attempts(graph: UnitGraph) -> Iterator[SolverAttempt]:
 
 
 def fifos_of(graph: UnitGraph, units: npt.NDArray[np.bool_]) -> Ints:
-    """Return a FIFO of each chosen unit; units: (units,) mask."""
+    """Return the numbers of FIFOs that chosen units use, one per unit, each once, sorted.
+
+    units: (units,) mask. A unit's first input FIFO counts, else its output FIFO.
+    """
     port = graph.unit[units]
     return np.unique(np.where(port[:, U_IN] >= 0, port[:, U_IN], port[:, U_OUT]))
 
 
 def new_times(graph: UnitGraph, attempt: SolverAttempt, issue: int, completion: int) -> Times:
-    """Return empty times of a graph for one attempt."""
+    """Return empty times of all units of a graph, with working space, for one attempt.
+
+    attempt: limits of the solver; issue, completion: cycles of the profile from a dispatch to the
+    main thread's next instruction, and from an operation's last element to its end.
+    """
     units = graph.unit.shape[0]
     contended = units if graph.rival.size else 0
     header = np.zeros(X_WIDTH, dtype=np.int64)

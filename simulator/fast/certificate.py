@@ -35,7 +35,12 @@ BATCH: Final = 1 << 16
 
 
 class FifoLines(NamedTuple):
-    """Where the words of each FIFO leave its line, and working space for their times."""
+    """Say where each FIFO's words leave its straight line, with space for their times.
+
+    A line is a chain of FIFOs that act as one channel (engines.md §2.2). `down`: (FIFOs,) the FIFO
+    at the end of each one's line. `node`: (FIFOs,) whether the solver has times of the FIFO itself.
+    `work`: four lists of segments (t, r, m), each t, t + r, ... m times.
+    """
 
     down: Ints
     """As in UnitLayout."""
@@ -46,7 +51,10 @@ class FifoLines(NamedTuple):
 
 
 class FifoPairs(NamedTuple):
-    """Pairs of FIFOs on one link, and the part of each FIFO."""
+    """Hold pairs of FIFOs that send on one link: `first` and `second`, (pairs,) numbers each.
+
+    `part`: (FIFOs,) the independent part of the program that each FIFO belongs to.
+    """
 
     first: Ints
     second: Ints
@@ -54,12 +62,22 @@ class FifoPairs(NamedTuple):
 
 
 def units_of(layout: UnitLayout, number: int, script: Script, k: int) -> Ints:
-    """Return the units of operation k of code `number`, one per element of the code."""
+    """Return the units of one operation in all elements of a code: (elements,) numbers.
+
+    A unit is one run of an operation on queues in one element. number: of the code; k: number of
+    the run in the code's script, which lists such runs in order.
+    """
     return layout.first[number] + k + script.size * np.arange(layout.elements[number].size)
 
 
 def check_threads(layout: UnitLayout, times: Times, scripts: Sequence[Script]) -> None:
-    """Check queues, microthreads and datapaths of the elements. Raises NotCovered."""
+    """Check that no element has two operations at once on one queue, microthread or datapath.
+
+    An operation must have ended before another one uses its queue or microthread, and no two may
+    use the datapath in one cycle: then the times, which assume this, are the machine's (engines.md
+    §5). times: solved; scripts: per code its runs of operations. Raises NotCovered with the
+    elements.
+    """
     for check, reason in (
         (_in_use, "a queue or microthread may still be in use"),
         (_contended, "two threads of an element want the datapath at once"),
@@ -95,7 +113,12 @@ def _contended(times: Times, script: Script, first_units: Ints) -> Bools:
 def check_links(
     network: FifoNetwork, graph: UnitGraph, layout: UnitLayout, times: Times, division: Division
 ) -> None:
-    """Check that no two colors want a link in the same cycle. Raises NotCovered."""
+    """Check that no two colors want a link in the same cycle, but where an arbiter decided.
+
+    times: solved as if each color had links of its own; division: says which FIFOs are already left
+    to the simulated arbiter. Raises NotCovered with the FIFOs of the parts concerned and those that
+    contend (engines.md §5).
+    """
     pairs = _link_pairs(network, graph)
     pairs = pairs[:, ~division.contended[pairs].all(axis=0)]
     overlapping = _overlapping(network, graph, layout, times, pairs)
@@ -171,6 +194,10 @@ def _intervals(
 
 
 def ends_of(graph: UnitGraph, ports: Ints) -> tuple[Ints, Ints]:
-    """Return the first and the last unit that pass words through ports."""
+    """Return the first and the last unit that pass words through some FIFOs: two arrays.
+
+    A unit is one run of an operation on queues, or one message. ports: numbers of FIFOs that pass
+    at least one.
+    """
     first = graph.port[ports, at.P_AT]
     return graph.entry[first, 0], graph.entry[first + graph.port[ports, at.P_COUNT] - 1, 0]

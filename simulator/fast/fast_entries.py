@@ -65,7 +65,11 @@ run_values: Final = _entry("value_run", "run_values", "void(Flow)")
 
 @cache
 def arbiter_addresses() -> tuple[int, int]:
-    """Return the addresses of `arbitrate` and `store_readiness`, which the solver calls."""
+    """Return the machine code addresses of the kernels `arbitrate` and `store_readiness`.
+
+    The solver calls them by address, so that only programs with contended links compile them.
+    Without compiled kernels the addresses are 1 and 2, places in a list of Python functions.
+    """
     addresses = arbitrate.address(), store_readiness.address()
     if addresses[0] is not None and addresses[1] is not None:
         return addresses[0], addresses[1]

@@ -48,12 +48,17 @@ from tilewright.simulator.run.trace import RunResult
 
 @dataclass(frozen=True, slots=True)
 class RunCertificate:
-    """Why a result of the fast engine is the machine's.
+    """Say whether the fast engine proved that its result is the reference engine's.
 
-    granted: the times of all operations are known, every queue holds at least latency + 1 words,
-    and no arbiter had a choice that the engine did not decide by the machine's rule; then the
-    result is the reference engine's. Else `reason` says what is missing first, and the reference
-    engine runs the parts without a certificate.
+    - `granted`: all of the program is proved: the times of all operations are known, every queue
+      holds at least latency + 1 words, and no arbiter had a choice that was not decided by the
+      machine's rule.
+    - `reason`: what is missing first, if not granted; the reference engine runs the parts
+      concerned.
+    - `units`: runs of operations on queues, and messages, whose times were found.
+    - `evaluations`: evaluations of units until no time changed.
+    - `segments`: most segments (runs of equally spaced cycles) that the times of one unit need.
+    - `elements`: elements whose parts of the program are proved.
     """
 
     granted: bool
@@ -70,14 +75,21 @@ class RunCertificate:
 
 @dataclass(frozen=True, slots=True)
 class FastResult:
-    """The result of a run and its certificate."""
+    """Hold the result of a run (`result`: cycles, memories, edges, counts) and its certificate.
+
+    The certificate says which parts the fast engine proved; the result is that of the reference
+    engine either way.
+    """
 
     result: RunResult
     certificate: RunCertificate
 
     @property
     def engine(self) -> str:
-        """Name the engine that ran, and the reason if the reference engine ran, too."""
+        """Name the engine that ran: `fast, with certificate`, or `reference (reason)`.
+
+        If the fast engine ran some parts, the number of their elements follows.
+        """
         if self.certificate.granted:
             return "fast, with certificate"
         if self.certificate.elements:
@@ -87,10 +99,12 @@ class FastResult:
 
 
 class FastMachine:
-    """A program on the machine of a profile: times are solved once, values in every run.
+    """Run a program on the machine of a profile by the fast engine where its times can be proved.
 
-    `timed` has the times of the granted parts, None without any; `division` says which parts these
-    are. Raises ProgramError as `Machine` does.
+    The constructor finds the times once, without data; each run computes values only. Parts of the
+    program without a certificate are stepped by the reference engine. `timed` has the times, None
+    if no part has any; `division` says which parts have them; `certificate` sums it up. Raises
+    ProgramError if the program is not valid or does not fit the machine.
     """
 
     def __init__(self, program: Program, profile: Profile) -> None:
@@ -100,13 +114,16 @@ class FastMachine:
 
     @property
     def cycles(self) -> int | None:
-        """Return the cycles of any run, which need no data; None without a certificate."""
+        """The cycles of any run, whatever its data; None unless the whole program is proved."""
         if self.timed is None or not self.certificate.granted:
             return None
         return _end(self.machine, self.timed)[1]
 
     def parts(self) -> tuple[PartCertificate, ...]:
-        """Return the independent parts of the program and which of them are granted."""
+        """Return the certificate of each independent part of the program, or why it has none.
+
+        Parts share no queue, link or element, so each can be run by another engine.
+        """
         return self.division.certificates()
 
     def run(
@@ -116,7 +133,18 @@ class FastMachine:
         edges: Mapping[str, npt.ArrayLike] | None = None,
         timeline: TimelineRequest = False,
     ) -> FastResult:
-        """Run as `Machine.run` does, with the same result and the same errors."""
+        """Run the program once; parts without a certificate are run by the reference engine.
+
+        - memory: values of named buffers before the run, for all elements or by (row, column).
+        - edges: values that enter, by edge port: (positions, count).
+        - timeline: False records no operations, True those of all elements, a list of (row, column)
+          those of these.
+
+        The result is that of the reference engine (`Machine.run` with the same arguments), with a
+        certificate that says what was proved. If the values show what is not covered (an operand
+        outside its buffer), the reference engine runs all again. Raises MachineError for wrong data
+        or an undefined operation, DeadlockError if nothing can move any more.
+        """
         certificate = self.certificate
         if self.timed is not None:
             data = run_data(self.machine.program, memory, edges, timeline)
@@ -135,9 +163,17 @@ def run_fast(
     edges: Mapping[str, npt.ArrayLike] | None = None,
     timeline: TimelineRequest = False,
 ) -> FastResult:
-    """Run a program once, by the fast engine if the program has a certificate.
+    """Run a program once on a machine, by the fast engine where its times are proved.
 
-    Raises ProgramError, MachineError and DeadlockError as `Machine` does.
+    - profile: cycles and sizes of the machine.
+    - memory: values of named buffers before the run, for all elements or by (row, column).
+    - edges: values that enter, by edge port: (positions, count).
+    - timeline: False records no operations, True those of all elements, a list of (row, column)
+      those of these.
+
+    Returns the result of the reference engine with a certificate. Raises ProgramError if the
+    program is not valid or does not fit, MachineError for wrong data or an undefined operation,
+    DeadlockError if nothing can move any more.
     """
     machine = FastMachine(program, profile)
     return machine.run(memory=memory, edges=edges, timeline=timeline)

@@ -34,7 +34,14 @@ _LINES: Final = IdentityCache(4)
 
 
 class LineTables(NamedTuple):
-    """The lines of a network and the kinds of its FIFOs; arrays: (FIFOs,)."""
+    """Hold a network's straight lines: chains of FIFOs that act as one channel (engines.md §2.2).
+
+    Arrays over the FIFOs. `channel`: source FIFO of each one's channel, and latency, space and
+    credit delay (cycles, words, cycles) from there. `down`: the FIFO at the end of the line.
+    `root`: where the stream begins. `branch`: router buffers that feed several FIFOs or contend for
+    a link. `sends`, `takes`: output and input queues. `enters`, `leaves`: edge inputs and outputs
+    that the fast engine covers.
+    """
 
     channel: tuple[Ints, ...]
     """Source port of each FIFO; latency, space and credit of the channel from there to the FIFO."""
@@ -53,7 +60,12 @@ class LineTables(NamedTuple):
 
 
 def lines_of(network: FifoNetwork, division: Division) -> LineTables:
-    """Return the lines of the parts that are not refused. Raises NotCovered."""
+    """Find the straight lines of a network: chains of FIFOs that act as one channel.
+
+    division: says which FIFOs the fast engine still covers and which contend for a link. Raises
+    NotCovered for a router that takes one color from two sides, a route that leads back to itself,
+    and a queue of less than latency + 1 words.
+    """
     if not division.untouched or network.kind.size > MOST_FIFOS:
         return _line_tables(network, division)
     lines: LineTables = _LINES.of(network.kind, "lines", lambda: _line_tables(network, division))
@@ -61,7 +73,11 @@ def lines_of(network: FifoNetwork, division: Division) -> LineTables:
 
 
 def line_ends(pointer: Ints, sums: Ints) -> Ints:
-    """Return the end of each FIFO's pointers and add up `sums` along them. Raises NotCovered."""
+    """Return the end of each FIFO's chain of pointers, and add up values along the chains.
+
+    pointer: (FIFOs,) the next one, -1 at an end. sums: (k, FIFOs), changed: each gets the sum over
+    its chain. Raises NotCovered, with the FIFOs, for a chain that leads back to itself.
+    """
     ends = follow(pointer, sums)
     if ends is None:
         raise NotCovered("a route leads back to itself", fifos=_endless(pointer))

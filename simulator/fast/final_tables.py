@@ -50,9 +50,11 @@ Bools = npt.NDArray[np.bool_]
 def fill_store(
     timed: TimedProgram, parts: StoreLayout, flow: Flow, arrived: dict[int, Ints], cycles: int
 ) -> None:
-    """Write the final state of queues, edge outputs and elements of granted parts into the store.
+    """Write into the store what the reference engine would leave at the end of a run.
 
-    arrived: the cycles of the words at each FIFO of an edge output; cycles: those of the run.
+    Only parts that the fast engine covers are written: counts of queues, words at edge outputs,
+    cycles and counts of elements. arrived: the cycles of the words at each FIFO of an edge output;
+    flow: the words of all streams; cycles: those of the run.
     """
     store, graph = flow.store, timed.graph
     fifo = parts.fifo.view(store)
@@ -88,9 +90,11 @@ def events(
     scripts: Mapping[int, Script],
     recorded: Ints,
 ) -> Ints:
-    """Return the timeline of the recorded elements: (events, V_WIDTH).
+    """Return the timeline of chosen elements: an event (element, row, thread, start, end) per line.
 
-    rows: the element rows of the store; scripts: by code, with an event per operation.
+    Events are operations (row is their address) and tasks (row is -1 - number); start and end are
+    cycles. rows: the table of elements in the store; scripts: by code, what its elements do in
+    order, with an event for each operation; recorded: numbers of the elements.
     """
     blocks = [np.zeros((0, at.V_WIDTH), dtype=np.int64)]
     for number, script in scripts.items():
@@ -182,7 +186,12 @@ MARK_BUSY, MARK_INPUT, MARK_OUTPUT = 4, 1, 2
 
 
 class MarkCounts(NamedTuple):
-    """Elements of a code whose cycles are counted."""
+    """Hold the elements of one code whose cycles are counted by what they do.
+
+    `first`: the first unit (run of an operation on queues) of each element. `marks`: working space,
+    a byte per cycle. `counts`: (elements, 8) cycles by combination of the marks busy (4), waiting
+    for output (2) and for input (1).
+    """
 
     first: Ints
     """The first unit of each."""
@@ -193,7 +202,11 @@ class MarkCounts(NamedTuple):
 
 
 def element_cycles(timed: TimedProgram, cycles: int, states: Ints) -> None:
-    """Write the cycles per state (run.trace.STATES) of granted elements; states: (elements, 4)."""
+    """Write the cycles that each element is idle, busy, waiting for input and waiting for output.
+
+    timed: the program with its times; cycles: those of the run, the sum of each row. states:
+    (elements, 4), changed for the elements that the fast engine covers.
+    """
     layout = timed.layout
     for number, script in enumerate(timed.scripts):
         elements = layout.elements[number]

@@ -50,7 +50,24 @@ C_RIVAL, C_RIVALS, C_RANK, C_WIDTH = range(4)
 
 
 class UnitGraph(NamedTuple):
-    """The units, the ports and what joins them, one table each."""
+    """Hold a program as units that exchange words through channels: the input of the solver.
+
+    A unit is one run of an operation on queues in one element, or one message through a branch of a
+    route or in at an edge. A port is the FIFO at the end of a channel, a straight line of FIFOs.
+
+    - `unit`: (units, U_WIDTH) size in words, gap in cycles, ports and first words, its start.
+    - `port`: (FIFOs, P_WIDTH) units that pass it, its words, and source, latency, space and credit
+      delay of its channel.
+    - `entry`: (entries, 2) unit and its first word, in order for each port.
+    - `child`: the ports to which each port's words go.
+    - `op`: (operations, 4) first term and number of terms of a start, first follower and their
+      number.
+    - `term`: (terms, 3) kind, earlier operation, cycles after it; an operation starts at the
+      maximum.
+    - `follower`: operations of the same element that start after an operation.
+    - `contest`: (ports, C_WIDTH) rivals and rank on a contended link; empty if there is none.
+    - `rival`: ports that send on the same contended link as another port.
+    """
 
     unit: Ints
     """(units, U_WIDTH)."""
@@ -73,7 +90,13 @@ class UnitGraph(NamedTuple):
 
 
 class UnitLayout(NamedTuple):
-    """Which units belong to which code, and the ends of each FIFO's line."""
+    """Say which units belong to which code, and where each FIFO's words come from and go.
+
+    A unit is one run of an operation on queues in one element. `elements`: those of each code.
+    `first`: first unit of each code; element i, operation k is unit first + i * operations + k.
+    `first_op`: first operation of each code. `down`: (FIFOs,) the FIFO at the end of each one's
+    line; `root`: the FIFO where its stream begins.
+    """
 
     elements: tuple[Ints, ...]
     """Elements of each code."""
@@ -87,7 +110,10 @@ class UnitLayout(NamedTuple):
 
 
 class WordSpan(NamedTuple):
-    """`size` words of a port from number `first` on, `shift` cycles later."""
+    """Name `size` words of a port (a timed FIFO) from number `first` on, with times `shift` later.
+
+    Words with a negative number have the time NEVER, before every cycle.
+    """
 
     port: int
     first: int
@@ -96,21 +122,28 @@ class WordSpan(NamedTuple):
 
 
 class CycleRange(NamedTuple):
-    """A range of cycles, both ends included."""
+    """Hold a range of cycles, both ends included."""
 
     first: int
     last: int
 
 
 class PortTurn(NamedTuple):
-    """A port on a contended link: the cycle of its last turn, and the one of its next bid."""
+    """Hold a FIFO on a contended link: the cycle of its last turn, and the first of its next bid.
+
+    last: -1 if it was never served.
+    """
 
     last: int
     due: int
 
 
 class Arbitration(NamedTuple):
-    """The readiness of a unit: its segments, its first cycle, and the buffer of `work` it is in."""
+    """Say from which cycles a unit's words could go: a list of segments in a working buffer.
+
+    A unit is one run of an operation, or one message. segments: rows of the list; start: first
+    cycle in which the unit may go; buffer: number of the buffer in `Times.work`.
+    """
 
     segments: int
     start: int
@@ -141,7 +174,21 @@ in which the rival was served last, the first cycle in which it can bid."""
 
 
 class Times(NamedTuple):
-    """The times of all units, and the working space of the solver."""
+    """Hold the cycles of all units' words, and the working space of the solver.
+
+    A unit is one run of an operation on queues, or one message. Its times are segments (t, r, m),
+    each for the cycles t, t + r, ... m times.
+
+    - `segment`: (units, capacity, 3); `pieces`: segments of each unit, 0 if not known.
+    - `start`: cycle of each unit's dispatch; `first`, `last`: cycles of its first and last word,
+      once solved (before, the starts of the units that wait, and these units).
+    - `header`: columns X_..., limits, outcome and counts of the solver.
+    - `queue`, `queued`: ring of the units to evaluate, and which are in it.
+    - `work`: (4, capacity, 3) lists of segments.
+    - `ready`, `arrived`: for contended links, the cycles from which each word could go, and the
+      number of their segments.
+    - `bid`: (rivals on one link, B_WIDTH).
+    """
 
     segment: Ints
     """(units, capacity, 3)."""

@@ -71,7 +71,13 @@ OP_COLUMNS = (Q_SIZE, Q_GAP, Q_ASYNC, Q_IN, Q_IN_AT, Q_IN2, Q_IN2_AT, Q_OUT, Q_O
 def build_graph(
     program: Program, network: FifoNetwork, scripts: Sequence[Script], division: Division
 ) -> tuple[UnitGraph, UnitLayout]:
-    """Return the graph of the parts that are not refused. Raises NotCovered."""
+    """Build the graph of units and channels of the parts that the fast engine still covers.
+
+    A unit is one run of an operation on queues in one element, or one message. scripts: per code
+    the runs of operations of an element, in order. Returns the graph, and which units belong to
+    which code. Raises NotCovered, with FIFOs, if words sent and taken differ or the network has
+    what is not covered (a color from two sides, a shallow queue).
+    """
     return _GraphBuilder(program, network, scripts, division).build()
 
 

@@ -25,7 +25,11 @@ MOST_ROUNDS = 8
 
 @dataclass(frozen=True, slots=True)
 class PartCertificate:
-    """One independent part; `reason` says why the reference engine runs it if it is not granted."""
+    """Say whether the fast engine covers one independent part of a program (engines.md §7).
+
+    `granted`: whether it does; `reason`: why not, else empty; `elements`: how many it has; `first`:
+    its first element, row * width + column.
+    """
 
     granted: bool
     reason: str
@@ -35,7 +39,13 @@ class PartCertificate:
 
 
 class Division:
-    """The FIFOs and elements that the fast engine still covers, and the reasons for the others."""
+    """Keep which FIFOs and elements the fast engine still covers, and why not the others.
+
+    A part is a set of elements, queues and links that no other part touches (engines.md §7); it is
+    covered or refused as a whole. `elements`, `fifos`: masks of what is covered. `contended`: mask
+    of FIFOs whose link the simulated arbiter decides. `reasons`: by number of the part, -1 for all
+    parts.
+    """
 
     def __init__(self, network: FifoNetwork) -> None:
         self.network = network
@@ -49,22 +59,22 @@ class Division:
 
     @property
     def whole(self) -> bool:
-        """Return whether no part is refused."""
+        """Whether the fast engine covers all parts of the program."""
         return not self.reasons
 
     @property
     def untouched(self) -> bool:
-        """Return whether no part is refused and no link is contended."""
+        """Whether all parts are covered, and no link needs the simulated arbiter."""
         return self.whole and not self.contended.any()
 
     @property
     def reason(self) -> str:
-        """Return the first reason."""
+        """The reason why the first refused part is not covered; empty if all are."""
         return next(iter(self.reasons.values()), "")
 
     @cached_property
     def part(self) -> Ints:
-        """Return the number of the part of each FIFO, then of each element."""
+        """The number of the part of each FIFO, then of each element: (FIFOs + elements,)."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
@@ -90,7 +100,10 @@ class Division:
         ]
 
     def refuse(self, missing: NotCovered) -> None:
-        """Leave the parts of elements and FIFOs that are not covered to the reference engine."""
+        """Leave the parts of some elements and FIFOs to the reference engine, for a reason.
+
+        missing: names them; without elements and FIFOs all parts are left.
+        """
         if missing.elements is None and missing.fifos is None:
             self.reasons.setdefault(-1, missing.reason)
             self.elements[:] = self.fifos[:] = False
@@ -106,9 +119,10 @@ class Division:
         self.elements &= granted[self.fifos.size :]
 
     def contend(self, missing: NotCovered) -> bool:
-        """Let the arbiter decide on links where words conflict; return False if it cannot.
+        """Let the simulated arbiter decide on links that two FIFOs want in the same cycle.
 
-        Parts whose links the arbiter cannot decide are refused.
+        missing: names the FIFOs that contend. Parts whose links the arbiter cannot decide are
+        refused. Returns False, and does nothing, if no FIFO contends or after eight rounds.
         """
         if missing.contending is None or self.rounds == MOST_ROUNDS:
             return False
@@ -122,7 +136,7 @@ class Division:
         return True
 
     def certificates(self) -> tuple[PartCertificate, ...]:
-        """Return the certificates of the parts that have elements, by their first element."""
+        """Return the certificate of each part that has elements, ordered by its first element."""
         _, first, counts = np.unique(
             self.part[self.fifos.size :],
             return_index=True,
@@ -138,7 +152,11 @@ class Division:
 
 
 def users_of_links(network: FifoNetwork, wanted: Bools) -> tuple[Ints, Ints]:
-    """Return link and FIFO, (pairs,) each, of every link on which wanted FIFOs send; by link."""
+    """List the links on which some FIFOs send, with each such FIFO: two arrays (pairs,).
+
+    wanted: (FIFOs,) mask. A FIFO that sends on several links is there several times. The pairs are
+    sorted by link.
+    """
     fifo = network.fifo
     used = (np.arange(5) < fifo[:, at.F_SUCCESSORS, None]) & wanted[:, None]
     links = fifo[:, at.F_LINK : at.F_LINK + 5][used]
@@ -148,7 +166,11 @@ def users_of_links(network: FifoNetwork, wanted: Bools) -> tuple[Ints, Ints]:
 
 
 def rivals_of(network: FifoNetwork, contended: Bools) -> tuple[Ints, Ints, Ints]:
-    """Return the rivals of all contended FIFOs in one list, and first place and number of each."""
+    """List for each contended FIFO the other ones on its link: (list, first place, number).
+
+    contended: (FIFOs,) mask. The last two arrays are (FIFOs,); the rivals of FIFO f are
+    list[first[f] : first[f] + number[f]], and number is 0 without rivals.
+    """
     links, users = users_of_links(network, contended)
     begins = np.zeros(contended.size, dtype=np.int64)
     counts = np.zeros(contended.size, dtype=np.int64)
@@ -163,7 +185,11 @@ def rivals_of(network: FifoNetwork, contended: Bools) -> tuple[Ints, Ints, Ints]
 
 
 def arbiter_decides(network: FifoNetwork, contended: Bools) -> Bools:
-    """Return for which FIFOs the arbiter can decide: routers and edges with rivals on one link."""
+    """Return (FIFOs,) for which FIFOs the arbiter can decide if those of a mask contend.
+
+    It can for router buffers without a switch or filter, and for edge inputs, that have rivals on
+    at most one link.
+    """
     links, users = users_of_links(network, contended)
     _, number, size = np.unique(links, return_inverse=True, return_counts=True)
     crowded = np.bincount(users[size[number] > 1], minlength=contended.size)

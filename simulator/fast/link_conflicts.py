@@ -17,7 +17,11 @@ Bools = npt.NDArray[np.bool_]
 
 @inner_kernel
 def units_conflict(times: Times, first: Ints, second: Ints, conflicts: Bools) -> None:
-    """Write whether each pair of units, (pairs,) each, has a time in common."""
+    """Write for each pair of units whether both move a word in some same cycle.
+
+    A unit is one run of an operation, or one message. first, second: (pairs,) units with known
+    times; conflicts: (pairs,), changed.
+    """
     for i in range(first.size):
         a, b = first[i], second[i]
         counts = SegmentCounts(times.pieces[a], times.pieces[b])
@@ -28,8 +32,10 @@ def units_conflict(times: Times, first: Ints, second: Ints, conflicts: Bools) ->
 def fifo_times(graph: UnitGraph, times: Times, lines: FifoLines, fifo: int) -> int:
     """Write the cycles in which words leave a FIFO to work[0]; return their segments, or -1.
 
-    A word inside a line leaves when it has arrived and when there is space down the line, which is
-    exact if the line's queues are deep enough; work[1] and work[2] are overwritten.
+    A segment (t, r, m) stands for t, t + r, ... m times. A word inside a straight line of FIFOs
+    leaves when it has arrived and when there is space down the line, which is exact if the line's
+    queues hold latency + 1 words. -1: the times do not fit or are not known. work[1] and work[2]
+    are overwritten.
     """
     work, below = lines.work, lines.down[fifo]
     words = graph.port[fifo, at.P_WORDS]
@@ -50,7 +56,11 @@ def fifo_times(graph: UnitGraph, times: Times, lines: FifoLines, fifo: int) -> i
 def links_conflict(
     graph: UnitGraph, times: Times, lines: FifoLines, pairs: FifoPairs, bad: Bools
 ) -> None:
-    """Mark the parts in which a pair of FIFOs may move words in the same cycle; bad: (parts,)."""
+    """Mark the parts of a program in which two FIFOs on one link may send in the same cycle.
+
+    pairs: the FIFOs, and the part of each; bad: (parts,) mask, changed. A pair whose times do not
+    fit the working space counts as a conflict.
+    """
     first, second, part = pairs
     work = lines.work
     for i in range(first.size):

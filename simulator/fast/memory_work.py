@@ -21,14 +21,21 @@ Span = tuple[int, int]
 
 
 class TouchedWords(NamedTuple):
-    """The words that an operation reads or writes, and those that it writes."""
+    """Hold the memory words of an operation: spans that it reads or writes, and those it writes.
+
+    A span is the first and the last of consecutive 16-bit words, by their addresses in the element.
+    """
 
     touched: list[Span]
     written: list[Span]
 
 
 class LoopRuns(NamedTuple):
-    """The runs of operations in a loop, those of inner loops included; arrays: (runs,)."""
+    """Hold all runs of operations in a loop on memory, inner loops included; arrays: (runs,).
+
+    `start`, `end`: cycles from the start of the loop. `row`: address of each run's operation.
+    `cycles`: those of the whole loop. `after`: address of the instruction behind the loop.
+    """
 
     start: Ints
     """Cycles from the start of the loop."""
@@ -42,14 +49,22 @@ class LoopRuns(NamedTuple):
 
 
 def busy_cycles(code: CodeWords, op: int) -> int:
-    """Return the cycles that the main thread is busy with an operation on memory; op: address."""
+    """Return the cycles for which an operation on memory alone keeps the main thread busy.
+
+    op: address of the operation's row. It is elements / group, rounded up, times the cycles per
+    group (elements that go at once), rounded up; at least 1.
+    """
     row = code.row(op, at.O_WIDTH)
     groups = -(-row[at.O_EXTENT] // row[at.O_GROUP])
     return max(1, -(-groups * row[at.O_CYCLES] // row[at.O_DENOMINATOR]))
 
 
 def loop_runs(code: CodeWords, pc: int) -> LoopRuns:
-    """Return the runs of a loop of operations on memory and inner such loops; pc: address."""
+    """Return all runs of the operations in a loop, with the loop's cycles and its end.
+
+    pc: address of the loop's first instruction. The loop must hold nothing but operations on memory
+    and such loops. Times count from the start of the loop, with its own instructions.
+    """
     parts: list[tuple[Ints, Ints, Ints]] = []
     now, pc = 0, pc + at.I_WIDTH
     while code[pc] != at.I_END_LOOP:
@@ -78,7 +93,11 @@ def loop_runs(code: CodeWords, pc: int) -> LoopRuns:
 
 
 class OperandReach(NamedTuple):
-    """The first and the last word of an operand while all counters are 0."""
+    """Hold the memory words that an operand touches, as they depend on counters.
+
+    `low`, `high`: first and last 16-bit word in the element while all counters are 0. `terms`:
+    (counter, words by which each of its steps moves the operand). `written`: whether it is written.
+    """
 
     low: int
     high: int
@@ -87,7 +106,11 @@ class OperandReach(NamedTuple):
     written: bool
 
     def span(self, variables: Mapping[int, int], ranges: Mapping[int, Span]) -> Span:
-        """Return the first and the last word over all values of the counters that have a range."""
+        """Return the first and the last 16-bit word that the operand touches.
+
+        variables: values of counters; ranges: (first, last value) of counters that run over a
+        range, over all of which the span is taken. A counter in neither is 0.
+        """
         low, high = self.low, self.high
         for slot, factor in self.terms:
             value = variables.get(slot, 0)
@@ -98,9 +121,9 @@ class OperandReach(NamedTuple):
 
 
 def reaches_of(code: CodeWords, op: int) -> list[OperandReach]:
-    """Return the words that each memory operand of an operation touches; op: address.
+    """Return the memory words that each memory operand of an operation touches.
 
-    Only the first operand is written.
+    op: address of the operation's row. The destination is marked as written, the others as read.
     """
     reaches = []
     for column in range(at.O_OPERANDS, at.O_SCALAR_ROW + 1):
@@ -119,5 +142,8 @@ def reaches_of(code: CodeWords, op: int) -> list[OperandReach]:
 
 
 def have_common_word(first: list[Span], second: list[Span]) -> bool:
-    """Return whether a span of the first list and one of the second have a word in common."""
+    """Return whether a span of the first list and one of the second share a memory word.
+
+    A span is (first, last) of consecutive words, both included.
+    """
     return any(a[0] <= b[1] and b[0] <= a[1] for a in first for b in second)

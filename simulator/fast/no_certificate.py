@@ -9,9 +9,11 @@ Ints = npt.NDArray[np.int64]
 
 
 class NotCovered(Exception):  # noqa: N818 - it is an outcome, and never leaves the fast engine
-    """The fast engine gives no certificate to these elements and FIFOs, nor to their parts.
+    """Say why the fast engine cannot prove the times of a program, or of parts of it.
 
-    Without elements and FIFOs it gives none to the whole program.
+    It never leaves the fast engine: the reference engine then runs these parts. `reason`: in words.
+    `elements`, `fifos`: numbers of those whose parts are not covered; neither: the whole program.
+    `contending`: FIFOs that may want a link in the same cycle, on which an arbiter could decide.
     """
 
     def __init__(
@@ -31,7 +33,7 @@ class NotCovered(Exception):  # noqa: N818 - it is an outcome, and never leaves 
 
 
 class TooManySteps(NotCovered):
-    """A code runs more instructions than are walked."""
+    """Say that a code executes more instructions than the fast engine follows."""
 
     def __init__(self) -> None:
         super().__init__("a code runs too many instructions")

@@ -26,7 +26,13 @@ EMPTY_SCRIPT = script_from(MainThreadWalk((), (), (), (), (0,) * 16))
 
 
 def solve_parts(machine: Machine) -> tuple[TimedProgram | None, Division]:
-    """Return the times of the granted parts, None if there are none, and the division in parts."""
+    """Find the times of all parts of a program that the fast engine can prove.
+
+    Parts share no queue, link or element (engines.md §7). A part that cannot be proved is refused,
+    and the others are solved again. Returns the program with the times of the granted parts, or
+    None if there are none, and the division into granted and refused parts. Raises nothing for a
+    refusal.
+    """
     division = Division(machine.compiled.network)
     for missing in subset.unknown_parts(machine.program, machine.compiled.network):
         division.refuse(missing)
@@ -43,9 +49,10 @@ def solve_parts(machine: Machine) -> tuple[TimedProgram | None, Division]:
 def scripts_of(
     machine: Machine, division: Division, steps: int = MOST_INSTRUCTIONS
 ) -> tuple[Script, ...]:
-    """Return the script of each code; refuse the elements of a code that has none.
+    """Return the script of each code: the runs of operations of an element, in order.
 
-    steps: the most instructions of a code that are walked.
+    division: changed; the elements of a code that has no script are refused, and its script is
+    empty. steps: most instructions of a code that are followed.
     """
     codes = machine.program.placement.ravel()
     scripts = []

@@ -31,7 +31,12 @@ from tilewright.simulator.compile.table_blocks import (
 
 
 class CodeWords:
-    """The words of compiled code by their addresses, and the store's header, as plain numbers."""
+    """Hold compiled code as Python integers by address, which Python reads faster than arrays.
+
+    `header`: the header of the store, with the profile's cycles. `words`: the tables of operations,
+    operands, instructions and tasks. `task`: address of the first task. `code[address]` is one
+    word.
+    """
 
     def __init__(self, header: list[int], words: list[int], first: int, task: int) -> None:
         self.header: Final = header
@@ -44,12 +49,15 @@ class CodeWords:
         return self.words[address - self._first]
 
     def row(self, address: int, width: int) -> list[int]:
-        """Return consecutive words."""
+        """Return `width` words from an address on, such as a row of a table."""
         return self.words[address - self._first : address - self._first + width]
 
 
 def code_of_store(store: at.Table, parts: StoreLayout) -> CodeWords:
-    """Return the code of a program's store, by the addresses there."""
+    """Return the compiled code of a whole program, by its addresses in the store.
+
+    store: the engine's int64 array; parts: where each table is in it.
+    """
     first, end = parts.operation.start, parts.task.end
     words = store[first:end].tolist()
     return CodeWords(store[: at.S_WIDTH].tolist(), words, first, parts.task.start)
@@ -69,7 +77,7 @@ class _BlockLayout:
 
 
 def code_of_block(block: CodeBlock) -> CodeWords:
-    """Return the code of one block, by addresses from 0."""
+    """Return one compiled code alone, by addresses that begin at 0."""
     tables, _ = join_blocks([block], store_header(block.target.profile))
     sizes = [rows * width for rows, width in zip(block.sizes, WIDTHS, strict=True)]
     firsts = [sum(sizes[:n]) for n in range(len(sizes))]
@@ -81,7 +89,11 @@ def code_of_block(block: CodeBlock) -> CodeWords:
 
 
 def code_of_rows(layout: CodeLayout, rows: Rows, target: CompileTarget) -> CodeWords:
-    """Return the code of rows with traced numbers, by addresses from 0."""
+    """Return one compiled code whose words may be traced numbers, by addresses from 0.
+
+    A traced number is an integer that remembers how it follows from the numbers of the code.
+    layout, rows: of the compiled code; target: the profile and colors that it was compiled for.
+    """
     plain = tuple([list(map(value_of, row)) for row in table] for table in rows)
     sizes = tuple(map(len, rows))
     code = code_of_block(CodeBlock(layout, target, sizes, lambda: tables_of(plain)))

@@ -36,7 +36,17 @@ Term = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class FabricOp:
-    """One run of an operation with a queue, dispatched at the maximum of its terms."""
+    """Describe one run of an operation on queues in an element, without times.
+
+    - `extent`: elements, one word each; `gap`: cycles per element.
+    - `asynchronous`: whether it runs on a microthread; `thread`: its number, 0 for the main thread.
+    - `queues`: (queue slot, number of its first word in the slot's stream).
+    - `terms`: (kind, earlier operation, cycles); it is dispatched at the maximum of the kinds
+      ORIGIN (cycle 0), AFTER (the main thread behind the earlier one) and COMPLETE (its end), plus
+      the cycles.
+    - `together`: earlier operations that may still run at its dispatch.
+    - `exclusive`: earlier operations on the same queue or thread, which must have ended.
+    """
 
     extent: int
     gap: int
@@ -54,7 +64,15 @@ class FabricOp:
 
 @dataclass(frozen=True, slots=True)
 class MainThreadWalk:
-    """What every element of a code does, step by step."""
+    """Hold what every element of a code does, step by step, as far as no time is needed.
+
+    - `ops`: runs of operations on queues, in order.
+    - `events`: (kind, value, cycles) of all steps: busy cycles, waits, operations, tasks.
+    - `runs`: elements that each operation of the code does, in all its runs.
+    - `tasks`: numbers of the tasks in the order in which they run.
+    - `words`: words that pass each of the 16 queue slots.
+    - `nests`: loops of operations on memory alone.
+    """
 
     ops: tuple[FabricOp, ...]
     events: tuple[Event, ...]
@@ -68,7 +86,7 @@ class MainThreadWalk:
 
     @property
     def ending(self) -> tuple[Event, ...]:
-        """The last operation with a queue and the events after it, which decide the end."""
+        """The last operation on queues and the events after it, which decide the element's end."""
         last = max((i for i, event in enumerate(self.events) if event[0] == FABRIC), default=0)
         return self.events[last:]
 
@@ -80,7 +98,17 @@ SLOT_NUMBER, SLOT_WORDS, SLOT_FIRST, SLOT_COUNT, SLOT_WIDTH = range(5)
 
 
 class OpTables(NamedTuple):
-    """The operations of a script; references count from the script's first row."""
+    """Hold the runs of operations on queues of one code as tables; references count from 0.
+
+    - `op`: (operations, Q_WIDTH) size, gap, queue slots and first words.
+    - `start`: (operations, 4) first term and their number, first follower and their number.
+    - `term`: (terms, 3) kind, earlier operation, cycles; an operation starts at the maximum.
+    - `follower`: operations whose start depends on an operation, in order.
+    - `slot`: (queue slots in use, SLOT_WIDTH); `passing`: (passes, 2) operation and first word,
+      slot by slot.
+    - `exclusive`: (pairs, 2) operation, earlier one that must have ended; `together`: operation,
+      earlier one that may still run.
+    """
 
     op: Ints
     """(operations, Q_WIDTH)."""
@@ -107,7 +135,12 @@ WIDTHS = (Q_WIDTH, 4, 3, 1, SLOT_WIDTH, 2, 2, 2)
 
 @dataclass(frozen=True)
 class Script:
-    """The operations of a code that have times, and its walk, found when it is read."""
+    """Hold the runs of operations on queues of a code's elements, the input of the solver.
+
+    `tables`: these runs; `ending`: the last one and the events after it; `tasks`: in the order in
+    which they run; `overlaps`: whether an operation runs on a microthread; `find_walk`: finds all
+    steps of the main thread, which are needed for timelines and counts only.
+    """
 
     tables: OpTables
     ending: tuple[Event, ...]
@@ -119,28 +152,31 @@ class Script:
 
     @property
     def size(self) -> int:
-        """Return the number of runs of operations with queues."""
+        """The number of runs of operations on queues in one element."""
         return len(self.tables.op)
 
     @cached_property
     def walk(self) -> MainThreadWalk:
-        """The walk of the code's main thread."""
+        """All steps of the main thread of a code, found at the first use."""
         return self.find_walk()
 
 
 def script_from(walk: MainThreadWalk) -> Script:
-    """Return the script of a walk."""
+    """Turn all steps of a code's main thread into the script that the solver reads."""
     tables = tables_of(op_rows(walk.ops, walk.words))
     return Script(tables, walk.ending, walk.tasks, overlapping(walk.ops), lambda: walk)
 
 
 def overlapping(ops: Sequence[FabricOp]) -> bool:
-    """Return whether an operation runs on a microthread."""
+    """Return whether any of the operations runs on a microthread, beside the main thread."""
     return any(op.asynchronous for op in ops)
 
 
 def op_rows(ops: Sequence[FabricOp], words: Sequence[int]) -> TableRows:
-    """Return the rows of the tables; words: those that pass each queue slot."""
+    """Return the rows of each table of `OpTables` for the runs of operations of a code.
+
+    words: how many pass each of the 16 queue slots.
+    """
     followers = _followers(ops)
     slot, passing = _slots(ops, words)
     return (
@@ -170,13 +206,13 @@ def _pairs(earlier: Sequence[tuple[int, ...]]) -> list[tuple[int, int]]:
 
 
 def tables_of(rows: TableRows) -> OpTables:
-    """Return the tables of rows."""
+    """Turn rows, one list per table of `OpTables`, into int64 arrays."""
     arrays = (np.array(table, dtype=np.int64).ravel() for table in rows)
     return shaped(arrays)
 
 
 def shaped(arrays: Iterable[Ints]) -> OpTables:
-    """Return the tables of flat arrays, one per table."""
+    """Turn flat arrays, one per table of `OpTables`, into tables of the right widths."""
     pairs = zip(arrays, WIDTHS, strict=True)
     return OpTables(*(a if width == 1 else a.reshape(-1, width) for a, width in pairs))
 

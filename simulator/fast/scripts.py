@@ -39,9 +39,11 @@ _SCRIPTS: Final = IdentityCache(256)
 
 
 def script_of(block: CodeBlock, steps: int) -> Script:
-    """Return the script of a code, without events of work on memory.
+    """Return the script of a compiled code: the runs of operations of an element, in order.
 
-    steps: the most instructions that are walked. Raises NotCovered.
+    It is found once per code, and by formulas for codes that differ only in numbers (engines.md
+    §9). steps: most instructions that are followed. Raises NotCovered if the order depends on times
+    or the code does what the fast engine does not cover.
     """
     script = _SCRIPTS.of(block, steps, partial(_script_or_reason, block, steps))
     if isinstance(script, str):

@@ -24,7 +24,10 @@ T, R, M = range(3)
 
 
 class SegmentSlice(NamedTuple):
-    """Times number `skip` to `skip + size - 1` of a list of `rows` rows, `shift` later."""
+    """Name a part of a list of segments: `size` times from number `skip` on, `shift` later.
+
+    rows: segments of the list; a segment (t, r, m) stands for the times t, t + r, ... m times.
+    """
 
     rows: int
     skip: int
@@ -33,7 +36,7 @@ class SegmentSlice(NamedTuple):
 
 
 class LinePair(NamedTuple):
-    """Two lines: start and step of each."""
+    """Hold two sequences of equally spaced times: start and step of each, in cycles."""
 
     first_start: int
     first_step: int
@@ -42,7 +45,7 @@ class LinePair(NamedTuple):
 
 
 class SegmentCounts(NamedTuple):
-    """The numbers of rows of two lists."""
+    """Hold how many segments each of two lists has."""
 
     first: int
     second: int
@@ -50,7 +53,12 @@ class SegmentCounts(NamedTuple):
 
 @kernel
 def append(out: Ints, n: int, t: int, r: int, m: int) -> int:
-    """Append a segment; merge it with the last one if it continues the same steps."""
+    """Append a segment of times to a list; return the new number of segments.
+
+    The segment is t, t + r, ... m times. It is merged with the last one if it continues its steps.
+    n: segments so far; out: (capacity, 3), changed. A negative n (an earlier failure) is returned,
+    and m <= 0 appends nothing. Returns FULL (-2) if there is no space.
+    """
     if n < 0 or m <= 0:
         return n
     if n > 0:
@@ -73,7 +81,7 @@ def append(out: Ints, n: int, t: int, r: int, m: int) -> int:
 
 @inline_kernel
 def copy(out: Ints, source: Ints, count: int) -> None:
-    """Write a list of `count` segments."""
+    """Copy the first `count` segments of one list of times to another."""
     for i in range(count):
         for column in range(3):
             out[i, column] = source[i, column]
@@ -81,13 +89,19 @@ def copy(out: Ints, source: Ints, count: int) -> None:
 
 @inner_kernel
 def append_never(out: Ints, n: int, m: int) -> int:
-    """Append `m` unknown times."""
+    """Append `m` times NEVER (unknown, before every cycle); return the segments or FULL (-2).
+
+    n: segments of the list `out` so far.
+    """
     return append(out, n, whole(NEVER), whole(0), m)
 
 
 @kernel
 def append_slice(out: Ints, n: int, source: Ints, part: SegmentSlice) -> int:
-    """Append a part of a list."""
+    """Append a part of one list of times, shifted, to another; return its segments or FULL (-2).
+
+    n: segments of `out` so far; part: how many segments the source has, and which times to take.
+    """
     count, skip, size, shift = part
     for i in range(count):
         m = source[i, M]
@@ -105,7 +119,11 @@ def append_slice(out: Ints, n: int, source: Ints, part: SegmentSlice) -> int:
 
 @inner_kernel
 def maximum_of_lines(out: Ints, n: int, lines: LinePair, k: int) -> int:
-    """Append the maximum of two lines (t, r) on k points."""
+    """Append the pointwise maximum of two sequences of k equally spaced times to a list.
+
+    It needs at most two segments, as the lines cross once (engines.md §3). Returns the number of
+    segments, or FULL (-2). Example: 0, 4, 8 and 3, 4, 5 give 3, 4, 8.
+    """
     ta, ra, tb, rb = lines
     above = ta + ra * (k - 1) - tb - rb * (k - 1)
     if ta >= tb and above >= 0:
@@ -123,7 +141,11 @@ def maximum_of_lines(out: Ints, n: int, lines: LinePair, k: int) -> int:
 
 @kernel
 def maximum(out: Ints, a: Ints, b: Ints, counts: SegmentCounts) -> int:
-    """Write the pointwise maximum of two lists with equally many times; return its rows."""
+    """Write the pointwise maximum of two lists of equally many times; return its segments.
+
+    a, b, out: segments (t, r, m), each t, t + r, ... m times; counts: segments of a and b. Returns
+    FULL (-2) if the result does not fit.
+    """
     na, nb = counts
     n = i = j = done_a = done_b = 0
     while i < na and j < nb:
@@ -143,7 +165,12 @@ def maximum(out: Ints, a: Ints, b: Ints, counts: SegmentCounts) -> int:
 
 @kernel
 def paced(out: Ints, x: Ints, count: int, gap: int, start: int) -> int:
-    """Write the least y with y >= x, y(0) >= start and y(i) >= y(i - 1) + gap; return its rows."""
+    """Write the earliest times that are not before x and at least `gap` apart; return the segments.
+
+    They are the least y with y(i) >= x(i), y(0) >= start and y(i) >= y(i - 1) + gap. x: `count`
+    segments (t, r, m), each t, t + r, ... m times. Example: x = 0, 0, 9 with gap 2 and start 1
+    gives 1, 3, 9. Returns FULL (-2) if the result does not fit.
+    """
     n = 0
     earliest = start
     for i in range(count):
@@ -167,7 +194,7 @@ def paced(out: Ints, x: Ints, count: int, gap: int, start: int) -> int:
 
 @kernel
 def equal_times(a: Ints, b: Ints, counts: SegmentCounts) -> bool:
-    """Return whether two lists hold the same times."""
+    """Return whether two lists of segments hold the same times, whatever their segments."""
     na, nb = counts
     i = j = done_a = done_b = 0
     while i < na and j < nb:
@@ -189,7 +216,10 @@ def equal_times(a: Ints, b: Ints, counts: SegmentCounts) -> bool:
 
 @inner_kernel
 def segments_share_time(a: Ints, i: int, b: Ints, j: int) -> bool:
-    """Return whether two segments have a time in common."""
+    """Return whether segment i of list a and segment j of list b have a time in common.
+
+    Example: 0, 3, 6 and 2, 4, 6 have 6.
+    """
     low = max(a[i, T], b[j, T])
     high = min(a[i, T] + a[i, R] * (a[i, M] - 1), b[j, T] + b[j, R] * (b[j, M] - 1))
     ra, rb = max(a[i, R], 1), max(b[j, R], 1)
@@ -207,7 +237,10 @@ def segments_share_time(a: Ints, i: int, b: Ints, j: int) -> bool:
 
 @kernel
 def lists_share_time(a: Ints, b: Ints, counts: SegmentCounts) -> bool:
-    """Return whether two strictly increasing lists have a time in common."""
+    """Return whether two strictly increasing lists of times have a time in common.
+
+    a, b: segments (t, r, m), each t, t + r, ... m times; counts: segments of both.
+    """
     na, nb = counts
     i = j = 0
     while i < na and j < nb:
@@ -224,7 +257,7 @@ def lists_share_time(a: Ints, b: Ints, counts: SegmentCounts) -> bool:
 
 @kernel
 def excess(a: Ints, b: Ints, counts: SegmentCounts) -> int:
-    """Return the sum of max(0, a - b) over two lists with equally many times."""
+    """Return the sum of max(0, a(i) - b(i)) over two lists of equally many times, in cycles."""
     na, nb = counts
     total = i = j = done_a = done_b = 0
     while i < na and j < nb:
@@ -254,7 +287,7 @@ def excess(a: Ints, b: Ints, counts: SegmentCounts) -> int:
 
 @inner_kernel
 def expand(segments: Ints, n: int, out: Ints) -> None:
-    """Write the times of a list one by one."""
+    """Write the times of a list of n segments one by one to an array, which must be long enough."""
     k = 0
     for i in range(n):
         for j in range(segments[i, M]):

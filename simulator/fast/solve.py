@@ -70,7 +70,11 @@ from tilewright.simulator.fast.segments import (
 
 
 class Overlap(NamedTuple):
-    """`size` words that a unit and its source have in common: the first in each, and a shift."""
+    """Name words that a unit and the unit before it have in common: `size` of them.
+
+    first, source_first: number of the first in each; shift: cycles until the place of a word that
+    the unit takes is free for its source (credit delay).
+    """
 
     first: int
     source_first: int
@@ -98,7 +102,10 @@ by_address: Any = _plain if UNJITTED else intrinsic(_by_address)
 
 @inline_kernel
 def last_time(times: Times, u: int) -> Word:
-    """Return the time of a known unit's last word."""
+    """Return the cycle of a unit's last word; its times must be known.
+
+    A unit is one run of an operation on queues, or one message. u: its number.
+    """
     last = times.pieces[u] - 1
     row = times.segment[u, last]
     return row[T] + row[R] * (row[M] - 1)
@@ -106,13 +113,13 @@ def last_time(times: Times, u: int) -> Word:
 
 @inline_kernel
 def following(times: Times, place: int) -> Word:
-    """Return the next place of the worklist, a ring."""
+    """Return the next place of the worklist, which is a ring of units to evaluate."""
     return place + 1 if place + 2 < times.queue.size - 1 else 0
 
 
 @inline_kernel
 def put(times: Times, u: int) -> None:
-    """Append a unit to the worklist."""
+    """Append unit u to the worklist of units to evaluate."""
     tail = times.queue[-1]
     times.queue[tail] = u
     times.queue[-1] = following(times, tail)
@@ -120,7 +127,7 @@ def put(times: Times, u: int) -> None:
 
 @inline_kernel
 def enqueue(times: Times, u: int) -> None:
-    """Append a unit to the worklist unless it is there."""
+    """Append unit u to the worklist of units to evaluate, unless it is there."""
     if times.queued[u] == 1:
         return
     times.queued[u] = 1
@@ -129,7 +136,11 @@ def enqueue(times: Times, u: int) -> None:
 
 @inline_kernel
 def find_entry(graph: UnitGraph, port: int, index: int) -> Word:
-    """Return the entry of a port that holds an index."""
+    """Return the entry of a port, a timed FIFO, whose unit passes word number `index`.
+
+    Entries are the units (runs of operations, or messages) that pass words through the port, in
+    order.
+    """
     low = graph.port[port, at.P_AT]
     high = low + graph.port[port, at.P_COUNT] - 1
     if low == high:
@@ -148,9 +159,12 @@ def find_entry(graph: UnitGraph, port: int, index: int) -> Word:
 
 @inner_kernel
 def gather(graph: UnitGraph, times: Times, out: Ints, span: WordSpan, strict: int) -> int:
-    """Write the times of a span of a port's words; return their segments or FULL.
+    """Write the cycles of some words of a port to `out`, as segments; return their number.
 
-    Unknown times are NEVER; with `strict` an unknown time gives UNKNOWN.
+    A port is a timed FIFO, a segment (t, r, m) is the cycles t, t + r, ... m times. span: which
+    words, and a shift of their times. Words of units whose times are not known, and words of
+    negative number, are NEVER (before every cycle); with strict = 1 an unknown time gives UNKNOWN
+    (-1). FULL (-2): the segments do not fit.
     """
     port, index, size, shift = span
     n: int = whole(0)
@@ -181,7 +195,12 @@ def gather(graph: UnitGraph, times: Times, out: Ints, span: WordSpan, strict: in
 
 @inline_kernel
 def start_of(graph: UnitGraph, times: Times, u: int) -> int:
-    """Return the cycle of a unit's dispatch, NEVER if it depends on unknown times."""
+    """Return the earliest cycle of a unit's first word by what is before it in its element.
+
+    An operation starts at the maximum of its terms, which are cycles after earlier operations; a
+    message starts one cycle after the last word of the message before. NEVER if these are not
+    known.
+    """
     row = graph.unit[u]
     first = row[at.U_FIRST]
     if row[at.U_KIND] != at.THREAD:
@@ -208,7 +227,12 @@ def start_of(graph: UnitGraph, times: Times, u: int) -> int:
 
 @inline_kernel
 def space_credits(graph: UnitGraph, times: Times, out: Ints, u: int, child: int) -> int:
-    """Write the cycles from which a channel has space for each of a unit's words."""
+    """Write the cycles from which a channel has space for each of a unit's words, as segments.
+
+    A unit is one run of an operation, or one message; child: the port at the end of the channel.
+    Word i needs word i - space to have left, plus the credit delay. Returns the number of segments,
+    or FULL.
+    """
     row, channel = graph.unit[u], graph.port[child]
     index = row[at.U_OUT_AT] - channel[at.P_SPACE]
     span = WordSpan(child, index, row[at.U_SIZE], channel[at.P_CREDIT])
@@ -217,9 +241,11 @@ def space_credits(graph: UnitGraph, times: Times, out: Ints, u: int, child: int)
 
 @part_kernel
 def arrivals(graph: UnitGraph, times: Times, u: int) -> tuple[int, int]:
-    """Write the cycles in which a unit's words have arrived to work[0] or work[1].
+    """Write the cycles in which a unit's words have arrived, as segments, to work[0] or work[1].
 
-    Return the number of segments, UNKNOWN or FULL, and which of both.
+    A unit is one run of an operation on queues, or one message. Of two inputs the later word
+    counts. Returns (number of segments, 0 or 1 for the buffer); instead of the number UNKNOWN (-1)
+    if a source has no times yet, FULL (-2) if they do not fit.
     """
     row, work = graph.unit[u], times.work
     size = row[at.U_SIZE]
@@ -244,7 +270,12 @@ def arrivals(graph: UnitGraph, times: Times, u: int) -> tuple[int, int]:
 
 @inline_kernel
 def evaluate(graph: UnitGraph, times: Times, u: int, start: int) -> Word:
-    """Write a unit's times to work[3]; return their segments, UNKNOWN or FULL."""
+    """Write a unit's times to work[3] by what is known of its neighbours; return their segments.
+
+    Each word goes when it has arrived, there is space behind, `gap` cycles have passed since the
+    last one, and not before start (engines.md §2.1); on a contended link the arbiter is simulated.
+    Returns UNKNOWN (-1) if an input has no times yet, FULL (-2) if the segments do not fit.
+    """
     work, port = times.work, graph.unit[u, at.U_OUT]
     n, buffer = arrivals(graph, times, u)
     if n < 0:
@@ -268,7 +299,10 @@ def evaluate(graph: UnitGraph, times: Times, u: int, start: int) -> Word:
 
 @inline_kernel
 def delays(times: Times, u: int, source: int, overlap: Overlap) -> bool:
-    """Return whether a unit's new times delay a word of a source: its credit comes later."""
+    """Return whether new times of unit u delay a word of its source, which waits for space.
+
+    overlap: the words concerned, and the cycles from a word's leaving until its place is free.
+    """
     a, b, size, shift = overlap
     i = j = 0
     while a >= times.segment[u, i, M]:
@@ -297,7 +331,10 @@ def delays(times: Times, u: int, source: int, overlap: Overlap) -> bool:
 
 @inline_kernel
 def wake_sources(graph: UnitGraph, times: Times, u: int, column: int) -> None:
-    """Evaluate the units again that a unit's new times delay."""
+    """Put the units on the worklist whose words the new times of unit u delay, for want of space.
+
+    column: U_IN or U_IN2, the input of u whose sources are meant.
+    """
     row = graph.unit[u]
     port = row[column]
     if port < 0:
@@ -324,7 +361,7 @@ def wake_sources(graph: UnitGraph, times: Times, u: int, column: int) -> None:
 
 @inline_kernel
 def wake_followers(graph: UnitGraph, times: Times, u: int) -> None:
-    """Evaluate the units again that take a unit's words or start after the unit."""
+    """Put the units on the worklist that take words of unit u, or start after it in its element."""
     row = graph.unit[u]
     if row[at.U_KIND] == at.THREAD:
         op = graph.op[row[at.U_OP]]
@@ -350,7 +387,7 @@ def wake_followers(graph: UnitGraph, times: Times, u: int) -> None:
 
 @inline_kernel
 def is_contended(graph: UnitGraph, u: int) -> Word:
-    """Return whether a unit sends on a link that other FIFOs want, too."""
+    """Return whether unit u sends on a link that other FIFOs want, so that an arbiter decides."""
     if graph.rival.size == 0:
         return False
     port = graph.unit[u, at.U_OUT]
@@ -359,7 +396,11 @@ def is_contended(graph: UnitGraph, u: int) -> Word:
 
 @inline_kernel
 def is_unchanged(graph: UnitGraph, times: Times, u: int, start: int, count: int) -> Word:
-    """Return whether the times in work[3], `count` segments, are those that the unit has."""
+    """Return whether a newly found start and times are those that unit u has already.
+
+    The times are `count` segments in work[3]; on a contended link the cycles from which each word
+    could go, in work[2], must be the same, too.
+    """
     pieces = times.pieces[u]
     if pieces == 0 or times.start[u] != start:
         return False
@@ -373,7 +414,10 @@ def is_unchanged(graph: UnitGraph, times: Times, u: int, start: int, count: int)
 
 @inline_kernel
 def update(graph: UnitGraph, times: Times, u: int, start: int) -> int:
-    """Evaluate a unit and wake the units that depend on changed times; return False if full."""
+    """Evaluate unit u; if its times changed, keep them and wake the units that depend on them.
+
+    start: earliest cycle of its first word. Returns False if the segments do not fit.
+    """
     n = evaluate(graph, times, u, start)
     if n == UNKNOWN:
         return True
@@ -400,7 +444,11 @@ def update(graph: UnitGraph, times: Times, u: int, start: int) -> int:
 
 @inline_kernel
 def admit_waiting(times: Times, waiting: int, horizon: int) -> int:
-    """Put waiting units that start up to a cycle on the worklist; return how many still wait."""
+    """Put the waiting units that start up to cycle `horizon` on the worklist.
+
+    waiting: how many units wait; their numbers are in `times.last`, their starts in `times.first`.
+    Returns how many still wait.
+    """
     remaining = 0
     for i in range(waiting):
         u = times.last[i]
@@ -414,7 +462,7 @@ def admit_waiting(times: Times, waiting: int, horizon: int) -> int:
 
 @inline_kernel
 def earliest_start(times: Times, waiting: int) -> Word:
-    """Return the earliest start of the units that wait."""
+    """Return the earliest starting cycle of the units that wait; FOREVER if none does."""
     start = FOREVER
     for i in range(waiting):
         start = min(start, times.first[times.last[i]])
@@ -423,7 +471,10 @@ def earliest_start(times: Times, waiting: int) -> Word:
 
 @inline_kernel
 def finish(times: Times) -> None:
-    """Store the first and the last time of every unit; the outcome is UNKNOWN if one has none."""
+    """Store the cycles of the first and the last word of every unit, once all times are found.
+
+    If a unit has no times, the outcome in the header becomes UNKNOWN.
+    """
     for u in range(times.pieces.size):
         if times.pieces[u] == 0:
             times.header[X_OUTCOME] = UNKNOWN
@@ -434,14 +485,14 @@ def finish(times: Times) -> None:
 
 @inline_kernel
 def enqueue_all(graph: UnitGraph, times: Times) -> None:
-    """Put all units on the worklist."""
+    """Put all units (runs of operations, and messages) on the worklist."""
     for u in range(graph.unit.shape[0]):
         enqueue(times, u)
 
 
 @inline_kernel
 def enqueue_sources(graph: UnitGraph, times: Times) -> None:
-    """Put the units on the worklist that depend on no stream."""
+    """Put the units on the worklist that take no words from others: edge inputs, pure senders."""
     for u in range(graph.unit.shape[0]):
         if graph.unit[u, at.U_KIND] == at.EDGE or graph.unit[u, at.U_IN] < 0:
             enqueue(times, u)
@@ -449,9 +500,12 @@ def enqueue_sources(graph: UnitGraph, times: Times) -> None:
 
 @inner_kernel
 def solve(graph: UnitGraph, times: Times) -> None:
-    """Evaluate units until no time changes; write the outcome to the header.
+    """Find the cycles of all units' words: evaluate units until no time changes (engines.md §4).
 
-    Where links are contended, a last pass over all units confirms that nothing changes.
+    graph: units (runs of operations on queues, and messages) with their channels; times: changed.
+    The outcome in the header is SOLVED, UNKNOWN (units wait for each other), TOO_LONG (too many
+    evaluations) or TOO_FINE (too many segments). Where links are contended, a last pass over all
+    units confirms that nothing changes.
     """
     enqueue_sources(graph, times)
     times.header[X_OUTCOME] = SOLVED

@@ -30,7 +30,11 @@ from tilewright.simulator.fast.solve import last_time, space_credits
 
 @inner_kernel
 def output_waits(graph: UnitGraph, times: Times, units: Ints, cycles: Ints) -> None:
-    """Write the cycles for which each unit, when due, waits for space; both arrays: (units,)."""
+    """Write for how many cycles each unit waits for space behind it while it is due.
+
+    A unit is one run of an operation on queues, or one message. units, cycles: (units,), the second
+    is changed.
+    """
     work = times.work
     for i in range(units.size):
         u = units[i]
@@ -43,7 +47,11 @@ def output_waits(graph: UnitGraph, times: Times, units: Ints, cycles: Ints) -> N
 
 @inner_kernel
 def due_times(graph: UnitGraph, times: Times, u: int, out: Ints) -> int:
-    """Write the cycles from which a unit's words could go if its queues were ready."""
+    """Write the cycles from which a unit's words could go if its queues were ready, as segments.
+
+    The first at the unit's start, each later one `gap` cycles after the word before. Returns the
+    number of segments.
+    """
     size, gap = graph.unit[u, at.U_SIZE], graph.unit[u, at.U_GAP]
     n = append(out, whole(0), times.start[u], whole(0), whole(1))
     if size == 1:
@@ -54,7 +62,10 @@ def due_times(graph: UnitGraph, times: Times, u: int, out: Ints) -> int:
 
 @inner_kernel
 def space_times(graph: UnitGraph, times: Times, u: int, out: Ints) -> int:
-    """Write the cycles from which there is space for a unit's words; 0 if it sends none."""
+    """Write the cycles from which there is space for a unit's words, as segments (t, r, m).
+
+    Returns their number, 0 if the unit sends no words.
+    """
     port = graph.unit[u, at.U_OUT]
     if port < 0:
         return 0
@@ -64,16 +75,17 @@ def space_times(graph: UnitGraph, times: Times, u: int, out: Ints) -> int:
 
 @inner_kernel
 def mark_cycles(marks: CycleMarks, begin: int, end: int, bit: int) -> None:
-    """Set a bit in the cycles from `begin` to `end` - 1."""
+    """Set a bit in the marks of the cycles from `begin` to `end` - 1, as far as there are marks."""
     for t in range(begin, min(end, marks.size)):
         marks[t] |= np.uint8(bit)
 
 
 @inner_kernel
 def count_marks(graph: UnitGraph, times: Times, events: Ints, marked: MarkCounts) -> None:
-    """Count the cycles of each combination of marks, for elements of one script.
+    """Count for each of some elements of a code the cycles of each combination of marks.
 
-    events: (events, 3) of the script.
+    Marks are busy, waiting for input, waiting for output. events: (events, 3) steps of the code's
+    main thread; marked: the elements, and the counts, changed.
     """
     for i in range(marked.first.size):
         marked.marks[:] = 0
@@ -86,7 +98,11 @@ def count_marks(graph: UnitGraph, times: Times, events: Ints, marked: MarkCounts
 def mark_element(
     graph: UnitGraph, times: Times, events: Ints, first: int, marks: CycleMarks
 ) -> None:
-    """Mark each cycle of an element with the states of its main thread and its microthreads."""
+    """Mark in each cycle what an element's main thread and microthreads do: busy or waiting.
+
+    events: (events, 3) steps of the main thread; first: number of the element's first unit (run of
+    an operation on queues); marks: a byte per cycle, changed.
+    """
     now = 0
     for i in range(events.shape[0]):
         kind, value = events[i, 0], events[i, 1]
@@ -108,7 +124,10 @@ def mark_element(
 
 @inner_kernel
 def mark_unit(graph: UnitGraph, times: Times, u: int, marks: CycleMarks) -> None:
-    """Mark the cycles of one operation with queues."""
+    """Mark the cycles of one run of an operation on queues: busy, waiting for input or for output.
+
+    u: its number; marks: a byte per cycle, changed.
+    """
     gap = graph.unit[u, at.U_GAP]
     space = times.work[1]
     count = space_times(graph, times, u, space)

@@ -97,7 +97,12 @@ _REASONS: Final = IdentityCache(256)
 
 
 def unknown_parts(program: Program, network: FifoNetwork) -> Iterator[NotCovered]:
-    """Yield the reasons why parts of a program are not covered, with their elements or FIFOs."""
+    """Yield why parts of a program are not in the subset that the fast engine covers.
+
+    Each item names the reason, with the elements or FIFOs concerned (none: the whole program). A
+    field of the program that the fast engine does not know must have its default value, so that
+    features new to the language are refused.
+    """
     yield from _missing(_check, program, KNOWN[Program])
     for color in program.colors:
         yield from _missing(_check_known, color)

@@ -39,7 +39,15 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class TimedProgram:
-    """A program whose granted parts have times."""
+    """Hold a program with the times of the parts that the fast engine covers.
+
+    - `network`: queues, router buffers and edge ports as FIFOs.
+    - `graph`: units (runs of operations on queues, and messages) with their channels.
+    - `layout`: which units belong to which code and element.
+    - `scripts`: per code the runs of operations of an element, in order.
+    - `times`: cycles of each unit's words.
+    - `division`: which parts are covered.
+    """
 
     network: FifoNetwork
     graph: UnitGraph
@@ -51,12 +59,15 @@ class TimedProgram:
 
     @property
     def edge_outputs(self) -> Bools:
-        """Return which FIFOs are edge outputs of granted parts."""
+        """The FIFOs that are edge outputs of covered parts: (FIFOs,) mask."""
         return np.asarray(self.division.fifos & (self.network.kind == EDGE_OUT))
 
 
 def end_cycle(timed: TimedProgram, execute: int) -> int:
-    """Return the cycle at which the last operation and the last task have ended."""
+    """Return the cycle at which the last operation and the last task of the program have ended.
+
+    execute: cycles from the dispatch of a task's last instruction to the task's end.
+    """
     times, layout = timed.times, timed.layout
     last = times.last
     threads = last[timed.graph.unit[:, U_KIND] == THREAD]
@@ -68,7 +79,7 @@ def end_cycle(timed: TimedProgram, execute: int) -> int:
 
 
 def last_arrival(timed: TimedProgram) -> int:
-    """Return the cycle of the last word at any edge output, -1 without one."""
+    """Return the cycle in which the last word arrives at an edge output, -1 without any."""
     sinks = np.flatnonzero(timed.edge_outputs)
     port = timed.graph.port[sinks]
     last = ends_of(timed.graph, port[:, P_SOURCE])[1]
@@ -76,7 +87,7 @@ def last_arrival(timed: TimedProgram) -> int:
 
 
 def arrivals(timed: TimedProgram) -> dict[int, Ints]:
-    """Return the cycles at which words arrive at each FIFO of an edge output."""
+    """Return the cycles in which words arrive at the edge outputs: by FIFO an array (words,)."""
     graph, times = timed.graph, timed.times
     cycles = {}
     work = np.empty((int(times.pieces.sum()) + 1, 3), dtype=np.int64)
@@ -91,7 +102,10 @@ def arrivals(timed: TimedProgram) -> dict[int, Ints]:
 
 
 def main_ends(layout: UnitLayout, times: Times, number: int, script: Script) -> Ints:
-    """Return the cycle at which the main thread of each of a code's elements has ended."""
+    """Return (elements,) the cycle at which the main thread of each element of a code has ended.
+
+    number: of the code; script: its runs of operations on queues, in order.
+    """
     last = times.last
     now = np.zeros(layout.elements[number].size, dtype=np.int64)
     for event, value, _ in script.ending:

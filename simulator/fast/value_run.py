@@ -39,7 +39,11 @@ from tilewright.simulator.fast.value_state import (
 
 
 class SourcePlace(NamedTuple):
-    """A source of an operation."""
+    """Say where an operation's source is while values are computed: in memory or in a stream.
+
+    `row`: its operand row, -1 for a scalar or nothing. `place`: address of its position in memory.
+    `data`: index of its first word among the words of all streams, -1 unless it is a queue.
+    """
 
     row: int
     """Operand row, -1 for none."""
@@ -51,14 +55,20 @@ class SourcePlace(NamedTuple):
 
 @inner_kernel
 def fifo_of(flow: Flow, thread: int, operand: int) -> at.Word:
-    """Return the FIFO of a thread's operand."""
+    """Return the number of the FIFO that a thread's operand is; the operand must be a queue.
+
+    thread: address of the thread; operand: 0 for the destination, 1 and 2 for the sources.
+    """
     queue = flow.store[thread + at.T_POSITIONS + operand]
     return (queue - flow.fifo) // at.F_WIDTH
 
 
 @inner_kernel
 def lacking_stream(flow: Flow, address: int, op: int) -> at.Word:
-    """Return the stream (its root) that lacks words for an operation, or NOBODY."""
+    """Return the stream that has too few words for all elements of an operation, or NOBODY (-1).
+
+    A stream is named by the FIFO where it begins. address: of the element; op: of the operation.
+    """
     for operand in range(1, 3):
         row = flow.store[op + at.O_OPERANDS + operand]
         if row < 0 or flow.store[row + at.D_KIND] != at.FABRIC_IN:
@@ -76,7 +86,10 @@ def lacking_stream(flow: Flow, address: int, op: int) -> at.Word:
 
 @inner_kernel
 def source_place(flow: Flow, thread: int, operand: int) -> SourcePlace:
-    """Return a source, and take its words from the stream if it is a queue."""
+    """Return where a source's values are; if it is a queue, take its words from the stream.
+
+    thread: address of the thread with the operation; operand: 1 or 2.
+    """
     op = flow.store[thread + at.T_OP]
     row = flow.store[op + at.O_OPERANDS + operand]
     place = thread + at.T_POSITIONS + operand
@@ -90,7 +103,10 @@ def source_place(flow: Flow, thread: int, operand: int) -> SourcePlace:
 
 @inner_kernel
 def next_value(flow: Flow, source: SourcePlace, i: int, scalar: int) -> at.Word:
-    """Return a source's value number i."""
+    """Return the bits of a source's value number i; a memory source moves to its next element.
+
+    scalar: the bits to return if the source is the operation's scalar.
+    """
     row, place, data = source
     if data >= 0:
         return np.int64(flow.data[data + i])
@@ -103,7 +119,11 @@ def next_value(flow: Flow, source: SourcePlace, i: int, scalar: int) -> at.Word:
 
 @inner_kernel
 def do_stream(flow: Flow, thread: int) -> int:
-    """Do all elements of an operation; return the stream on which it sends, or NOBODY."""
+    """Do all elements of an operation at once; return the stream on which it sends.
+
+    thread: address of the thread, whose operands are loaded. A stream is named by the FIFO where it
+    begins; NOBODY (-1) if the operation writes to memory.
+    """
     store = flow.store
     op = store[thread + at.T_OP]
     extent = store[op + at.O_EXTENT]
@@ -133,7 +153,10 @@ def do_stream(flow: Flow, thread: int) -> int:
 
 @inner_kernel
 def wake(flow: Flow, root: int, top: int) -> int:
-    """Push the elements that wait for a stream on the stack; return its new height."""
+    """Push the elements that wait for words of a stream on the stack of those that can go on.
+
+    root: FIFO where the stream begins; top: height of the stack. Returns the new height.
+    """
     i = flow.stream[root, S_WAITING]
     flow.stream[root, S_WAITING] = NOBODY
     while i >= 0:
@@ -145,7 +168,10 @@ def wake(flow: Flow, root: int, top: int) -> int:
 
 @inner_kernel
 def next_task(flow: Flow, i: int) -> bool:
-    """Start the next task of an element; return False if it has none."""
+    """Set an element to the first instruction of its next task; return False if it has none.
+
+    i: number of the element. Tasks run in an order that was found before.
+    """
     row = flow.element[i]
     if row[G_TASK] == row[G_LAST]:
         return False
@@ -158,7 +184,10 @@ def next_task(flow: Flow, i: int) -> bool:
 
 @inner_kernel
 def is_flat(store: at.Table, op: int) -> bool:
-    """Return whether all operands are memory vectors of one dimension."""
+    """Return whether all operands of an operation are scalars or one-dimensional vectors in memory.
+
+    op: address of the operation.
+    """
     if store[op + at.O_FABRIC] == 1:
         return False
     for operand in range(3):
@@ -170,7 +199,12 @@ def is_flat(store: at.Table, op: int) -> bool:
 
 @inner_kernel
 def do_operation(flow: Flow, i: int, op: int, top: int) -> int:
-    """Do an operation; return the height of the stack, or -1 if the element must wait."""
+    """Compute all elements of an operation, and wake the elements that wait for its words.
+
+    i: number of the element; op: address of the operation; top: height of the stack of elements
+    that can go on. Returns the new height, or -1 if the operation lacks words, so that the element
+    waits.
+    """
     store = flow.store
     address = flow.element[i, G_ADDRESS]
     if store[op + at.O_FABRIC] == 1:
@@ -192,9 +226,10 @@ def do_operation(flow: Flow, i: int, op: int, top: int) -> int:
 
 @inner_kernel
 def after_control(store: at.Table, address: int, pc: int) -> at.Word:
-    """Do an instruction on counters; return the address of the next instruction.
+    """Do an instruction on counters, loops or branches; return the address of the next one.
 
-    Tasks run in the order of the script, so instructions on tasks have no effect here.
+    address: of the element; pc: of the instruction. Tasks run in an order that was found before, so
+    instructions on tasks have no effect here.
     """
     code, limit = store[pc], store[pc + 2]
     slot = store[address + at.E_VARIABLES] + store[pc + 1]
@@ -215,7 +250,11 @@ def after_control(store: at.Table, address: int, pc: int) -> at.Word:
 
 @inner_kernel
 def run_element(flow: Flow, i: int, top: int) -> int:
-    """Run an element until it lacks words or ends; return the height of the stack."""
+    """Run an element's operations until one lacks words or the last task ends.
+
+    i: number of the element; top: height of the stack of elements that can go on. Returns the new
+    height; an element that ends is counted in S_EVENTS.
+    """
     store = flow.store
     address = flow.element[i, G_ADDRESS]
     while store[at.S_ERROR] == at.OK:
@@ -238,7 +277,12 @@ def run_element(flow: Flow, i: int, top: int) -> int:
 
 @inner_kernel
 def run_values(flow: Flow) -> None:
-    """Run all elements; S_EVENTS counts those that came to their end."""
+    """Compute the values of a run without times: each element's operations in program order.
+
+    Streams keep their order, so values do not depend on times (engines.md §8). S_EVENTS of the
+    store counts the elements that came to their end; S_ERROR tells of an operand outside its
+    buffer.
+    """
     top = 0
     for i in range(flow.element.shape[0] - 1, -1, -1):
         if next_task(flow, i):

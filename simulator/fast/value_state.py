@@ -25,7 +25,15 @@ NOBODY: Final = -1
 
 
 class Flow(NamedTuple):
-    """The state of a run of values."""
+    """Hold the state of a run that computes values without times.
+
+    - `store`: the engine's int64 array; `memory`: 32-bit words of all elements.
+    - `data`: all words of all streams; `stream`: (FIFOs, S_WIDTH) first word, words sent and taken.
+    - `element`: (elements, G_WIDTH) address, next task, end of its tasks, who waits behind it.
+    - `tasks`: tasks of all codes in the order in which they run.
+    - `stack`: numbers of the elements that can go on.
+    - `fifo`: address of the first FIFO in the store.
+    """
 
     store: at.Table
     memory: at.Memory
@@ -44,7 +52,11 @@ class Flow(NamedTuple):
 
 
 def new_flow(timed: TimedProgram, store: at.Table, memory: at.Memory, parts: StoreLayout) -> Flow:
-    """Return the state before the first operation; all words of edge inputs count as sent."""
+    """Return the state of a run of values before the first operation.
+
+    All words of edge inputs count as sent; their values are filled in by the caller. timed: the
+    program with its times; parts: where each table is in the store.
+    """
     layout, network = timed.layout, timed.network
     words = timed.graph.port[:, P_WORDS]
     root = layout.root
@@ -75,7 +87,10 @@ def new_flow(timed: TimedProgram, store: at.Table, memory: at.Memory, parts: Sto
 
 
 def check_values(flow: Flow) -> None:
-    """Refuse a run of values that did not come to its end. Raises NotCovered."""
+    """Check that a run of values came to its end in all elements.
+
+    Raises NotCovered if an operand left its buffer, or if operations wait for each other's words.
+    """
     if flow.store[at.S_ERROR] != at.OK:
         raise NotCovered("an operand leaves its buffer")
     if flow.store[at.S_EVENTS] != flow.element.shape[0]:

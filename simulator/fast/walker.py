@@ -73,7 +73,11 @@ class _WalkState:
 
 
 class ScriptWalker:
-    """Walk the main thread of one compiled code."""
+    """Follow the main thread of one compiled code, to find the order of its operations.
+
+    Control depends on counters only, so it is the same for all elements of the code and needs no
+    data. Times are left open: they follow from the words of queues.
+    """
 
     def __init__(
         self, store: CodeWords, layout: CodeLayout, most: int, *, every: bool = False
@@ -100,7 +104,14 @@ class ScriptWalker:
         """Ends of loops over memory by their starts; None for other loops."""
 
     def walk(self) -> MainThreadWalk:
-        """Return the walk. Raises NotCovered."""
+        """Return all steps of the main thread, from the first task to the last, in order.
+
+        Raises NotCovered if the order of the tasks depends on times, a task stays blocked or is
+        started twice, there are too many instructions (TooManySteps), an instruction or operation
+        is not of the plain kind, a rate is no whole number of cycles or slower than one word per
+        cycle on a microthread, bank conflicts depend on counters, an operation takes from one queue
+        twice, or a microthread may touch memory that is in use beside it.
+        """
         for number, task in enumerate(self.layout.code.tasks):
             self.state.active |= int(task.entry) << number
             self.state.blocked |= int(task.blocked) << number
