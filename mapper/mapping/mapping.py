@@ -14,9 +14,10 @@ from tilewright.arch.errors import Where
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """The Memory `component` holds tiles of `tensors` from here down.
+    """The node of a mapping below which a memory holds tiles of some tensors.
 
-    `persistent`: the tiles stay while all Einsums of the mapping run.
+    `tensors`: their names; `component`: the Memory. The loops above give the tile that is filled
+    here. `persistent`: the tiles stay while all Einsums of the mapping run.
     """
 
     tensors: tuple[str, ...]
@@ -26,15 +27,20 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class Toll(Storage):
-    """`tensors` pass the Toll `component` here; it stores nothing."""
+    """The node of a mapping at which tensors pass a Toll, which charges values and stores nothing.
+
+    `tensors`, `component`: names; `persistent` is of no use here.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Temporal:
-    """A loop in time over the tiles of `rank_variable`, `tile_shape` values each.
+    """A loop in time over the tiles of a rank variable.
 
-    `initial_tile_shape`: size of the first tile, if it differs. `names`: (Einsum, its name of the
-    rank variable) for Einsums below that call the variable by another name.
+    `rank_variable`: its name. `tile_shape`: values of the variable per iteration (not the number
+    of iterations): 12 values with tile_shape 4 make 3. `initial_tile_shape`: values of the first
+    iteration, if it differs. `names`: pairs (Einsum, variable) for Einsums below the loop that
+    call the variable by another name.
     """
 
     rank_variable: str
@@ -45,9 +51,12 @@ class Temporal:
 
 @dataclass(frozen=True, slots=True)
 class Spatial:
-    """A loop in space: the tiles of `rank_variable` over dimension `name` of `component`'s fanout.
+    """A loop in space: it spreads the tiles of a rank variable over instances of a fanout.
 
-    `names`: as in Temporal.
+    `rank_variable`: its name. `tile_shape`: values of the variable per instance (not the number of
+    instances): 12 values with tile_shape 4 use 3. `name`, `component`: the dimension and the
+    component whose fanout it is. `names`: pairs (Einsum, variable) for Einsums below the loop that
+    call the variable by another name.
     """
 
     rank_variable: str
@@ -59,7 +68,10 @@ class Spatial:
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """The leaf: `einsum` is computed on `component`."""
+    """The innermost node of a mapping or branch: an Einsum is computed on a component.
+
+    `einsum`, `component`: the name of the Einsum and of the Compute.
+    """
 
     einsum: str
     component: str
@@ -67,10 +79,11 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Sequential:
-    """Branches that share the nodes above and run one after the other.
+    """The node of a fused mapping below which several branches run one after the other.
 
-    `kind`: the tag in the file. The model does not count overlap in time: it scores a Pipeline as
-    a Sequential, and notes it in the Score.
+    `branches`: lists of nodes, each ending in a Compute or another Sequential; they share the
+    nodes above. `kind`: the tag in the file. The model does not count overlap in time: it scores a
+    Pipeline as a Sequential and notes that in the Score.
     """
 
     branches: tuple[tuple[Node, ...], ...]
@@ -82,9 +95,11 @@ Node = Storage | Temporal | Spatial | Compute | Sequential
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """Nodes from the outermost to the innermost; the last is a Compute or a Sequential.
+    """How one or several Einsums run: nodes from the outermost to the innermost.
 
-    `places`: the place in a file of each node, depth first; empty if the mapping has no file.
+    `nodes`: Storage, Toll, Temporal and Spatial nodes; the last is a Compute or a Sequential with
+    branches. `places`: file, line and column of each node, depth first; empty if the mapping has
+    no file.
     """
 
     nodes: tuple[Node, ...]
@@ -98,9 +113,10 @@ _STEP = "  "
 
 
 def loop_nest(mapping: Mapping) -> str:
-    """Return `mapping` as an aligned loop nest, one line per node.
+    """Return a mapping as text, an aligned loop nest with one line per node.
 
-    `for` is a temporal loop, `parfor` a spatial one; the number is the tile below the loop.
+    `for` is a temporal loop, `parfor` a spatial one; the number behind it is the tile below the
+    loop, in values of its rank variable.
     """
     lines: list[tuple[str, str]] = []
     _write(mapping.nodes, 0, lines)

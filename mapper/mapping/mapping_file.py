@@ -66,9 +66,10 @@ _TAGS = ("Storage", "Toll", "Temporal", "Spatial", "Compute", *_SPLITS, "Nested"
 def load_mapping(
     source: Path | str | Document, *, variables: MappingOf[str, object] | None = None
 ) -> Mapping:
-    """Read a mapping from a YAML file (or text, or a document already read).
+    """Read a mapping from a YAML file, from text, or from a document already read.
 
-    SpecError for whatever the file gets wrong, with file, line and column.
+    `variables`: values for the names in the file's template. Raises SpecError (MappingError for a
+    wrong node) for whatever the file gets wrong, with file, line and column.
     """
     document = (
         source if isinstance(source, Document) else load_document(source, variables=variables or {})

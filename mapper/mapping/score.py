@@ -55,7 +55,11 @@ class Score:
         return float(getattr(self, name) if memory == name else self.capacity.get(memory, 0))
 
     def to_dict(self) -> dict[str, object]:
-        """Return plain data for JSON; `exact` holds the fractions that are no float."""
+        """Return the score as plain data for JSON, in SI units.
+
+        Infinite numbers and NaN become None. Counts are the nearest JSON numbers; `exact` lists as
+        "numerator/denominator" those fractions that no float holds.
+        """
         return {
             "conventions": self.conventions,
             "energy": _finite(self.energy),

@@ -22,7 +22,12 @@ Tile = tuple[int, ...]  # one extent per rank variable, in the order of Einsum.b
 
 
 def assemble(problem: Problem, slots: Sequence[Slot], tiles: Sequence[Tile]) -> Mapping:
-    """Build the mapping whose tile shape below `slots[i]` is `tiles[i]`, outermost slot first."""
+    """Build the mapping with a given tile below each slot of a template.
+
+    `slots`: fills, loops, reservations and Toll crossings, outermost first; `tiles[i]`: extent in
+    values of each rank variable, in the order of Einsum.bounds, below `slots[i]`. A loop is
+    written where the extent changes. The last tile must be all ones for a complete mapping.
+    """
     nodes: list[Node] = []
     tile_above = tuple(problem.einsum.bounds.values())
     holder: Fill | None = None

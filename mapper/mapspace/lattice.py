@@ -23,7 +23,11 @@ Block = tuple[slice, ...]  # of an array of the lattice's shape
 
 @dataclass(frozen=True)
 class LatticeAxis:
-    """Exponent of `prime` in the tile of variable number `variable`: 0 … radix - 1."""
+    """One axis of the lattice of tiles: the power of one prime in one rank variable's tile.
+
+    `variable`: its number; `prime`: the prime factor of its bound; `radix`: how many exponents
+    there are, 0 to radix - 1; `stride`: what an exponent higher by one adds to a tile's index.
+    """
 
     variable: int
     prime: int
@@ -32,7 +36,13 @@ class LatticeAxis:
 
 
 class Lattice:
-    """All divisor tiles of `bounds`; state 0 is the unit tile, the last state the whole space."""
+    """All tiles whose extents divide the bounds of the rank variables, numbered from 0.
+
+    The index of a tile, its state, is a mixed-radix number of the exponents of its prime factors:
+    0 is the tile of one value, `size` - 1 the whole iteration space. Example: bounds m = 4, n = 3
+    give 3 * 2 = 6 states. `variables` and `bounds` keep the order of the Einsum; `axes`: one per
+    pair of variable and prime; `shape`: the number of exponents per axis (theory/lattice.md §1.1).
+    """
 
     def __init__(self, bounds: Mapping[str, int]) -> None:
         self.variables = tuple(bounds)
@@ -55,14 +65,14 @@ class Lattice:
 
     @cached_property
     def digits(self) -> NDArray[np.int64]:
-        """Exponents, shape (states, axes)."""
+        """Exponents of the prime factors of each state's tile, int64, shape (states, axes)."""
         states = np.arange(self.size, dtype=np.int64)
         columns = [states // a.stride % a.radix for a in self.axes]
         return np.stack(columns, axis=1) if columns else np.zeros((self.size, 0), np.int64)
 
     @cached_property
     def tiles(self) -> NDArray[np.int64]:
-        """Tile extents, shape (states, variables)."""
+        """Extents in values of each state's tile, int64, shape (states, rank variables)."""
         tiles = np.ones((self.size, len(self.bounds)), np.int64)
         for column, axis in enumerate(self.axes):
             powers = np.array([axis.prime**e for e in range(axis.radix)], np.int64)
@@ -70,7 +80,11 @@ class Lattice:
         return tiles
 
     def admitted(self, comparisons: Iterable[Comparison]) -> NDArray[np.bool_]:
-        """Tell of each state whether its tile satisfies all comparisons (spatial_choices.holds)."""
+        """Return for each state whether its tile satisfies all comparisons, bool, shape (states,).
+
+        A comparison limits the extents of some rank variables, each or their product. The arrays
+        are cached.
+        """
         admitted = np.ones(self.size, np.bool_)
         for comparison in comparisons:
             if comparison not in self._admitted:
@@ -93,17 +107,27 @@ class Lattice:
         return [axis for axis in self.axes if axis.variable in chosen]
 
     def exponents(self, tile: Sequence[int]) -> NDArray[np.int64]:
-        """Return the exponents of a tile, one per axis; the tile must divide the bounds."""
+        """Return the exponents of a tile's prime factors, one per axis of the lattice.
+
+        `tile`: an extent per rank variable; each must be positive and divide its bound.
+        """
         return np.array([valuation(tile[a.variable], a.prime) for a in self.axes], np.int64)
 
     def offset(self, exponents: NDArray[np.int64]) -> int:
-        """Return the index of a vector of exponents."""
+        """Return the index (state) of a tile given by its exponents, one per axis.
+
+        It is also the difference of two states whose exponents differ by that much.
+        """
         return sum(int(e) * a.stride for e, a in zip(exponents, self.axes, strict=True))
 
     def shifts(
         self, variables: tuple[str, ...], choices: tuple[tuple[int, ...], ...]
     ) -> NDArray[np.int64]:
-        """Return the exponents of choices of lanes, shape (choices, axes)."""
+        """Return the exponents of the primes of choices of lanes, int64, shape (choices, axes).
+
+        `choices[i]`: lanes (instances) of each of `variables`. To distribute a tile over lanes
+        subtracts these exponents from those of the tile.
+        """
         key = (variables, choices)
         if key not in self._shifts:
             shift = np.zeros((len(choices), len(self.axes)), np.int64)
@@ -117,16 +141,20 @@ class Lattice:
         return self._shifts[key]
 
     def meeting(self, shift: NDArray[np.int64]) -> tuple[Block, Block]:
-        """Return the tiles that a choice of lanes divides, and the tiles of one lane.
+        """Return (tiles that some lanes divide, tiles of one such lane) as blocks of slices.
 
-        Blocks of arrays of the lattice's `shape`, in the same order: with E exponents along an axis
-        and a shift of e, exponents e … E - 1 above and 0 … E - 1 - e below.
+        `shift`: exponents of the lanes, one per axis. Both blocks select entries in the same order
+        from an array of the lattice's `shape`: with E exponents along an axis and a shift of e,
+        exponents e to E - 1 in the first and 0 to E - 1 - e in the second.
         """
         above = tuple(slice(int(e), None) for e in shift)
         return above, tuple(slice(0, r - int(e)) for e, r in zip(shift, self.shape, strict=True))
 
     def reach(self, variables: Sequence[str], lanes: Sequence[int]) -> NDArray[np.int64]:
-        """Return, per state, the state whose tile is `lanes` times smaller; -1 if there is none."""
+        """Return, per state, the state whose tile is smaller by the given factors, shape (states,).
+
+        `lanes[i]`: factor of `variables[i]`. -1 where the factors do not divide the tile.
+        """
         smaller = dict.fromkeys(self.variables, 1) | dict(zip(variables, lanes, strict=True))
         exponents = self.exponents(list(smaller.values()))
         possible = (self.digits >= exponents).all(axis=1)
@@ -136,9 +164,10 @@ class Lattice:
     def occupancy(
         self, access: TensorAccess, lanes: Mapping[str, int] | None = None
     ) -> NDArray[np.float64]:
-        """Return the elements of the tensor under each tile (model.md §1.3), shape (states,).
+        """Return the number of a tensor's values that each tile touches, float64, shape (states,).
 
-        `lanes`: under that many tiles of a variable side by side.
+        Windows count with their overlap (theory/model.md §1.3). `lanes`: rank variable to the
+        number of tiles side by side, which are counted together.
         """
         side_by_side = lanes or {}
         size = np.ones(self.size)
@@ -151,9 +180,10 @@ class Lattice:
         return size
 
     def visits(self, access: TensorAccess, relevances: Sequence[str]) -> NDArray[np.float64]:
-        """Return the iterations above each tile, shape (states,).
+        """Return the number of iterations of loops above each tile, float64, shape (states,).
 
-        Only variables of the given relevances to the tensor count.
+        It is the product of bound / tile over the variables whose relevance to the tensor
+        ("relevant", "partial" or "irrelevant") is in `relevances`.
         """
         count = np.ones(self.size)
         for index, (name, bound) in enumerate(zip(self.variables, self.bounds, strict=True)):

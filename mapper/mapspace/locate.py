@@ -31,7 +31,11 @@ from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 @dataclass(frozen=True, slots=True)
 class MapspacePoint:
-    """Number of the template, and the tile below each of its slots."""
+    """One point of a mapspace, from which a mapping follows.
+
+    `template`: number of the template in the mapspace; `tiles`: the tile below each of its slots,
+    outermost slot first, with an extent per rank variable.
+    """
 
     template: int
     tiles: tuple[Tile, ...]
@@ -46,9 +50,11 @@ _Step = _LoopNode | _HolderName
 def locate(
     problem: Problem, candidates: Sequence[TemplateSlots], mapping: Mapping
 ) -> tuple[MapspacePoint, ...] | str:
-    """Return the points of `mapping` among `candidates`, or the reason why it has none.
+    """Return the points of some templates that stand for a mapping, or in words why none does.
 
-    It has several where adjacent holders keep smaller tiles for the same loops.
+    `candidates`: pairs (template, its slots); a point's `template` counts these. There are several
+    points where a mapping leaves open which loops shrink a tile. Capacity and tile_shape are not
+    checked.
     """
     reason = _refusal(problem, mapping)
     if reason is not None:

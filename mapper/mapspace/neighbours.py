@@ -20,11 +20,13 @@ Tiles = tuple[Tile, ...]
 
 
 def moved_tiles(points: Points, tiles: Sequence[Tile]) -> Iterator[Tiles]:
-    """Yield the neighbours in the same template, in a fixed order, before capacity is looked at.
+    """Yield the points one step away in the same template, in a fixed order, fitting or not.
 
-    Of a variable with even tiles, one prime moves from a slot to another. Of a variable that may be
-    uneven, one tile changes: the loops above and below it divide their share of the work anew. Or
-    the lanes of one dimension become another of its choices, at the cost of one slot per variable.
+    `tiles`: the tile below each slot of the present point. One step moves one prime factor of a
+    variable with even tiles from a loop to another; or changes one tile of a variable that may be
+    uneven (loops above and below it divide their share anew); or gives one dimension another
+    choice of lanes, where a loop per changed variable makes up for it. tile_shape is obeyed,
+    capacity not looked at.
     """
     for column in range(len(points.problem.einsum.bounds)):
         yield from _of_variable(points, tiles, column)
@@ -35,9 +37,10 @@ def moved_tiles(points: Points, tiles: Sequence[Tile]) -> Iterator[Tiles]:
 
 
 def random_move(points: Points, tiles: Sequence[Tile], rng: Random) -> Tiles | None:
-    """Return one of the neighbours in the same template, drawn at random; None: try again.
+    """Return a random point one step away in the same template; None if the draw has none.
 
-    A rank variable or a dimension is drawn first, then its new tiles; this is not uniform.
+    `tiles`: the tile below each slot of the present point. A rank variable or a dimension is drawn
+    first, then its new tiles, so the choice is not uniform. Capacity is not looked at.
     """
     dims = [
         (number, slot.choices)
@@ -201,10 +204,10 @@ def _is_legal(problem: Problem, slot: Slot, iterations: Sequence[int]) -> bool:
 
 
 def are_neighbours(first: Template, second: Template) -> bool:
-    """Tell whether two templates differ by one holder more or less, or by two that change places.
+    """Tell whether two templates differ by at most one holder, or by two that change places.
 
-    A holder that stays may become its tensor's outermost one, or cease to be. Templates with the
-    same holders are neighbours whatever else tells them apart.
+    A holder is a tensor in a memory or Toll. Templates with the same holders in the same order are
+    neighbours, whatever else tells them apart; a template is no neighbour of itself.
     """
     first_names, second_names = _names(first.holders), _names(second.holders)
     changed = set(first_names) ^ set(second_names)
@@ -228,10 +231,12 @@ def _names(holders: Sequence[Holder]) -> list[tuple[str, str]]:
 
 
 def carried_over(points: Points, tiles: Sequence[Tile], target: Points) -> Tiles | None:
-    """Return the point of `target` whose holders have tiles like those of `tiles`.
+    """Return the point of another template whose holders have tiles as near as possible to these.
 
-    Slot by slot the nearest tile (in factors) from which the rest can be finished; None if the
-    template has no point at all. Capacity is not looked at.
+    `points`, `tiles`: the present template and its tile below each slot; `target`: the other
+    template. Slot by slot from the outermost, the tile is taken that is nearest in factors to the
+    one the next common holder has, among those from which the rest can be finished. None if the
+    template has no point. Capacity is not looked at.
     """
     goals = _goals(points, tiles, target)
     state, carried = target.start(), []

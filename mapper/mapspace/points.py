@@ -37,11 +37,14 @@ EXACT = 2.0**53  # whole numbers below are exact in float64, and so are their su
 
 
 class Points:
-    """Enumerates, counts and samples the points of `slots`, the slot sequence of `template`.
+    """Enumerates, counts and samples the points of one template, that is, its mappings.
 
-    `lattice`: that of the Einsum, made if it is not given. `pins`: per slot, the tile_shape that
-    must hold above it. `memories`: those of finite capacity. A state is the index of a tile in the
-    lattice; with uneven loops (UnevenPoints) it is the tile and the variables still to be cut.
+    A point gives each slot (a place for loops, a fill, a reservation) the tile below it, the last
+    one a single iteration. `slots`: the slot sequence of `template`, outermost first. `lattice`:
+    all divisor tiles of the Einsum, made if not given. `pins`: per slot, the tile_shape conditions
+    on the tile above it. `memories`: names of those with finite capacity. A state is the index of
+    a tile in the lattice; in the subclass `UnevenPoints` it also says which variables an uneven
+    loop may still cut.
     """
 
     def __init__(
@@ -81,11 +84,18 @@ class Points:
             yield from points.with_fixed_lanes()
 
     def with_fixed_lanes(self) -> Iterator[Tiles]:
-        """Enumerate the points that fit, if no reservation waits for lanes to be chosen."""
+        """Enumerate the points that fit, of a template in which no tile waits for lanes.
+
+        The template must have no open dimensions (whose lanes multiply a reserved tile); the parts
+        that `with_chosen_lanes` yields have none.
+        """
         return self._extend((), self._bounds, (0.0,) * len(self.memories))
 
     def without_capacity(self) -> Iterator[Tiles]:
-        """Enumerate all points, whether they fit or not, in a fixed order."""
+        """Enumerate all points, fitting their memories or not, in a fixed order.
+
+        A point is a tuple with the tile below each slot. tile_shape is obeyed.
+        """
 
         def extend(tiles: Tiles, state: Any) -> Iterator[Tiles]:
             if len(tiles) == len(self.slots):
@@ -97,7 +107,11 @@ class Points:
         yield from extend((), self.start())
 
     def with_chosen_lanes(self) -> Iterator[Points]:
-        """Yield the same points in parts, one for each choice of the open dimensions."""
+        """Yield the same points in disjoint parts, one for each choice of lanes of open dimensions.
+
+        An open dimension is one whose lanes (instances in use) multiply the tile of some
+        reservation. If there is none, the only part is this object itself.
+        """
         open_dims = self._open_dims()
         if not open_dims:
             yield self
@@ -128,9 +142,10 @@ class Points:
     def bits_after(
         self, index: int, tile: Tile, used: tuple[float, ...]
     ) -> tuple[float, ...] | None:
-        """Return the bits in use of each of `memories` below slot `index`, from those above it.
+        """Return the bits in use of each memory below slot `index`, from those above it.
 
-        None if the slot refuses the tile above it, or its memory has no capacity for it.
+        `tile`: the one above the slot; `used`: bits per memory, in the order of `memories`. None
+        if tile_shape at the slot refuses the tile, or if its memory has too little capacity.
         """
         slot = self.slots[index]
         if not self.admits(index, tile):
@@ -145,7 +160,10 @@ class Points:
         return (*used[:memory], bits, *used[memory + 1 :])
 
     def tiles_below(self, index: int, tile: Tile) -> Iterator[Tile]:
-        """Yield the tiles that slot `index` can leave of the one above it."""
+        """Yield the tiles that the loops of slot `index` can leave of the tile above it.
+
+        They divide it; for temporal loops, only tiles that later slots can bring to one iteration.
+        """
         slot = self.slots[index]
         if isinstance(slot, SpatialLoops):
             yield from self._tiles_per_lane(slot, tile)
@@ -176,11 +194,14 @@ class Points:
 
     @property
     def count(self) -> int:
-        """Number of points before capacity is looked at (exact)."""
+        """Number of points, exact, whether they fit their memories or not."""
         return int(self._counts()[-1][-1])
 
     def sample(self, rng: random.Random) -> Tiles:
-        """Draw one point uniformly, before capacity is looked at."""
+        """Draw one point uniformly from all points, whether they fit their memories or not.
+
+        Result: the tile below each slot. There must be at least one point (`count` > 0).
+        """
         counts, lattice = self._counts(), self.lattice
         state, tiles = lattice.size - 1, []
         for index, slot in enumerate(self.slots):
@@ -220,29 +241,40 @@ class Points:
         return tables
 
     def completions(self, index: int, state: Any) -> int:
-        """Return the number of completions of the tile above slot `index`, exact."""
+        """Return the number of ways to go on from a tile above slot `index` to a single iteration.
+
+        A completion chooses the tiles below slot `index` and all later ones; capacity is not
+        looked at. `state`: index of the tile. The number is exact.
+        """
         return int(self._counts()[len(self.slots) - index][state])
 
     def completions_by_state(self, index: int) -> Any:
-        """Return the completions of each tile above slot `index`, exact, shape (states,)."""
+        """Return, for each tile above slot `index`, how many ways lead to a single iteration.
+
+        Exact whole numbers, shape (states,), as float64 or, if too large for that, Python
+        integers.
+        """
         return self._counts()[len(self.slots) - index]
 
     def admitted(self, index: int) -> Any:
-        """Tell for each state whether the tile_shape at slot `index` lets it pass.
+        """Return for each tile whether tile_shape admits it above slot `index`, shape (states,).
 
-        Shape (states,); None if there is no tile_shape.
+        None if the architecture file sets no tile_shape there.
         """
         if not self.pins[index]:
             return None
         return self.lattice.admitted(self.pins[index])
 
     def admits(self, index: int, tile: Sequence[int]) -> bool:
-        """Tell whether the tile_shape of the holder at slot `index` lets the tile there pass."""
+        """Tell whether tile_shape admits a tile (an extent per variable) above slot `index`."""
         named = dict(zip(self._names, tile, strict=True))
         return all(holds(comparison, named) for comparison in self.pins[index])
 
     def refusal(self, tiles: Tiles) -> str | None:
-        """Return which tile_shape a point breaks, in words."""
+        """Return which tile_shape of the architecture a point breaks, in words; None if none.
+
+        `tiles`: the tile below each slot.
+        """
         tiles_above = (self._bounds, *tiles[:-1])
         for index, slot in enumerate(self.slots):
             if isinstance(slot, Fill) and not self.admits(index, tiles_above[index]):
@@ -263,12 +295,19 @@ class Points:
         return tuple(self.lattice.tiles[state].tolist())
 
     def successors(self, index: int, state: Any) -> list[Any]:
-        """Return the states that slot `index` can leave of the one above it."""
+        """Return the states below slot `index` from which later slots have all needed loops.
+
+        `state`: the tile above the slot. Unlike `options` it does not check that choices of lanes
+        and tile_shape further down leave a completion.
+        """
         below = states_below(self.lattice, self.slots[index], state)
         return [s for s in below if self._can_finish(index, self.tile_of(s))]
 
     def options(self, index: int, state: Any) -> list[Any]:
-        """Return the successors from which the remaining slots can be completed."""
+        """Return the states below slot `index` from which at least one point can be completed.
+
+        `state`: the tile above the slot; capacity is not looked at.
+        """
         counts = self._counts()[len(self.slots) - 1 - index]
         return [s for s in states_below(self.lattice, self.slots[index], state) if counts[s]]
 
@@ -292,7 +331,11 @@ def _with_chosen_lanes(
 
 
 def completions_above(lattice: Lattice, slot: Slot, completions: Any) -> Any:
-    """Return the completions of each state above a slot from those below it, shape (states,)."""
+    """Return, for each tile above a slot, the number of ways to finish a point there.
+
+    `completions`: the same numbers below the slot, shape (states,); so is the result. A tile's
+    number is the sum over all tiles that the slot's loops can leave of it.
+    """
     if isinstance(slot, SpatialLoops):
         total = np.zeros(lattice.shape, completions.dtype)
         for shift in lattice.shifts(slot.variables, slot.choices):
@@ -316,7 +359,11 @@ def _summed_below(lattice: Lattice, variables: Sequence[str], completions: Any) 
 
 
 def states_below(lattice: Lattice, slot: Slot, state: int) -> list[int]:
-    """Return the states that a slot can leave of the one above it, ascending."""
+    """Return the indices of the tiles that a slot's loops can leave of a tile, ascending.
+
+    `state`: index of the tile above in `lattice`. Of spatial loops, one per choice of lanes that
+    divides the tile; a slot without loops leaves the tile as it is.
+    """
     if isinstance(slot, SpatialLoops):
         shifts = lattice.shifts(slot.variables, slot.choices)
         possible = shifts[(shifts <= lattice.digits[state]).all(axis=1)]
@@ -335,14 +382,20 @@ def states_below(lattice: Lattice, slot: Slot, state: int) -> list[int]:
 
 
 def reserved_bits(problem: Problem, slot: Reservation, tile: Mapping[str, int]) -> float:
-    """Return the bits that a tile of a tensor needs in its memory (model.md §4.2)."""
+    """Return the bits that a tile of a tensor takes in its memory (theory/model.md §4.2).
+
+    `tile`: extent of each rank variable; lanes that the reservation sees below it multiply it.
+    """
     if slot.lanes:
         tile = {**tile, **{v: tile[v] * lanes for v, lanes in slot.lanes}}
     return problem.einsum.access(slot.tensor).tile_size(tile) * problem.value_bits(slot)
 
 
 def occupied(problem: Problem, slots: Sequence[Slot], tiles: Tiles) -> dict[str, dict[str, float]]:
-    """Return the bits that a point reserves, by memory and tensor."""
+    """Return the bits that a point reserves: memory name to tensor name to bits.
+
+    `slots`: of its template, outermost first; `tiles`: the tile below each.
+    """
     tile_above = tuple(problem.einsum.bounds.values())
     used: dict[str, dict[str, float]] = {}
     lanes: dict[tuple[str, str], Tile] = {}
@@ -363,7 +416,11 @@ def occupied(problem: Problem, slots: Sequence[Slot], tiles: Tiles) -> dict[str,
 def overflow(
     problem: Problem, slots: Sequence[Slot], tiles: Tiles
 ) -> tuple[str, dict[str, float], float] | None:
-    """Return the first memory that a point overfills, the bits of each tensor there, its size."""
+    """Return (memory, bits by tensor there, its capacity in bits) of the first memory overfilled.
+
+    `slots`: of the point's template, outermost first; `tiles`: the tile below each. None if all
+    fit.
+    """
     sizes = {s.component: problem.capacity_bits(s) for s in slots if isinstance(s, Reservation)}
     for name, bits_of in occupied(problem, slots, tiles).items():
         if sum(bits_of.values()) > sizes[name]:

@@ -31,10 +31,11 @@ _TO_OTHER_TEMPLATE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class MapspaceSize:
-    """Numbers of templates and of mappings before capacity is looked at.
+    """Number of templates of a mapspace and number of mappings, whether they fit or not.
 
-    Not `exact`: `points` is an upper bound, because templates with adjacent holders share mappings
-    and are too many to be listed.
+    A template is a mapping without its loops. `templates`, `points`: the two numbers. `exact`
+    False: `points` is an upper bound, because templates share mappings and are too many to be
+    listed.
     """
 
     templates: int
@@ -78,7 +79,11 @@ class Mapspace(TemplateSpace):
         return self.points_within(no_check)
 
     def points_within(self, check: Callable[[], None]) -> tuple[Points, ...]:
-        """Return the points of each template; `check` as at `templates_within`."""
+        """Return the points (tile choices) of each template, in the order of the templates.
+
+        `check` is called before each template is made and before each one's points are set up; it
+        may raise, for example at the end of a time budget.
+        """
         if self._point_cache.points is None:
             kind, lattice = UnevenPoints if self.uneven else Points, Lattice(self.einsum.bounds)
             problem = self.problem
@@ -97,7 +102,10 @@ class Mapspace(TemplateSpace):
         return self.mappings_within(no_check)
 
     def mappings_within(self, check: Callable[[], None]) -> Iterator[Mapping]:
-        """Enumerate the same; `check` as at `templates_within`."""
+        """Enumerate the mappings that fit their memories, in a fixed order, each once.
+
+        `check` is called again and again and may raise to end the enumeration.
+        """
         for number, points in enumerate(self.points_within(check)):
             for tiles in points:
                 check()
@@ -105,21 +113,27 @@ class Mapspace(TemplateSpace):
                     yield self.mapping_at(point)
 
     def mapping_at(self, point: MapspacePoint) -> Mapping:
-        """Return the mapping of a point."""
+        """Return the mapping (nodes Storage, Temporal, Spatial, Toll, Compute) of a point."""
         return assemble(self.problem, self._points[point.template].slots, point.tiles)
 
     # ---- size
 
     @cached_property
     def size(self) -> MapspaceSize:
-        """The number of templates and points."""
+        """The number of templates and of mappings, whether they fit or not; computed once.
+
+        With uneven variables, raises TilewrightError if there are too many tiles to count.
+        """
         counted = [self._repeats.count(number) for number in range(len(self._points))]
         points = sum(count for count, _ in counted)
         return MapspaceSize(len(self.templates), points, all(exact for _, exact in counted))
 
     @property
     def point_count_bound(self) -> int:
-        """An upper bound of the number of mappings, fast."""
+        """An upper bound of the number of mappings, fast: points that share a mapping count each.
+
+        With uneven variables, raises TilewrightError if there are too many tiles to count.
+        """
         return sum(points.count for points in self._points)
 
     def count_fitting(self, limit: int = 1_000_000) -> int | None:
@@ -139,11 +153,18 @@ class Mapspace(TemplateSpace):
     # ---- random and proposed points
 
     def sample(self, rng: random.Random) -> Mapping:
-        """Draw a mapping uniformly from the points that fit; InfeasibleMapping if none turns up."""
+        """Draw a mapping that fits; points with tiles that fit are equally likely.
+
+        Raises InfeasibleMapping if there is no point or none of 10,000 draws fits.
+        """
         return self.mapping_at(self.draw(rng))
 
     def draw(self, rng: random.Random, tries: int = _TRIES) -> MapspacePoint:
-        """Draw a point uniformly from those that fit; InfeasibleMapping if none turns up."""
+        """Draw a point uniformly from those that fit and are the canonical one of their mapping.
+
+        A point is a template with a tile below each slot. At most `tries` draws are made. Raises
+        InfeasibleMapping if there is no point or none of the draws fits.
+        """
         counts = [points.count for points in self._points]
         if not sum(counts):
             raise self._empty()
@@ -162,9 +183,11 @@ class Mapspace(TemplateSpace):
         )
 
     def suggest(self, trial: Suggests) -> Mapping:
-        """Let a trial (of Optuna, say) choose a template and its tiles; every choice is legal.
+        """Build a mapping from the choices of a trial, for example of Optuna.
 
-        InfeasibleMapping, with numbers, if the tiles overfill a memory or there is no point at all.
+        The trial is asked for a number "template" and for a share between 0 and 1 per tile, each
+        scaled to what is legal at that place. Raises InfeasibleMapping, with numbers, if the tiles
+        overfill a memory or break a tile_shape, or if there is no point at all.
         """
         usable = [i for i, points in enumerate(self._points) if points.count]
         if not usable:
@@ -207,7 +230,12 @@ class Mapspace(TemplateSpace):
                 yield neighbour
 
     def neighbour_points(self, point: MapspacePoint) -> Iterator[MapspacePoint]:
-        """Yield the points one step away whose tiles fit, in a fixed order."""
+        """Yield the points one step away from a point whose tiles fit, in a fixed order.
+
+        First those of the same template (one prime factor of a loop moves, or one dimension takes
+        other lanes), then one of each template that differs by a holder more or less or by two
+        swapped.
+        """
         points = self._points[point.template]
         for tiles in moved_tiles(points, point.tiles):
             if self._fits(moved := MapspacePoint(point.template, tiles)):
@@ -218,9 +246,9 @@ class Mapspace(TemplateSpace):
                 yield moved
 
     def random_neighbour(self, point: MapspacePoint, rng: random.Random) -> MapspacePoint | None:
-        """Return a random neighbour of a point, in one of ten cases of another template.
+        """Return a random point one step from `point`, in one of ten cases in another template.
 
-        None if the draw leads nowhere: out of the mapspace, or over the size of a memory.
+        None if the draw leads to no point, or to one that does not fit its memories: try again.
         """
         points = self._points[point.template]
         number, tiles = point.template, None
@@ -248,7 +276,11 @@ class Mapspace(TemplateSpace):
     # ---- membership
 
     def contains(self, mapping: Mapping) -> str | None:
-        """Return None if the mapspace holds `mapping`, else the reason why it does not."""
+        """Return None if `mapping` is in the mapspace, else in words why it is not.
+
+        Reasons: holders or their order are excluded, a loop stands where the mapspace has an equal
+        mapping instead, or a tile_shape or capacity is broken.
+        """
         points = self._locate(mapping)
         if isinstance(points, str):
             return points

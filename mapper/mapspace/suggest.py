@@ -26,9 +26,11 @@ class Suggests(Protocol):
 
 
 def suggested_tiles(points: Points, trial: Suggests, name: str) -> tuple[Tile, ...]:
-    """Ask `trial` for the tile below each slot; parameters are called `name.slot.variable`.
+    """Ask `trial` for the tile below each slot of a template and return these tiles.
 
-    `points` must not be empty. Capacity is not looked at.
+    For each slot and rank variable with a choice, a share between 0 and 1, called
+    `name.slot.variable`, picks among the legal extents in ascending order. `points` must not be
+    empty. Capacity is not looked at.
     """
     names = tuple(points.problem.einsum.bounds)
     state, tiles = points.start(), []

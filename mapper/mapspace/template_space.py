@@ -43,7 +43,7 @@ class _TemplateCache:
 
 
 def no_check() -> None:
-    """Let an enumeration continue."""
+    """Do nothing: the check for enumerations that shall not be interrupted."""
 
 
 def checked(items: Iterable[T], check: Callable[[], None]) -> Iterator[T]:
@@ -55,7 +55,19 @@ def checked(items: Iterable[T], check: Callable[[], None]) -> Iterator[T]:
 
 @dataclass(frozen=True, eq=False)
 class TemplateSpace:
-    """The templates of `einsum` on `flat`; the fields are explained at `Mapspace`."""
+    """The templates of one Einsum on one path of components, before tiles are chosen.
+
+    A template says which memory holds which tensor, in which order, and lanes that decide slots.
+    `einsum`, `flat`: computation and path of components. `conventions`: "default" or "accelforge".
+    `backed`: tensors that the outermost memory must keep. `uneven`: rank variables that may have
+    one loop whose last tile is smaller. `crowded`: memories that may be too small although this
+    Einsum's tensors fit, as other Einsums leave some there. `exchanged`: tensors that other
+    Einsums share on chip. `lists_lane_choices`: one template per choice of lanes that a holder
+    sees below itself. `chosen_templates`: the only templates, None for all.
+
+    Raises TilewrightError for unknown conventions or uneven variables that the Einsum lacks,
+    UnsupportedFeature for uneven variables in sums under "accelforge".
+    """
 
     einsum: Einsum
     flat: FlatArch
@@ -76,7 +88,7 @@ class TemplateSpace:
 
     @cached_property
     def problem(self) -> Problem:
-        """What all templates share."""
+        """What all templates share (Einsum, path, conventions), with facts cached for all."""
         return Problem(
             self.einsum,
             self.flat.components,
@@ -91,38 +103,51 @@ class TemplateSpace:
 
     @property
     def with_even_tiles(self) -> Self:
-        """The part of the mapspace without uneven tiles."""
+        """The same mapspace without uneven tiles: each loop's tile divides the tile above."""
         return replace(self, uneven=frozenset(), chosen_templates=None)
 
     def with_flat(self, flat: FlatArch) -> Self:
-        """Return the mapspace of the same Einsum on an edited path, with all its templates."""
+        """Return the mapspace of the same Einsum on an edited path of components.
+
+        A choice of templates (`chosen_templates`) is dropped.
+        """
         return replace(self, flat=flat, chosen_templates=None)
 
     def with_crowded(self, memories: frozenset[str]) -> Self:
-        """Return the mapspace in which exactly these memories may be too small."""
+        """Return the mapspace in which exactly these memories may be short of capacity.
+
+        Templates whose only merit is to save capacity there are then kept, even if this Einsum's
+        tensors fit whole. A choice of templates is dropped.
+        """
         return replace(self, crowded=memories, chosen_templates=None)
 
     def narrowed(self, chosen: Iterable[Template]) -> Self:
-        """Return the mapspace of some of the templates."""
+        """Return the mapspace that has only the given templates."""
         return replace(self, chosen_templates=tuple(chosen))
 
     # ---- placements
 
     @cached_property
     def placements(self) -> tuple[Placement, ...]:
-        """What the memories and Tolls may hold, in a fixed order."""
+        """All placements: which memory and Toll keeps which tensors, in a fixed order."""
         return tuple(self.all_placements())
 
     def all_placements(self) -> Iterator[Placement]:
-        """Make the placements one by one."""
+        """Yield the placements (which memory keeps which tensors) one by one, not cached."""
         return placements(self._holders, self.einsum, self.backed)
 
     def sparse_placements(self) -> Iterator[Placement]:
-        """Make placements that hold no more than they must (minimal_placements.py)."""
+        """Yield placements that hold no more tensors than they must.
+
+        If any placement has a mapping with even tiles, one of these has.
+        """
         return sparse_placements(self._holders, self.einsum, self.backed)
 
     def placement_like(self, model: Placement) -> Placement | None:
-        """Return the placement of this mapspace that keeps what `model` keeps, if there is one."""
+        """Return the placement here that keeps what another one keeps; None if rules forbid it.
+
+        `model`: a placement (which memory and Toll keeps which tensors), maybe of other rules.
+        """
         return placement_like(self._holders, self.einsum, self.backed, model)
 
     @property
@@ -144,7 +169,11 @@ class TemplateSpace:
         return len(self._template_cache.every or self._template_cache.searched or ())
 
     def templates_within(self, check: Callable[[], None]) -> tuple[Template, ...]:
-        """Return the same; `check`, called before each is made, may raise to end that."""
+        """Return all templates in a fixed order, from the cache once they are made.
+
+        `check` is called before each template is made and may raise, for example when time is up.
+        Raises UnsupportedFeature if a template has too many choices of lanes to list.
+        """
         if self.chosen_templates is not None:
             return self.chosen_templates
         if self._template_cache.every is None:
@@ -152,7 +181,11 @@ class TemplateSpace:
         return self._template_cache.every
 
     def search_templates(self, check: Callable[[], None]) -> tuple[Template, ...]:
-        """Return the templates that a search for little energy or time needs; `check` as above."""
+        """Return the templates that a search for least energy or latency needs.
+
+        Left out are those of which another template with the same holders in hierarchy order is
+        never worse. `check` is called before each template is made and may raise to stop.
+        """
         if self.chosen_templates is not None:
             return self.chosen_templates
         if self._template_cache.searched is None:
@@ -161,19 +194,30 @@ class TemplateSpace:
         return self._template_cache.searched
 
     def each_template(self, among: Iterable[Placement] | None = None) -> Iterator[Template]:
-        """Make the templates one by one, in the same order; of some placements only if given."""
+        """Yield the templates one by one, uncached, in the order of `templates`.
+
+        `among`: only those of these placements (which memory keeps which tensors).
+        """
         return self._with_all_lanes(self._ordered(among))
 
     def first_template(self, placement: Placement) -> Template | None:
-        """Return some template of a placement, whatever its lanes; None if it has no order."""
+        """Return one template of a placement, lanes left open; None if no order is legal."""
         return next(iter(self._ordered([placement])), None)
 
     def templates_with_capacity(self, among: Iterable[Placement]) -> Iterator[Template]:
-        """Make the templates of placements, but those that one value of each tensor overfills."""
+        """Yield the templates of placements in which one value of each tensor fits.
+
+        Left out are those with a memory that cannot even hold one value of each tensor kept there.
+        `among`: the placements (which memory and Toll keeps which tensors).
+        """
         return self._with_all_lanes(filter(self.problem.fits_single_values, self._ordered(among)))
 
     def probe_templates(self, among: Iterable[Placement]) -> Iterator[Template]:
-        """Make a few templates of placements: a mapping found there says that there is one."""
+        """Yield a few templates of some placements, to find out quickly whether a mapping exists.
+
+        Only the first and last choice of each dimension whose lanes decide slots, and no adjacent
+        holders. A mapping found there proves that there is one; none found proves nothing.
+        """
         roomy = filter(self.problem.fits_single_values, self._ordered(among))
         return (variant for ordered in roomy for variant in some_lanes(self.problem, ordered))
 
@@ -200,7 +244,12 @@ class TemplateSpace:
 
     @property
     def floating_tensors(self) -> frozenset[str]:
-        """Tensors whose outermost holder may stand below loops."""
+        """Tensors whose outermost holder may stand below loops over their relevant variables.
+
+        Only under conventions that allow it ("accelforge"), not for copy Einsums, and not for
+        tensors that are persistent, must be in the outermost memory, or are exchanged with other
+        Einsums.
+        """
         if self.problem.conventions.backing_above_loops or self.einsum.is_copy:
             return frozenset()
         temporary = {a.tensor for a in self.einsum.accesses if not a.persistent}

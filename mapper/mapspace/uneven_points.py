@@ -30,10 +30,11 @@ State = tuple[Step, ...]
 
 
 def loop_tiles(step: Step, cuttable: Sequence[int]) -> list[Step]:
-    """Return the tiles that a temporal loop, or none, can leave of a tile.
+    """Return the tiles that temporal loops over one variable, or none, can leave of a tile.
 
-    `cuttable`: the tiles that an uneven loop may cut. Of 6 with an uneven loop still to come:
-    1, 2, 3 and 6, and with that loop 4 and 5.
+    `step` and results: pairs (extent, whether an uneven loop of the variable may still come).
+    `cuttable`: extents that an uneven loop may cut. Of 6, with an uneven loop still to come: 1, 2,
+    3 and 6 evenly, 4 and 5 by that loop.
     """
     tile, may_cut = step
     even = [(below, may_cut and below in cuttable) for below in divisors(tile)]
@@ -41,7 +42,12 @@ def loop_tiles(step: Step, cuttable: Sequence[int]) -> list[Step]:
 
 
 def lane_tiles(step: Step, lanes: int, cuttable: Sequence[int]) -> list[Step]:
-    """Return the tiles that distributing a tile over a number of lanes can leave."""
+    """Return the tiles that one lane can have when a tile is distributed over `lanes` instances.
+
+    `step` and results: pairs (extent, whether an uneven loop of the variable may still come).
+    Extents are those of the largest lane; the last lane of an uneven loop has less. 7 over 3
+    lanes: 3 (3, 3 and 1). `cuttable`: extents that an uneven loop may cut.
+    """
     tile, may_cut = step
     even = [(tile // lanes, may_cut and tile // lanes in cuttable)] if tile % lanes == 0 else []
     if not may_cut or not 1 < lanes <= tile:
@@ -51,17 +57,22 @@ def lane_tiles(step: Step, lanes: int, cuttable: Sequence[int]) -> list[Step]:
 
 
 def is_chain(tiles: Sequence[int], cuttable: Sequence[int]) -> bool:
-    """Tell whether each tile divides the one before it, but for one cut of a `cuttable` tile."""
+    """Tell whether each extent divides the one before it, except for at most one uneven cut.
+
+    `tiles`: extents of one rank variable, outermost first; only an extent in `cuttable` may be cut
+    into tiles that do not divide it.
+    """
     cut = [above for above, below in pairwise(tiles) if above % below]
     falls = all(above >= below for above, below in pairwise(tiles))
     return falls and len(cut) <= 1 and all(above in cuttable for above in cut)
 
 
 def check_uneven(einsum: Einsum, uneven: frozenset[str], exact: bool) -> None:
-    """Refuse rank variables that cannot be uneven.
+    """Refuse rank variables that cannot have uneven tiles.
 
-    `exact`: remainders are counted exactly, else on average. TilewrightError for names that the
-    Einsum does not have, UnsupportedFeature for variables in sums with average tiles.
+    `uneven`: their names; `exact`: whether remainders are counted exactly, else on average. Raises
+    TilewrightError for names that the Einsum does not have; with average tiles, UnsupportedFeature
+    for variables that stand in sums or with a factor in an index.
     """
     unknown = uneven - set(einsum.bounds)
     if unknown:
@@ -81,7 +92,12 @@ def check_uneven(einsum: Einsum, uneven: frozenset[str], exact: bool) -> None:
 
 
 class UnevenPoints(Points):
-    """Enumerates, counts and samples the points of `slots` with uneven loops."""
+    """Enumerates, counts and samples the points of a template with uneven loops.
+
+    An uneven loop's tile does not divide the tile above it; the last tile is smaller. A point
+    gives the tile below each slot. A state has, per rank variable, a pair (extent, whether an
+    uneven loop may still come).
+    """
 
     def __init__(
         self,
@@ -141,7 +157,11 @@ class UnevenPoints(Points):
             yield from self._continue((*tiles, _tile(next_state)), next_state, used_below)
 
     def completions(self, index: int, state: State) -> int:
-        """Return the number of completions of the state above slot `index`."""
+        """Return the number of ways to go on from a state above slot `index` to a single iteration.
+
+        A state has a pair (extent, whether an uneven loop may still come) per variable. Raises
+        TilewrightError if there are too many tiles to count them (3,000,000 steps).
+        """
         if index == len(self.slots):
             return int(all(tile == 1 for tile, _ in state))
         key = (index, state)
@@ -160,7 +180,10 @@ class UnevenPoints(Points):
         return self._completion_counts[key]
 
     def successors(self, index: int, state: State) -> list[State]:
-        """Return the states that slot `index` can leave; none if its pins refuse the tile."""
+        """Return the states below slot `index` from which each variable can reach an extent of 1.
+
+        None if tile_shape refuses the tile of `state`, the state above the slot.
+        """
         slot = self.slots[index]
         if not self.admits(index, _tile(state)):
             return []
@@ -200,7 +223,10 @@ class UnevenPoints(Points):
         return [below for n in lanes for below in lane_tiles(step, n, self._cuttable[v])]
 
     def options(self, index: int, state: State) -> list[State]:
-        """Return the successors from which the remaining slots can be completed."""
+        """Return the states below slot `index` from which at least one point can be completed.
+
+        Raises TilewrightError if there are too many tiles to count them.
+        """
         return [s for s in self.successors(index, state) if self.completions(index + 1, s)]
 
     def tile_of(self, state: State) -> Tile:

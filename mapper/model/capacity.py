@@ -35,9 +35,10 @@ Weight = Callable[[Count, str, int], Count | float]
 
 
 def loops_above_the_split(bodies: list[PathOccupancies]) -> list[int]:
-    """Return the loops that each Einsum shares with the next: those above their Sequential.
+    """Return how many loops each Einsum of a fused mapping shares with the next one.
 
-    The list has one number per pair of successive Einsums.
+    These are the loops above the Sequential node where their paths part. `bodies`: path and tiles
+    of each Einsum in order of execution; the result has one number per pair of neighbours.
     """
     return [_above_the_split(first.path, second.path) for first, second in pairwise(bodies)]
 
@@ -52,9 +53,10 @@ def _above_the_split(first_path: Path, second_path: Path) -> int:
 
 
 def loops_above_exchanged(bodies: list[PathOccupancies]) -> list[int]:
-    """Return the loops that each Einsum shares with the next, as accelforge counts them.
+    """Return how many loops each Einsum shares with the next one, by accelforge's rule.
 
-    Only loops above a tensor that Einsums exchange count as shared.
+    Only loops above the tile of a tensor that both sides exchange count. `bodies`: path and tiles
+    of each Einsum in order of execution; the result has one number per pair of neighbours.
     """
     depths = [0] * (len(bodies) - 1)
     for first, last, depth in _spans(bodies).values():
@@ -75,21 +77,30 @@ def _spans(bodies: list[PathOccupancies]) -> dict[Key, tuple[int, int, int]]:
 
 
 def one_per_storage(occupancy: Occupancy, einsum: int) -> object:
-    """Return a key that Einsums share which use the same Storage node."""
+    """Return (number of the Storage node, tensor): tiles with this key share their bits.
+
+    So Einsums that use the same Storage node share its tile. `einsum` is not used.
+    """
     del einsum
     return _key(occupancy)
 
 
 def one_per_einsum(occupancy: Occupancy, einsum: int) -> object:
-    """Return a key per Einsum; Einsums share a tile only of a tensor that is backed there.
+    """Return a key by which tiles share bits in a memory, following accelforge.
 
-    So counts accelforge.
+    It has the number of the Einsum, so that each has its own tile, except for the outermost holder
+    of a tensor, whose tile all Einsums below it share.
     """
     return _key(occupancy) if occupancy.backing else (*_key(occupancy), einsum)
 
 
 def peak_bits(bodies: list[PathOccupancies], shared: SharedLoops, copy: Copy) -> dict[str, Count]:
-    """Return {memory: largest number of bits that are live at a time in one of its instances}."""
+    """Return the largest number of bits in use at one time in one instance, by memory name.
+
+    `bodies`: path and reserved tiles of each Einsum, in order of execution. `shared`: finds how
+    many loops neighbours share; `copy`: (tile, Einsum number) to a key, equal for tiles that share
+    bits.
+    """
     peaks = _peaks(bodies, shared, copy, _all_bits)
     return {name: lowest_terms(Fraction(bits)) for name, bits in peaks.items()}
 
@@ -102,11 +113,13 @@ def _all_bits(bits: Count, memory: str, number: int) -> Count:
 def peak_parts(
     bodies: list[PathOccupancies], shared: SharedLoops, copy: Copy, sizes: Sequence[Sizes]
 ) -> dict[str, Count | float]:
-    """Return {memory: largest share of its size that is in use at a time}.
+    """Return the largest share of its size in use at one time, by memory name; 1 is full.
 
-    `sizes` has the sizes that each Einsum sees: an expression of the file may depend on the Einsum.
-    A tile counts relative to the size that the running Einsum sees, or else the last Einsum before
-    it that used the tile (as accelforge does).
+    Used instead of `peak_bits` where the size of a memory depends on the Einsum. `sizes`: bits of
+    each memory, as each Einsum sees them. A tile counts relative to the size that the running
+    Einsum sees or, if that does not use it, the last Einsum before it that did. `bodies`,
+    `shared`, `copy`: as for `peak_bits` (tiles of each Einsum, loops in common, keys of shared
+    tiles).
     """
 
     def part(bits: Count, memory: str, number: int) -> Count | float:
@@ -204,7 +217,11 @@ def check_capacity(bodies: list[PathOccupancies], peaks: Mapping[str, Count], si
 
 
 def check_parts(bodies: list[PathOccupancies], limits: Mapping[str, Count | float]) -> None:
-    """Raise InfeasibleMapping for the first memory whose largest share in use is above 1."""
+    """Raise InfeasibleMapping for the first memory whose largest share in use is above 1.
+
+    `limits`: share of its size in use at one time, by memory. `bodies`: paths and tiles of the
+    Einsums, to name the largest tiles in the message.
+    """
     for name, limit in limits.items():
         if limit > 1:
             text = f"need {float(limit):g} times its size, which is not the same for all Einsums"

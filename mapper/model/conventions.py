@@ -112,32 +112,47 @@ class Conventions:
 
     @property
     def exact_remainders(self) -> bool:
-        """Whether uneven tiles count with their exact sizes; else on average (imperfect.md §6)."""
+        """Whether each tile counts with its own size, also a smaller last one.
+
+        Else uneven loops count with their average number of turns (theory/imperfect.md §6).
+        """
         return self.traffic is _exact
 
     @property
     def links_carry_all_rounds(self) -> bool:
-        """Whether the links of a network carry the messages of all rounds (model/messages.py)."""
+        """Whether the load of a network's links adds the messages of all rounds of the loops above.
+
+        Else it is that of one round, as accelforge counts.
+        """
         return self.hops is hops_of_messages
 
     @property
     def adjacent_holders_shrink(self) -> bool:
-        """Whether a reservation is lowered past adjacent holders (docs/conventions.md §4)."""
+        """Whether the tiles of holders with no loop between them shrink with the loops below all.
+
+        Else a tile keeps its size at the next holder of any tensor (docs/conventions.md §4).
+        """
         return self.stops is stop_unless_adjacent
 
     @property
     def loops_sink(self) -> bool:
-        """Whether a tile keeps its size below spatial loops of a deeper level (model/nest.py)."""
+        """Whether a holder written below spatial loops of a deeper component keeps its tile's size.
+
+        The tensor then sees these loops below the holder, so no loop below shrinks the tile.
+        """
         return self.sinks is some_loop_sinks
 
     @property
     def shared_tile_counts_once(self) -> bool:
-        """Whether Einsums that hold a tensor at one place reserve its tile once."""
+        """Whether Einsums that use the same Storage node reserve its tile once, not once each."""
         return self.tile is one_per_storage
 
     @property
     def whole_places(self) -> bool:
-        """Whether a place of a distributed memory is at work as a whole or not at all."""
+        """Whether an instance of a memory spread over an Array is at work as a whole or not at all.
+
+        Else a fraction of an instance may work.
+        """
         return self.places is at_least_one
 
 
@@ -296,7 +311,10 @@ _BY_NAME = {conventions.name: conventions for conventions in (DEFAULT, ACCELFORG
 
 
 def conventions_called(name: str) -> Conventions:
-    """Return the conventions called `name`; TilewrightError if there are none."""
+    """Return the conventions of the given name, "default" or "accelforge".
+
+    Raises TilewrightError for any other name.
+    """
     conventions = _BY_NAME.get(name)
     if conventions is None:
         raise TilewrightError(

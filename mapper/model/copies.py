@@ -19,17 +19,20 @@ CountedPath = tuple[Path, Mapping[str, TensorView]]  # a path to count, and the 
 
 
 def no_copy(path: Path, view: EinsumView) -> CountedPath:
-    """Return path and tensors unchanged, for an Einsum that computes."""
+    """Return a path and its tensors unchanged, for an Einsum that computes.
+
+    It stands where the conventions have a rule for copy Einsums.
+    """
     return path, view.tensors
 
 
 def source_to_destination(path: Path, view: EinsumView) -> CountedPath:
-    """Return the path on which the source is read and the destination written.
+    """Return the path and tensors by which a copy Einsum is counted: read source, write copy.
 
-    Source holders in or below the innermost memory of the destination are left out: nothing moves
-    between them and the destination. A source that lies only below that memory is read at its
-    outermost holder. If no source holder is left, the destination is only written back
-    (docs/conventions.md §5).
+    Holders of the source in or below the innermost memory of the destination are left out: nothing
+    moves between them and the destination. A source that lies only below that memory is read at
+    its outermost holder. If no source holder is left, the destination is only written back.
+    Result: (shortened path, tensor name to its view) (docs/conventions.md §5).
     """
     outputs = {name for name, tensor in view.tensors.items() if tensor.output}
     source = _levels(path, view, view.tensors.keys() - outputs)

@@ -18,9 +18,11 @@ Calls = dict[str, float]
 
 @dataclass(slots=True)
 class Costs:
-    """Costs of one Einsum with all its instances, or of several: joule and second.
+    """Energy and latency of one Einsum with all its instances, or of several together.
 
-    The keys of the dictionaries are those of `Score`; `actions` are exact counts.
+    `latency`: seconds. `dynamic_energy`, `leak_energy`: joules. `actions`: exact number of calls
+    by "einsum/component/tensor/action". `energy_by`: joules by the same key, leakage by
+    "einsum/component/leak". `latency_by`: seconds by "einsum/component".
     """
 
     latency: float = 0.0
@@ -31,7 +33,7 @@ class Costs:
     latency_by: dict[str, float] = field(default_factory=dict)
 
     def add(self, added: Costs) -> None:
-        """Add the costs of another Einsum; no key may occur in both."""
+        """Add the costs of another Einsum to these, in place; no key may occur in both."""
         self.latency += added.latency
         self.dynamic_energy += added.dynamic_energy
         self.leak_energy += added.leak_energy
@@ -174,7 +176,7 @@ def _gate(
 
 
 def leak_power_by(flat: FlatArch, conventions: Conventions) -> Mapping[str, float]:
-    """Return watt by component, all instances, nothing gated."""
+    """Return the leakage in watts of each component, all its instances, nothing gated."""
     return {
         component.name: component.leak_power * conventions.instances(component)
         for component in _costly(flat)
@@ -182,7 +184,7 @@ def leak_power_by(flat: FlatArch, conventions: Conventions) -> Mapping[str, floa
 
 
 def area_by(flat: FlatArch, conventions: Conventions) -> Mapping[str, float]:
-    """Return metre² by component, all instances."""
+    """Return the area in square metres of each component, all its instances."""
     return {
         component.name: component.area * conventions.instances(component)
         for component in _costly(flat)

@@ -19,22 +19,31 @@ PlacesAtWork = Callable[[Fraction], Fraction]
 
 
 def at_least_one(places: Fraction) -> Fraction:
-    """Return the places at work, at least one: a place works as a whole or not at all."""
+    """Return how many instances of a distributed memory work, at least one.
+
+    `places`: instances of the fanout in use, divided by those that one instance of the memory
+    serves. Values above 1 are returned as they are, also fractions.
+    """
     return max(Fraction(1), places)
 
 
 def in_proportion(places: Fraction) -> Fraction:
-    """Return the places at work in proportion to the instances, as accelforge 1.0.467 does."""
+    """Return how many instances of a distributed memory work, also fewer than one.
+
+    The number is `places` unchanged (instances in use divided by those that one memory instance
+    serves), as accelforge 1.0.467 counts.
+    """
     return places
 
 
 def active_places(
     view: EinsumView, used: Mapping[tuple[str, str], Count], rule: PlacesAtWork
 ) -> dict[str, Count]:
-    """Return {distributed memory: number of its places that share its work}.
+    """Return how many instances of each memory spread over an Array share its work, by name.
 
-    `used[component, dim]`: instances of a fanout in use. A place serves `grid fanout / places`
-    instances of each dimension of the grid below it.
+    `used[component, dim]`: instances of a fanout in use. One memory instance serves (fanout of the
+    grid) / (instances of the memory) lanes of each dimension of the grid below it; with `rule` the
+    quotient becomes instances at work. 2 instances, grid of 4, 4 lanes in use: 2.
     """
     return places_at_work(view.flat.components, used, rule)
 
@@ -42,7 +51,12 @@ def active_places(
 def places_at_work(
     components: Sequence[Component], used: Mapping[tuple[str, str], Count], rule: PlacesAtWork
 ) -> dict[str, Count]:
-    """Return the same as `active_places`, for the `components` of a path, outermost first."""
+    """Return how many instances of each memory spread over an Array share its work, by name.
+
+    `components`: a path, outermost first; `used[component, dim]`: instances of a fanout in use,
+    absent if no loop runs over it; `rule`: turns (lanes in use / lanes served by one memory
+    instance) into instances at work, per dimension.
+    """
     return {
         component.name: _active(component, grid_of(components, level), used, rule)
         for level, component in enumerate(components)
@@ -51,7 +65,10 @@ def places_at_work(
 
 
 def grid_of(components: Sequence[Component], level: int) -> Component | None:
-    """Return the component whose spatial fanout the memory at position `level` serves, or None."""
+    """Return the component whose fanout the distributed memory at position `level` serves.
+
+    It is the next one below on the path that has a spatial fanout; None if there is none.
+    """
     return next((component for component in components[level + 1 :] if component.spatial), None)
 
 
@@ -72,7 +89,10 @@ def _active(
 
 
 def spread(tile: Occupancy, places: Mapping[str, Count]) -> Occupancy:
-    """Return the tile with the bits of one place of a distributed memory."""
+    """Return a reserved tile with the bits that fall to one instance of a distributed memory.
+
+    `places`: memory name to the number of instances that share the tile; others have one.
+    """
     active = places.get(tile.component, 1)
     if active == 1:
         return tile

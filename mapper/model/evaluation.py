@@ -44,11 +44,15 @@ def evaluate(
     mapping: Mapping | FilePath | str,
     conventions: str = "default",
 ) -> Score:
-    """Return the score of a mapping: joule, second, m², watt, and every count behind them.
+    """Score a mapping with the analytical model: energy, latency, area, leakage and all counts.
 
     `arch`, `workload` and `mapping` are paths, texts, or loaded objects. `conventions`: "default"
-    or "accelforge" (docs/conventions.md). MappingError: this is no mapping of the workload on the
-    architecture; InfeasibleMapping: it does not fit; SpecError: an error in a file.
+    or "accelforge" (docs/conventions.md). The result is in joules, seconds, square metres and
+    watts.
+
+    Raises MappingError if this is no mapping of the workload on the architecture, or if a count is
+    larger than any float; InfeasibleMapping if tiles overfill a memory or it uses more instances
+    than exist; SpecError for an error in a file; TilewrightError for unknown conventions.
     """
     arch = arch if isinstance(arch, Arch) else load_arch(arch)
     workload = workload if isinstance(workload, Workload) else load_workload(workload)
@@ -88,10 +92,12 @@ def _notes(nodes: tuple[Node, ...]) -> tuple[str, ...]:
 
 
 def evaluate_flat(runs: list[tuple[Path, EinsumView]], conventions: Conventions) -> Score:
-    """Score paths of Einsums on views made with `make_view`; searches call this directly.
+    """Score the paths of a mapping with tables that were made before; searches call this.
 
-    Paths in order of execution. MappingError and InfeasibleMapping as in `evaluate`;
-    ConservationError if the model contradicts itself.
+    `runs`: pairs (path of one Einsum from the outermost node to its Compute, its view made with
+    `make_view`) in order of execution. Raises MappingError if a path is no mapping of its Einsum,
+    InfeasibleMapping if tiles overfill a memory or it uses more instances than exist,
+    ConservationError if the counts contradict each other (a defect of the model).
     """
     tallies = [
         tally(restrict(path, frozenset(view.tensors)), view, conventions) for path, view in runs

@@ -7,11 +7,19 @@ from tilewright.mapper.model.tally import EinsumCounts
 
 
 class ConservationError(AssertionError):
-    """Counts of the model contradict each other: a defect of Tilewright, not of a user's file."""
+    """Counts of the model contradict each other: a defect of Tilewright, not of a user's file.
+
+    Raised by `check`, for example if one instance reads more values than all instances together.
+    """
 
 
 def check(tally: EinsumCounts) -> None:
-    """Raise ConservationError if the counts of an Einsum break a conservation law."""
+    """Raise ConservationError if the counts of an Einsum break a conservation law.
+
+    Checked: steps times lanes cover all operations; no count is negative; one instance does no
+    more than all; values that a holder sends or takes match those of the next holder of the
+    tensor, up to multicast and reduction over the lanes (theory/model.md §10).
+    """
     name = tally.view.einsum.name
     lanes = tally.lanes
     if tally.steps * lanes < tally.operations:

@@ -40,17 +40,21 @@ class PathLoop:
 
     @property
     def turns(self) -> int:
-        """Iterations over the largest outer tile; the last tile may be smaller."""
+        """Number of iterations over the largest tile above; the last iteration may be smaller.
+
+        Example: 11 values in tiles of 8 make 2 turns.
+        """
         if self.initial is None:
             return -(-self.outer // self.tile)
         return 1 + -(-(self.outer - self.initial) // self.tile)
 
 
 def loops_of(path: Path, view: EinsumView) -> dict[int, PathLoop]:
-    """Return {place in `path.steps`: loop}, checked against the Einsum.
+    """Return the loops of one Einsum's path, by their place in `path.steps`.
 
-    MappingError: the Einsum does not have the variable, the tile is larger than the tile above,
-    the fanout is unknown, or the loops of a variable end above a tile of 1.
+    Raises MappingError if the Einsum lacks a loop's variable, a tile is below 1 or larger than the
+    tile above, a spatial loop names an unknown dimension, or the loops of a variable do not end at
+    a tile of 1.
     """
     shape = dict(view.einsum.bounds)
     seen: set[str] = set()
@@ -118,9 +122,10 @@ def _fanout(place: int, path: Path, view: EinsumView) -> tuple[str | None, str]:
 
 
 def average_turns(loop: PathLoop, rounds_up: bool) -> Count:
-    """Return the average number of turns, a fraction without remainder (theory/imperfect.md §6).
+    """Return the average number of turns of a loop: tile above / tile below, a fraction.
 
-    With `rounds_up`, the outermost loop over a variable turns a whole number of times.
+    With `rounds_up`, the outermost loop over a variable makes a whole number of turns instead.
+    Example: 11 values in tiles of 8 turn 11/8 times (theory/imperfect.md §6).
     """
     if loop.outermost and rounds_up:
         return -(-loop.outer // loop.tile)
@@ -146,9 +151,10 @@ def parts(loop: PathLoop, outer: int) -> tuple[tuple[int, int], ...]:
 
 
 def temporal_steps(loops: list[PathLoop], outer: int) -> int:
-    """Return the steps of loops over one variable, outermost first, over `outer` values.
+    """Return the steps in time of a chain of loops over one variable.
 
-    Turns in time add; of turns in space the longest counts (theory/imperfect.md §4).
+    `loops`: outermost first; `outer`: values to cover. Turns in time add; of turns in space the
+    longest counts (theory/imperfect.md §4).
     """
     if not loops:
         return 1

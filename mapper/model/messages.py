@@ -113,11 +113,12 @@ class _NetworkLoop:
 
 
 def hops_of_messages(nest: TensorNest) -> list[Hops]:
-    """Return the hops of the tensor on each leg over a network, innermost leg first.
+    """Return the hops of a tensor on each network that it crosses, exact for uneven tiles.
 
-    All rounds and all dimensions count. `traffic` is the load of the first link of each dimension,
-    in hop actions: it is the busiest link for every tensor, so that the loads of tensors add
-    (theory/model.md §7.2).
+    One result per leg (way from a holder to the next lower one over a network), innermost leg
+    first. All rounds of the loops and all dimensions count; `traffic` is the load of the first
+    link of each dimension, in hop actions, which is the busiest for every tensor, so that the
+    loads of tensors add (theory/model.md §7.2).
     """
     hops = []
     for leg in legs_of(nest):

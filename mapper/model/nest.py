@@ -24,7 +24,14 @@ SinkRule = Callable[[Path, int, dict[int, PathLoop], EinsumView], bool]
 
 @dataclass(frozen=True, slots=True)
 class Lowering:
-    """The rules of a convention that end the lowering of a lower holder's reservation."""
+    """Rules that decide where the lowering of a holder's reservation ends.
+
+    A tile needs capacity only from the loops that make it stay; its reservation is lowered past
+    loops over which every turn uses another part. `stops`: (path, place of the holder, place of a
+    holder below) -> whether it ends there. `sinks`: (path, place of the holder, loops, view) ->
+    whether a spatial loop above acts below the holder, so that it is not lowered at all. `view`:
+    Einsum and path of components.
+    """
 
     stops: StopRule
     sinks: SinkRule
@@ -33,7 +40,10 @@ class Lowering:
 
 @dataclass(frozen=True, slots=True)
 class ReservationItem:
-    """The tile of the holder at step `holder` of the path is reserved from here down."""
+    """An entry of a tensor's loop nest: from here down a holder's tile needs capacity.
+
+    `holder`: place of that holder in `path.steps`.
+    """
 
     holder: int
 
@@ -43,11 +53,13 @@ Item = int | ReservationItem  # a place in path.steps, or a reservation
 
 @dataclass(frozen=True, slots=True)
 class TensorNest:
-    """The nest of one tensor: `items` from the outermost to the innermost, without the Compute.
+    """The loop nest as one tensor sees it, from the outermost item to the innermost.
 
-    An item is a place in `path.steps` (a loop, or a holder of the tensor) or a ReservationItem.
-    `loops`
-    maps places to loops.
+    A spatial loop stands right above the first holder of the tensor (or the Compute) below its
+    fanout, so each tensor has a nest of its own. `items`: places in `path.steps` (loops and the
+    tensor's holders) and ReservationItems (from here down a tile needs capacity). `loops`: place
+    to loop. `tensor`, `path`, `view`: the tensor, its Einsum's path, and facts about Einsum and
+    architecture.
     """
 
     tensor: TensorView
@@ -58,14 +70,19 @@ class TensorNest:
 
 
 def stop_at_any_holder(_path: Path, _holder: int, _other: int) -> bool:
-    """End at the next holder, of any tensor (theory/model.md §4.1)."""
+    """Return True: a reservation is lowered no further than the next holder of any tensor.
+
+    Rule of the accelforge conventions (theory/model.md §4.1).
+    """
     return True
 
 
 def stop_unless_adjacent(path: Path, holder: int, lower_holder: int) -> bool:
-    """Pass adjacent holders of other tensors: holders without a loop between.
+    """Tell whether the lowering of a holder's reservation ends at a lower holder.
 
-    Their order has no meaning in time, so the occupancy must not depend on it (conventions.md §4).
+    It ends at a holder of the same tensor and at one with a loop in between. It passes adjacent
+    holders, those of other tensors with no loop between, whose order has no meaning in time
+    (docs/conventions.md §4). `holder`, `lower_holder`: places in `path.steps`.
     """
     if path.steps[lower_holder].tensor == path.steps[holder].tensor:  # type: ignore[union-attr]
         return True
@@ -75,14 +92,18 @@ def stop_unless_adjacent(path: Path, holder: int, lower_holder: int) -> bool:
 def no_loop_sinks(
     _path: Path, _holder: int, _loops: dict[int, PathLoop], _view: EinsumView
 ) -> bool:
-    """Keep the order of the mapping (theory/model.md §4.1)."""
+    """Return False: spatial loops do not prevent the lowering of a reservation.
+
+    Rule of the accelforge conventions, which keep the order of the mapping (theory/model.md §4.1).
+    """
     return False
 
 
 def some_loop_sinks(path: Path, holder: int, loops: dict[int, PathLoop], view: EinsumView) -> bool:
-    """Tell whether a spatial loop above the holder belongs to a fanout below it.
+    """Tell whether a spatial loop above a holder belongs to a fanout below the holder's memory.
 
-    The tensor sees that loop right below the holder, so the reservation cannot be lowered.
+    The tensor sees such a loop right below the holder, so the holder keeps its whole tile: the
+    reservation cannot be lowered. `holder`: place in `path.steps`.
     """
     level = view.index[path.steps[holder].component]  # type: ignore[union-attr]  # a Hold
     return any(
@@ -94,9 +115,12 @@ def some_loop_sinks(path: Path, holder: int, loops: dict[int, PathLoop], view: E
 def reservations(
     path: Path, loops: dict[int, PathLoop], tensors: Mapping[str, TensorView], rules: Lowering
 ) -> dict[int, tuple[int, ...]]:
-    """Return {gap: holders}: the tiles of these holders are reserved in front of step `gap`.
+    """Return {gap: holders}: the tiles of these holders need capacity from step `gap` down.
 
-    Holders are places in `path.steps`. Source: theory/model.md §4.1.
+    Gaps and holders are places in `path.steps`. A tensor's outermost holder keeps its whole tile.
+    A lower holder's tile is reserved below the loops over which every turn uses another part of
+    it, up to the first loop that makes it stay (theory/model.md §4.1). `rules`: of the
+    conventions.
     """
     holders_at: dict[int, tuple[int, ...]] = {}
     backed: set[str] = set()
@@ -148,10 +172,12 @@ def nest_of(
     view: EinsumView,
     reserved: dict[int, tuple[int, ...]],
 ) -> TensorNest:
-    """Return the nest of `tensor`; `reserved` is the result of `reservations`.
+    """Return the loop nest as one tensor sees it, from the outermost item to the innermost.
 
-    MappingError if a spatial and a temporal loop over the same variable of the tensor would have
-    to change places (theory/model.md §2.2).
+    Spatial loops move right above the tensor's first holder (or the Compute) below their fanout.
+    `reserved`: the result of `reservations`: place to the holders whose tiles are reserved before
+    it. Raises MappingError if a spatial and a temporal loop over the same variable of the tensor
+    would have to change places (theory/model.md §2.2).
     """
     waiting = [place for place, loop in loops.items() if loop.spatial is not None]
     nest: list[Item] = []

@@ -47,9 +47,10 @@ class NetworkLeg:
 
 
 def legs_of(nest: TensorNest) -> list[NetworkLeg]:
-    """Return the legs that cross a network, innermost first.
+    """Return the ways of a tensor over networks, the innermost first.
 
-    Of several networks between two holders the outermost carries the values.
+    A leg leads from one holder of the tensor to the next lower one, or to the Compute. Of several
+    networks between the two the outermost carries the values.
     """
     view = nest.view
     loops: list[int] = []
@@ -89,9 +90,11 @@ def _lowest(nest: TensorNest) -> int:
 
 
 def hops_of(nest: TensorNest, turns: Mapping[int, Count]) -> list[Hops]:
-    """Return the hops of the tensor on each leg over a network.
+    """Return the hops of a tensor on each network that it crosses, as accelforge counts them.
 
-    `turns`: place of a loop in the path -> its turns, whole or average.
+    One result per leg (way from a holder to the next lower one over a network), innermost first.
+    `turns`: place of a loop in the path to its number of turns, whole or average (theory/model.md
+    §7.1).
     """
     return [_hops_of_leg(leg, nest, turns) for leg in legs_of(nest)]
 
@@ -143,9 +146,10 @@ def _cost(leg: NetworkLeg, nest: TensorNest, loop: PathLoop, row: _Row) -> Cost:
 
 
 def physical_stride(source: Component, loop: PathLoop, view: EinsumView) -> int | None:
-    """Return the instances that one place of a source serves along the loop's dimension.
+    """Return how many lanes along a loop's dimension one instance of the source serves.
 
-    None if the source is not distributed along that dimension.
+    Fanout of the dimension divided by the source's instances along it; None if the source is not
+    distributed along that dimension.
     """
     for dim in source.physical_spatial:
         if dim.name == loop.dim and dim.fanout > 1:

@@ -31,14 +31,22 @@ class Occupancy:
 
 @dataclass(frozen=True, slots=True)
 class PathOccupancies:
-    """The path of one Einsum, and the reserved tiles of its tensors."""
+    """The path of one Einsum, and the tiles that its tensors reserve in memories.
+
+    `path`: its nodes from the outermost down to the Compute; `occupancies`: one per tensor and
+    memory.
+    """
 
     path: Path
     occupancies: tuple[Occupancy, ...]
 
 
 def occupancies(nest: TensorNest) -> list[Occupancy]:
-    """Return what the tensor occupies in each Memory that holds it, outermost first."""
+    """Return the tile that a tensor reserves in each memory that holds it, outermost first.
+
+    `nest`: the loop nest as this tensor sees it. Tolls hold nothing. A persistent tensor counts
+    once per instance of the Einsum.
+    """
     tensor, path, loops, view = nest.tensor, nest.path, nest.loops, nest.view
     shape = dict(view.einsum.bounds)
     occupancies_found: list[Occupancy] = []

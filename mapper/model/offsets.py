@@ -37,7 +37,10 @@ def _grown(access: TensorAccess, starts: Mapping[str, int]) -> TensorAccess:
 
 
 def counted(workload: Workload, rule: EinsumRule) -> Workload:
-    """Return the workload with `rule` applied to each Einsum; the same object if none changes."""
+    """Return the workload with `rule` applied to each Einsum; the same object if none changes.
+
+    `rule`: how constants in indices change tile sizes (`offsets_move` or `offsets_add`).
+    """
     einsums = tuple(rule(einsum) for einsum in workload.einsums)
     pairs = zip(einsums, workload.einsums, strict=True)
     if all(with_offsets is original for with_offsets, original in pairs):

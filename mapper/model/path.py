@@ -21,7 +21,12 @@ from tilewright.mapper.workload.errors import MappingError
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """One tensor of a Storage or Toll node; `origin`: number of that node in the whole mapping."""
+    """One tensor of a Storage or Toll node on the path of an Einsum.
+
+    `tensor`, `component`: names. `persistent`: it stays for all instances of the Einsum. `toll`:
+    the component is a Toll, which only passes values. `origin`: number of the node in the whole
+    mapping.
+    """
 
     tensor: str
     component: str
@@ -32,8 +37,11 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A Sequential on the path: its number in the mapping, the branch of the path, and the number
-    of steps above it."""
+    """A Sequential node on the path of an Einsum, where a fused mapping branches.
+
+    `number`: of that node in the whole mapping, depth first. `branch`: which of its branches the
+    path takes, from 0. `position`: how many steps of the path stand above it.
+    """
 
     number: int
     branch: int
@@ -151,7 +159,10 @@ def _path(node: Compute, taken: list[tuple[int, Node]], splits: tuple[Split, ...
 
 
 def restrict(path: Path, tensors: frozenset[str]) -> Path:
-    """Return the path with the holders of `tensors` only (theory/model.md §2.2)."""
+    """Return the path without the holders of tensors other than `tensors`.
+
+    Loops stay; splits keep their places (theory/model.md §2.2).
+    """
     places = [
         place
         for place, step in enumerate(path.steps)
@@ -161,7 +172,7 @@ def restrict(path: Path, tensors: frozenset[str]) -> Path:
 
 
 def keep(path: Path, places: list[int]) -> Path:
-    """Return the path with only the steps at `places`, which must be in order."""
+    """Return the path with only the steps at `places` (ascending indices into `path.steps`)."""
     splits = tuple(
         replace(split, position=sum(1 for place in places if place < split.position))
         for split in path.splits

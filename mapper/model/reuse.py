@@ -68,10 +68,11 @@ class _LoopProducts:
 
 
 def even_traffic(nest: TensorNest, turns: Mapping[int, Count]) -> list[Traffic]:
-    """Return the traffic of each holder of the tensor, outermost first.
+    """Return reads, writes and moved values of each holder of a tensor, outermost first.
 
-    `turns`: place of a loop in the path -> its turns, whole or average. Tiles must be even, or the
-    turns average (theory/imperfect.md §6).
+    Holds if every loop's tile divides the tile above it, or if turns are averages
+    (theory/imperfect.md §6); then loops multiply. `nest`: the loop nest as this tensor sees it.
+    `turns`: place of a loop in the path to its number of turns, whole or average.
     """
     tensor = nest.tensor
     levels, gap, gap_first = _walk_down(nest, turns)

@@ -24,12 +24,14 @@ from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
 
 @dataclass(frozen=True, slots=True)
 class EinsumCounts:
-    """Counts of one Einsum, for one of its instances.
+    """All counts of one Einsum on its path, for one of its instances.
 
-    `traffic`: values, per tensor and holder, outermost first. `hops`: per tensor and network.
-    `occupancy`: bits of the reserved tiles. `used[component, dim]`: instances of a fanout in use.
-    `steps`: operations of the busiest Compute, one after the other. `places`: distributed memory ->
-    its places that share the work. `lanes`: product of the turns of all spatial loops.
+    `path`, `view`: what was counted. `traffic`: values read and written, per tensor and holder,
+    outermost first. `hops`: values times links, per tensor and network. `occupancy`: reserved
+    tiles in bits. `used[component, dim]`: instances of a fanout in use. `operations`: points of
+    the iteration space, 0 for a copy Einsum. `steps`: operations of the busiest Compute, one after
+    the other. `places`: distributed memory to the number of its instances that share the work.
+    `lanes`: product of the turns of all spatial loops.
     """
 
     path: Path

@@ -41,9 +41,10 @@ RepeatedVisits = tuple[tuple[_Visit, int], ...]  # a visit, and how many turns a
 
 
 def exact_traffic(nest: TensorNest) -> list[Traffic]:
-    """Return the traffic of each holder of the tensor, outermost first, exact for all tiles.
+    """Return reads, writes and moved values of each holder of a tensor, with uneven tiles.
 
-    Source: theory/imperfect.md §2.
+    Outermost holder first. Each different tile size is visited by itself, so that smaller last
+    tiles count exactly (theory/imperfect.md §2). `nest`: the loop nest as this tensor sees it.
     """
     counter = _Counter(nest)
     visit = counter.visit(0, tuple(nest.view.einsum.bounds.values()))

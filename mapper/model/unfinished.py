@@ -13,9 +13,10 @@ from tilewright.mapper.workload.workload import Workload
 def unfinished(paths: tuple[Path, ...], workload: Workload) -> tuple[str, ...]:
     """Return a note for each Einsum that reads partial sums of an earlier Einsum.
 
-    The cause is a loop over a variable that the writer sums over, above the Sequential of writer
-    and reader: each turn adds a partial sum, and the reader runs in each turn. Such a mapping has
-    costs, but does not compute the workload.
+    The cause is a loop over a variable that the writer sums over, above the Sequential where the
+    branches of writer and reader part: each turn adds a partial sum, and the reader runs in each
+    turn. Such a mapping has costs, but does not compute the workload. `paths`: in order of
+    execution.
     """
     readers: dict[str, list[int]] = {}
     for number, path in enumerate(paths):

@@ -28,10 +28,10 @@ _RELEVANCE = {"irrelevant": IRRELEVANT, "relevant": RELEVANT, "partial": PARTIAL
 
 
 class Requests(NamedTuple):
-    """Values that one visit of a level asks of the level above.
+    """Values that one visit of a holder, or one operation, asks of the level above.
 
-    `first_reads`: reads that a skipped first write makes needless (theory/model.md §3.3), a part
-    of `reads`.
+    `reads`, `writes`: values. `first_reads`: the part of `reads` of an output that a skipped first
+    write makes needless (theory/model.md §3.3).
     """
 
     reads: Count
@@ -90,10 +90,14 @@ class TensorView:
 
 @dataclass(frozen=True, slots=True)
 class HolderView:
-    """A Memory or Toll as one tensor sees it.
+    """A Memory or Toll as one tensor sees it: actions per value, energies, keys of results.
 
-    Scales are actions per value, with `actions_scale`; energies joule per action. Keys are those
-    of `Score`: `usage_key` "einsum/component/tensor", the others with "/read" or "/write".
+    `is_toll`: it stores nothing and charges only reads. `skips_first_write`: the first read of an
+    output there is elided, as nothing has been written. `down`, `up`: whether a Toll charges
+    values on their way in, or out. `read_scale`, `write_scale`: actions per value, with
+    `actions_scale`. `read_energy`, `write_energy`: joules per action. `bits_per_value`: width of a
+    value there. `usage_key`: "einsum/component/tensor"; `read_key`, `write_key`: the same with
+    "/read" or "/write".
     """
 
     component: Memory | Toll
@@ -113,7 +117,11 @@ class HolderView:
 
 @dataclass(frozen=True, slots=True)
 class NetworkView:
-    """A Network as one tensor sees it: `scale` hop actions per value, `energy` joule per action."""
+    """A Network as one tensor sees it.
+
+    `scale`: hop actions per value and link, with `actions_scale`. `energy`: joules per action.
+    `key`: "einsum/network/tensor/hop", under which `Score` lists the actions.
+    """
 
     component: Network
     scale: Count
@@ -123,11 +131,13 @@ class NetworkView:
 
 @dataclass(slots=True)
 class EinsumView:
-    """One Einsum on one flattened architecture.
+    """Tables of the model for one Einsum on one path of components, for any mapping.
 
-    `index`: component name -> position on the path, 0 the outermost. `dims`: (component, dimension)
-    -> spatial dimension. `networks`: (position, Network), outermost first. `simple_variables`: see
-    the function of this name.
+    `einsum`, `flat`: the two. `index`: component name to its position on the path, 0 the
+    outermost. `tensors`: name to how the Einsum touches the tensor. `dims`: (component, dimension)
+    to the spatial dimension. `networks`: pairs (position, Network), outermost first.
+    `simple_variables`: rank variables that stand alone and with factor 1 in every index
+    (theory/imperfect.md §6).
     """
 
     einsum: Einsum
@@ -148,7 +158,10 @@ class EinsumView:
         return self.flat.components[self.index[name]]
 
     def holder(self, component: str, tensor: str) -> HolderView:
-        """Return the view of a tensor in a Memory or Toll; it is built once."""
+        """Return how a tensor sees a Memory or Toll (scales, energies, keys); cached.
+
+        `component`, `tensor`: names. Raises KeyError for unknown names.
+        """
         key = (component, tensor)
         holder = self._holders.get(key)
         if holder is None:
@@ -156,7 +169,10 @@ class EinsumView:
         return holder
 
     def network(self, name: str, tensor: str) -> NetworkView:
-        """Return the view of a tensor on network `name`; it is built once."""
+        """Return how a tensor sees a network (hop actions per value, joules, key); cached.
+
+        `name`, `tensor`: names. Raises KeyError for unknown names.
+        """
         key = (name, tensor)
         network = self._network_views.get(key)
         if network is None:
@@ -179,9 +195,10 @@ def make_view(einsum: Einsum, flat: Flat) -> EinsumView:
 
 
 def simple_variables(einsum: Einsum) -> frozenset[str]:
-    """Return the variables that are the only term, with factor 1, of every index they occur in.
+    """Return the rank variables that stand alone, with factor 1, in every index they occur in.
 
-    Source: theory/imperfect.md §6.
+    For `A[m, 2*p + r]` that is m only. Uneven tiles of the others have no average size
+    (theory/imperfect.md §6).
     """
     mixed = {
         name
@@ -245,7 +262,10 @@ def values_per_action(
 
 
 def lowest_terms(number: Fraction) -> Count:
-    """Return a whole Fraction as an int, so that later arithmetic is on ints, which is faster."""
+    """Return a count as an int if it is whole, else as the same Fraction.
+
+    Later arithmetic is then on ints, which is faster.
+    """
     return number.numerator if number.denominator == 1 else number
 
 

@@ -42,13 +42,18 @@ OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
 def search(
     arch: Arch | Path | str, workload: Workload | Path | str, **options: Unpack[SearchOptions]
 ) -> SearchResult:
-    """Find the mapping with the least energy, latency or edp; the class Options lists `options`.
+    """Find the mapping with the least energy (J), latency (s) or edp (J s) of a workload.
 
-    A workload of several Einsums is searched with fusion. Where that search cannot model a feature
-    (or fusion=False, or a `method` for single Einsums is given) each Einsum is searched on its own,
-    with the tensors they share kept in the outermost memory: the certificate and a note say so.
-    InfeasibleMapping, with numbers, when nothing fits; UnsupportedFeature when no search can handle
-    a feature of the files; MemoryUsedUp; SpecError for what the files get wrong.
+    `arch`, `workload`: paths, texts, or loaded objects; the class SearchSettings lists `options`,
+    such as objective, einsum and budget. Several Einsums are searched with fusion, which may keep
+    the tensors they exchange on chip. Where that search cannot model a feature (or fusion=False,
+    or a `method` for single Einsums is given) each Einsum is searched on its own, with the shared
+    tensors kept in the outermost memory; the certificate and a note say so. The result has the
+    mapping with its score, and a certificate: optimal, or bounded with a lower bound.
+
+    Raises InfeasibleMapping, with numbers, when nothing fits; UnsupportedFeature when no search
+    can handle a feature of the files; MemoryUsedUp when the system gives no more memory; SpecError
+    for what the files get wrong; TilewrightError for an option that is not legal.
     """
     began = time.monotonic()
     request = request_of(arch, workload, dict(options))
@@ -66,7 +71,12 @@ def _names(request: Request) -> str:
 
 
 def answer(request: Request, explain: bool = True) -> SearchResult:
-    """Return the answer to a request; without `explain`, an error says little and comes fast."""
+    """Return the best mapping for a request, as `search` does, without the seconds it took.
+
+    With `explain` False an error says little but comes fast: no conflict of constraints is
+    searched. Raises InfeasibleMapping when nothing fits, UnsupportedFeature when no search can
+    handle a feature.
+    """
     chosen = request.workload.einsums
     if request.options.einsum is not None:
         chosen = (request.workload.einsum(request.options.einsum),)
@@ -274,7 +284,11 @@ def _joined(solver: EinsumSolver, solutions: Sequence[EinsumSolution]) -> Scored
 
 
 def better_of(fused: SearchResult, alone: SearchResult) -> SearchResult:
-    """Return the better of two results, with what both together prove."""
+    """Return the better of two results for the same request, with what both together prove.
+
+    `fused`: of a search with fusion; `alone`: of each Einsum on its own. The lower bound is the
+    smaller one; the result is optimal only if both are. Statistics add up.
+    """
     best = min((fused, alone), key=lambda result: result.certificate.value)
     lower = min(fused.certificate.lower_bound, alone.certificate.lower_bound)
     proven = fused.certificate.kind == "optimal" and alone.certificate.kind == "optimal"

@@ -22,15 +22,18 @@ _PAGES = Path("/proc/self/statm")
 
 
 class OutOfBudget(Exception):  # noqa: N818 - control flow of the searches
-    """The seconds, the memory or the labels are used up."""
+    """The seconds, the memory or the labels of a budget are used up.
+
+    A signal inside the searches, which then return the best mapping so far; no user sees it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Limits of a search.
 
-    `deadline`: seconds on the monotonic clock. `labels`: kept at a time. `memory`: bytes of the
-    whole process.
+    `deadline`: end, in seconds on the monotonic clock. `labels`: how many partial mappings (cost
+    tuples) a search may keep at a time. `memory`: bytes of main memory of the whole process.
     """
 
     deadline: float = inf
@@ -39,7 +42,7 @@ class Budget:
 
     @property
     def is_limited(self) -> bool:
-        """Tell whether the seconds or the memory are limited."""
+        """Whether the seconds or the memory are limited."""
         return self.deadline < inf or self.memory < inf
 
     @property
@@ -48,7 +51,10 @@ class Budget:
         return None if self.deadline == inf else max(self.deadline - time.monotonic(), 0.0)
 
     def checking(self, items: Iterable[T]) -> Iterator[T]:
-        """Yield the items, with a check before each."""
+        """Yield the items, with a check of time and memory before each.
+
+        Raises OutOfBudget when the budget is used up.
+        """
         for item in items:
             self.check()
             yield item
@@ -63,7 +69,7 @@ class Budget:
 
     @property
     def is_used_up(self) -> bool:
-        """Tell whether the time is over, or the memory full."""
+        """Whether the deadline is over, or the process has more memory than allowed."""
         return self.is_late or self._exceeds(0.0)
 
     @property
@@ -80,7 +86,7 @@ UNLIMITED = Budget()
 
 
 def budget_from(seconds: float | None, memory: float = inf) -> Budget:
-    """Return a budget of so many seconds from now on (None: unlimited) and bytes."""
+    """Return a budget that ends `seconds` from now (None: never), with `memory` bytes at most."""
     return Budget(inf if seconds is None else time.monotonic() + seconds, memory=memory)
 
 
@@ -96,7 +102,10 @@ def resident_bytes() -> int:
 
 @contextmanager
 def advising_on_memory(activity: str) -> Iterator[None]:
-    """Turn a lack of memory during `activity` into MemoryUsedUp, with a limit to write instead."""
+    """Turn a MemoryError inside a `with` block into MemoryUsedUp, which names a limit to set.
+
+    `activity`: what needs the memory, for the message, for example "the search of Z".
+    """
     used = 0
     try:
         yield

@@ -34,8 +34,11 @@ Branch = tuple[Node, ...]
 
 @dataclass(frozen=True, slots=True)
 class Gains:
-    """`alone`: the uneven mapping of each Einsum whose tiles gain, by name; `most_gain`: what all
-    together can gain at most; `outer`: the outermost memory."""
+    """What uneven tiles of single Einsums may gain beside a fused mapping with even tiles.
+
+    `alone`: name of each Einsum that gains to its best mapping with uneven tiles. `most_gain`: the
+    most that all can gain together, in J or s. `outer`: name of the outermost memory.
+    """
 
     alone: Mapping[str, LoopNest]
     most_gain: float
@@ -67,12 +70,13 @@ def _gains(
 def with_uneven_alone(
     request: Request, fused: SearchResult, better: SearchResult, uneven: Sequence[EinsumSolution]
 ) -> SearchResult:
-    """Return the best of `better`, and of `fused` with uneven Einsums where they stand alone.
+    """Return the better of a known result and of a fused one with some uneven Einsums.
 
-    `uneven`: the best uneven mapping of each Einsum, for energy or for latency.
-
-    If the larger set is not proven, and has nothing better to show, the answer stays that of
-    `better` with a note of what could still be gained.
+    An Einsum of a fused mapping may be uneven if it stands alone: it shares no loops with others
+    and nothing of theirs is on chip while it runs. `fused`: the best with even tiles; `better`:
+    the best known; `uneven`: the best uneven mapping of each Einsum, for energy or latency. The
+    certificate is for all these mappings; where they gave nothing better and no proof, `better`
+    comes back with a note of what could still be gained.
     """
     proof = better.certificate
     gains = _gains(request, "energy" if proof.objective == "energy" else "latency", uneven)

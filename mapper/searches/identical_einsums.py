@@ -27,10 +27,11 @@ Numbers = Mapping[str, int]
 
 
 def problem_signature(space: Mapspace) -> Hashable:
-    """Return everything a search looks at, with tensors and rank variables numbered.
+    """Return a hashable key, equal for Einsums that pose the same problem under other names.
 
-    Equal signatures: the problems differ in names only. Latency rules that cannot be compared
-    count as different.
+    It has all that a search looks at: bounds, indices, components, placements, leakage, with
+    tensors and rank variables numbered. Einsums may differ in name and n_instances. Latency rules
+    that cannot be compared count as different.
     """
     tensors = {tensor: i for i, tensor in enumerate(space.einsum.tensors)}
     variables = {v: i for i, v in enumerate(space.einsum.bounds)}
@@ -156,7 +157,11 @@ def _chosen(names: frozenset[str], numbers: Numbers) -> tuple[int, ...]:
 
 
 def renamed_mapping(candidate: EinsumMapping, source: Mapspace, target: Mapspace) -> EinsumMapping:
-    """Carry a solution of `source` over to `target`, a problem with the same signature."""
+    """Return the mapping found for one Einsum as a mapping of another with the same signature.
+
+    Tensors and variables get the names of `target`; energy and latency are scaled to its
+    instances.
+    """
     pairs = [
         *zip(source.einsum.tensors, target.einsum.tensors, strict=True),
         *zip(source.einsum.bounds, target.einsum.bounds, strict=True),

@@ -33,7 +33,7 @@ _LISTS = ("front", "uneven")
 
 
 class SearchOptions(TypedDict, total=False):
-    """The keywords of `search`; see Options for their meaning."""
+    """The keywords of `search`, with their types; SearchSettings explains each."""
 
     objective: str
     front: Sequence[str]
@@ -84,7 +84,11 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A search to do: the two subjects and the options; `deadline` on the monotonic clock."""
+    """A search to do.
+
+    `arch`, `workload`: the hardware and the computation. `options`: how to search. `deadline`: end
+    of the budget, in seconds on the monotonic clock.
+    """
 
     arch: Arch
     workload: Workload
@@ -92,9 +96,10 @@ class Request:
     deadline: float = inf
 
     def uneven_variables(self, einsum: Einsum) -> frozenset[str]:
-        """Return the rank variables of an Einsum that may be uneven; a copy has none.
+        """Return the rank variables of an Einsum that may have a loop with a smaller last tile.
 
-        "all" under accelforge: those that stand in no sum (imperfect.md §6).
+        None for a copy Einsum. The option "all" means all variables; under accelforge only those
+        that stand in no sum of an index (theory/imperfect.md §6).
         """
         requested, variables = self.options.uneven, frozenset(einsum.bounds)
         if einsum.is_copy:
@@ -104,21 +109,31 @@ class Request:
         return variables if requested == ALL else variables & frozenset(requested)
 
     def flat_archs(self, einsum: Einsum) -> tuple[FlatArch, ...]:
-        """Return the path to each Compute that can do an Einsum."""
+        """Return the path of components from the root to each Compute that can do an Einsum."""
         switch = conventions_called(self.options.conventions).switch
         return flatten(self.arch, self.workload.scope(einsum), switch=switch)
 
     def whole_mapping(self, mapping: LoopNest) -> LoopNest:
-        """Return the mapping of the workload that one found for this request stands for."""
+        """Return the mapping of the whole workload for one that a search of this request found.
+
+        Here it is the same; a request for a changed workload overrides this.
+        """
         return mapping
 
     @property
     def scoring_request(self) -> Request:
-        """The request whose workload and architecture score whole mappings."""
+        """The request whose workload and architecture the model scores whole mappings with.
+
+        Here this request itself; a request for a changed workload overrides this.
+        """
         return self
 
     def reporter(self, doing: str) -> Callable[[float, float], None]:
-        """Return what reports the best value and the bound so far of a part of the search."""
+        """Return a function (best value, lower bound) that reports progress of some part.
+
+        `doing`: what that part of the search does, in words. Without the option `progress` the
+        function does nothing.
+        """
         progress = self.options.progress
 
         def report(value: float, lower_bound: float) -> None:
@@ -128,7 +143,7 @@ class Request:
         return report
 
     def with_budget_share(self, share: float) -> Request:
-        """Return the same request with a part of the seconds that are left."""
+        """Return the same request with a part of the seconds that are left, from 0 to 1."""
         seconds_left = self.seconds_left
         if seconds_left is None:
             return self
@@ -136,17 +151,17 @@ class Request:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until the deadline, not below 0; None: there is none."""
+        """Seconds until the end of the budget, not below 0; None if there is no end."""
         return self.budget.seconds_left
 
     @property
     def explanation_budget(self) -> Budget:
-        """What an explanation why nothing fits may use up: what is left, or a moment."""
+        """The budget for explaining why nothing fits: what is left, at least 0.2 seconds."""
         return Budget(max(self.deadline, time.monotonic() + EXPLAINING))
 
     @property
     def budget(self) -> Budget:
-        """What the search may use up."""
+        """The limits of the search: its deadline and the bytes that the process may use."""
         memory = self.options.max_memory
         return Budget(self.deadline, memory=inf if memory is None else memory)
 
@@ -154,7 +169,11 @@ class Request:
 def request_of(
     arch: Arch | Path | str, workload: Workload | Path | str, named_options: Mapping[str, object]
 ) -> Request:
-    """Load what is a path or text and check the options; the budget runs from now on."""
+    """Load an architecture and a workload, check the options, and return the request.
+
+    The budget runs from the call. Raises SpecError for what a file gets wrong, TilewrightError for
+    an option, value or uneven rank variable that does not exist.
+    """
     began = time.monotonic()
     options = checked_settings(named_options)
     work = workload if isinstance(workload, Workload) else load_workload(workload)
@@ -169,7 +188,11 @@ def request_of(
 
 
 def checked_settings(named_options: Mapping[str, object]) -> SearchSettings:
-    """Return checked options; TilewrightError names an option or a value that does not exist."""
+    """Return the options of a search after a check of their names and values.
+
+    A method given by name becomes a search method. Raises TilewrightError for an unknown option or
+    method, with close names, and for a number out of range.
+    """
     names = [field.name for field in fields(SearchSettings)]
     for name in named_options:
         if name not in names:

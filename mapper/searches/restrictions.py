@@ -18,10 +18,11 @@ Mappings = Literal["fused", "unfused"]
 
 @dataclass(frozen=True, slots=True)
 class RestrictionKind:
-    """A kind of restriction.
+    """A kind of restriction: a condition that all mappings of a search meet.
 
-    `pattern`: its name, with its parameters in braces. `explanation` and `example`: sentences of
-    the page. `concerns_fusion`: every mapping without fusion meets it.
+    A certificate ("optimal") holds among the mappings that meet it. `pattern`: its name, with
+    parameters in braces. `explanation`, `example`: sentences for docs/restrictions.md.
+    `concerns_fusion`: every mapping without fusion meets it anyway.
     """
 
     pattern: str
@@ -36,7 +37,11 @@ class RestrictionKind:
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """A restriction with its parameters; `only_for`: the mappings that must meet it, if not all."""
+    """A restriction of a search, with its parameters.
+
+    `kind`: pattern and explanation. `parameters`: pairs (name in the pattern, values). `only_for`:
+    "fused" or "unfused" if only such mappings must meet it, None if all must.
+    """
 
     kind: RestrictionKind
     parameters: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -57,24 +62,24 @@ Restrictions = tuple[Restriction, ...]
 
 
 def names_of(restrictions: Iterable[Restriction]) -> list[str]:
-    """Return the names of restrictions."""
+    """Return the names of restrictions (conditions on the searched mappings), as printed."""
     return [restriction.name for restriction in restrictions]
 
 
 def scope_text(restrictions: Sequence[Restriction]) -> str:
-    """Return the restrictions as one text: their names, or "all mappings"."""
+    """Return the names of restrictions in one text, or "all mappings" if there are none."""
     return "; ".join(names_of(restrictions)) or "all mappings"
 
 
 def with_restrictions(claim: str, restrictions: Sequence[Restriction]) -> str:
-    """Return a claim with the restrictions under which it holds, for a person to read."""
+    """Return a claim, such as "optimal in energy", with the restrictions under which it holds."""
     if not restrictions:
         return f"{claim}, without restriction"
     return f"{claim}; restrictions: {scope_text(restrictions)}"
 
 
 def only_for(mappings: Mappings, restriction: Restriction) -> Restriction:
-    """Return the restriction for fused, or for unfused, mappings only."""
+    """Return a restriction that only fused, or only unfused, mappings must meet."""
     return replace(restriction, only_for=mappings)
 
 

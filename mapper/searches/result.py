@@ -16,11 +16,13 @@ from tilewright.mapper.searches.restrictions import Restrictions, scope_text, wi
 
 @dataclass(frozen=True, slots=True)
 class SearchCertificate:
-    """How good the best mapping is proven to be, among the mappings that meet `restrictions`.
+    """How good the best mapping is proven to be.
 
-    `optimal`: none of them has a lower objective (to 1e-9 relative). `bounded`: none of them is
-    below `lower_bound`; `gap` = value / lower_bound - 1. Without restrictions that holds among all
-    mappings.
+    `kind`: "optimal", if no mapping that meets the restrictions has a lower objective (to 1e-9
+    relative), else "bounded", if none is below `lower_bound`. `objective`: its name; `value`: that
+    of the best mapping; both numbers in J, s, J s or the unit of a formula. `restrictions`:
+    conditions that all searched mappings meet, such as perfect factors; without any, it holds
+    among all mappings.
     """
 
     kind: Literal["optimal", "bounded"]
@@ -31,12 +33,15 @@ class SearchCertificate:
 
     @property
     def scope(self) -> str:
-        """The names of the restrictions as one text."""
+        """The restrictions among which the proof holds, as one text, or "all mappings"."""
         return scope_text(self.restrictions)
 
     @property
     def gap(self) -> float:
-        """Relative distance of the value from the bound; inf without a bound above 0."""
+        """Relative distance of the value from the lower bound: value / lower_bound - 1.
+
+        0 if optimal; infinity if the bound is not above 0.
+        """
         if self.kind == "optimal":
             return 0.0
         return self.value / self.lower_bound - 1 if self.lower_bound > 0 else inf
@@ -48,7 +53,7 @@ class SearchCertificate:
 
     @property
     def distance(self) -> str:
-        """How far the value is from the bound, in words."""
+        """How far the value is from the lower bound, in words: "within 2.5 % of a lower bound"."""
         if self.gap == inf:
             return "without a lower bound above 0"
         if self.gap < 1:
@@ -65,9 +70,12 @@ def gap_text(gap: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SearchStatistics:
-    """`states`: tile shapes (lattice points) of all Einsums solved; `labels`: partial mappings
-    kept; `evaluations`: mappings that the model scored; `solved`: Einsums not taken from another;
-    `keys`: choices of shared loops, and joins of them, that were looked at.
+    """What a search did, in numbers.
+
+    `templates`: mappings without loops that were made. `states`: tile shapes of all Einsums
+    solved. `labels`: partial mappings (cost tuples) kept. `evaluations`: mappings scored by the
+    model. `solved`: Einsums searched, not taken over from an equal one. `seconds`: time.
+    `compatibilities`: choices of loops shared by Einsums, and joins of them, that were looked at.
     """
 
     templates: int = 0
@@ -79,7 +87,7 @@ class SearchStatistics:
     compatibilities: int = 0
 
     def plus(self, added: SearchStatistics) -> SearchStatistics:
-        """Add two sets of counts."""
+        """Return the sums of two searches' numbers."""
         return SearchStatistics(
             self.templates + added.templates,
             self.states + added.states,
@@ -93,21 +101,29 @@ class SearchStatistics:
 
 @dataclass(frozen=True, slots=True)
 class EinsumMapping:
-    """A mapping of one Einsum with its energy (J) and latency (s), all instances counted."""
+    """A mapping of one Einsum with its energy (J) and latency (s) over all its instances."""
 
     mapping: Mapping
     energy: float
     latency: float
 
     def value(self, objective: Objective | Goal) -> float:
-        """Return what an objective or a goal minimises."""
+        """Return what an objective ("energy", "latency", "edp") or a Goal minimises.
+
+        In J, s or J s, for all instances; a Goal may add a price per second to energy.
+        """
         goal = objective if isinstance(objective, Goal) else Goal(objective)
         return goal.value(self.energy, self.latency)
 
 
 @dataclass(frozen=True, slots=True)
 class MapspaceResult:
-    """The best candidate of one mapspace (None: there is none) and a bound on all others."""
+    """What a search of one mapspace found.
+
+    `best`: the best mapping with its costs, None if none was found. `lower_bound`: no mapping's
+    goal is below it (inf: there is no mapping). `proven`: the search came to its end, so that
+    `best` is the optimum, or None because there is none. `statistics`: what it did, in numbers.
+    """
 
     best: EinsumMapping | None
     lower_bound: float
@@ -116,10 +132,13 @@ class MapspaceResult:
 
 
 class MapspaceSearch(Protocol):
-    """A way to search one mapspace."""
+    """A method that searches one mapspace (all mappings of an Einsum on one path of components)."""
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
-        """Return the best candidate found in at most about `budget` seconds (None: no limit)."""
+        """Return the best mapping found in about `budget` seconds (None: no limit), and a bound.
+
+        `goal`: what is least. Raises UnsupportedFeature if the method cannot handle a feature.
+        """
         ...
 
 
@@ -127,15 +146,15 @@ Report = Callable[[float, float], None]  # best value so far, and a bound below 
 
 
 def no_report(value: float, lower_bound: float) -> None:
-    """Report to nobody."""
+    """Report to nobody: the default where progress may be reported."""
 
 
 @runtime_checkable
 class ReportingSearch(Protocol):
-    """A search that can report how far it is."""
+    """A search method that can report how far it is."""
 
     def reporting_to(self, report: Report) -> MapspaceSearch:
-        """Return the same search that calls `report` whenever its best value falls."""
+        """Return the same method that calls `report` (best value, bound) at each better value."""
         ...
 
 
@@ -149,10 +168,11 @@ class ScoredMapping:
 
 @dataclass(frozen=True, slots=True)
 class FrontProof:
-    """What is proven about a front over `metrics`, among the mappings that meet `restrictions`.
+    """What is proven about a Pareto front.
 
-    Each of them with at most `energy` joule is matched in all metrics, to 1e-9
-    relative, by one of the front; inf: it is the whole Pareto set.
+    `metrics`: those it is over. `energy`: every mapping that meets the restrictions and has at
+    most so many joules is matched in all metrics, to 1e-9 relative, by one of the front; infinity:
+    it is the whole front. `restrictions`: conditions that the searched mappings meet.
     """
 
     metrics: tuple[str, ...]
@@ -161,12 +181,12 @@ class FrontProof:
 
     @property
     def scope(self) -> str:
-        """The names of the restrictions as one text."""
+        """The restrictions among which the proof holds, as one text, or "all mappings"."""
         return scope_text(self.restrictions)
 
     @property
     def whole(self) -> bool:
-        """Tell whether nothing is missing."""
+        """Whether it is proven that no point of the front is missing."""
         return self.energy == inf
 
     def __str__(self) -> str:
@@ -219,7 +239,11 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a search is: what it does, the best value so far (inf: none) and a bound below it."""
+    """How far a search is.
+
+    `doing`: what it does, in words. `value`: best value so far, inf if none. `lower_bound`: a
+    bound below it. In the unit of the objective.
+    """
 
     doing: str
     value: float

@@ -28,7 +28,11 @@ _ALWAYS_PERFECT = 2  # values: every tile of a rank variable with at most so man
 
 
 def einsum_restrictions(space: Mapspace) -> Restrictions:
-    """Return the restrictions of a search of one Einsum alone."""
+    """Return the conditions that all mappings meet in a search of one Einsum alone.
+
+    A certificate holds among such mappings: perfect factors or few uneven loops, places of spatial
+    loops, shared tensors in the outermost memory.
+    """
     restrictions = (*_tile_restrictions([space]), *spatial_restrictions([space]))
     if not space.backed:
         return restrictions
@@ -37,7 +41,10 @@ def einsum_restrictions(space: Mapspace) -> Restrictions:
 
 
 def unfused_restrictions(spaces: Sequence[Mapspace]) -> Restrictions:
-    """Return the restrictions of a search of a workload without fusion; one space per Einsum."""
+    """Return the conditions that all mappings meet in a search without fusion.
+
+    `spaces`: one mapspace per Einsum, not empty.
+    """
     return (
         *_tile_restrictions(spaces),
         *spatial_restrictions(spaces),
@@ -46,9 +53,10 @@ def unfused_restrictions(spaces: Sequence[Mapspace]) -> Restrictions:
 
 
 def restrictions_of_both(fused: Restrictions, unfused: Restrictions) -> Restrictions:
-    """Return the restrictions of fused and unfused mappings that were searched apart.
+    """Return the conditions of two searches together, one with fusion and one without.
 
-    A mapping with fusion meets those of `fused`, one without those of `unfused`.
+    A mapping with fusion meets those of `fused`, one without those of `unfused`; those that only
+    one kind must meet are marked so.
     """
     fused_only = [
         each if each.kind.concerns_fusion else only_for("fused", each)
@@ -64,19 +72,25 @@ def restrictions_of_both(fused: Restrictions, unfused: Restrictions) -> Restrict
 
 
 def with_standalone_imperfect(restrictions: Restrictions) -> Restrictions:
-    """Return the restrictions if standalone Einsums of fused mappings may be imperfect, too."""
+    """Return the conditions if standalone Einsums of fused mappings may be uneven.
+
+    Perfect factors for fused mappings become "imperfect factors only in standalone Einsums".
+    """
     perfect = only_for("fused", PERFECT_FACTORS())
     return tuple(STANDALONE_IMPERFECT() if each == perfect else each for each in restrictions)
 
 
 def perfect_factors(einsums: Iterable[Einsum]) -> Restrictions:
-    """Return the restriction to perfect factors; none if every tile divides anyway."""
+    """Return the condition that each tile divides the tile above; none if that is always so.
+
+    It is always so if no rank variable has more than 2 values.
+    """
     bounds = [bound for einsum in einsums for bound in einsum.bounds.values()]
     return (PERFECT_FACTORS(),) if max(bounds, default=1) > _ALWAYS_PERFECT else ()
 
 
 def spatial_restrictions(spaces: Iterable[Mapspace]) -> Restrictions:
-    """Return where spatial loops stand, as far as it matters, each restriction once."""
+    """Return the conditions on the places of spatial loops, as far as they matter, each once."""
     return tuple(dict.fromkeys(each for space in spaces for each in _spatial_restrictions(space)))
 
 

@@ -4,8 +4,11 @@ from tilewright.arch.errors import TilewrightError
 
 
 class MemoryUsedUp(TilewrightError):  # noqa: N818 - a limit of the machine, not a fault
-    """The system gave a search no more memory."""
+    """The operating system gave a search no more memory.
+
+    The text names the option max_memory, with which the search ends before that with a bound.
+    """
 
 
 class InternalError(RuntimeError):
-    """The search and the model disagree about a mapping: a defect, never a result."""
+    """The search and the model disagree about a mapping: a defect of Tilewright, never a result."""

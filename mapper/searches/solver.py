@@ -27,7 +27,12 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 
 @dataclass(frozen=True, slots=True)
 class EinsumSolution:
-    """The best mapping of one Einsum, on the space (the Compute) where it was found."""
+    """The best mapping found of one Einsum.
+
+    `space`: its mapspace, with the path to the Compute it runs on. `best`: the mapping with energy
+    and latency of all instances. `lower_bound`: of the goal over all Computes. `proven`: all
+    searches came to their end.
+    """
 
     space: Mapspace
     best: EinsumMapping
@@ -43,7 +48,12 @@ class _SolvedSpace(NamedTuple):
 
 
 class EinsumSolver:
-    """Solves Einsums of one workload on one architecture with one method."""
+    """Searches Einsums of one workload on one architecture, each problem only once.
+
+    Einsums that differ in names only share a solution. The model scores each answer again.
+    `request`: subjects and options; `explain`: an error says which constraints conflict, which
+    takes time. `statistics` adds up what was done.
+    """
 
     def __init__(self, request: Request, explain: bool = True) -> None:
         self._explain = explain
@@ -57,9 +67,11 @@ class EinsumSolver:
         self._solved: dict[tuple[Hashable, Goal], _SolvedSpace] = {}
 
     def solve_all(self, goal: Goal, share: float = 1.0) -> list[EinsumSolution]:
-        """Search all Einsums of the workload; `share` of the seconds left is for them.
+        """Search each Einsum of the workload on its own and return the solutions, in order.
 
-        Problems that are still to be solved get equal parts of what is left.
+        `share`: part of the seconds left that this may take; problems still to be solved get equal
+        parts of it. Raises InfeasibleMapping if an Einsum has no mapping, UnsupportedFeature if
+        the method cannot handle a feature.
         """
         end = self._request.with_budget_share(share).budget
         einsums = self.workload.einsums
@@ -79,10 +91,11 @@ class EinsumSolver:
         return solutions
 
     def solve(self, einsum: Einsum, goal: Goal, seconds: float | None = None) -> EinsumSolution:
-        """Search `einsum` on each Compute that can do it; keep the best.
+        """Search one Einsum on each Compute that can do it, and return the best solution.
 
-        `seconds` for each; None: what is left. InfeasibleMapping, with the reason in numbers, if it
-        fits on none.
+        `goal`: what is least; `seconds`: for each Compute, None for what is left. Raises
+        InfeasibleMapping, with the reason in numbers, if it fits on none; UnsupportedFeature if
+        the method cannot handle a feature.
         """
         seconds_left = self._request.seconds_left if seconds is None else seconds
         results = [
@@ -101,9 +114,10 @@ class EinsumSolver:
         return EinsumSolution(space, best, lower, proven)
 
     def mapspaces(self, einsum: Einsum) -> list[tuple[Hashable, Mapspace]]:
-        """Return the mapspace of each Compute that can do `einsum`, with a key.
+        """Return pairs (key, mapspace), one per Compute that can do an Einsum.
 
-        Equal keys: the problems differ in names only; None compares with nothing.
+        Equal keys: the problems differ in names only. None: nothing to compare, as in a workload
+        of one Einsum. Raises InfeasibleMapping if no Compute can do it.
         """
         if einsum.name not in self._spaces:
             backed = self._backed(einsum)
@@ -122,7 +136,11 @@ class EinsumSolver:
         return frozenset(einsum.tensors) & shared_tensors(self.workload)
 
     def no_mapping_error(self, einsum: Einsum, proven: bool) -> InfeasibleMapping:
-        """Return the error for an Einsum without a mapping; the explanation takes a while."""
+        """Return the error to raise for an Einsum without a mapping, explained if asked for.
+
+        `proven`: it is certain that there is none; else the budget was too small. To find the
+        constraints that conflict takes a while.
+        """
         if not self._explain:
             return InfeasibleMapping(f"no mapping of {einsum.name}")
         if not proven:

@@ -11,7 +11,7 @@ from tilewright.mapper.workload.workload import Workload
 
 
 def shared_tensors(workload: Workload) -> frozenset[str]:
-    """Return the tensors that more than one Einsum touches."""
+    """Return the names of the tensors that more than one Einsum reads or writes."""
     seen: set[str] = set()
     shared: set[str] = set()
     for einsum in workload.einsums:
@@ -21,7 +21,11 @@ def shared_tensors(workload: Workload) -> frozenset[str]:
 
 
 def unfused_mapping(workload: Workload, mappings: Sequence[Mapping]) -> Mapping:
-    """Put the mappings one after the other; the shared tensors' first holders stand above all."""
+    """Join one mapping per Einsum into a mapping of the workload, without fusion.
+
+    The Einsums run one after the other. The first holders of shared tensors stand above all, each
+    tensor once.
+    """
     shared = shared_tensors(workload)
     first: dict[str, Storage] = {}
     branches = tuple(_lifted(mapping, shared, first) for mapping in mappings)
@@ -50,7 +54,10 @@ def _lifted(
 
 
 def summed_costs(mappings: Iterable[EinsumMapping]) -> EinsumMapping:
-    """Add up energy and latency of Einsums that run one after the other."""
+    """Return the sum of energies (J) and latencies (s) of Einsums that run one after the other.
+
+    The result's mapping is empty.
+    """
     energy = latency = 0.0
     for mapping in mappings:
         energy += mapping.energy

@@ -19,36 +19,53 @@ TOLERANCE = 1e-9
 
 
 def figures_agree(first: float, second: float) -> bool:
-    """Tell whether two figures are the same but for rounding; infinite ones are."""
+    """Tell whether two numbers are the same but for rounding, to 1e-9 relative.
+
+    Infinite numbers and NaN agree with anything.
+    """
     return not abs(first - second) > TOLERANCE * max(abs(first), abs(second))
 
 
 class Verifier:
-    """The model's view of one mapspace, made once."""
+    """Scores mappings of one mapspace with the model, whose tables it makes once."""
 
     def __init__(self, space: Mapspace) -> None:
         self._view = make_view(space.einsum, space.flat)
         self._conventions = conventions_called(space.conventions)
 
     def score(self, mapping: Mapping) -> Score:
-        """Return the score; InfeasibleMapping if the machine cannot run it."""
+        """Return the model's score of a mapping of the Einsum.
+
+        Raises InfeasibleMapping if tiles overfill a memory or it uses more instances than exist,
+        MappingError if it is no mapping of the Einsum.
+        """
         (path,) = paths_of(mapping)
         return evaluate_flat([(path, self._view)], self._conventions)
 
     def occupancy(self, mapping: Mapping) -> tuple[Occupancy, ...]:
-        """Return what each tensor occupies in each memory, whether that fits or not."""
+        """Return the tile in bits that each tensor reserves in each memory, fitting or not.
+
+        Raises MappingError if it is no mapping of the Einsum, InfeasibleMapping if it uses more
+        instances of a fanout than exist.
+        """
         (path,) = paths_of(mapping)
         restricted_path = restrict(path, frozenset(self._view.tensors))
         return tally(restricted_path, self._view, self._conventions).occupancy
 
     def costed(self, mapping: Mapping) -> EinsumMapping:
-        """Return the mapping with the energy and latency that the model gives it."""
+        """Return the mapping with the energy (J) and latency (s) that the model gives it.
+
+        Raises InfeasibleMapping or MappingError if the model refuses it.
+        """
         score = self.score(mapping)
         return EinsumMapping(mapping, score.energy, score.latency)
 
     def verified(self, candidate: EinsumMapping) -> EinsumMapping:
-        """Check the search's numbers against the model's; InternalError if they differ, or if the
-        model refuses the mapping."""
+        """Return a search's mapping with the model's numbers, after a comparison of both.
+
+        Raises InternalError if energy or latency differ by more than 1e-9, relative, or if the
+        model finds the mapping infeasible: a defect of the search.
+        """
         try:
             confirmed = self.costed(candidate.mapping)
         except InfeasibleMapping as error:

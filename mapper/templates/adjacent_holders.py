@@ -29,7 +29,11 @@ def with_adjacent_holders(
 ) -> Iterator[Template]:
     """Yield `template`, then its variants with one or more groups of adjacent holders.
 
-    `crowded`: memories whose capacity may be short even if everything kept there fits.
+    A template fixes which memory holds which tensor and the order of these holders, but no loops.
+    Adjacent holders have no loop between them; their tiles all shrink with the loops below the
+    last of them. Groups of one variant do not overlap. `crowded`: names of memories whose capacity
+    may be short even if everything kept there fits (other Einsums leave tensors there). There are
+    variants only if some memory is crowded or cannot hold all its tensors whole.
     """
     yield template
     options = list(_adjacent(problem, template, crowded | overflowing(problem, template)))
@@ -59,7 +63,12 @@ def _adjacent(
 
 
 class HolderSpan(NamedTuple):
-    """Numbers of holders of a template: from `first` on, to above `backed`."""
+    """Numbers of holders of a template, counted from 0 at the outermost one.
+
+    `first`: the outermost holder that a group of adjacent holders (no loop between them) may begin
+    with; `backed`: the holder that the group must reach, below `first`, because a fused mapping
+    holds its tensor on chip from there.
+    """
 
     first: int
     backed: int
@@ -68,10 +77,13 @@ class HolderSpan(NamedTuple):
 def adjacent_across(
     problem: Problem, template: Template, span: HolderSpan, crowded: frozenset[str]
 ) -> Iterator[AdjacentHolders]:
-    """Enumerate the adjacent holders that reach from above holder `span.backed` to it or below.
+    """Yield the groups of adjacent holders that begin above holder `span.backed` and reach it.
 
-    That holder is backed there. They begin at holder `span.first` or below; backed holders keep
-    their whole tiles. `crowded`: as above.
+    Adjacent holders have no loop between them. Each group begins at a holder numbered from
+    `span.first` to `span.backed` - 1 and ends at holder `span.backed` or a deeper one; one result
+    per order in which its tiles may be reserved. Backing holders (the outermost one of a tensor,
+    above all loops) keep whole tiles. `crowded`: names of memories whose capacity may be short
+    although all tensors kept there fit.
     """
     full = crowded | overflowing(problem, template)
     for first in range(span.first, span.backed):
@@ -82,7 +94,11 @@ def adjacent_across(
 
 
 def overflowing(problem: Problem, template: Template) -> frozenset[str]:
-    """Return the memories that do not hold everything that is kept there at once."""
+    """Return the names of the memories too small for all tensors that a template keeps there.
+
+    Whole tensors in bits are added up per memory and compared with the size of one instance in
+    bits. Tolls, which only pass values, have no size and never overflow.
+    """
     bits: dict[str, float] = {}
     for holder in template.holders:
         size = problem.einsum.access(holder.tensor).tile_size(problem.einsum.bounds)

@@ -14,7 +14,14 @@ from tilewright.mapper.templates.problem import Problem
 
 
 def is_needless(problem: Problem, template: Template, crowded: frozenset[str]) -> bool:
-    """Tell whether the template with its first holder out of order put in order is never worse."""
+    """Tell whether a search for least energy or latency may leave out a template.
+
+    True if some holder stands below a holder of a deeper memory, and the template with the first
+    such holder moved up into the order of the memory hierarchy never costs more. Never true with
+    networks, for a copy Einsum, under no_resend_to_below or tile_shape of that memory, or if the
+    memory cannot hold all its tensors whole or is among `crowded` (names of memories that may be
+    short of capacity).
+    """
     # the costs of networks and copies depend on all loops above lanes
     if problem.has_networks or problem.einsum.is_copy:
         return False

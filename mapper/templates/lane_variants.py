@@ -35,9 +35,16 @@ class _Restrictable(NamedTuple):
 
 
 def with_lanes(problem: Problem, template: Template) -> Iterator[Template]:
-    """Yield `template`, or one variant for each choice of the lanes on which its slots depend.
+    """Yield `template`, or one variant per choice of the lanes on which its slots depend.
 
-    UnsupportedFeature if these are too many; none then if nothing of the template ever fits.
+    A lane is one instance along a dimension of a fanout. Lanes decide slots in two cases: a memory
+    spread over an Array has the capacity of the instances at work, and a holder written below
+    spatial loops of a deeper component sees the tiles of all these lanes together. Each variant
+    restricts each such dimension to choices that have the same effect.
+
+    Raises UnsupportedFeature if there are more than 20,000 variants, unless not even one value of
+    each tensor fits the memories (then nothing is yielded), and for uneven tiles over lanes above
+    a holder of an outer memory.
     """
     options = _options(problem, template)
     count = prod(len(option.groups) for option in options)
@@ -54,7 +61,12 @@ def with_lanes(problem: Problem, template: Template) -> Iterator[Template]:
 
 
 def some_lanes(problem: Problem, template: Template) -> Iterator[Template]:
-    """Yield the variants with the first and the last choice of each dimension."""
+    """Yield few variants of a template, with the first and last choice of lanes of each dimension.
+
+    Only dimensions whose lanes (instances along a fanout) decide a slot are restricted. A mapping
+    found in one of these variants proves that a mapping exists; none found proves nothing. Raises
+    UnsupportedFeature for uneven tiles over lanes above a holder of an outer memory.
+    """
     yield from _variants(
         template,
         [
@@ -186,11 +198,13 @@ def _feeds_places(problem: Problem, template: Template, loops: SpatialLoops) -> 
 def swapped_variables(
     problem: Problem, template: Template, dims: Sequence[SpatialLoops]
 ) -> list[set[str]]:
-    """Return, per gap below a holder, the variables that no temporal loop there may have.
+    """Return, for each gap below a holder, the variables that may have no temporal loop there.
 
-    A holder below the gap and below spatial loops of a deeper level sees these loops below the
-    temporal one; over a variable that matters to its tensor the two cannot change places
-    (model/nest.py).
+    One set per holder of the template, outermost first; the gap is the place between that holder
+    and the next. A holder of an outer memory written below spatial loops of a deeper component
+    sees these loops below the temporal loops of the gaps between. Over a variable relevant to its
+    tensor the two cannot change places, so that variable is excluded there. `dims`: the spatial
+    loops with the choices that the template leaves.
     """
     swapped: list[set[str]] = [set() for _ in template.holders]
     for loops in dims:
@@ -204,7 +218,13 @@ def swapped_variables(
 
 
 def early_holders(problem: Problem, template: Template, level: int) -> tuple[int, ...]:
-    """Return the holders of outer memories below the spatial loops of a component at `level`."""
+    """Return the numbers of the holders that stand below spatial loops of a deeper component.
+
+    `level`: place of the component with these spatial loops on the path, 0 for the outermost. A
+    result is a holder of a component above `level` that the template orders after some holder at
+    or below `level` (its hierarchy is out of order). Ascending; numbers count the holders from 0
+    at the outermost.
+    """
     holders = template.holders
     first = _first_at(problem, template, level)
     return tuple(
@@ -221,7 +241,12 @@ def _first_at(problem: Problem, template: Template, level: int) -> int:
 
 
 def remaining_choices(template: Template, dims: Sequence[SpatialLoops]) -> tuple[SpatialLoops, ...]:
-    """Return the dimensions with the choices that the template leaves them."""
+    """Return the spatial dimensions with only those choices of lanes that the template admits.
+
+    `dims`: the dimensions of the path with all legal choices. The lane restrictions of the
+    template (dimensions whose lanes it fixes because its slots depend on them) replace the choices
+    of theirs.
+    """
     if not template.lane_restrictions:
         return tuple(dims)
     choices_left = {
@@ -236,7 +261,13 @@ def remaining_choices(template: Template, dims: Sequence[SpatialLoops]) -> tuple
 
 @dataclass(frozen=True, slots=True)
 class LanesSeenBelow:
-    """Spatial loops written above a holder that it sees below it: chosen, and still open."""
+    """Spatial loops written above a holder that act on its tile as if they stood below it.
+
+    The holder belongs to an outer memory, the loops to a deeper component; the memory then holds
+    the tiles of all these lanes. `lanes`: pairs (rank variable, product of lanes above 1) of
+    dimensions with a single choice; `open_dims`: pairs (component, dimension) whose lanes are not
+    chosen yet. False as a truth value if there are neither.
+    """
 
     lanes: Lanes = ()
     open_dims: tuple[DimName, ...] = ()
@@ -248,7 +279,12 @@ class LanesSeenBelow:
 def lanes_seen_below(
     problem: Problem, template: Template, dims: Sequence[SpatialLoops]
 ) -> tuple[LanesSeenBelow, ...]:
-    """Return, per holder, the lanes written above it that it sees below it, over all variables."""
+    """Return, for each holder, the spatial loops written above it that multiply its tile.
+
+    They are those of deeper components above a holder of an outer memory. `dims`: the dimensions
+    with the choices that the template leaves. Variables irrelevant to the holder's tensor are
+    listed, too.
+    """
     lanes: list[dict[str, int]] = [{} for _ in template.holders]
     open_dims: list[list[DimName]] = [[] for _ in template.holders]
     for loops in dims:
@@ -274,7 +310,12 @@ def _first_lanes(loops: SpatialLoops) -> dict[str, int]:
 
 
 def working_places(problem: Problem, dims: Sequence[SpatialLoops]) -> dict[str, Count]:
-    """Return how many places of each distributed memory work; see model/distributed.py."""
+    """Return how many instances of each memory spread over an Array are at work, by its name.
+
+    The spatial loops over the Array decide it; each of `dims` is taken with its first choice of
+    lanes. How instances count, whole ones or the fraction in use, is set by the conventions of the
+    problem.
+    """
     used: dict[tuple[str, str], Count] = {
         (loops.component, loops.name): prod(loops.choices[0])
         for loops in dims

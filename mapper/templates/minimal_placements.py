@@ -57,9 +57,12 @@ class _HolderLevel:
 def sparse_placements(
     components: Sequence[TensorHolder], einsum: Einsum, backed: frozenset[str] = frozenset()
 ) -> Iterator[Placement]:
-    """Enumerate the minimal placements, those that hold little first.
+    """Enumerate placements that hold no more tensors than they must, those that hold little first.
 
-    The arguments are those of `placement.placements`.
+    A placement says which tensors each memory and Toll keeps. If any placement has a mapping with
+    even tiles, one of these has, so that they suffice to decide whether there is a mapping.
+    `components`: memories and Tolls of the path, outermost first; `backed`: tensors that the
+    outermost memory must keep.
     """
 
     def fewest(level: _HolderLevel, tensor: str, options: _Holds) -> _Holds:
@@ -71,7 +74,13 @@ def sparse_placements(
 def placement_like(
     components: Sequence[TensorHolder], einsum: Einsum, backed: frozenset[str], model: Placement
 ) -> Placement | None:
-    """Return the placement that keeps what `model` keeps; None if the rules do not allow it."""
+    """Return the placement that keeps the same tensors as `model`, or None if the rules forbid it.
+
+    A placement says which tensors each memory and Toll keeps. `components`: memories and Tolls of
+    the path, outermost first, whose rules (keep, may_keep, back) may differ from those that led to
+    `model`; `backed`: tensors that the outermost memory must keep. Components that `model` does
+    not name keep nothing.
+    """
     kept_tensors = dict(model.kept_tensors)
 
     def as_in_model(level: _HolderLevel, tensor: str, options: _Holds) -> _Holds:

@@ -17,10 +17,11 @@ from tilewright.mapper.workload.einsum import Einsum
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """`tensor` is held by (or passes through) `component`.
+    """A component that keeps a tile of one tensor (a memory) or passes it on (a Toll).
 
-    `backing`: its outermost holder, above all loops of its Einsum. `floating`: its outermost
-    holder, but loops may stand above it, over variables fully relevant to it.
+    `tensor`, `component`: their names. `backing`: the outermost holder of the tensor, above all
+    loops of its Einsum. `floating`: also the outermost holder, but loops may stand above it if
+    their variables are fully relevant to the tensor, so that no value is fetched twice.
     """
 
     tensor: str
@@ -31,13 +32,21 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The tensors that each holder keeps, outermost holder first, with the rules that led there."""
+    """The tensors that each component keeps, the first of two choices that make a template.
+
+    `kept_tensors`: pairs (component, names of its tensors) for each memory and Toll of the path,
+    outermost first; a component may keep none. `rules`: the evaluated `tensors:` block of the
+    architecture file for each of these components, in the same order.
+    """
 
     kept_tensors: tuple[tuple[str, tuple[str, ...]], ...]
     rules: tuple[PlacementRules, ...]
 
     def rules_of(self, component: str) -> PlacementRules:
-        """Return the evaluated `tensors:` block of `component`; KeyError if it holds nothing."""
+        """Return the evaluated `tensors:` block (keep, tile_shape and so on) of a component.
+
+        Raises KeyError if the placement does not list a component of this name.
+        """
         for (name, _), rules in zip(self.kept_tensors, self.rules, strict=True):
             if name == component:
                 return rules
@@ -49,11 +58,13 @@ KeptTensors = Mapping[str, tuple[tuple[str, ...], PlacementRules]]  # component 
 
 @dataclass(frozen=True, slots=True)
 class AdjacentHolders:
-    """Holders number `first` … `last` with no loop between them; their tiles shrink below.
+    """Successive holders with no loop between them, whose tiles shrink with the loops below all.
 
-    The slots below them come group by group: loops over which all holders of this and later groups
-    stream, one loop over which the group slides, then the reservations of the group. A holder in no
-    group keeps its whole tile.
+    `first`, `last`: their numbers in the template, 0 for the outermost. `groups`: numbers of
+    holders whose tiles are reserved in one place, in the order of these places. Below the last
+    holder stand, group by group: loops over variables relevant to the tensors of this and all
+    later groups (their tiles shrink), at most one loop over a variable of a sliding window of the
+    group, then the reservations of the group. A holder in no group keeps its whole tile.
     """
 
     first: int
@@ -63,7 +74,12 @@ class AdjacentHolders:
 
 @dataclass(frozen=True, slots=True)
 class LaneRestriction:
-    """The only `choices` of lanes that a template leaves a spatial dimension (lane_variants.py)."""
+    """The only choices of lanes that a template leaves one dimension of a fanout.
+
+    A template restricts a dimension if its slots depend on the lanes (instances along it) in use.
+    `component`, `dim`: names; `choices`: for each choice the number of lanes of each rank
+    variable, in the order of the variables of `SpatialLoops`.
+    """
 
     component: str
     dim: str
@@ -72,10 +88,12 @@ class LaneRestriction:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A placement with an order: `holders` outermost first; `tolls` are not ordered.
+    """All of a mapping except its loops: a placement of tensors with an order of their holders.
 
-    `adjacent`: groups of holders with no loop between them; `lane_restrictions`: dimensions of
-    which the template fixes the lanes, because its slots depend on them.
+    `placement`: what each component keeps. `holders`: holders in memories, outermost first.
+    `tolls`: tensors that pass Tolls, in no order. `adjacent`: groups of holders with no loop
+    between them, whose tiles shrink below them all. `lane_restrictions`: dimensions whose lanes
+    the template fixes, because capacity or tiles depend on them.
     """
 
     placement: Placement
@@ -88,10 +106,12 @@ class Template:
 def placements(
     components: Sequence[TensorHolder], einsum: Einsum, backed: frozenset[str] = frozenset()
 ) -> Iterator[Placement]:
-    """Enumerate the placements of the tensors of `einsum`, in a fixed order.
+    """Enumerate the ways to keep the tensors of an Einsum in memories and Tolls, in a fixed order.
 
-    `components`: the holders of the path, outermost first. `backed`: tensors that the outermost
-    memory must keep (intermediates of an unfused mapping).
+    Each way obeys keep, may_keep and back of each component, and keeps every tensor somewhere
+    (theory/model.md §8.1). `components`: memories and Tolls of the path, outermost first.
+    `backed`: tensors that the outermost memory must keep, such as the intermediates of an unfused
+    mapping.
     """
     yield from _extend(list(components), einsum, backed, {})
 
@@ -119,7 +139,10 @@ def _extend(
 
 
 def placement_of(kept_tensors: KeptTensors) -> Placement:
-    """Return the placement that keeps tensors by component, outermost component first."""
+    """Return the placement with given tensors per component.
+
+    `kept_tensors`: component name to (names of its tensors, its evaluated rules), outermost first.
+    """
     return Placement(
         tuple((name, tensors) for name, (tensors, _) in kept_tensors.items()),
         tuple(rules for _, rules in kept_tensors.values()),
@@ -150,9 +173,13 @@ def _choices(
 def templates(
     chosen: Iterable[Placement], tolls: frozenset[str], floating: frozenset[str] = frozenset()
 ) -> Iterator[Template]:
-    """Enumerate every template of some placements, in which `tolls` name the Tolls.
+    """Enumerate every legal order of the holders of some placements, as templates.
 
-    `floating`: tensors whose outermost holder may float, unless it is of the outermost memory.
+    A tensor's outermost holder stands on top, above all loops, unless the tensor is in `floating`
+    (loops over its relevant variables may stand above) and that holder is not in the outermost
+    memory. The others keep the order of their memories unless force_memory_hierarchy_order is
+    false, and obey tensor_order_options. `chosen`: the placements; `tolls`: names of the
+    components that are Tolls, whose crossings are not ordered.
     """
     for placement in chosen:
         backing, groups = _holders_of(placement, tolls, floating)
@@ -183,9 +210,10 @@ def _holders_of(
 
 
 def until_backed(template: Template) -> Template:
-    """Leave out the holders below the level that backs the last tensor.
+    """Leave out the holders at or below the deepest component that is some tensor's first holder.
 
-    AccelForge does this for copy Einsums, whatever `keep` says about deeper memories.
+    Backing holders (the outermost one of each tensor) stay. AccelForge does this for copy Einsums,
+    which move a tensor and compute nothing, whatever `keep` says about deeper memories.
     """
     levels = [name for name, _ in template.placement.kept_tensors]
     last = max(levels.index(h.component) for h in template.holders if h.backing)
@@ -256,7 +284,12 @@ def _linear_extensions(
 
 
 def order_allowed(order: Sequence[Holder], placement: Placement) -> bool:
-    """Check tensor_order_options: at least one list of sets must agree with the order."""
+    """Tell whether the holders of one memory stand in an order that tensor_order_options admits.
+
+    `order`: holders of the same memory, outermost first. An option is a list of sets of tensors;
+    it admits the order if tensors of an earlier set stand above those of a later one (tensors in
+    no set stand anywhere). True if there are no options or no holders.
+    """
     if not order:
         return True
     options = placement.rules_of(order[0].component).tensor_order_options

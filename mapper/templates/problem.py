@@ -47,14 +47,18 @@ class _CapacityFreeChoices(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What all templates of a mapspace share; `components` is the path, outermost first.
+    """What all templates of one Einsum on one path of components share, with cached facts.
 
-    `uneven`: rank variables that may have one loop whose tiles do not divide the tile above it.
-    `exchanged`: tensors above whose outermost holder loops may stand that other Einsums share.
-    `lists_lane_choices`: each choice of lanes that a holder sees below itself is a template of its
-    own (lane_variants.py). `has_shared_tensors`: other Einsums use tensors of this one, so that the
-    outermost memory holds these whole. `first_network`: the level of the outermost Network,
-    len(components) if there is none. `slot_sequences`: the slots of the templates laid out so far.
+    `einsum`: the computation. `components`: the path from the root to the Compute, outermost
+    first. `conventions`: rules of the model and the mapspace. `uneven`: rank variables that may
+    have one loop whose tile does not divide the tile above it. `exchanged`: tensors that other
+    Einsums use on chip, with loops that these share above the outermost holder.
+    `lists_lane_choices`: give each choice of lanes (instances along a dimension) that a holder
+    sees below itself a template of its own. `has_shared_tensors`: other Einsums use tensors of
+    this one, so the outermost memory holds these whole. `first_network`: place of the outermost
+    Network on the path, len(components) if none. `slot_sequences`: the slots (places for loops,
+    fills, reservations) of the templates laid out so far.
+
     The caches are not part of the value: `dataclasses.replace` starts with empty ones.
     """
 
@@ -93,9 +97,11 @@ class Problem:
 
     @property
     def cuttable_tiles(self) -> Mapping[str, tuple[int, ...]]:
-        """The tiles of each uneven variable that an uneven loop may cut: its divisors.
+        """For each uneven variable, the tiles that a loop with a smaller last tile may divide.
 
-        With average tiles (imperfect.md §6) only the whole variable: no loop may stand above it.
+        They are the divisors of the variable's bound, in values. Under conventions that price
+        uneven loops by average tiles (theory/imperfect.md §6) only the bound itself: no loop may
+        stand above.
         """
         return {
             v: divisors(bound) if self.conventions.exact_remainders else (bound,)
@@ -105,7 +111,11 @@ class Problem:
 
     @property
     def groups_lane_choices(self) -> bool:
-        """Whether lane choices that multiply the counts of the same slots share a template."""
+        """Whether choices of lanes with the same effect on all counts share one template.
+
+        A lane is an instance along a dimension. Not so for copy Einsums, uneven tiles or networks,
+        whose costs depend on more than these counts, nor if `lists_lane_choices` is set.
+        """
         has_order = self.einsum.is_copy or self.uneven or self.has_networks
         return not has_order and not self.lists_lane_choices
 
@@ -115,13 +125,20 @@ class Problem:
         return self.first_network < len(self.components)
 
     def level(self, component: str) -> int:
-        """Return the position of `component` on the path, 0 for the outermost."""
+        """Return the position of a component on the path, 0 for the outermost.
+
+        Raises KeyError if no component has this name.
+        """
         if not self._levels:
             self._levels.update({c.name: i for i, c in enumerate(self.components)})
         return self._levels[component]
 
     def shared_variables(self, tensors: frozenset[str], relevance: str) -> tuple[str, ...]:
-        """Return the rank variables that have the same relevance to all of some tensors."""
+        """Return the rank variables with one given relevance to every one of some tensors.
+
+        `relevance`: "relevant" (each index selects other values), "partial" (neighbouring tiles
+        overlap, a sliding window) or "irrelevant". In the order of the Einsum's bounds.
+        """
         key = (tensors, relevance)
         if key not in self._variables:
             accesses = [self.einsum.access(tensor) for tensor in tensors]
@@ -131,9 +148,11 @@ class Problem:
         return self._variables[key]
 
     def spatial_loops(self, template: Template) -> tuple[SpatialLoops, ...]:
-        """Return the spatial dimensions of the path with their legal choices, outermost first.
+        """Return each dimension of each fanout of the path with its legal lanes, outermost first.
 
-        They depend on the placement only, not on the order of the holders.
+        A choice of lanes gives each rank variable a number of instances along the dimension. Legal
+        means within fanout, loop_bounds, reuse and min_usage. It depends on which tensors are kept
+        where (for capacity and refetch rules), not on the order of the holders.
         """
         key = (
             template.placement.kept_tensors,
@@ -155,11 +174,19 @@ class Problem:
         return apply_min_usage(choices.dims, self.einsum, fits, self.cuttable_tiles)
 
     def share_spatial_choices(self, sibling: Problem) -> None:
-        """Take over the spatial choices of `sibling`, a problem with the same dimensions."""
+        """Copy the cached spatial choices of another problem, to save computing them again.
+
+        `sibling` must have the same Einsum, conventions and fanout dimensions; nothing checks
+        that.
+        """
         self._capacity_free.update(sibling._capacity_free)
 
     def can_overflow(self, reservations: tuple[Reservation, ...]) -> bool:
-        """Tell whether whole tensors overfill the one memory of some reservations."""
+        """Tell whether tensors, each held whole, need more bits than one memory has.
+
+        `reservations`: tiles to be held in the same memory, at least one. Where this is False no
+        tile size can overfill the memory, so that searches need not look at it.
+        """
         if reservations not in self._overflows:
             sizes = (
                 self.einsum.access(slot.tensor).tile_size(self.einsum.bounds)
@@ -171,7 +198,11 @@ class Problem:
         return self._overflows[reservations]
 
     def fits_single_values(self, template: Template) -> bool:
-        """Tell whether one value of each tensor fits wherever a template holds it."""
+        """Tell whether one value of each tensor fits every memory in which a template holds it.
+
+        False proves that no mapping of the template fits. Capacities count all instances of a
+        memory.
+        """
         ones = dict.fromkeys(self.einsum.bounds, 1)
         needed_bits: dict[str, float] = {}
         for holder in template.holders:
@@ -182,24 +213,40 @@ class Problem:
         return all(needed_bits.get(m.name, 0.0) <= m.size * m.physical_fanout for m in memories)
 
     def holder(self, component: str) -> TensorHolder:
-        """Return a Memory or Toll of the path by name."""
+        """Return a Memory or Toll of the path by name.
+
+        Raises KeyError if the path has no such component; the name of another kind of component is
+        a programming error (an assertion).
+        """
         holder = self.components[self.level(component)]
         assert isinstance(holder, TensorHolder)
         return holder
 
     def reservation(self, holder: Holder) -> Reservation:
-        """Return the reservation of a holder, without regard to lanes and places."""
+        """Return the record of the tile for which a holder's memory must have capacity.
+
+        Lanes (instances of fanouts) and the number of instances of the memory keep their defaults
+        here: none and 1. It is persistent if a backing holder (the outermost one) keeps a
+        persistent tensor.
+        """
         persistent = holder.backing and self.einsum.access(holder.tensor).persistent
         return Reservation(holder.tensor, holder.component, persistent)
 
     def capacity_bits(self, slot: Reservation) -> float:
-        """Return the bits of the memory of a reservation, in all places that share the tile."""
+        """Return the bits available to a reserved tile: size of the memory times `slot.places`.
+
+        `places` is the number of instances at work of a memory spread over an Array.
+        """
         memory = self.holder(slot.component)
         assert isinstance(memory, Memory)
         return memory.size * float(slot.places)
 
     def value_bits(self, slot: Reservation) -> float:
-        """Return the bits of one value; a persistent tensor is there once per instance."""
+        """Return the bits that one value of a reserved tensor takes in its memory.
+
+        The memory's own bits_per_value comes first, then the tensor's. A persistent tensor is
+        there once per instance of the Einsum, so its bits are multiplied by `n_instances`.
+        """
         bits = self._bits.get(slot)
         if bits is None:
             access = self.einsum.access(slot.tensor)
@@ -287,7 +334,12 @@ def _levels_without_spatial_reuse(problem: Problem, template: Template, holder: 
 
 
 def required_tile_shape(problem: Problem, template: Template, slot: Slot) -> tuple[Comparison, ...]:
-    """Return the tile_shape that must hold above `slot`: that of the first holder of a memory."""
+    """Return the `tile_shape` conditions on the tile above a slot.
+
+    They apply where `slot` is the fill (Storage node) of the first holder of its memory in the
+    template; the result is empty elsewhere and under conventions that ignore tile_shape. Each
+    Comparison limits the tile extents, in values, of some rank variables.
+    """
     if not isinstance(slot, Fill) or not problem.conventions.honours_tile_shape:
         return ()
     first = next(h for h in template.holders if h.component == slot.component)

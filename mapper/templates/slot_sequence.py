@@ -40,7 +40,13 @@ _Bans = Sequence[frozenset[str]]  # per gap below a holder: variables without a 
 
 
 def slot_sequence(problem: Problem, template: Template) -> tuple[Slot, ...]:
-    """Return the slots of `template`, outermost first; the problem keeps them."""
+    """Return the slots of a template, outermost first: where fills, loops and reservations stand.
+
+    A slot is a fill (Storage node), a set of variables over which temporal loops may stand, the
+    spatial loops of one dimension, a reservation (the tile that needs capacity) or a Toll
+    crossing. Loops that another slot serves at no higher cost are left out (theory/lattice.md §2).
+    The problem caches the result.
+    """
     slots = problem.slot_sequences.get(template)
     if slots is None:
         slots = problem.slot_sequences[template] = _SlotLayout(problem, template).slots()
@@ -213,7 +219,11 @@ def _loops(variables: Sequence[str], single: bool = False) -> Iterator[TemporalL
 def streaming_variables(
     problem: Problem, template: Template, holders: Sequence[int]
 ) -> tuple[str, ...]:
-    """Return the variables over which all of these holders stream."""
+    """Return the rank variables relevant to the tensors of all given holders.
+
+    Loops over these right below the holders shrink all their tiles (they stream). `holders`:
+    numbers of holders of the template, 0 for the outermost.
+    """
     tensors = frozenset(template.holders[i].tensor for i in holders)
     return problem.shared_variables(tensors, "relevant")
 
@@ -221,7 +231,11 @@ def streaming_variables(
 def sliding_variables(
     problem: Problem, template: Template, group: Sequence[int], later: Sequence[int]
 ) -> tuple[str, ...]:
-    """Return the variables over which all of `group` slide while those of `later` stream."""
+    """Return the variables over which the tiles of `group` slide while those of `later` shrink.
+
+    A tile slides if the variable moves a window that overlaps its previous place (relevance
+    "partial"). `group`, `later`: numbers of holders; for `later` the variables must be relevant.
+    """
     streams = streaming_variables(problem, template, later)
     tensors = frozenset(template.holders[i].tensor for i in group)
     slides = problem.shared_variables(tensors, "partial")

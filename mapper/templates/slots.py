@@ -14,7 +14,11 @@ from tilewright.mapper.templates.spatial_choices import DimName, Lanes, SpatialL
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """The Storage node of a holder; the loops above it leave the tile with which it is filled."""
+    """The Storage node of a holder in a template: here its memory is filled with a tile.
+
+    `tensor`, `component`: names. `backing`: the outermost holder of the tensor, above all loops.
+    The tile with which it is filled is the one that the loops above leave.
+    """
 
     tensor: str
     component: str
@@ -23,7 +27,11 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class TemporalLoops:
-    """Temporal loops over any of `variables`; `single`: over one of them at most."""
+    """A place of a template where temporal loops may stand.
+
+    `variables`: rank variables over which loops may run, in any number; `single`: over at most one
+    of them.
+    """
 
     variables: tuple[str, ...]
     single: bool = False
@@ -31,12 +39,13 @@ class TemporalLoops:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """The tile for which `component` must have capacity: the one that the loops above leave.
+    """A tile of a tensor for which a memory must have capacity, at its place in a template.
 
-    `persistent`: it stays there for every instance of the Einsum (model.md §4.2). `lanes`:
-    spatial loops written above the holder, but seen below it, so that its tile is as much larger;
-    `open_dims`: dimensions with such loops whose lanes are not chosen yet. `places`: how many
-    places of a distributed memory share the tile.
+    The tile is what the loops above it leave. `tensor`, `component`: names. `persistent`: it stays
+    for every instance of the Einsum (theory/model.md §4.2). `lanes`: pairs (rank variable, lanes)
+    of spatial loops written above the holder but acting below it, by which the tile is larger.
+    `open_dims`: pairs (component, dimension) of such loops whose lanes are not chosen yet.
+    `places`: instances of a memory spread over an Array that share the tile.
     """
 
     tensor: str
@@ -49,7 +58,10 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class TollCrossing:
-    """`tensor` crosses a Toll here."""
+    """The place of a template where a tensor passes a Toll, which charges each value that goes by.
+
+    `tensor`, `component`: names of the tensor and the Toll.
+    """
 
     tensor: str
     component: str

@@ -37,9 +37,11 @@ Extents = tuple[int, ...]  # one per rank variable; negative: an uneven loop is 
 
 @dataclass(frozen=True, slots=True)
 class SpatialLoops:
-    """The slot of the spatial loops over dimension `name` of `component`.
+    """The spatial loops over one dimension of a fanout, with all choices of lanes it may take.
 
-    `choices[i]` gives the lanes of each of `variables`.
+    `component`, `name`: the component and the dimension; `variables`: rank variables that may be
+    distributed; `choices[i][j]`: lanes (instances) over which choice i spreads `variables[j]`. For
+    a fanout of 4 the choice (2, 2) over (m, n) uses all four instances.
     """
 
     component: str
@@ -55,7 +57,11 @@ def divisors(number: int) -> tuple[int, ...]:
 
 
 def holds(comparison: Comparison, values: Mapping[str, int]) -> bool:
-    """Check a comparison on one value per rank variable; its product forms multiply them."""
+    """Tell whether one value per rank variable satisfies a comparison of an architecture file.
+
+    `values`: rank variable to a tile extent or a number of lanes. Operators "<=", "==" and so on
+    apply to each of `comparison.rank_variables`; with the prefix "product" to their product.
+    """
     targets = [value for name, value in values.items() if name in comparison.rank_variables]
     if comparison.operator.startswith("product"):
         targets = [prod(targets)]
@@ -63,17 +69,27 @@ def holds(comparison: Comparison, values: Mapping[str, int]) -> bool:
 
 
 def compares(comparison: Comparison) -> Callable[[Any, float], Any]:
-    """Return how a comparison compares a number, or an array, with its value."""
+    """Return a function (number or array, limit) -> bool or array for the operator of a comparison.
+
+    The prefix "product" is ignored: the caller multiplies the values first.
+    """
     return _COMPARE[comparison.operator.removeprefix("product")]
 
 
 def usage(dim: SpatialDim, lanes: int) -> float:
-    """Return the used fraction of a dimension (model.md §8.2)."""
+    """Return the used fraction of a dimension: lanes / fanout * usage_scale (theory/model.md §8.2).
+
+    `lanes`: instances along the dimension that work.
+    """
     return lanes / dim.fanout * dim.usage_scale
 
 
 def free_variables(dim: SpatialDim, einsum: Einsum, banned: frozenset[str]) -> tuple[str, ...]:
-    """Return the variables that may be distributed over `dim`: neither in `reuse` nor banned."""
+    """Return the rank variables that may be distributed over a fanout dimension.
+
+    Those of tensors named in the dimension's `reuse` (all its instances must share one tile of
+    them) and those in `banned` may not. In the order of the Einsum's bounds.
+    """
     reused = [access for access in einsum.accesses if access.tensor in dim.reuse]
     excluded = banned.union(*(access.rank_variables for access in reused))
     return tuple(v for v in einsum.bounds if v not in excluded)
@@ -85,10 +101,12 @@ def bounds_in_effect(
     conventions: Conventions,
     banned: frozenset[str] = frozenset(),
 ) -> tuple[Comparison, ...]:
-    """Return the loop bounds of `dim` that restrict its lanes.
+    """Return those loop_bounds of a dimension that restrict how many lanes a variable takes.
 
-    As in AccelForge, a bound on a set of tensors selects nothing, and loops that `reuse` or a bound
-    of one removes, or that are `banned`, are no target of the others (model.md §8.2).
+    Under the default conventions that is all of them. Under "accelforge", a bound on a set of
+    tensors is dropped, and variables that `reuse`, `banned` or a bound of one lane removes are
+    taken out of the other bounds (theory/model.md §8.2). `banned`: rank variables without a
+    spatial loop here.
     """
     if conventions.all_loop_bounds:
         return dim.loop_bounds
@@ -112,9 +130,11 @@ def lane_choices(
     bounds: Sequence[Comparison],
     uneven: frozenset[str] = frozenset(),
 ) -> tuple[Choice, ...]:
-    """Enumerate the lanes of `variables` that the fanout and its loop `bounds` admit.
+    """Enumerate the lanes (instances) that each variable may take along one fanout dimension.
 
-    They are perfect factors, except over the variables that may be `uneven`.
+    Result: tuples with one number per item of `variables`, whose product is at most the fanout
+    (and whose usage is at most 1) and that satisfy `bounds`. Lanes divide the variable's bound,
+    except over the variables in `uneven`, which take any number from 1 to the fanout.
     """
     factors = [
         range(1, min(einsum.bounds[v], dim.fanout) + 1)
@@ -141,7 +161,11 @@ def lane_choices(
 
 @dataclass(frozen=True, slots=True)
 class PathDimension:
-    """A dimension with its choices before min_usage; `level`: its component's place on the path."""
+    """A fanout dimension of the path with its choices of lanes before min_usage is applied.
+
+    `level`: position of its component on the path, 0 for the outermost; `dim`: the dimension as in
+    the architecture file; `loops`: its variables and choices of lanes.
+    """
 
     level: int
     dim: SpatialDim
@@ -154,7 +178,11 @@ TileFits = Callable[[int, Mapping[str, int]], bool]  # (level, tile of the lanes
 
 
 class UnlimitedCapacity:
-    """A capacity check that always passes and notes the largest extents asked for at each level."""
+    """A capacity check that always passes and remembers the largest tiles it was asked about.
+
+    Used to find spatial choices once without regard to capacity. `widest`: level of the path to
+    the largest extent, in values, asked for per rank variable.
+    """
 
     def __init__(self) -> None:
         self.widest: dict[int, dict[str, int]] = {}
@@ -166,7 +194,11 @@ class UnlimitedCapacity:
         return True
 
     def within(self, fits: TileFits) -> bool:
-        """Tell whether `fits` would have let pass everything that was asked for."""
+        """Tell whether `fits` accepts the largest tile remembered at each level.
+
+        If so, a search with `fits` finds the same choices as the one without limits did. `fits`:
+        (level of the path, extent per rank variable) -> bool.
+        """
         return all(fits(level, tile) for level, tile in self.widest.items())
 
 
@@ -176,12 +208,14 @@ def apply_min_usage(
     fits: TileFits,
     cuttable: CuttableTiles = NO_CUTTABLE_TILES,
 ) -> tuple[SpatialLoops, ...]:
-    """Keep the choices that reach min_usage; where none can, those of the highest usage.
+    """Keep the lanes that reach min_usage of each dimension; else those of the highest usage.
 
-    `dims` run from the outermost to the innermost. The innermost dimension decides first, and the
-    outer ones choose from what it left of each rank variable (model.md §8.2, lattice.md
-    §8). `fits` tells whether the memory of a level can hold the tiles that the lanes below it work
-    on: lanes that no tile can feed do not count as reachable.
+    `dims`: from the outermost to the innermost. The innermost decides first, the outer ones choose
+    from what it left of each rank variable (theory/model.md §8.2, theory/lattice.md §8). `fits`:
+    (level, extent per rank variable) -> whether the memory of that level can hold the tiles that
+    feed the lanes below; lanes that no tile can feed do not count. `cuttable`: tiles that an
+    uneven loop may cut, by variable. If no lanes fit at all, and for copy Einsums, all choices
+    stay.
     """
     if einsum.is_copy or all(dim.dim.min_usage <= 0 for dim in dims):
         return tuple(dim.loops for dim in dims)

@@ -21,7 +21,11 @@ _LONGEST = 2000
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The constraint `form <= 0`, with its place and text in the file."""
+    """One constraint on rank variables, in the form `form <= 0`.
+
+    `form`: an affine sum of rank variables; `where`: its place in the file; `text`: as written
+    there, for messages. `m < 8` is the form m - 7.
+    """
 
     form: Affine
     where: Where | None
@@ -29,15 +33,19 @@ class Limit:
 
 
 def limits_of_rank(form: Affine, size: int, where: Where | None, rank: str) -> list[Limit]:
-    """Return the limit of an index into a rank of `size` positions: `form <= size - 1`."""
+    """Return the limit that a rank's size sets on its index: `form <= size - 1`.
+
+    `form`: the index, an affine sum of rank variables; `where`: place of the size in the file.
+    """
     text = f"size {size} of rank {rank}"
     return [Limit(Affine(form.terms, form.constant - size + 1), where, text)]
 
 
 def parse_limits(text: str, where: Where | None) -> list[Limit]:
-    """Parse a bound such as `0 <= a < 10`; bounds may be joined by `and`, sides may be sums.
+    """Parse a bound such as `0 <= a < 10` to one limit per comparison.
 
-    WorkloadError, at `where`, for any other text.
+    Bounds may be joined by `and`, their sides may be sums of rank variables. Raises WorkloadError,
+    at `where`, for any other text.
     """
     try:
         if len(text) > _LONGEST:
@@ -93,10 +101,12 @@ def _difference(small: LinearForm, large: LinearForm, *, strict: bool) -> Affine
 def ranges(
     variables: Iterable[str], limits: list[Limit], einsum: str, where: Where | None
 ) -> dict[str, tuple[int, int]]:
-    """Return {variable: (smallest, largest value)}.
+    """Return the smallest and the largest value of each rank variable that its limits allow.
 
-    WorkloadError: a variable without an upper bound, an empty range, or a lower bound over
-    several variables, which no box can meet.
+    A variable without a lower limit begins at 0. A limit on several variables bounds each as if
+    the others had their smallest values (theory/model.md §1.1). Raises WorkloadError, at `where`,
+    for a variable without an upper bound, an empty range, or a lower bound over several variables
+    that cuts a corner off the box of all ranges. `einsum`: its name, for messages.
     """
     low = dict.fromkeys(variables, 0)
     for limit in limits:

@@ -28,7 +28,11 @@ class Affine:
     point_extent: int = 1
 
     def extent(self, tile: Mapping[str, int]) -> int:
-        """Return the positions that the form spans over a tile of `tile[v]` values per variable."""
+        """Return how many positions the form spans over a tile.
+
+        `tile[v]`: values of rank variable v in the tile. `2*p + r` spans 1 + 2 * 3 + 2 = 9
+        positions over p = 4, r = 3.
+        """
         return self.point_extent + sum(
             abs(factor) * (tile[name] - 1) for name, factor in self.terms
         )
@@ -49,9 +53,11 @@ class Affine:
 
 @dataclass(frozen=True)
 class TensorAccess:
-    """One tensor of an Einsum, with an affine form per rank.
+    """How an Einsum reads or writes one tensor.
 
-    `projection`: (rank, form), in rank order. `bits_per_value`: width in bits.
+    `tensor`: its name. `projection`: pairs (rank, affine form of the rank variables that index
+    it), in rank order. `output`: it is written. `persistent`: it stays in memory for all instances
+    of the Einsum. `bits_per_value`: width of a value in bits.
     """
 
     tensor: str
@@ -90,7 +96,11 @@ class TensorAccess:
 
     @property
     def point_size(self) -> int:
-        """Elements that one point counts for in a holder; one operation still moves one value."""
+        """Values of the tensor that a memory holds for one point of the iteration space.
+
+        1 except under the accelforge conventions, where a constant in an index makes tiles larger
+        (docs/conventions.md §12). One operation still moves one value.
+        """
         return prod(form.point_extent for _, form in self.projection)
 
     def tile_size(self, tile: Mapping[str, int]) -> int:
@@ -106,10 +116,14 @@ class TensorAccess:
 
 @dataclass(frozen=True)
 class Einsum:
-    """`output[...] = product of inputs[...]`, summed over variables absent from the output.
+    """One tensor computation: an output as a sum of products of inputs.
 
-    `bounds`: rank variable -> iterations, in order of first appearance. `renames`: name (input,
-    weight, output, …) -> tensors. `starts`: rank variable -> its first value in the file, if not 0.
+    The sum runs over the rank variables that the output lacks. `name`: of the Einsum. `accesses`:
+    its tensors and their indices. `bounds`: rank variable to iterations, in order of first
+    appearance. `renames`: general name (input, weight, output, …) to tensors. `is_copy`: it moves
+    a tensor and computes nothing. `n_instances`: how often it runs with other data. `combine`: "*"
+    if inputs are multiplied, "+" if added. `starts`: rank variable to its first value in the file,
+    if not 0.
     """
 
     name: str

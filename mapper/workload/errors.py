@@ -4,11 +4,18 @@ from tilewright.arch.errors import SpecError, TilewrightError
 
 
 class WorkloadError(SpecError):
-    """A workload contradicts itself or is not a list of Einsums."""
+    """A workload file contradicts itself or is not a list of Einsums.
+
+    A SpecError: it carries the place in the file, the value, and what to write instead.
+    """
 
 
 class MappingError(SpecError):
-    """A mapping does not belong to this workload and this architecture."""
+    """A mapping does not belong to this workload and this architecture.
+
+    For example it names an unknown tensor, or its loops do not reach a tile of 1. A SpecError,
+    with the place in the mapping file if there is one.
+    """
 
 
 class InfeasibleMapping(TilewrightError):  # noqa: N818 - a property of the mapping, not a fault
@@ -19,10 +26,17 @@ class InfeasibleMapping(TilewrightError):  # noqa: N818 - a property of the mapp
 
 
 class NoFeasibleMapping(InfeasibleMapping):
-    """An empty mapspace, with the constraints that conflict and the changes that would help."""
+    """No mapping obeys all constraints of the architecture file and fits its memories.
+
+    The text names the constraints that conflict and the changes that would help. The command line
+    ends with exit code 3.
+    """
 
     exit_code = 3
 
 
 class UnsupportedFeature(TilewrightError):  # noqa: N818 - a limit of the search, not a fault
-    """A feature of the files that a search cannot handle exactly; the text names another."""
+    """A feature of the files, or a request, that a search cannot handle exactly.
+
+    The text names another way.
+    """

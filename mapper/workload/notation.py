@@ -29,7 +29,10 @@ class LinearForm(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ParsedAccess:
-    """A tensor and its projection, as written."""
+    """A tensor of an Einsum as it is written, before sizes are known.
+
+    `tensor`: its name; `projection`: pairs (rank, affine form of its index), in the order written.
+    """
 
     tensor: str
     projection: tuple[tuple[str, Affine], ...]
@@ -37,14 +40,22 @@ class ParsedAccess:
 
 @dataclass(frozen=True, slots=True)
 class ParsedEinsum:
-    """The accesses of an Einsum, the output first, and the operation that joins the inputs."""
+    """An Einsum in the concise notation, parsed.
+
+    `accesses`: its tensors with their indices, the output first. `combine`: "*" if the inputs are
+    multiplied, "+" if they are added.
+    """
 
     accesses: tuple[ParsedAccess, ...]
     combine: Combine = "*"
 
 
 def parse_einsum(text: str, where: Where | None = None) -> ParsedEinsum:
-    """Parse a concise Einsum; WorkloadError, at `where`, for any other text."""
+    """Parse an Einsum such as `Z[m, n] = A[m, k] * B[k, n]`.
+
+    Raises WorkloadError, at `where`, for any other text: no single `=`, several outputs, a mixture
+    of * and +, a bad name, or an index that is no sum of rank variables.
+    """
     output_side, equals, input_side = text.partition("=")
     if not equals or "=" in input_side or len(text) > _LONGEST:
         raise _bad("an Einsum is `output = product of inputs`", text, where)
@@ -91,7 +102,11 @@ def _indices(tensor: str, text: str, where: Where | None) -> tuple[tuple[str, Af
 def parse_projection(
     tensor: str, entries: dict[str, str], where: Where | None
 ) -> tuple[tuple[str, Affine], ...]:
-    """Parse {rank: expression}; WorkloadError for a bad name or one that is not affine."""
+    """Parse the indices of a tensor: rank name to the text of its index.
+
+    Result: pairs (rank, affine form of rank variables), in the given order. Raises WorkloadError,
+    at `where`, if there is no rank, a rank begins with a small letter, or an index is not affine.
+    """
     if not entries:
         raise _no_rank(tensor, where)
     for rank in entries:
@@ -106,7 +121,11 @@ def parse_projection(
 
 
 def rank_of_variable(name: str, tensor: str, where: Where | None = None) -> str:
-    """Return the rank that a rank variable alone names: `N0` for `n0`."""
+    """Return the rank that a rank variable alone stands for: `N0` for `n0`.
+
+    Raises WorkloadError, at `where`, unless the name begins with a small letter and has only
+    letters, digits and underscores. `tensor`: its name, for the message.
+    """
     if not re.fullmatch(r"[a-z]\w*", name):
         raise WorkloadError(
             f"tensor {tensor}: a rank variable (small first letter) or `RANK: expression`",
@@ -118,7 +137,10 @@ def rank_of_variable(name: str, tensor: str, where: Where | None = None) -> str:
 
 
 def parse_affine(text: str, where: Where | None = None) -> Affine:
-    """Parse a sum of rank variables with whole factors, plus a whole constant."""
+    """Parse a sum of rank variables with whole factors, plus a whole constant: `2*p + r + 1`.
+
+    Raises WorkloadError, at `where`, for any other text.
+    """
     if len(text) <= _LONGEST:
         try:
             tree = ast.parse(text.strip(), mode="eval").body
@@ -138,7 +160,10 @@ def parse_affine(text: str, where: Where | None = None) -> Affine:
 
 
 def affine_terms(node: ast.expr) -> LinearForm:
-    """Return the factors and the constant of an expression; ValueError if it is not affine."""
+    """Return factor per rank variable, and the constant, of a Python expression tree.
+
+    Raises ValueError if it is not a sum of variables with whole factors and a whole constant.
+    """
     match node:
         case ast.Constant(value=int(value)) if not isinstance(value, bool):
             return LinearForm({}, value)

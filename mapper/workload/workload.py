@@ -14,7 +14,12 @@ from tilewright.mapper.workload.errors import WorkloadError
 
 @dataclass(frozen=True)
 class Workload:
-    """Einsums in the order in which they run. `file` names the source, for messages."""
+    """A cascade of Einsums in the order in which they run.
+
+    `einsums`: the computations; a tensor that one writes and a later one reads joins them.
+    `scopes`: Einsum name to the names (tensors, sets, sizes) that expressions of an architecture
+    may use for it. `file`: name of the source, for messages.
+    """
 
     einsums: tuple[Einsum, ...]
     scopes: Mapping[str, Scope] = field(repr=False)
@@ -33,7 +38,10 @@ class Workload:
         return {einsum.name: einsum for einsum in self.einsums}
 
     def scope(self, einsum: Einsum | str) -> Scope:
-        """Return the names that an Einsum brings to the expressions of an architecture."""
+        """Return the names that an Einsum brings to the expressions of an architecture.
+
+        `einsum`: the Einsum or its name. Raises WorkloadError if the workload does not have it.
+        """
         name = einsum if isinstance(einsum, str) else einsum.name
         return self.scopes[self.einsum(name).name]
 

@@ -36,9 +36,11 @@ _MOST = 10**100
 
 
 def build_workload(document: Document, variables: Mapping[str, object]) -> Workload:
-    """Return the workload of a document; `variables` replace the file's variables.
+    """Return the workload that a document (a parsed YAML file) describes.
 
-    WorkloadError or SpecError with the place of the first error.
+    `variables` replace those of the file. Raises WorkloadError if the Einsums contradict
+    themselves or each other or are too large for exact costs, and SpecError for wrong fields, each
+    with the place of the first error.
     """
     check_top_level(document, "workload", "workload")
     spec = parse(WorkloadSpec, document, ("workload",))

@@ -15,10 +15,12 @@ from tilewright.mapper.workload.workload_file import AccessSpec, EinsumSpec
 
 @dataclass(frozen=True, slots=True)
 class EinsumDraft:
-    """An Einsum with tensors and ranges, before its sets and widths are known.
+    """An Einsum while its file is read, before its sets and widths are known.
 
-    `accesses`: (tensor with projection, whether it is an output, its long form or None). `ranges`:
-    rank variable -> (first, last value).
+    `name`: of the Einsum; `spec`: its fields as written; `path`, `where`: its place in the
+    document and file. `accesses`: triples (tensor with its indices, whether it is an output, its
+    long form or None). `ranges`: rank variable to (first, last value). `combine`: "*" or "+"
+    between inputs.
     """
 
     name: str
@@ -43,7 +45,7 @@ class EinsumDraft:
 
     @property
     def bounds(self) -> dict[str, int]:
-        """Iterations of each rank variable."""
+        """Number of iterations of each rank variable: last value - first value + 1."""
         return {name: high - low + 1 for name, (low, high) in self.ranges.items()}
 
     @property
@@ -56,7 +58,11 @@ class EinsumDraft:
 
 
 def check_draft(draft: EinsumDraft) -> None:
-    """Raise WorkloadError for an Einsum that is wrong by itself."""
+    """Raise WorkloadError for an Einsum that is wrong by itself.
+
+    Wrong is the name Total, a tensor that occurs twice, no output, a copy Einsum without exactly
+    one input, and a rank variable with the name of a tensor.
+    """
     if draft.name == "Total":
         raise WorkloadError(
             "the name Total is reserved for sums", where=draft.where, instead="another name"
@@ -97,9 +103,10 @@ def _check_tensors(draft: EinsumDraft) -> None:
 
 
 def check_agreement(drafts: list[EinsumDraft]) -> None:
-    """Raise WorkloadError for Einsums that contradict each other.
+    """Raise WorkloadError for Einsums of one workload that contradict each other.
 
-    They must differ in name, be in order of execution, and agree on ranks and ranges.
+    They must have different names; each tensor must be written at most once and before it is read,
+    and have the same ranks everywhere; a rank variable must have the same range everywhere.
     """
     by_name: dict[str, EinsumDraft] = {}
     writers: dict[str, EinsumDraft] = {}

@@ -28,7 +28,11 @@ def _as_renames(value: object) -> object:
 
 
 class RenameSpec(SpecModel):
-    """A name for the tensors or rank variables that an expression selects."""
+    """An entry of a renames list: a general name for the tensors or rank variables of a set.
+
+    `source`: the set expression that selects them. `expected_count`: how many it must select, a
+    number or an expression; None if any.
+    """
 
     name: str
     source: Any
@@ -39,7 +43,12 @@ Renames = Annotated[tuple[RenameSpec, ...], BeforeValidator(_as_renames)]
 
 
 class AccessSpec(SpecModel):
-    """A tensor that an Einsum reads or writes, in the long form."""
+    """A tensor that an Einsum reads or writes, in the long form of a workload file.
+
+    `projection`: rank to index expression, or a list of rank variables. `output`: it is written.
+    `persistent`: it stays in memory for all instances. `bits_per_value`: width in bits, a number
+    or an expression; None for that of the workload. `backing_storage_size_scale` has no effect.
+    """
 
     name: str
     projection: dict[str, str | int] | tuple[str, ...]
@@ -50,7 +59,13 @@ class AccessSpec(SpecModel):
 
 
 class EinsumSpec(SpecModel):
-    """Concise (`einsum:`) or long (`name:` and `tensor_accesses:`)."""
+    """An Einsum as a workload file writes it.
+
+    Either concise (`einsum:` with one text) or long (`name:` and `tensor_accesses:`).
+    `rank_sizes`: extent per rank. `iteration_space_shape`: bounds on rank variables, such as "0 <=
+    m < 8". `is_copy_operation`: it moves its input and computes nothing. `renames`: general names
+    for its tensors. `n_instances`: how often it runs with other data.
+    """
 
     einsum: str | None = None
     name: str | None = None
@@ -63,7 +78,13 @@ class EinsumSpec(SpecModel):
 
 
 class WorkloadSpec(SpecModel):
-    """The keys under `workload:`."""
+    """The keys under `workload:` of a workload file.
+
+    `einsums`: the Einsums, as texts or mappings. `rank_sizes`, `iteration_space_shape`: extents
+    and bounds for all of them. `bits_per_value`: set expression to width in bits.
+    `persistent_tensors`: set expression of tensors that stay in memory. `n_instances`: factor for
+    every Einsum. `version` and `shape` are of old files.
+    """
 
     version: Any = None  # of old files, as is shape: the former name of iteration_space_shape
     shape: tuple[str, ...] | dict[str, str] = ()
@@ -76,7 +97,10 @@ class WorkloadSpec(SpecModel):
 
 
 class EinsumRenamesSpec(SpecModel):
-    """The renames of one Einsum, or of all under the name `default`."""
+    """The general names of one Einsum, or of all Einsums under the name `default`.
+
+    `tensor_accesses`, `rank_variables`: entries that name sets of tensors or of rank variables.
+    """
 
     name: str
     tensor_accesses: Renames = ()
@@ -84,6 +108,6 @@ class EinsumRenamesSpec(SpecModel):
 
 
 class RenamesSpec(SpecModel):
-    """The keys under `renames:`."""
+    """The keys under `renames:` of a workload file: `einsums`, the names per Einsum."""
 
     einsums: tuple[EinsumRenamesSpec, ...] = ()

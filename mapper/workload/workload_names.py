@@ -32,8 +32,12 @@ _NOTHING: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class ResolvedNames:
-    """The names of one Einsum, resolved: sets of tensors, widths in bits, the scope for an
-    architecture."""
+    """What the names in the expressions of one Einsum stand for.
+
+    `renames`: general name to tensors. `persistent`: tensors that stay in memory for all
+    instances. `bits_per_value`: tensor to width in bits. `scope`: all names that an architecture
+    file may use for this Einsum.
+    """
 
     renames: Mapping[str, frozenset[str]]
     persistent: frozenset[str]
@@ -42,7 +46,11 @@ class ResolvedNames:
 
 
 def whole_number(value: object, names: Mapping[str, object], where: Where | None) -> int:
-    """Return the value of an expression, a whole number from 1 to 10**18; else WorkloadError."""
+    """Return the value of an expression that must be a whole number from 1 to 10**18.
+
+    `names`: values of the names in it; `where`: its place in the file. Raises WorkloadError for
+    another value, ExpressionError for a text that cannot be evaluated.
+    """
     result = evaluate(value, names, where)
     if isinstance(result, float) and math.isfinite(result):
         result = int(result) if result == int(result) else result
@@ -63,7 +71,7 @@ def _intermediates(drafts: list[EinsumDraft]) -> frozenset[str]:
 
 
 class Names:
-    """Resolves the names of every Einsum of one workload."""
+    """Resolves the names (sets of tensors, general names, widths) of a workload's Einsums."""
 
     def __init__(
         self,
@@ -92,15 +100,19 @@ class Names:
         self._instances = whole_number(spec.n_instances, variables, where)
 
     def instances(self, draft: EinsumDraft) -> int:
-        """Return the instances of an Einsum: those written in it times those of the workload."""
+        """Return how often an Einsum runs: its own `n_instances` times that of the workload.
+
+        Raises WorkloadError if one of them is no whole number from 1 to 10**18.
+        """
         where = self._document.where((*draft.path, "n_instances"))
         return self._instances * whole_number(draft.spec.n_instances, self._given, where)
 
     def of(self, draft: EinsumDraft) -> ResolvedNames:
-        """Return the resolved names of an Einsum: renames, then persistent tensors, then widths.
+        """Return what the names of an Einsum stand for: renames, persistent tensors, widths.
 
-        WorkloadError: a rename selects another number of tensors than expected, sets of widths
-        overlap, a tensor has no width, or Einsums disagree about a tensor.
+        Widths are in bits. Raises WorkloadError if a rename selects another number of tensors than
+        expected, sets of widths overlap, a tensor has no width, or Einsums disagree about a
+        tensor; SpecError for a width that is no positive number.
         """
         sets = self._basic(draft)
         renames: dict[str, frozenset[str]] = {}

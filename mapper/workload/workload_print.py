@@ -14,8 +14,8 @@ from tilewright.mapper.workload.workload import Workload
 def dump_workload(workload: Workload) -> str:
     """Return YAML text that `load_workload` reads back to an equal workload.
 
-    Templates, sizes of ranks, set expressions and renames are resolved; the instances of the
-    workload are multiplied into its Einsums.
+    Templates, sizes of ranks, set expressions and renames are written out as values; the instances
+    of the workload are multiplied into its Einsums.
     """
     accesses = {access.tensor: access for e in workload.einsums for access in e.accesses}
     block: dict[str, object] = {
@@ -30,7 +30,10 @@ def dump_workload(workload: Workload) -> str:
 
 
 def einsum_text(einsum: Einsum) -> str:
-    """Return the Einsum in the concise notation, outputs on the left."""
+    """Return an Einsum in the concise notation, for example `Z[m, n] = A[m, k] * B[k, n]`.
+
+    Indices have the constants of the file, where variables need not begin at 0.
+    """
     output_text = " * ".join(_access(_in_file(access, einsum)) for access in einsum.outputs)
     right = (_access(_in_file(access, einsum)) for access in einsum.inputs)
     return f"{output_text} = {f' {einsum.combine} '.join(right)}"
@@ -56,7 +59,7 @@ def _access(access: TensorAccess) -> str:
 
 
 def affine_text(form: Affine) -> str:
-    """Write an affine form as the notation has it: `2*p + r - 1`."""
+    """Return an index as the notation writes it: `2*p + r - 1`."""
     text = ""
     for name, factor in form.terms:
         size = name if abs(factor) == 1 else f"{abs(factor)}*{name}"

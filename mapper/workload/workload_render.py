@@ -10,9 +10,10 @@ from tilewright.mapper.workload.workload_print import einsum_text
 
 
 def cascade_text(workload: Workload) -> str:
-    """Return one block per Einsum, in order: the computation, its operations, its tensors.
+    """Return a workload as text, one block per Einsum, in order of execution.
 
-    Sizes of tensors in values and bits; `from` and `to` name their producers and consumers.
+    A block has the computation, its number of operations, its bounds, and each tensor with its
+    size in values and bits; `from` and `to` name the Einsums that write and read it.
     """
     lines: list[str] = []
     for einsum in workload.einsums:
@@ -26,7 +27,10 @@ def cascade_text(workload: Workload) -> str:
 
 
 def cascade_mermaid(workload: Workload) -> str:
-    """Return a Mermaid flowchart: Einsums are boxes, tensors rounded, arrows follow the data."""
+    """Return a workload as the text of a Mermaid flowchart.
+
+    Einsums are boxes, tensors rounded, arrows follow the data.
+    """
     lines = ["flowchart TD"]
     tensors = {name: f"t{number}" for number, name in enumerate(workload.tensors)}
     for name, node in tensors.items():

@@ -29,7 +29,13 @@ _OrderCounts = dict[tuple[str, Gaps], int]  # last holder's tensor, gaps so far 
 
 @dataclass
 class CountCache:
-    """The counts of one Einsum, which do not depend on its rules."""
+    """Counts of one Einsum that `ClosedFormCounts` reuses between sets of rules.
+
+    `lanes`: spatial dimensions to the number of choices per product of lanes of each variable.
+    `points`: (gaps per variable, dimensions) to the number of points. `orders`: orders of the
+    holders of each memory to the number of orders per gaps. A gap is a place where a loop may
+    stand.
+    """
 
     lanes: dict[tuple[SpatialLoops, ...], Counter[Gaps]] = field(default_factory=dict)
     points: dict[tuple[Gaps, tuple[SpatialLoops, ...]], int] = field(default_factory=dict)
@@ -37,7 +43,13 @@ class CountCache:
 
 
 class ClosedFormCounts:
-    """Counts templates and points of the plain placements of one problem."""
+    """Counts the templates of plain placements, and their points, by binomial coefficients.
+
+    A point is a template with a tile below each slot, that is, a mapping. A placement (which
+    tensors each memory keeps) is plain if the gaps in which a loop may stand are independent of
+    each other; the points then follow from how primes of the bounds spread over gaps. `memo`: a
+    cache to share between problems of the same Einsum.
+    """
 
     def __init__(self, problem: Problem, memo: CountCache) -> None:
         self._problem = problem
@@ -61,7 +73,12 @@ class ClosedFormCounts:
         )
 
     def is_plain(self, placement: Placement, template: Template) -> bool:
-        """Tell whether a placement, with `template` as one of its templates, has a closed form."""
+        """Tell whether `count` may be used for a placement; `template`: any one of its templates.
+
+        Not with networks, windows, uneven variables, distributed memories, floating holders,
+        refetch or tile_shape rules, open hierarchies, memories too small for whole tensors, or
+        holders below lanes of deeper components.
+        """
         problem = self._problem
         if not self._possible or any(holder.floating for holder in template.holders):
             return False
@@ -87,7 +104,11 @@ class ClosedFormCounts:
         return any(depth <= backed and min(levels_below, default=depth) < depth for depth in lanes)
 
     def count(self, placement: Placement, template: Template) -> tuple[int, int]:
-        """Return the number of templates of a plain placement, and of their points."""
+        """Return (number of templates, number of points) of a plain placement.
+
+        All its points fit their memories, as no memory is too small for its whole tensors.
+        `template`: any template of it.
+        """
         orders = self._orders_of(placement, template)
         dims = self._problem.spatial_loops(template)
         if any(not loops.choices for loops in dims):

@@ -17,12 +17,11 @@ _Tables = dict[tuple[float, ...], Any]  # bits in use per memory -> chains to ea
 
 
 def count_fitting(points: Points, limit: int) -> tuple[int | None, int]:
-    """Return the exact number of points that fit, and the steps; None after `limit` steps.
+    """Count the points of a template that fit its memories, by arrays over all divisor tiles.
 
-    From the outermost slot down, with one table of all states per set of bits in use. A memory that
-    cannot overflow, or that has no further reservation, is not told apart. Below the last
-    reservation that matters the completions are multiplied. count_fitting_walked.py is the slow
-    twin.
+    A point gives a tile to each slot of the template. Result: (exact number or None, steps); None
+    as soon as more than `limit` steps, each one entry of an array, were needed. Goes from the
+    outermost slot down with one array per amount of bits in use; `walk_fitting` is the slow twin.
     """
     total, steps = 0, 0
     for fixed in points.with_chosen_lanes():

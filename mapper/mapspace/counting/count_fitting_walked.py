@@ -11,11 +11,11 @@ _Front = dict[tuple[Any, tuple[float, ...]], int]  # state and bits in use -> nu
 
 
 def walk_fitting(points: Points, limit: int) -> tuple[int | None, int]:
-    """Return the number of points that fit, exact, and the steps it took.
+    """Count the points of a template that fit its memories, one tile after the other.
 
-    None after more than `limit` steps. Points with the same tile and the same bits in use are
-    counted together; a memory that cannot overflow, or that has no further reservation, is not told
-    apart. Below the last reservation that matters the completions are multiplied.
+    A point gives a tile to each slot of the template; uneven loops are allowed. Result: (exact
+    number or None, steps); None after more than `limit` steps, each one pair of a tile and a tile
+    below it. Points with the same tile and the same bits in use are counted together.
     """
     total, steps = 0, 0
     for fixed in points.with_chosen_lanes():
@@ -54,7 +54,11 @@ def _walked(points: Points, limit: int) -> tuple[int | None, int]:
 
 
 def tight(points: Points) -> dict[str, int]:
-    """Return the memories that can overflow, and the slot of the last reservation in each."""
+    """Return the memories that can overflow, with the number of the last slot that reserves there.
+
+    A memory can overflow if the whole tensors that the template keeps there exceed its capacity;
+    below that last slot its bits in use need not be told apart.
+    """
     last_slots: dict[str, int] = {}
     for memory in points.memories:
         reservations = [

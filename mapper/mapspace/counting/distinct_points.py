@@ -20,7 +20,11 @@ from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
 
 
 def may_repeat(slots: Sequence[Slot]) -> bool:
-    """Tell whether loops may stand right above a reservation, so that points share mappings."""
+    """Tell whether several points of a template may stand for the same mapping.
+
+    So where temporal loops stand right above a reservation (the tile that needs capacity): a
+    mapping does not say above which of its loops the tile is reserved.
+    """
     return any(
         isinstance(slot, Reservation) and index > 0 and isinstance(slots[index - 1], TemporalLoops)
         for index, slot in enumerate(slots)
@@ -28,7 +32,11 @@ def may_repeat(slots: Sequence[Slot]) -> bool:
 
 
 def count_distinct(points: Points) -> int:
-    """Return the mappings of a template without adjacent holders, before capacity is looked at."""
+    """Return the number of different mappings of a template, whether they fit its memories or not.
+
+    The template must have no adjacent holders (holders with no loop between them whose tiles
+    shrink together) and no uneven loops.
+    """
     total, exact = _counted(points, np.float64)
     return total if exact else _counted(points, object)[0]
 

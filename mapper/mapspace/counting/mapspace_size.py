@@ -20,9 +20,10 @@ _TEMPLATES = 1000  # that are made to be counted one by one
 
 @dataclass(frozen=True, slots=True)
 class CountedSizes:
-    """Numbers of templates, of points before capacity is looked at, and of points that fit.
+    """Numbers of templates, of points, and of points that fit all capacities, of some mapspaces.
 
-    None: too many to count exactly; `at_least`: lower bounds of the three numbers.
+    A template says what each memory holds; a point adds a tile below each slot. Fields are exact
+    numbers, or None if there are too many to count. `at_least`: lower bounds of the three numbers.
     """
 
     templates: int | None
@@ -40,7 +41,10 @@ class _CountedPlacements:
 
 
 class MapspaceSizes:
-    """Sizes of mapspaces of one Einsum under many rules, each counted once."""
+    """Counts mapspaces of one Einsum under many sets of rules, each different set once.
+
+    Used to explain which constraint removes how many mappings.
+    """
 
     def __init__(self) -> None:
         self._memo = CountCache()
@@ -48,7 +52,11 @@ class MapspaceSizes:
         self._problems: dict[Hashable, Problem] = {}
 
     def of(self, spaces: Sequence[Mapspace]) -> CountedSizes:
-        """Return the size of some mapspaces together."""
+        """Return the summed size of some mapspaces of the Einsum.
+
+        Mapspaces with mappings in common count these more than once. A number is None if it is not
+        exact for one of them.
+        """
         sizes = [size for space in spaces for size in self._of(space)]
         sums = [sum(size.counted[i] for size in sizes) for i in range(3)]
         exact = [all(size.exact[i] for size in sizes) for i in range(3)]

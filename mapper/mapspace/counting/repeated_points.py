@@ -23,7 +23,13 @@ LISTED = 20_000  # points that are listed to count their mappings
 
 
 class Repeats:
-    """Tells the mappings of some templates apart; `fits`: the tiles of a point are legal."""
+    """Finds out which points of some templates stand for the same mapping, and counts mappings.
+
+    A point is a template with a tile below each slot; its mapping does not say above which loop a
+    tile is reserved, so several points may have one mapping. The canonical point is the first of
+    them that fits. `points`: the points of each template; `fits`: tells whether a point obeys
+    capacities and tile_shape.
+    """
 
     def __init__(self, points: Sequence[Points], fits: Callable[[MapspacePoint], bool]) -> None:
         self._points = points
@@ -47,9 +53,10 @@ class Repeats:
         }
 
     def home(self, place: MapspacePoint, fitting: bool = True) -> MapspacePoint:
-        """Return the canonical point of the mapping of a point: its first point that fits.
+        """Return the canonical point among all points with the same mapping as `place`.
 
-        Not `fitting`: its first point.
+        That is the first one that fits the memories and tile_shape, or the first of all if
+        `fitting` is False or none fits. Most points are their own canonical point.
         """
         group = self._siblings.get(place.template)
         if group is None:
@@ -67,9 +74,9 @@ class Repeats:
     def passing_alike(
         self, mapping: Mapping, places: tuple[MapspacePoint, ...]
     ) -> tuple[MapspacePoint, ...]:
-        """Return the points at which tensors cross Tolls as in `mapping`.
+        """Return those of some points at which tensors pass Tolls at the same places as a mapping.
 
-        A Toll written further up than a point has it makes another mapping.
+        The place of a Toll crossing (under which tiles) is part of a mapping. May be empty.
         """
         passed = _tolls(mapping)
         if not passed:
@@ -81,17 +88,25 @@ class Repeats:
         return _tolls(assemble(points.problem, points.slots, place.tiles))
 
     def first_fitting(self, places: Sequence[MapspacePoint]) -> MapspacePoint:
-        """Return the first point whose tiles fit, the first one if none do."""
+        """Return the first point whose tiles fit memories and tile_shape, the first one if none do.
+
+        `places` must not be empty.
+        """
         return next((place for place in places if self._fits(place)), places[0])
 
     def is_home(self, place: MapspacePoint, fitting: bool = True) -> bool:
-        """Tell whether a point is the canonical one of its mapping."""
+        """Tell whether a point is the canonical one of its mapping, so that it is to be counted.
+
+        `fitting`: prefer points that fit the memories, as at `home`.
+        """
         return self.home(place, fitting) == place
 
     def count(self, number: int) -> tuple[int, bool]:
-        """Return how many mappings a template adds before capacity is looked at.
+        """Return (number of mappings of template `number`, whether that is exact), fitting or not.
 
-        And whether that is exact or at most so many.
+        Mappings that an earlier template has already are not counted. If not exact, the number is
+        an upper bound: the templates share mappings and have more than 20,000 points, too many to
+        list.
         """
         points = self._points[number]
         if not self._repeats(number):
@@ -104,7 +119,12 @@ class Repeats:
         return sum(self.is_home(place, fitting=False) for place in all_points), True
 
     def count_fitting(self, number: int, limit: int) -> tuple[int | None, int]:
-        """Return how many mappings that fit a template adds, and the steps; None: too many."""
+        """Return (number of fitting mappings of template `number`, steps of counting).
+
+        Mappings that an earlier template has already are not counted. The number is None if it
+        takes more than `limit` steps, or if templates share mappings and have too many points to
+        list.
+        """
         points = self._points[number]
         if not self._repeats(number):
             return (walk_fitting if points.problem.uneven else count_fitting)(points, limit)

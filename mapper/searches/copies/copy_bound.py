@@ -25,7 +25,11 @@ from tilewright.mapper.workload.einsum import Einsum
 
 
 def repeated_variables(einsum: Einsum) -> frozenset[str]:
-    """Return the rank variables that some tensor lacks or slides over."""
+    """Return the rank variables of a copy over which values repeat or windows slide.
+
+    These are variables that some tensor lacks, or that stand in a sum in an index. Only over them
+    do tile sizes decide how often a value moves.
+    """
     return frozenset(
         variable
         for variable in einsum.bounds
@@ -34,8 +38,11 @@ def repeated_variables(einsum: Einsum) -> frozenset[str]:
 
 
 def least_copy_costs(space: Mapspace, placements: Sequence[Placement]) -> tuple[float, float]:
-    """Return joule and second that no mapping of all instances with one of these placements is
-    below."""
+    """Return (joules, seconds) that no mapping of a copy Einsum with these placements is below.
+
+    Both hold for all instances together, each by itself. A placement says which memory keeps which
+    tensors. Assumed is that every holder passes every value at least once.
+    """
     leaks = leaks_of(space.flat, space.conventions)
     watts = sum(leak.watts * prod(used for _, used in leak.gates) for leak in leaks)
     costs = list(_moved(space, placements))

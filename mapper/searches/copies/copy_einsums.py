@@ -47,7 +47,11 @@ _INSTEAD = "from Python: search(..., method=RandomSearch(samples=…, seed=…))
 
 @dataclass(frozen=True, slots=True)
 class BestCopy:
-    """The best of `count` mappings, a lower bound, and whether a budget ended the search."""
+    """What is known so far of the best mapping of a copy Einsum.
+
+    `mapping`: the best found with its costs, None if none. `bound`: lower bound of the goal's
+    value over all mappings. `count`: mappings scored. `ended`: a budget ended the search.
+    """
 
     mapping: EinsumMapping | None
     bound: float
@@ -57,13 +61,12 @@ class BestCopy:
 
 @dataclass(frozen=True)
 class CopyMappings:
-    """The mappings of a copy whose costs can differ, and lower bounds of all its mappings.
+    """The few mappings of a copy Einsum whose costs can differ, and bounds of all its mappings.
 
-    `representatives`: each template with the most lanes and with the fewest. `all_distinct`: with
-    each number of lanes in each dimension; None if these are too many, or if uneven tiles may split
-    lanes better. `all_spatial`: with each spatial choice; None if these are too many, or if tiles
-    change the costs. `outermost`: the outermost memories of some tensors; mappings with others are
-    not bounded. All but `best` raise OutOfBudget at the end of `limits`.
+    A copy Einsum moves a tensor and computes nothing; where values do not repeat, tile sizes cost
+    nothing. `space`: its mapspace. `outermost`: tensor to the memory that must be its outermost
+    one; mappings with others are not bounded. `limits`: the budget; all but `best` raise
+    OutOfBudget at its end.
     """
 
     space: Mapspace
@@ -72,13 +75,17 @@ class CopyMappings:
 
     @cached_property
     def repeated(self) -> frozenset[str]:
-        """Return the rank variables by which values repeat or slide: their tiles cost."""
+        """The rank variables over which values repeat or windows slide: their tiles have costs."""
         return repeated_variables(self.space.einsum)
 
     @cached_property
     def representatives(self) -> list[Mapping]:
-        """Return two mappings of each template, and with each set of variables that repeat values
-        in one piece as long as there is room; none where tiles have given shapes."""
+        """Two mappings of each template, with the fewest and the most lanes (instances) in use.
+
+        Where values repeat, two for each set of those variables that stay in one piece as long as
+        possible. Empty where the architecture prescribes tile_shape. Raises OutOfBudget at the end
+        of the budget.
+        """
         return list(self._each_representative())
 
     def _each_representative(self) -> Iterator[Mapping]:
@@ -88,7 +95,11 @@ class CopyMappings:
 
     @cached_property
     def all_distinct(self) -> list[Mapping] | None:
-        """Return all mappings that can differ in any metric; UnsupportedFeature for too many."""
+        """All mappings that can differ in energy, latency or usage; None if they are too many.
+
+        Also None where uneven tiles could use lanes better. Raises UnsupportedFeature for too many
+        mappings with tile_shape, OutOfBudget at the end of the budget.
+        """
         space = self.space
         if self.repeated and not self._has_tile_shape and self._tile_shape_count > TILES:
             return None
@@ -120,7 +131,11 @@ class CopyMappings:
 
     @cached_property
     def all_spatial(self) -> list[Mapping] | None:
-        """Return all mappings that can differ in any metric below some loop."""
+        """All mappings that can differ in any metric when loops of other Einsums stand above.
+
+        One per spatial choice of each template; None if they are too many, or where tiles or
+        uneven loops change the costs. Raises OutOfBudget at the end of the budget.
+        """
         if not self.ignores_tiles or self.space.uneven:
             return None
         return self._few_mappings(self._lane_choices)
@@ -152,7 +167,7 @@ class CopyMappings:
 
     @cached_property
     def ignores_tiles(self) -> bool:
-        """Tell whether the metrics depend on holders and lanes only."""
+        """Whether the costs depend on holders and lanes only, not on tile sizes."""
         return self._plain and not self._has_tile_shape and not self.repeated
 
     @cached_property
@@ -198,7 +213,11 @@ class CopyMappings:
         )
 
     def best(self, goal: Goal) -> BestCopy:
-        """Return the best mapping and a bound, or what is known when `limits` end the search."""
+        """Return the best mapping for a goal, with a lower bound of all mappings.
+
+        When the budget ends the search: what is known by then, with `ended` set. Raises
+        UnsupportedFeature for too many mappings with tile_shape.
+        """
         best_copy = BestCopy(None, 0.0, 0)
         steps = self._improving_copies(goal)
         try:
@@ -258,7 +277,12 @@ class CopyMappings:
         return best.value(goal.second) > floor * (1 + TOLERANCE)
 
     def lower_bound(self, best: EinsumMapping, goal: Goal) -> float:
-        """Return a lower bound of the goal, given the best representative."""
+        """Return a lower bound of the goal's value over all mappings of the copy.
+
+        `best`: the best of the representatives (per template, the mappings with the fewest and the
+        most lanes). Unit of the goal: joules, seconds or joule seconds. Raises OutOfBudget at the
+        end of the budget.
+        """
         energy, latency = self._lower_bounds_of(best)
         return goal.value(energy if goal.price == 0 else 0.0, latency)
 
@@ -278,7 +302,12 @@ class CopyMappings:
         return self.lower_bounds(energy, best.latency)
 
     def lower_bounds(self, energy: float, latency: float) -> tuple[float, float]:
-        """Return lower bounds of energy (J) and latency (s), given those of representatives."""
+        """Return lower bounds of energy (J) and latency (s), each by itself, over all mappings.
+
+        `energy`, `latency`: the least of the representatives (per template, the mappings with the
+        fewest and the most lanes), for all instances. Without a proof for energy its bound is 0.
+        Raises OutOfBudget at the end of the budget.
+        """
         if self._plain and self.repeated:
             placements = [
                 placement for placement in self.space.placements if self._admits(placement)
@@ -302,14 +331,19 @@ class CopyMappings:
 
 @dataclass(frozen=True, slots=True)
 class CopySearch:
-    """The best of the mappings in which copies differ. `memory`: as in ExactSearch."""
+    """A search method for copy Einsums, which move a tensor and compute nothing.
+
+    It scores the few mappings that can differ in cost. `memory`: bytes of main memory of the
+    process before which the search ends.
+    """
 
     memory: float = inf
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
-        """Return the best mapping, or the best found with a bound when time runs out.
+        """Return the best mapping with a lower bound; both as known when the budget ends.
 
-        UnsupportedFeature for many with tiles of given shapes.
+        `goal`: what is least; `budget`: seconds, None for no limit. Raises UnsupportedFeature for
+        too many mappings with tile_shape.
         """
         began, limits = time.monotonic(), budget_from(budget, self.memory)
         best_copy = CopyMappings(space, limits=limits).best(goal)

@@ -25,7 +25,11 @@ PATIENCE = 0.2  # seconds that a search may run over its budget for its first ma
 
 
 class BeamSearch:
-    """Searches some mapping of one mapspace; each call continues where the last one ended."""
+    """Finds some mapping of a mapspace fast, so that a search with a budget has an answer.
+
+    Template by template, a pass keeps only the partial mapping of least energy at each tile shape.
+    Each call goes on where the last one ended.
+    """
 
     def __init__(self, space: Mapspace, goal: Goal) -> None:
         self._space = space
@@ -33,7 +37,10 @@ class BeamSearch:
         self._templates = _promising_templates(space)
 
     def find(self, seconds: float) -> BestLabel | None:
-        """Return the best of the first mappings; at least one template is looked at."""
+        """Return the best of the first few mappings found in `seconds`; None if none was found.
+
+        At least one template is looked at, at most six mappings are compared.
+        """
         deadline = time.monotonic() + seconds
         best: BestLabel | None = None
         compared = 0
@@ -48,7 +55,10 @@ class BeamSearch:
         return best
 
     def find_any(self, seconds: float) -> BestLabel | None:
-        """Return the first mapping found in so many seconds, if any."""
+        """Return the first mapping found in about `seconds`, or None.
+
+        At least one template is looked at, whatever the time.
+        """
         deadline = time.monotonic() + seconds
         for template in self._templates:
             label = self._first_of(template)

@@ -31,10 +31,11 @@ MAX_LABELS = 4_000_000  # in one table: about 300 MB
 
 @dataclass(frozen=True, slots=True)
 class BestLabel:
-    """The best complete label: joule and second of one instance, and the tile below each slot.
+    """The best mapping that a dynamic program has found, for one instance of the Einsum.
 
-    Of two with the same `value` of the objective, the one with the smaller `second` metric is
-    better.
+    `energy`: joules; `latency`: seconds. `value`: of the objective; `second`: the metric that
+    decides between equal values (latency if the objective is energy, else energy). `program`: the
+    template's steps; `tiles`: the tile below each slot of the template, outermost first.
     """
 
     energy: float
@@ -47,9 +48,11 @@ class BestLabel:
 
 @dataclass(frozen=True, slots=True)
 class DynamicResult:
-    """`best`: None if there is no mapping below the limits. `exhausted`: a budget ended the search.
+    """What one run of a dynamic program has found, for one instance of the Einsum.
 
-    `lower_bound`: of the objective. `labels`: made in all; `passes`: over the tree.
+    `best`: None if there is no mapping below the limits. `lower_bound`: of the objective.
+    `exhausted`: a budget ended the search. `labels`: partial mappings (cost tuples) made in all;
+    `passes`: how often all templates were gone through.
     """
 
     best: BestLabel | None
@@ -60,7 +63,12 @@ class DynamicResult:
 
 
 class DynamicSearch:
-    """Searches one tree of programs for one objective; `best`: a mapping to start from."""
+    """Searches the tile sizes of some templates by dynamic programming, for one objective.
+
+    `compiled`: the templates as a tree of steps, innermost first, with shared beginnings. A label
+    is a partial mapping's tuple of costs below a slot; labels dominated by others at the same tile
+    are dropped. `budget`: its limits. `best`: a mapping to start from (theory/lattice.md §6).
+    """
 
     def __init__(
         self, compiled: CompiledMapspace, budget: Budget = UNLIMITED, best: BestLabel | None = None
@@ -80,7 +88,11 @@ class DynamicSearch:
         self.passes = 0
 
     def solve(self, objective: Objective) -> DynamicResult:
-        """Find the least value of `objective`, and among its ties the least second metric."""
+        """Find the mapping with the least `objective`, and among equals the least second metric.
+
+        The result is for one instance of the Einsum. A budget that ends is no error: the result is
+        then `exhausted`, with the best mapping so far and a lower bound.
+        """
         self._kind = KINDS[objective]
         self._lower_bound = self.bound(objective)
         if self._lower_bound == inf:
@@ -96,14 +108,21 @@ class DynamicSearch:
         return self._result(exhausted=False)
 
     def first(self, objective: Objective) -> BestLabel | None:
-        """Return some mapping, fast; None if there is none among few labels."""
+        """Return some mapping, fast; None if none is found among few partial mappings.
+
+        One pass keeps one label (tuple of costs) per tile. Raises OutOfBudget when the budget
+        ends.
+        """
         self._kind = KINDS[objective]
         if self.bound(objective) < inf:
             self._beam()
         return self._best
 
     def bound(self, objective: Objective) -> float:
-        """Return a lower bound of `objective` before any search; inf if there is no mapping."""
+        """Return a lower bound of the objective for one instance, before any search.
+
+        Unit: J, s or J s. Infinity if there is no mapping.
+        """
         remaining = self._root.before
         if remaining is None:  # no program
             return inf
@@ -244,7 +263,12 @@ class DynamicSearch:
 def tiles_of_label(
     engine: LabelEngine, program: TemplateProgram, path: list[LabelTable], label: int
 ) -> tuple[Tile, ...]:
-    """Follow the origins of a label down the path; return the tile below each slot."""
+    """Return the tile below each slot of the template from which a label came.
+
+    A label is a row of a table: the costs of a partial mapping. `path`: the tables after each
+    step, innermost first; `label`: row in the last one. The origins of rows lead back from table
+    to table.
+    """
     tile_below: dict[int, Tile] = {}
     for step in _steps_down(program, path):
         label = int(step.above.origin[label, 0])

@@ -22,18 +22,20 @@ FIRST_SHARE = 0.5  # of the budget: the most that a first mapping may take
 
 @dataclass(frozen=True, slots=True)
 class ExactSearch:
-    """Optimal by dynamic programming over lattices of tile shapes (theory/lattice.md).
+    """A search method that proves its optimum, by dynamic programming over tile sizes.
 
-    `memory`: bytes of the process; the search ends before it needs more.
+    With uneven rank variables it hands over to the uneven search (theory/lattice.md). `memory`:
+    bytes of main memory of the process; the search ends before it needs more.
     """
 
     memory: float = inf
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
-        """Return the optimum with its proof, or the best found with a bound when time runs out.
+        """Return the best mapping with a proof, or the best found with a bound when time is up.
 
-        `budget`: seconds. UnsupportedFeature for features that the program does not model
-        (copies, …).
+        `goal`: what is least; `budget`: seconds, None for no limit. Costs are for all instances of
+        the Einsum. Raises UnsupportedFeature for what the program does not model, such as copy
+        Einsums.
         """
         if space.uneven:
             from tilewright.mapper.searches.uneven.uneven_search import UnevenSearch
@@ -49,9 +51,11 @@ class ExactSearch:
         return result
 
     def bound(self, space: Mapspace, goal: Goal, limits: Budget = UNLIMITED) -> float:
-        """Return the bound that `find` starts from, without a search; inf if there is no mapping.
+        """Return a lower bound of the goal's value over all mappings, without a search.
 
-        UnsupportedFeature as in `find`; OutOfBudget.
+        For all instances, in J, s or J s; infinity if there is no mapping. It is the bound that
+        `find` starts from. Raises UnsupportedFeature as `find` does, OutOfBudget when `limits`
+        end.
         """
         refuse_unsupported(space.problem, networks=True, arrays=True)
         compiled = compile_mapspace(space, goal.price, limits)

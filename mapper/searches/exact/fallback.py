@@ -18,7 +18,11 @@ from tilewright.mapper.workload.errors import UnsupportedFeature
 
 
 def with_fallback_mapping(result: MapspaceResult, space: Mapspace, goal: Goal) -> MapspaceResult:
-    """Return a result with a mapping, if one is found in PATIENCE seconds, and a bound below it."""
+    """Add a mapping to the result of a search that its budget ended without one.
+
+    It is sought for 0.2 seconds more; if none is found, the result stays as it is. The lower bound
+    is at most the value of the mapping.
+    """
     if result.best is not None or result.proven:
         return result
     best = _any_mapping(space)

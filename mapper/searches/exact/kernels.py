@@ -44,13 +44,15 @@ ENERGY, LATENCY, EDP, FRONT = 0.0, 1.0, 2.0, 3.0
 
 
 class PruningArrays(NamedTuple):
-    """Lower bounds of the remaining cost per state, and the limits that labels must meet.
+    """What a step of the dynamic program needs to drop labels that cannot lead to a good mapping.
 
-    `energy`, shape (states,): least joule still to be paid (inf: the tile cannot grow to the whole
-    iteration space). `lanes`, shape (states,): most lanes still to be multiplied. `limits`: see
-    above. `seconds`, shape (components, states): least seconds still to be added to a component.
-    `terms`, shape (components, 4): field, seconds of one unit of it when the most lanes to come
-    divide it, and when none do, seconds in any case (latency_bound.py).
+    A label is a partial mapping's tuple of costs at a tile (state). `energy`, shape (states,):
+    least joules still to be paid (inf: the tile cannot grow to the whole iteration space).
+    `lanes`, shape (states,): most lanes still to come. `limits`, shape (8,) or longer: kind of
+    objective, its limit and the like (table in this module's docstring). `seconds`, shape
+    (components, states): least seconds still to be added to a component. `terms`, shape
+    (components, 4): field, seconds of one unit of it when the most lanes to come divide it, the
+    same when none do, seconds in any case.
     """
 
     energy: Floats
@@ -61,19 +63,22 @@ class PruningArrays(NamedTuple):
 
 
 class AxisRange(NamedTuple):
-    """An axis of the lattice: states that differ by one step, and the number of its values."""
+    """An axis of the lattice of tiles, along which one prime factor of one variable grows.
+
+    `stride`: difference of the indices of tiles one step apart; `radix`: number of its values.
+    """
 
     stride: int
     radix: int
 
 
 class ChoiceArrays(NamedTuple):
-    """The choices of one spatial dimension.
+    """The choices of lanes (instances) of one spatial dimension, for a step of the program.
 
-    `below`, shape (choices, states): index of the state that a choice leads to from each state, or
-    -1. `linear`, shape (choices, 2 x fields): what a choice multiplies each field by, then what it
-    adds. `charges`, shape (choices x rows, 1 + states): before that a choice charges its rows:
-    field, amount at each state below. `lanes`, shape (choices,).
+    `below`, shape (choices, states): the tile of one lane for each tile above, or -1. `linear`,
+    shape (choices, 2 x fields): what a choice multiplies each field of a label (tuple of costs)
+    by, then what it adds. `charges`, shape (choices x rows, 1 + states): before that, field and
+    amount to add at each tile below. `lanes`, shape (choices,): lanes in all.
     """
 
     below: Ints
@@ -82,9 +87,9 @@ class ChoiceArrays(NamedTuple):
     lanes: Floats
 
     def energy(self, width: int) -> Floats:
-        """Return the joules of each choice by the state below, shape (choices, states).
+        """Return the joules of each choice of lanes at each tile below, shape (choices, states).
 
-        `width`: fields of a label.
+        `width`: number of fields (costs) of a label.
         """
         choices, states = self.below.shape
         added = np.repeat(self.linear[:, width : width + 1], states, axis=1)
@@ -93,11 +98,11 @@ class ChoiceArrays(NamedTuple):
 
 
 class ChargeArrays(NamedTuple):
-    """Costs that depend on the tile.
+    """Costs of one step of the program that depend on the tile, and a capacity to check.
 
-    `amounts`, shape (fields, states), are added to `fields`. `capacity` = (field, bits, reset):
-    labels whose field exceeds the bits are dropped; with reset the field then returns to 0,
-    because nothing above adds to it. Field -1: no capacity.
+    `amounts`, shape (fields, states), are added to the `fields` of labels (tuples of costs).
+    `capacity` = (field, bits, reset): labels whose field exceeds the bits are dropped; with reset
+    the field then returns to 0, because nothing above adds to it. Field -1: no capacity.
     """
 
     fields: Ints
@@ -128,9 +133,13 @@ value of itself and the states further along an axis."""
 
 
 def closure(table: LabelArrays, nd: int, axis: AxisRange, pruning: PruningArrays) -> OriginLabels:
-    """Pass labels on to the states further along one axis: F(t) = Pareto(F(t), F(t - unit)).
+    """Extend labels by a loop along one axis: from each tile to all larger ones on that axis.
 
-    `pruning` must hold before the whole step: a label dropped here goes no further.
+    A label is a row of costs of a partial mapping; a tile keeps those that no other dominates in
+    the first `nd` fields: F(t) = Pareto(F(t), F(t / prime)). `table`: (start, label), the labels
+    of tile s being label[start[s]:start[s+1]]. `pruning` must hold before the whole step: a label
+    dropped here goes no further. Result: start, label, and the origin of each label, shape
+    (labels, 2).
     """
 
     def step(job: Ints, *results: Any) -> None:
@@ -142,7 +151,14 @@ def closure(table: LabelArrays, nd: int, axis: AxisRange, pruning: PruningArrays
 def distribute(
     table: LabelArrays, nd: int, choices: ChoiceArrays, pruning: PruningArrays
 ) -> OriginLabels:
-    """Apply the choices of one spatial dimension: F(t) = Pareto over c of F(t / lanes_c) * + ."""
+    """Extend labels by the spatial loops of one dimension, for all its choices of lanes.
+
+    A label is a row of costs of a partial mapping. The labels at a tile come, for each choice,
+    from the tile of one lane, with costs multiplied and added: F(t) = Pareto over c of F(t /
+    lanes_c). `table`: (start, label), rows by tile; they are compared by the first `nd` fields.
+    Result: start, label, and the origin of each label with the number of its choice, shape
+    (labels, 2).
+    """
 
     def step(job: Ints, *results: Any) -> None:
         _distribute(job, *table, choices.below, choices.linear, choices.charges, pruning, *results)
@@ -153,7 +169,12 @@ def distribute(
 def charge(
     table: LabelArrays, nd: int, costs: ChargeArrays, pruning: PruningArrays
 ) -> OriginLabels:
-    """Add amounts[i, s] to field fields[i] of every label at s; drop labels beyond the capacity."""
+    """Add costs that depend on the tile to all labels; drop labels beyond a capacity.
+
+    A label is a row of costs of a partial mapping: amounts[i, s] goes to field fields[i] of each
+    label at tile s. `table`: (start, label), rows by tile, compared by the first `nd` fields.
+    Result: start, label, and the origin of each label, shape (labels, 2).
+    """
 
     def step(job: Ints, *results: Any) -> None:
         _charge(job, *table, *costs, pruning, *results)
@@ -162,7 +183,11 @@ def charge(
 
 
 def union(left: OriginLabels, right: OriginLabels, nd: int) -> OriginLabels:
-    """Merge two tables whose labels descend from the same table, as their origins say."""
+    """Merge two tables of labels (rows of costs of partial mappings) made from the same table.
+
+    Each is (start, label, origin); per tile those stay that no other dominates in the first `nd`
+    fields.
+    """
 
     def step(job: Ints, *results: Any) -> None:
         _union(job, *left, *right, *results)
@@ -173,10 +198,10 @@ def union(left: OriginLabels, right: OriginLabels, nd: int) -> OriginLabels:
 def undo_distribute(
     energy: Floats, lanes: Floats, choices: ChoiceArrays, choice_energy: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the least energy and most lanes still to come below a dimension, from those above it.
+    """Return the least joules and most lanes still to come below a spatial dimension.
 
-    All of shape (states,); `choice_energy`: joules of each choice by the state below, shape
-    (choices, states).
+    `energy`, `lanes`: the same above it, shape (states,), as are the results. `choice_energy`:
+    joules of each choice of lanes by the tile below, shape (choices, states).
     """
     energy_below, lanes_below = np.full(energy.shape, np.inf), np.zeros(energy.shape)
     _undo_distribute(
@@ -186,10 +211,10 @@ def undo_distribute(
 
 
 def first_of_groups(groups: Ints, values: Floats, noise: float = 0.0) -> Bools:
-    """Return which rows no earlier row of their group dominates; rows sorted by group and values.
+    """Return which rows no earlier row of their group dominates, bool, shape (rows,).
 
-    `groups`: shape (rows,); `values`: shape (rows, metrics). A row also goes if it is better by
-    less than `noise`, relative.
+    `groups`, shape (rows,), and `values`, shape (rows, metrics), are sorted by group, then values;
+    less is better. A row also goes if it is better by less than `noise`, relative.
     """
     is_first = np.empty(groups.shape, np.bool_)
     _first_of_groups(groups, values, 1.0 + noise, np.empty(groups.shape, np.int64), is_first)

@@ -17,7 +17,11 @@ TimedAction = tuple[int, str]  # level of a component, action
 
 
 class DeferredCounts(NamedTuple):
-    """How many fields of a label hold energy, calls and bits that are paid later."""
+    """How many fields of a label hold costs that are paid later, once lanes above are known.
+
+    A label is a partial mapping's tuple of costs in the dynamic program. `energy`, `calls`,
+    `bits`: numbers of such fields for joules, calls of actions and bits of memories.
+    """
 
     energy: int = 0
     calls: int = 0
@@ -29,9 +33,11 @@ NO_DEFERRED = DeferredCounts()
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """`watts` of all instances of a component; each gate multiplies them by its usage.
+    """Leakage of one component while the Einsum runs.
 
-    `gates`: (gate, usage per lane, or per place).
+    `watts`: of all its instances with nothing gated. `gates`: pairs ((component, dimension,
+    instances of the memory along it or 0), share): with power gating only a share of the watts
+    times the number of lanes (or memory instances) in use remains, for each gate.
     """
 
     watts: float
@@ -40,14 +46,17 @@ class Leak:
 
 @dataclass(frozen=True, slots=True)
 class LabelFields:
-    """The numbers of a label's fields; the table above says what each holds.
+    """Which column of a label holds which cost.
 
-    `calls`: (level, action) -> field, of the actions that a latency rule depends on, or of all
-    actions if the rule gives seconds without calls (they count only where the component holds a
-    tensor). Where the rule is a plain sum of calls, all actions of a level share one field of
-    seconds, and `seconds` has the seconds per call. `links`: (level, dimension) -> field.
-    `longest_paths`: level -> field. `tracked`: memories whose used bits labels keep to the end.
-    `rates`: what one value adds to each field, kept by charge_sites.py from template to template.
+    A label is a partial mapping's tuple of costs in the dynamic program; column 0 is the dynamic
+    energy in joules. `used_bits`: memory to the column of its bits in use. `lanes`: column of the
+    lanes in use, negative so that less is better. `gates`: gate of leakage to the column of the
+    lanes it has in use. `calls`: (level on the path, action) to the column of the calls of the
+    busiest instance, for actions on which a latency depends. `seconds`: seconds per call, where
+    the actions of a level share one column of seconds. `links`: (level of a network, dimension) to
+    the column of its busiest link. `longest_paths`: level of a network to that of its longest way.
+    `deferred_energy`, `deferred_bits`, `deferred_calls`: columns of costs paid later. `tracked`:
+    memories whose bits labels keep to the end. `rates`: cache of what one value adds.
     """
 
     used_bits: Mapping[str, int]
@@ -77,12 +86,12 @@ class LabelFields:
 
     @property
     def n_energy_fields(self) -> int:
-        """Leading fields that decide when only dynamic energy counts."""
+        """How many leading columns decide between labels when only dynamic energy counts."""
         return self.lanes
 
     @property
     def n_class_fields(self) -> int:
-        """Leading fields that decide when calls are known by the class of lanes alone."""
+        """How many leading columns decide when calls follow from lanes: also lanes and gates."""
         return self.lanes + 1 + len(self.gates)
 
 
@@ -92,10 +101,11 @@ def label_fields(
     tracked: frozenset[str] = frozenset(),
     deferred: DeferredCounts = NO_DEFERRED,
 ) -> LabelFields:
-    """Lay out the label of `problem`.
+    """Number the columns of the labels of an Einsum's problem.
 
-    `leaks`: their gates have fields. `tracked`: memories whose used bits have a field even if they
-    are infinite. `deferred`: how many fields hold costs that are paid later.
+    A label is a partial mapping's tuple of costs. `leaks`: leakage, whose power gates get columns.
+    `tracked`: memories whose bits in use get a column even if their size is infinite. `deferred`:
+    how many columns hold costs that are paid later.
     """
     memories = [c for c in problem.components if isinstance(c, Memory)]
     counted = [c.name for c in memories if c.size < inf or c.name in tracked]
@@ -176,7 +186,10 @@ def _dims_below(problem: Problem, level: int) -> list[str]:
 
 
 def seconds_per_call(component: Component, action: str) -> float | None:
-    """Return what a call adds to the time of its component; None if that is no plain sum."""
+    """Return the seconds that each call of an action adds to its component's latency.
+
+    None if the latency is not simply a sum over calls.
+    """
     rule = component.latency
     if not isinstance(rule, LinearLatency) or len(rule.pieces) > 1 or idle_seconds(component):
         return None
@@ -187,14 +200,20 @@ def seconds_per_call(component: Component, action: str) -> float | None:
 
 
 def idle_seconds(component: Component) -> float:
-    """Return what the latency rule of a component gives without any call."""
+    """Return the seconds that a component's latency rule gives without any call, often 0.
+
+    Always 0 for a Compute or a Network.
+    """
     if component.latency is None or isinstance(component, Compute | Network):
         return 0.0
     return component.latency({action.name: 0.0 for action in component.actions})
 
 
 def affects_latency(component: Component, action: str) -> bool:
-    """Tell whether the latency of `component` depends on the calls of `action`, by probing it."""
+    """Tell whether the latency of a component depends on the calls of an action.
+
+    Found by probing the rule with random numbers of calls, the same in each run.
+    """
     if component.latency is None:
         return False
     numbers = random.Random(len(component.actions))  # noqa: S311 - probes, not secrets

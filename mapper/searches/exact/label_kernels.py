@@ -20,7 +20,10 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 def compiled(function: F) -> F:
-    """Compile a function to machine code that knows neither Python's objects nor numba's."""
+    """Compile a function to machine code that needs neither Python nor numba to run.
+
+    It must take and fill arrays, and make none.
+    """
     compiler: Any = njit
     bare = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return cast(F, compiler(error_model="numpy", **bare)(function))
@@ -134,7 +137,12 @@ def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     job: Ints, start: Ints, label: Floats, stride: int, radix: int,
     pruning: PruningArrays, begin: Ints, out: Floats, origin: Ints,
 ) -> None:  # fmt: skip
-    """Pass labels on to the states further along one axis: F(t) = Pareto(F(t), F(t - unit))."""
+    """Extend labels by a loop along one axis: F(t) = Pareto(F(t), F(t - unit)).
+
+    A label is a row of costs of a partial mapping at a tile t. kernels.closure documents the
+    arguments; `out`, `origin` and `begin` get the labels, where they came from, and where each
+    tile's begin.
+    """
     nd, first_state, count = job
     span = stride * radix
     place = first_state % span  # counted along: a modulo per state would take most of the time
@@ -177,7 +185,11 @@ def distribute(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     job: Ints, start: Ints, label: Floats, below: Ints, linear: Floats, charges: Floats,
     pruning: PruningArrays, begin: Ints, out: Floats, origin: Ints,
 ) -> None:  # fmt: skip
-    """Apply the choices of one spatial dimension: F(t) = Pareto over c of F(t / lanes_c) * + ."""
+    """Extend labels by all choices of lanes of a dimension, with factors and amounts of each.
+
+    F(t) = Pareto over c of F(t / lanes_c), a label being a row of costs of a partial mapping at
+    tile t. kernels.distribute documents the arguments; `out`, `origin` and `begin` get the result.
+    """
     nd, _, count = job
     width, n_charges = label.shape[1], charges.shape[0] // below.shape[0]
     for state in range(job[1], start.shape[0] - 1):
@@ -210,7 +222,11 @@ def charge(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     job: Ints, start: Ints, label: Floats, fields: Ints, amounts: Floats, capacity: Floats,
     pruning: PruningArrays, begin: Ints, out: Floats, origin: Ints,
 ) -> None:  # fmt: skip
-    """Add amounts[i, s] to field fields[i] of every label at s; drop labels beyond the capacity."""
+    """Add amounts[i, s] to column fields[i] of every label at tile s; drop what overflows.
+
+    A label is a row of costs of a partial mapping. `capacity`: column, bits, whether to reset it.
+    `out`, `origin` and `begin` get the result.
+    """
     nd, _, count = job
     bits = int(capacity[0])
     for state in range(start.shape[0] - 1):
@@ -238,7 +254,11 @@ def union(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     other_start: Ints, other_label: Floats, other_source: Ints,
     begin: Ints, out: Floats, origin: Ints,
 ) -> None:  # fmt: skip
-    """Merge two tables whose labels descend from the same table (`source`: their origins)."""
+    """Merge two tables of labels that came from the same table into `out`, by tile.
+
+    A label is a row of costs of a partial mapping; dominated ones go. `source`: origins of the
+    rows.
+    """
     nd, _, count = job
     for state in range(start.shape[0] - 1):
         begin[state] = first = count
@@ -263,7 +283,10 @@ def _finish(job: Ints, begin: Ints, count: int) -> None:
 
 @compiled
 def least_above(value: Floats, stride: int, radix: int, sign: float) -> None:
-    """Replace value[t] by the least (sign 1) or greatest (sign -1) value further along an axis."""
+    """Replace each value by the least (sign 1) or greatest (-1) of it and those further on.
+
+    In place, along one axis of the lattice of tiles: `stride` and `radix` are the axis's.
+    """
     span = stride * radix
     for block in range(0, value.shape[0], span):
         for state in range(block + span - stride - 1, block - 1, -1):
@@ -276,7 +299,10 @@ def undo_distribute(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not obje
     energy: Floats, lanes: Floats, below: Ints, choice_energy: Floats, choice_lanes: Floats,
     energy_below: Floats, lanes_below: Floats,
 ) -> None:  # fmt: skip
-    """Take the least energy and the most lanes of all choices, per state below them."""
+    """Fill in the least energy (J) and most lanes over all choices, per tile below them.
+
+    `energy`, `lanes`: the same above the dimension; `below`: tile of one lane, or -1.
+    """
     for choice in range(below.shape[0]):
         for state in range(energy.shape[0]):
             source = below[choice, state]
@@ -290,7 +316,11 @@ def undo_distribute(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not obje
 def first_of_groups(
     groups: Ints, values: Floats, slack: float, front: Ints, is_first: Bools
 ) -> None:
-    """Mark the rows that no earlier row of their group dominates; `front` is scratch."""
+    """Mark the rows that no earlier row of their group dominates.
+
+    `groups` and `values` are sorted rows; an earlier row dominates if none of its values is above
+    `slack` times the later one's. `front` is scratch, `is_first` gets the result.
+    """
     size = 0
     for row in range(values.shape[0]):
         if row > 0 and groups[row] != groups[row - 1]:

@@ -26,13 +26,16 @@ KINDS: dict[Objective, float] = {
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Minimise `objective`; with energy, each second of latency costs `price` joule more."""
+    """What a search minimises: energy, latency or edp (energy times latency).
+
+    `objective`: which; `price`: with energy, the joules that each second of latency costs on top.
+    """
 
     objective: Objective
     price: float = 0.0
 
     def value(self, energy: float, latency: float) -> float:
-        """Return what is minimised, from joule and second."""
+        """Return the number to minimise (J, s or J s), from `energy` in J and `latency` in s."""
         if self.objective == "energy":
             return energy + self.price * latency
         return latency if self.objective == "latency" else energy * latency
@@ -44,7 +47,13 @@ class Goal:
 
 
 class LabelMetrics:
-    """Evaluates labels of one problem. Joule and second of one instance of the Einsum."""
+    """Turns labels into energy and latency, for one instance of the Einsum.
+
+    A label is a partial mapping's tuple of costs (calls, lanes, dynamic energy); `fields` says
+    which column holds what. `leaks`: leakage per component. `compulsory`: seconds that every
+    mapping takes at least. `price`: joules that a second costs besides, as in a search for energy
+    with a price.
+    """
 
     def __init__(
         self,
@@ -80,11 +89,14 @@ class LabelMetrics:
         return compute.latency({**calls, "compute": moved * float(compute.actions_scale)})
 
     def compute_latency(self, lanes: float) -> float:
-        """Return the seconds of the Compute with so many busy lanes."""
+        """Return the seconds of the Compute for all operations with `lanes` busy instances."""
         return self._compute_latency(self._problem.einsum.operations / lanes)
 
     def latency(self, label: Floats) -> float:
-        """Return the seconds of a label: the slowest component (model.md §6)."""
+        """Return the seconds of a complete mapping's label: those of the slowest component.
+
+        A label is a tuple of costs, shape (fields,) (theory/model.md §6).
+        """
         worst = self.compute_latency(-float(label[self._fields.lanes]))
         for level, component in self._timed:
             worst = max(worst, self._component_latency(level, component, label))
@@ -109,7 +121,10 @@ class LabelMetrics:
         return component.latency(calls)
 
     def all_latencies(self, labels: Floats) -> Floats:
-        """Return the seconds of many labels, one per row."""
+        """Return the seconds of complete mappings, shape (labels,).
+
+        `labels`: their tuples of costs, shape (labels, fields).
+        """
         rules = [None if isinstance(c, Network) else c.latency for _, c in self._timed]
         if not all(isinstance(rule, LinearLatency) for rule in rules):
             return np.array([self.latency(label) for label in labels])
@@ -140,8 +155,11 @@ class LabelMetrics:
         return slowest
 
     def latency_terms(self) -> Floats:
-        """Return what bounds the latency besides the computes, one per row: (field, seconds of one
-        unit of it, seconds besides: not those that count only where something is held)."""
+        """Return what bounds the latency from below besides the Compute, shape (terms, 3).
+
+        A row is (column of the labels, seconds per unit of it, seconds in any case, never above
+        0). The latency is at least the product plus the last number, for each row.
+        """
         terms: dict[tuple[int, float, float], None] = {}
         for level, component in self._timed:
             summed, rule = self._summed(level), component.latency
@@ -156,7 +174,11 @@ class LabelMetrics:
         return np.array(list(terms), np.float64).reshape(-1, 3)
 
     def all_energies(self, labels: Floats, latencies: Floats) -> Floats:
-        """Return the joules of many labels, one per row."""
+        """Return the joules of complete mappings with leakage, shape (labels,).
+
+        `labels`: tuples of costs, shape (labels, fields); `latencies`: their seconds, shape
+        (labels,).
+        """
         watts = np.zeros(len(labels))
         for leak in self._leaks:
             used = np.ones(len(labels))
@@ -191,7 +213,10 @@ class LabelMetrics:
         return {"hop": busiest, "max_hops": farthest, "max_link_traffic": busiest}
 
     def energy(self, label: Floats, latency: float) -> float:
-        """Return the joules of a label: dynamic energy and leakage (model.md §5)."""
+        """Return the joules of a complete mapping: dynamic energy, and leakage for `latency` s.
+
+        `label`: its tuple of costs, shape (fields,) (theory/model.md §5).
+        """
         leak = sum(
             leak.watts
             * prod(share * float(label[self._fields.gates[gate]]) for gate, share in leak.gates)
@@ -200,16 +225,28 @@ class LabelMetrics:
         return float(label[0]) + leak * latency
 
     def lower_bounds(self, labels: Floats, kind: float) -> Floats:
-        """Return a lower bound of the objective for everything that the labels dominate."""
+        """Return, per label, a lower bound of the objective of all mappings that it stands for.
+
+        `labels`: tuples of costs, shape (labels, fields). `kind`: ENERGY, LATENCY or EDP of
+        kernels.py; the result is in J, s or J s. Only dynamic energy and lanes are looked at.
+        """
         return self.lower_bounds_of(labels[:, 0], -labels[:, self._fields.lanes], kind)
 
     def lower_bounds_of(self, energy: Floats, lanes: Floats, kind: float) -> Floats:
-        """Return the same from bounds of the dynamic energy and of the busy lanes."""
+        """Return lower bounds of the objective from bounds of energy and lanes, shape (rows,).
+
+        `energy`: dynamic joules at least; `lanes`: busy instances of the Compute at most; `kind`:
+        ENERGY, LATENCY or EDP of kernels.py. The result is in J, s or J s.
+        """
         latency = np.maximum(self._idle + self._slope / lanes, self.compulsory_seconds)
         return objective_value(kind, energy + self.steady_watts * latency, latency)
 
     def pruning_limits(self, kind: float, limit: float, most_energy: float) -> Floats:
-        """Return the numbers that the kernels prune with (see kernels.py)."""
+        """Return the eight numbers by which the compiled steps drop labels (table in kernels.py).
+
+        `kind`: ENERGY, LATENCY or EDP; `limit`: most of the objective in J, s or J s;
+        `most_energy`: most joules.
+        """
         return np.array(
             [kind, limit, self.steady_watts, self._idle, self._slope, self.compulsory_seconds,
              float(self._fields.lanes), most_energy]
@@ -217,7 +254,7 @@ class LabelMetrics:
 
     @property
     def steady_watts(self) -> float:
-        """Price of a second: the goal's, and the least that all components leak."""
+        """Joules that each second costs at least: the price of a second and the least leakage."""
         return self.price + sum(
             leak.watts * prod(share for _, share in leak.gates) for leak in self._leaks
         )
@@ -228,7 +265,11 @@ def _grows(piece: LatencyPiece) -> bool:
 
 
 def objective_value(kind: float, energy: Floats, latency: Floats) -> Floats:
-    """Return energy, latency or their product."""
+    """Return energy, latency or their product, as `kind` says.
+
+    `kind`: ENERGY, LATENCY or EDP of kernels.py; `energy` in J and `latency` in s, arrays of one
+    shape.
+    """
     if kind == kernels.ENERGY:
         return energy
     return latency if kind == kernels.LATENCY else energy * latency

@@ -59,10 +59,11 @@ _NO_CAPACITY = _CapacityLimit(-1.0, inf, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class LabelTable:
-    """The labels of each state (see kernels.py).
+    """The labels of all tiles after some step of the dynamic program, sorted by tile.
 
-    `start`, shape (states + 1,); `label`, shape (labels, fields); `origin`, shape (labels, 2):
-    label of the table before, number of the spatial choice.
+    A label is a partial mapping's tuple of costs. `start`, shape (states + 1,): the labels of tile
+    s are rows start[s] to start[s + 1] - 1. `label`, shape (labels, fields): the costs. `origin`,
+    shape (labels, 2): row in the table before, and number of the choice of lanes.
     """
 
     start: Ints
@@ -72,10 +73,11 @@ class LabelTable:
 
 @dataclass(frozen=True, slots=True)
 class RemainingCost:
-    """Lower bounds of what any mapping still adds to a label, per state.
+    """Lower bounds of what any mapping still adds above a step, for each tile (state).
 
-    `energy`, shape (states,): least joule; inf: the tile cannot grow to the whole iteration space.
-    `lanes`, shape (states,): most lanes. `latency`: least seconds, if they count.
+    `energy`, shape (states,): least joules; inf: the tile cannot grow to the whole iteration
+    space. `lanes`, shape (states,): most lanes still to come. `latency`: least seconds per
+    component, if they count.
     """
 
     energy: Floats
@@ -83,13 +85,20 @@ class RemainingCost:
     latency: RemainingLatency = UNTIMED
 
     def pruning_arrays(self, limits: Floats) -> PruningArrays:
-        """Return the arrays that the kernels prune with; `limits`: see kernels.py."""
+        """Return these bounds as the arrays by which the compiled steps drop labels.
+
+        `limits`: kind of objective, its limit and the like (table in kernels.py).
+        """
         latency = self.latency
         return PruningArrays(self.energy, self.lanes, limits, latency.seconds, latency.terms)
 
 
 class StepBounds(NamedTuple):
-    """The remaining cost below and above a step, and the limits that labels must meet."""
+    """What a step needs to drop labels that cannot lead below a limit.
+
+    `before`, `after`: lower bounds of the cost still to come, below and above the step; `limits`:
+    kind of objective, its limit and the like, shape (8,) or longer (table in kernels.py).
+    """
 
     before: RemainingCost
     after: RemainingCost
@@ -114,7 +123,12 @@ class _FieldAmounts(NamedTuple):
 
 
 class LabelEngine:
-    """Applies steps on the lattice of one problem; the arrays of each step are made once."""
+    """Carries out the steps of a dynamic program over all tiles of one Einsum.
+
+    A step (loops, lanes of a dimension, a charge, a reservation) turns the table of labels (cost
+    tuples of partial mappings) below it into that above it. `fields`: which column of a label
+    holds which cost. Arrays of each step are made once.
+    """
 
     def __init__(self, problem: Problem, fields: LabelFields) -> None:
         self.problem = problem
@@ -126,7 +140,10 @@ class LabelEngine:
         self._axes: dict[tuple[str, ...], list[LatticeAxis]] = {}
 
     def initial(self) -> LabelTable:
-        """Return the table of one label at the unit tile: only the Compute's energy is paid."""
+        """Return the table to start from: one label at the tile of one value.
+
+        Only the energy of the Compute is paid in it, and one lane is in use.
+        """
         start = np.ones(self.lattice.size + 1, np.int64)
         start[0] = 0
         label = np.zeros((1, self.fields.width))
@@ -137,7 +154,10 @@ class LabelEngine:
         return LabelTable(start, label, np.zeros((1, 2), np.int64))
 
     def remaining_at_top(self) -> RemainingCost:
-        """Return the remaining cost at the top: only the whole iteration space is a mapping."""
+        """Return the cost still to come above all steps: 0 for the whole space, else inf.
+
+        Only a tile that covers the whole iteration space is a mapping.
+        """
         energy = np.full(self.lattice.size, inf)
         energy[-1] = 0.0
         lanes = np.zeros(self.lattice.size)
@@ -147,7 +167,11 @@ class LabelEngine:
     def apply(
         self, step: ProgramStep, table: LabelTable, nd: int, bounds: StepBounds
     ) -> LabelTable:
-        """Apply one step to a table whose labels are compared by their first `nd` fields."""
+        """Return the table of labels above a step from the one below it.
+
+        A label is a partial mapping's tuple of costs; those stay that no other one at their tile
+        dominates in the first `nd` columns and that can meet the limits in `bounds`.
+        """
         if isinstance(step, PaymentStep):
             return _paid(step, table, nd)
         if isinstance(step, LoopStep):
@@ -162,7 +186,10 @@ class LabelEngine:
         return LabelTable(*kernels.charge(labels, nd, self._charge(step).arrays, pruning))
 
     def remaining_before(self, step: ProgramStep, after: RemainingCost) -> RemainingCost:
-        """Return the remaining cost below a step from that above it."""
+        """Return lower bounds of the cost still to come below a step, from those above it.
+
+        The least joules, most lanes and least seconds per tile (theory/lattice.md §6.1).
+        """
         if isinstance(step, LoopStep):
             return self._before_loops(self._axes_of(step.variables), after)
         if isinstance(step, SingleLoopStep):
@@ -236,11 +263,12 @@ class LabelEngine:
         return self._axes[variables]
 
     def count(self, tensor: str, kind: str, lanes: Lanes = ()) -> Floats:
-        """Return a count of an edge for each tile at its child, shape (states,).
+        """Return how many values of a tensor move for each tile at its lower holder.
 
-        `kind`: `moved` and `first` as in edge_traffic.py; `tile`: values of the tile, without the
-        iterations above it; `once`: 1. `lanes`: the tile is larger by these lanes, with the
-        iterations above the smaller one.
+        Shape (states,). `kind`: "moved", tile times all iterations above it; "first", tile times
+        iterations of relevant variables; "tile", the values of the tile alone; "once", 1. `lanes`:
+        pairs (variable, lanes) by which the tile is larger, with the iterations above the smaller
+        one.
         """
         key = (tensor, kind, lanes)
         if key not in self._counts:
@@ -319,7 +347,11 @@ class LabelEngine:
 
 
 def field_factors(problem: Problem, fields: LabelFields, loops: SpatialLoops) -> Floats:
-    """Return what each choice of a dimension multiplies each field by, shape (choices, fields)."""
+    """Return what each choice of lanes multiplies each column of a label by.
+
+    Shape (choices, fields). `loops`: one spatial dimension with its choices. Lanes in use grow by
+    the lanes; costs that count the busiest of several instances shrink by them.
+    """
     lanes = np.array([float(prod(choice)) for choice in loops.choices])
     factors = np.ones((len(lanes), fields.width))
     factors[:, fields.lanes] = lanes
@@ -363,7 +395,7 @@ def _paid(step: PaymentStep, table: LabelTable, nd: int) -> LabelTable:
 
 
 def compute_energy(problem: Problem) -> float:
-    """Return the joules of all operations of the Einsum."""
+    """Return the joules of all operations of one instance of the Einsum; 0 for a copy Einsum."""
     compute = problem.components[-1]
     if problem.einsum.is_copy:
         return 0.0
@@ -384,7 +416,10 @@ def _composed(first: Ints, second: Ints) -> Ints:
 
 
 def least_remaining(alternatives: list[RemainingCost]) -> RemainingCost:
-    """Return the least remaining cost of several continuations, state by state."""
+    """Return, tile by tile, the least cost still to come over several continuations.
+
+    Least joules and seconds, most lanes. There must be at least one alternative.
+    """
     if len(alternatives) == 1:
         return alternatives[0]
     energy = np.minimum.reduce([each.energy for each in alternatives])

@@ -28,7 +28,10 @@ _DIVIDED, _WHOLE, _CONSTANT = 1, 2, 3  # columns of `terms`
 
 
 class FieldAmount(NamedTuple):
-    """An amount of a field of the label that is still to be added."""
+    """An amount still to be added to one column of a label (a partial mapping's tuple of costs).
+
+    `field`: number of the column; `amount`: in its unit, such as calls or joules.
+    """
 
     field: int
     amount: float
@@ -36,18 +39,21 @@ class FieldAmount(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RemainingLatency:
-    """The least seconds still to come, per component that takes time.
+    """The least seconds that each component still needs above a step, for each tile (state).
 
-    `terms`, shape (components, 4): field of its calls; seconds of a call if the most lanes to come
-    divide it; seconds of a call if none do; seconds without calls. `seconds`, shape (components,
-    states): the least still to be added; inf: the tile cannot grow to the whole iteration space.
+    `terms`, shape (components, 4): column of a label with the calls; seconds of a call if the most
+    lanes to come divide it; seconds of a call if none do; seconds without calls. `seconds`, shape
+    (components, states): least still to be added; inf: the tile cannot grow to the whole space.
     """
 
     terms: Floats
     seconds: Floats
 
     def before_loops(self, axes: Sequence[LatticeAxis]) -> RemainingLatency:
-        """Return the bounds before loops along some axes."""
+        """Return the bounds below temporal loops from those above: least over reachable tiles.
+
+        `axes`: axes of the lattice of tiles along which the loops can grow a tile.
+        """
         if not len(self.terms):
             return self
         seconds = self.seconds.copy()
@@ -57,7 +63,10 @@ class RemainingLatency:
         return replace(self, seconds=seconds)
 
     def before_charge(self, charge: ChargeArrays) -> RemainingLatency:
-        """Return the bounds before a charge, whose first field is the energy."""
+        """Return the bounds below a charge from those above it, in seconds.
+
+        A charge adds amounts to columns of labels by tile; its first column is the energy.
+        """
         if not len(self.terms):
             return self
         seconds = np.where(charge.amounts[0] < inf, self.seconds, inf)
@@ -68,7 +77,10 @@ class RemainingLatency:
         return replace(self, seconds=seconds)
 
     def before_choices(self, choices: ChoiceArrays) -> RemainingLatency:
-        """Return the bounds before the choices of a spatial dimension."""
+        """Return the bounds below the spatial loops of a dimension from those above them.
+
+        `choices`: its choices of lanes, which divide calls made below and add some of their own.
+        """
         if not len(self.terms):
             return self
         seconds, terms = np.empty_like(self.seconds), self.terms.copy()
@@ -79,14 +91,17 @@ class RemainingLatency:
         return RemainingLatency(terms, seconds)
 
     def before_refunds(self, refunds: Iterable[FieldAmount]) -> RemainingLatency:
-        """Return the bounds before negative amounts were paid."""
+        """Return the bounds below a step that pays negative amounts, from those above it.
+
+        `refunds`: the amounts, the most negative that they may be.
+        """
         added = np.array([_total_of(refunds, int(term[0])) * term[_WHOLE] for term in self.terms])
         if not len(added):
             return self
         return replace(self, seconds=self.seconds + added[:, np.newaxis])
 
     def least_latency(self) -> float:
-        """Return the least latency (s) of a label at the first state without any calls."""
+        """Return the least latency (s) of any mapping, from the bounds at the innermost step."""
         rows = zip(self.terms, self.seconds, strict=True)
         return max((float(term[_CONSTANT] + row[0]) for term, row in rows), default=0.0)
 
@@ -97,10 +112,11 @@ UNTIMED = RemainingLatency(np.zeros((0, 4)), np.zeros((0, 0)))
 def remaining_at_arrival(
     terms: Floats, arrived: NDArray[np.bool_], dues: Sequence[FieldAmount]
 ) -> RemainingLatency:
-    """Return the bounds at the states where labels may arrive.
+    """Return the least seconds still to come at the tiles where mappings are complete.
 
-    `terms`, shape (components, 3): field, seconds of a call, seconds without calls. `arrived`,
-    shape (states,). `dues`: the least amounts still to be added there.
+    `terms`, shape (components, 3): column of a label, seconds of a call, seconds without calls.
+    `arrived`, bool, shape (states,): the complete tiles; others get inf. `dues`: the least amounts
+    still to be added there.
     """
     rows = np.column_stack([terms[:, 0], terms[:, 1], terms[:, 1], terms[:, 2]])
     due_seconds = [term[1] * _total_of(dues, int(term[0])) for term in terms]
@@ -109,7 +125,10 @@ def remaining_at_arrival(
 
 
 def least_latencies(alternatives: Sequence[RemainingLatency]) -> RemainingLatency:
-    """Return the least of several bounds, state by state."""
+    """Return, tile by tile, the least of several bounds of seconds still to come.
+
+    All must have the same components.
+    """
     return RemainingLatency(
         np.minimum.reduce([each.terms for each in alternatives]),
         np.minimum.reduce([each.seconds for each in alternatives]),

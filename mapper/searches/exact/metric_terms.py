@@ -22,7 +22,11 @@ _INSTEAD = "from Python, search(..., method=RandomSearch(samples=…, seed=…))
 
 
 def leaks_of(flat: FlatArch, conventions: str) -> tuple[Leak, ...]:
-    """Return what leaks while the Einsum runs (model.md §5.2)."""
+    """Return the watts that each component leaks while the Einsum runs, with its power gates.
+
+    Components without leakage or gated as a whole are left out (theory/model.md §5.2).
+    `conventions`: "default" or "accelforge".
+    """
     chosen = conventions_called(conventions)
     leaks = []
     for component in (*flat.components, *flat.beside):
@@ -62,7 +66,8 @@ def _grid_gates(
 def refuse_unsupported(problem: Problem, networks: bool = False, arrays: bool = False) -> None:
     """Raise UnsupportedFeature for what the dynamic program does not model.
 
-    `networks`, `arrays`: the search models these.
+    That is a copy Einsum, a Network unless `networks`, and a memory spread over an Array unless
+    `arrays` (True: the calling search models these).
     """
     if problem.einsum.is_copy:
         raise UnsupportedFeature(f"{problem.einsum.name} is a copy", instead=_INSTEAD)
@@ -82,9 +87,10 @@ BackingHolders = frozenset[tuple[str, str]]  # (tensor, memory) of holders above
 
 
 def compulsory_latency(space: Mapspace, templates: Sequence[Template] | None = None) -> float:
-    """Return seconds that moving every tensor once out of, or into, its first memory takes.
+    """Return the seconds that moving each tensor once out of, or into, its first memory takes.
 
-    `templates`: instead of all those of `space`.
+    A lower bound of the latency of one instance. Only tensors count whose first holder above all
+    loops is the same in all templates. `templates`: instead of all those of `space`.
     """
     chosen_templates = space.templates if templates is None else templates
     return seconds_of_first_moves(space, [_tops(template) for template in chosen_templates])
@@ -95,7 +101,11 @@ def _tops(template: Template) -> BackingHolders:
 
 
 def seconds_of_first_moves(space: Mapspace, tops: Sequence[BackingHolders]) -> float:
-    """Return the same of the first memories that are the same in all `tops`."""
+    """Return the seconds that moving tensors once out of, or into, their first memories takes.
+
+    `tops`: for each template or placement the pairs (tensor, memory) of holders above all loops;
+    only pairs in all of them count. A lower bound of the latency of one instance.
+    """
     problem, slowest = space.problem, 0.0
     always = frozenset[tuple[str, str]]().union(*tops[:1]).intersection(*tops)
     for level, component in enumerate(problem.components):
@@ -134,7 +144,11 @@ def _calls(problem: Problem, component: Component, tensor: str, name: str) -> fl
 
 
 def touched_values(access: TensorAccess, bounds: Mapping[str, int]) -> int:
-    """Return how many values of a tensor the Einsum uses at least; strides skip some."""
+    """Return how many values of a tensor an Einsum uses at least.
+
+    Strides may skip some: `A[2*m]` with m = 4 uses 4 of 7 values. `bounds`: rank variable to
+    iterations.
+    """
     size = 1
     seen: set[str] = set()
     for _, form in access.projection:
@@ -160,7 +174,10 @@ def _positions(form: Affine, bounds: Mapping[str, int]) -> int:
 
 
 def latency_rises(component: Component) -> bool:
-    """Probe that the latency rule does not fall with more calls."""
+    """Tell whether probes of a component's latency never fall with more calls, and depend on calls.
+
+    The component must have a latency rule and be no Compute.
+    """
     assert component.latency is not None
     assert not isinstance(component, Compute)
     names = [action.name for action in component.actions if affects_latency(component, action.name)]

@@ -30,16 +30,21 @@ from tilewright.mapper.workload.einsum import TensorAccess
 
 
 def least_value(space: Mapspace, goal: Goal) -> float:
-    """Return a lower bound of `goal` for all instances; inf if the rules leave no placement."""
+    """Return a lower bound of the goal over all mappings, from the placements alone.
+
+    For all instances of the Einsum, in J, s or J s; infinity if the rules leave no placement.
+    Fast, as no template is made: each tensor passes every memory that keeps it at least once.
+    """
     times = space.einsum.n_instances
     energy, latency = least_costs(space, space.placements)
     return inf if energy == inf else goal.value(energy * times, latency * times)
 
 
 def least_costs(space: Mapspace, placements: Sequence[Placement]) -> tuple[float, float]:
-    """Return joule and second that one instance costs at least with any of some placements.
+    """Return (joules, seconds) that no mapping with one of some placements is below.
 
-    inf, inf if there is none.
+    For one instance of the Einsum, each number by itself; (inf, inf) without a placement. A
+    placement says which memory keeps which tensors.
     """
     if not placements:
         return inf, inf
@@ -57,7 +62,10 @@ def least_costs(space: Mapspace, placements: Sequence[Placement]) -> tuple[float
 
 
 def compulsory_seconds_of(space: Mapspace, placements: Sequence[Placement]) -> float:
-    """Return seconds that moving what the outermost memory always backs takes once."""
+    """Return the seconds that moving once what the outermost memory keeps takes.
+
+    Only tensors count that it keeps in all of the placements (which memory keeps which tensors).
+    """
     return seconds_of_first_moves(space, [_on_top(space, placement) for placement in placements])
 
 

@@ -31,12 +31,14 @@ TRIES = 200  # draws for a start
 
 @dataclass(frozen=True, slots=True)
 class AnnealingSearch:
-    """`samples` steps in four runs, each from a random mapping, the generator started at `seed`.
+    """A search method: simulated annealing over neighbouring mappings.
 
-    A step to a worse mapping is taken with probability exp(-loss / temperature), where loss is the
+    `samples`: steps in all, in four runs from random mappings; `seed`: of the random numbers. A
+    step to a worse mapping is taken with probability exp(-loss / temperature), where loss is the
     logarithm of the ratio of the objectives (Kirkpatrick et al., Science 220, 1983); the
-    temperature falls geometrically. Same seed, same answer, unless a budget ends it early.
-    `memory`: as in ExactSearch.
+    temperature falls geometrically from 0.5 to 0.001. Same seed, same answer, unless a budget ends
+    it early. `report`: called with each better value. `memory`: bytes of the process before which
+    it ends.
     """
 
     samples: int = 2000
@@ -49,7 +51,11 @@ class AnnealingSearch:
         return replace(self, report=report)
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
-        """Return the best mapping met, with the lower bound of the exact search's relaxation."""
+        """Return the best mapping met, with the lower bound from which the exact search starts.
+
+        `goal`: what is least; `budget`: seconds, None for no limit. Proven only if there is no
+        mapping.
+        """
         began, limits = time.monotonic(), budget_from(budget, self.memory)
         run, bound, empty = (
             AnnealingRun(space, goal, self.report),
@@ -83,7 +89,11 @@ def _start(space: Mapspace, rng: random.Random) -> MapspacePoint | None:
 
 
 class AnnealingRun:
-    """The best mapping of all runs and the number of mappings scored."""
+    """One walk or several over neighbouring mappings, with the best mapping met.
+
+    `best`: that mapping with its costs, None before the first; `count`: mappings scored. `report`:
+    called with the value whenever the best gets better.
+    """
 
     def __init__(self, space: Mapspace, goal: Goal, report: Report) -> None:
         self._space = space
@@ -94,7 +104,10 @@ class AnnealingRun:
         self.count = 0
 
     def cool(self, point: MapspacePoint, rng: random.Random, steps: int, limits: Budget) -> None:
-        """Walk from a place while the temperature falls. OutOfBudget."""
+        """Walk `steps` random steps from a point of the mapspace while the temperature falls.
+
+        The best mapping met is kept in `best`. Raises OutOfBudget when `limits` end.
+        """
         value = self._scored(point)
         for step in limits.checking(range(steps)):
             neighbour = self._space.random_neighbour(point, rng)

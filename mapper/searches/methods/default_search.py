@@ -20,15 +20,21 @@ from tilewright.mapper.workload.errors import UnsupportedFeature
 
 @dataclass(frozen=True, slots=True)
 class DefaultSearch:
-    """The dynamic program; what it cannot model is enumerated if small, else bounded or refused.
+    """The search method used when none is asked for: exact wherever that can be promised.
 
-    `memory`: as in ExactSearch.
+    Copy Einsums have a search of their own. What the dynamic program cannot model is enumerated if
+    small; else it is searched in part with a bound, or refused. `memory`: bytes of the process
+    before which it ends.
     """
 
     memory: float = inf
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
-        """Return the optimum or a bound; UnsupportedFeature names what stands in the way."""
+        """Return the best mapping, proven or with a lower bound.
+
+        `goal`: what is least; `budget`: seconds, None for no limit. Raises UnsupportedFeature,
+        which names what stands in the way.
+        """
         if space.einsum.is_copy:
             return CopySearch(self.memory).find(space, goal, budget)
         limits = budget_from(budget, self.memory)

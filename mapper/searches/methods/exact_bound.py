@@ -17,10 +17,10 @@ SHARE = 0.25  # of the budget: for the bound
 
 
 def lower_bound(space: Mapspace, goal: Goal, limits: Budget = UNLIMITED) -> float:
-    """Return the bound that the exact search starts from, 0 where that search does not apply.
+    """Return a lower bound of the goal over all mappings, for all instances; 0 if none is known.
 
-    It looks at one reservation at a time (lattice.md §6.1), which takes one pass; where that is
-    too much for `limits`, what all mappings have in common bounds them.
+    It is the bound from which the exact search starts (theory/lattice.md §6.1); where that takes
+    more than `limits`, a weaker one from the placements alone. In J, s or J s.
     """
     try:
         bound = ExactSearch().bound(space, goal, limits)
@@ -32,16 +32,20 @@ def lower_bound(space: Mapspace, goal: Goal, limits: Budget = UNLIMITED) -> floa
 
 
 def lower_bound_in_share(space: Mapspace, goal: Goal, limits: Budget) -> float:
-    """Return the same in a share of the seconds left."""
+    """Return a lower bound of the goal, found in at most a quarter of the seconds left.
+
+    For all instances, in J, s or J s; 0 if none is known.
+    """
     seconds_left = limits.seconds_left
     seconds = None if seconds_left is None else SHARE * seconds_left
     return lower_bound(space, goal, budget_from(seconds, limits.memory))
 
 
 def smallest_mapping(space: Mapspace, limits: Budget = UNLIMITED) -> MapspacePoint | None:
-    """Return a place that needs little room; None if the mapspace is empty, which is certain.
+    """Return a point of the mapspace that needs little capacity; None if there is no mapping.
 
-    All points are counted then, so that drawing some is fast. OutOfBudget.
+    None is certain. All points are counted on the way, so that drawing some later is fast. Raises
+    OutOfBudget when `limits` end.
     """
     first = first_mapping(space, limits.check)
     if first is None:

@@ -31,9 +31,9 @@ _TIE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class ExhaustiveSearch:
-    """All mappings in turn; without a budget its result is the optimum.
+    """A search method: score every mapping, which finds the optimum of small mapspaces.
 
-    `memory`: as in ExactSearch.
+    `report`: called with each better value. `memory`: bytes of the process before which it ends.
     """
 
     report: Report = no_report
@@ -44,7 +44,10 @@ class ExhaustiveSearch:
         return replace(self, report=report)
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
-        """Return the best mapping; `proven` unless the budget ended before the space did."""
+        """Return the best mapping; proven unless the budget ended before all were scored.
+
+        `goal`: what is least; `budget`: seconds, None for no limit.
+        """
         began, limits = time.monotonic(), budget_from(budget, self.memory)
         best, count, ended = best_scored(
             space.mappings_within(limits.check), space, goal, limits, self.report
@@ -64,9 +67,10 @@ def best_scored(
     limits: Budget = UNLIMITED,
     report: Report = no_report,
 ) -> tuple[EinsumMapping | None, int, bool]:
-    """Return the best of some mappings, how many were scored, and whether all were.
+    """Return (best of some mappings or None, how many were scored, whether all were).
 
-    What makes the mappings may raise OutOfBudget, too.
+    Mappings that the model refuses are passed over. `limits` ending is no error: the third item is
+    then False. `report`: called with each better value.
     """
     judge = Verifier(space)
     best: EinsumMapping | None = None
@@ -84,7 +88,7 @@ def best_scored(
 
 
 def costed_or_none(judge: Verifier, mapping: Mapping) -> EinsumMapping | None:
-    """Return what the model says of a mapping; None: it refuses it."""
+    """Return a mapping with the energy and latency that the model gives; None if it refuses it."""
     try:
         return judge.costed(mapping)
     except (InfeasibleMapping, MappingError):  # the latter: loops that cannot change places
@@ -92,7 +96,11 @@ def costed_or_none(judge: Verifier, mapping: Mapping) -> EinsumMapping | None:
 
 
 def is_better(candidate: EinsumMapping, best: EinsumMapping, goal: Goal) -> bool:
-    """Compare by the objective; among equals the other metric decides."""
+    """Tell whether one mapping has a smaller goal than another.
+
+    If they differ by less than 1e-12, relative, the second metric (latency for energy, else
+    energy) decides.
+    """
     value, best_value = candidate.value(goal), best.value(goal)
     if abs(value - best_value) > _TIE * max(abs(value), abs(best_value)):
         return value < best_value
@@ -100,7 +108,11 @@ def is_better(candidate: EinsumMapping, best: EinsumMapping, goal: Goal) -> bool
 
 
 def has_at_most_points(space: Mapspace, limit: int, limits: Budget = UNLIMITED) -> bool:
-    """Tell whether a mapspace has no more points than `limit`. OutOfBudget."""
+    """Tell whether a mapspace has at most `limit` points, fitting or not.
+
+    Raises OutOfBudget when `limits` end, and TilewrightError if there are too many uneven tiles to
+    count.
+    """
     points_left = limit
     for points in limits.checking(space.points_within(limits.check)):
         points_left -= points.count
@@ -110,8 +122,11 @@ def has_at_most_points(space: Mapspace, limit: int, limits: Budget = UNLIMITED) 
 
 
 def is_enumerable(space: Mapspace, limits: Budget = UNLIMITED) -> bool:
-    """Tell whether all mappings can be scored in some ten seconds, for all that is known in
-    `limits`: those that fit are scored, the others only passed."""
+    """Tell whether all mappings of a mapspace can be scored in some ten seconds.
+
+    At most 20,000 that fit, among at most 300,000 points. True as well if `limits` end before it
+    is known.
+    """
     try:
         if has_at_most_points(space, MAX_SCORED, limits):
             return True

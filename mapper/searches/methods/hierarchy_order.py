@@ -20,13 +20,22 @@ _IN_ORDER = on_rules(lambda rules, _: replace(rules, force_memory_hierarchy_orde
 
 @dataclass(frozen=True, slots=True)
 class HierarchyOrderSearch:
-    """Optimal among the mappings that keep to the order, with a bound on all. `memory`: as in
-    ExactSearch."""
+    """The exact search among mappings that keep holders in the order of the memory hierarchy.
+
+    Used with uneven tiles where the architecture lets a holder leave that order, which that search
+    does not model. The lower bound holds for all mappings. `memory`: bytes of the process before
+    which it ends.
+    """
 
     memory: float = inf
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
-        """Return the best of these mappings; UnsupportedFeature where they are not modelled."""
+        """Return the best mapping that keeps to the order, and a lower bound over all mappings.
+
+        It is never proven. `goal`: what is least; `budget`: seconds, None for no limit. Raises
+        UnsupportedFeature if no mapping keeps to the order, or for features that the exact search
+        does not model.
+        """
         result = ExactSearch(self.memory).find(_in_order(space), goal, budget)
         if result.best is None and result.proven:
             raise UnsupportedFeature(

@@ -20,10 +20,10 @@ METHODS = ("exact", *_WHERE)
 
 
 def method_called(name: str, seed: int = 0, memory: float = inf) -> MapspaceSearch | None:
-    """Return the search of this name, started at `seed`; None for "exact", the default.
+    """Return the search method of this name; None for "exact", which is the default.
 
-    `memory`: as in ExactSearch.
-    TilewrightError, with close names, if there is none of that name.
+    Names: exhaustive, random, annealing, optuna. `seed`: of the random numbers. `memory`: bytes of
+    the process before which it ends. Raises TilewrightError, with close names, for any other name.
     """
     if name == "exact":
         return None

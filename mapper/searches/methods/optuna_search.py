@@ -28,9 +28,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OptunaSearch:
-    """`samples` trials of Optuna's TPE sampler, started at `seed`; the same answer each time.
+    """A search method: the TPE sampler of Optuna proposes mappings.
 
-    A point that overfills a memory is a pruned trial. `memory`: as in ExactSearch.
+    `samples`: trials; a mapping that overfills a memory is a pruned trial. `seed`: of the sampler;
+    same seed, same answer, unless a budget ends it early. `report`: called with each better value.
+    `memory`: bytes of the process before which it ends.
     """
 
     samples: int = 200
@@ -43,7 +45,11 @@ class OptunaSearch:
         return replace(self, report=report)
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
-        """Return the best of the trials, with the bound that the exact search starts from."""
+        """Return the best of the trials, with the lower bound from which the exact search starts.
+
+        `goal`: what is least; `budget`: seconds, None for no limit. Proven only if there is no
+        mapping.
+        """
         import optuna
 
         began, limits = time.monotonic(), budget_from(budget, self.memory)

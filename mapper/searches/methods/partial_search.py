@@ -21,15 +21,22 @@ from tilewright.mapper.workload.errors import UnsupportedFeature
 
 @dataclass(frozen=True, slots=True)
 class PartialSearch:
-    """Optimal among the templates that the dynamic program models, with a bound on all.
+    """The exact search where it can model only some of the templates.
 
-    The others are listed if they are few. `memory`: as in ExactSearch.
+    The other templates are enumerated if they have few mappings; else the result is the best of
+    the modelled ones with a lower bound over all. `memory`: bytes of the process before which it
+    ends.
     """
 
     memory: float = inf
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
-        """Return the best of these templates; UnsupportedFeature if none of them has a mapping."""
+        """Return the best mapping of the modelled templates, or of all if the others are few.
+
+        The lower bound holds for all. `goal`: what is least; `budget`: seconds, None for no limit.
+        Raises UnsupportedFeature if the modelled templates have no mapping and the others are too
+        many to list.
+        """
         limits = budget_from(budget, self.memory)
         try:
             modelled, unmodelled = _divided(space, limits)

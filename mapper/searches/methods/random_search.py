@@ -20,9 +20,11 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 
 @dataclass(frozen=True, slots=True)
 class RandomSearch:
-    """`samples` draws with the generator started at `seed`; it proves nothing.
+    """A search method: score mappings drawn uniformly from those that fit.
 
-    `memory`: as in ExactSearch.
+    `samples`: how many; `seed`: of the random numbers; same seed, same answer, unless a budget
+    ends it early. `report`: called with each better value. `memory`: bytes of the process before
+    which it ends. It proves nothing about the best mapping.
     """
 
     samples: int = 1000
@@ -35,7 +37,11 @@ class RandomSearch:
         return replace(self, report=report)
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
-        """Return the best of the draws, with the lower bound that the exact search starts from."""
+        """Return the best of the draws, with the lower bound from which the exact search starts.
+
+        `goal`: what is least; `budget`: seconds, None for no limit. Proven only if there is no
+        mapping.
+        """
         began = time.monotonic()
         limits = budget_from(budget, self.memory)
         bound = lower_bound_in_share(space, goal, limits)

@@ -25,9 +25,10 @@ def search_with_lowered_min_usage(
 ) -> MapspaceResult | None:
     """Search again with each min_usage lowered to the highest usage that has a mapping.
 
-    For a mapspace in which none fits. The innermost dimension decides first, as in
-    fanout.apply_min_usage. None if there is nothing to lower or lowering does not help; a result
-    without a mapping that is not proven if the budget (seconds) ends before that is known.
+    For a mapspace in which no mapping fits. min_usage is the least share of a dimension's
+    instances to use; the innermost dimension decides first. `search`: the method; `budget`:
+    seconds, None for no limit. None if there is no min_usage or lowering does not help; a result
+    without a mapping that is not proven if the budget ends before that is known.
     """
     limits = budget_from(budget)
     places = _places_with_min_usage(space)

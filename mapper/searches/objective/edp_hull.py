@@ -13,13 +13,13 @@ Solve = Callable[[Goal], Sequence[EinsumSolution]]
 
 
 def least_edp(solve: Solve) -> tuple[Sequence[EinsumSolution], float, bool]:
-    """Return one solution per Einsum with the least (sum E)(sum L), a lower bound, and the proof.
+    """Return (one solution per Einsum, lower bound, whether proven) for the least total edp.
 
-    The product falls nowhere below its least value at a corner of the convex hull of all (E, L):
-    it is quasiconcave where both are positive. The corners are the minima of E + price x L, which
-    the Einsums reach each on its own. So the corners between the least energy and the least
-    latency are found by taking the slope of each chord as the next price, until nothing lies
-    below the chord. An end that is not proven, for lack of time, ends the search.
+    The edp is (sum of energies) x (sum of latencies) of Einsums that run one after the other, in J
+    s. `solve`: finds the best solution of each Einsum for a goal. Its least value lies at a corner
+    of the convex hull of all (energy, latency), since the product is quasiconcave; the corners are
+    minima of energy + price x latency, which each Einsum reaches on its own. So prices are tried
+    until no corner is left. An unproven end of the hull, for lack of time, ends the search.
     """
     first, last = solve(Goal("energy")), solve(Goal("latency"))
     corners = [first, last]

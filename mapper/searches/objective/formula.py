@@ -38,14 +38,20 @@ Code = Callable[[Columns], Any]
 
 
 class ObjectiveError(ExpressionError):
-    """An objective that is no expression, or that could fall where a metric grows."""
+    """An objective that is no expression, or that could fall where a metric grows.
+
+    A search needs objectives that never fall when energy, latency or usage grows. The text says
+    what is wrong and what to write instead.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """An objective that never falls when energy (J), latency (s) or a usage (bits) grows.
+    """An objective written as a formula, which never falls when a metric grows.
 
-    `memories`: those whose usage it depends on.
+    `text`: as written, for example "energy * latency ** 2"; metrics are energy (J), latency (s),
+    edp (J s) and usage.MEMORY (bits). `memories`: those whose usage it depends on. `code`:
+    computes it from the metrics by name.
     """
 
     text: str
@@ -53,7 +59,10 @@ class Formula:
     code: Code
 
     def value(self, rows: Floats) -> Floats:
-        """Return its value for rows (energy, latency, bits used of each of `memories`)."""
+        """Return the value of the formula for many mappings, shape (rows,).
+
+        `rows`: (energy in J, latency in s, bits used of each of `memories`). NaN becomes infinity.
+        """
         columns = {"energy": rows[:, 0], "latency": rows[:, 1]}
         columns |= {name: rows[:, 2 + i] for i, name in enumerate(map(_usage, self.memories))}
         with np.errstate(all="ignore"):  # too large a number is inf, and inf is no optimum
@@ -61,11 +70,18 @@ class Formula:
         return np.nan_to_num(np.broadcast_to(values, (len(rows),)), nan=math.inf, posinf=math.inf)
 
     def of_costs(self, energy: Any, latency: Any) -> Any:
-        """Return the value of a formula without usage, of two numbers or of two arrays, fast."""
+        """Return the value of a formula without usage from energy (J) and latency (s), fast.
+
+        Both are numbers or both are arrays of one shape; so is the result.
+        """
         return self._of(energy, latency, {})
 
     def function_of_usage(self, memories: Sequence[str]) -> Callable[..., Any]:
-        """Return the same as a function of energy, latency, and the bits used of `memories`."""
+        """Return the formula as a function of energy (J), latency (s), and bits used.
+
+        The bits follow one by one in the order of `memories`, which must name all that it depends
+        on.
+        """
         names = [_usage(memory) for memory in memories]
 
         def value(energy: Any, latency: Any, *bits: Any) -> Any:
@@ -82,14 +98,16 @@ class Formula:
         return np.broadcast_to(values, np.shape(energy)) if np.ndim(energy) else float(values)
 
     def of_row(self, energy: float, latency: float, *bits: float) -> float:
-        """Return its value for one row."""
+        """Return its value for one mapping: energy in J, latency in s, bits of each memory."""
         return float(self.value(np.array([[energy, latency, *bits]]))[0])
 
 
 def formula_of(text: str, memories: Iterable[str]) -> Formula:
-    """Parse an objective; ObjectiveError says what is wrong and what to write instead.
+    """Parse an objective such as "energy + 2 * latency" or "max(edp, usage.Buffer)".
 
-    `memories`: the names that may stand behind `usage.`.
+    `memories`: the names that may stand behind `usage.`. Raises ObjectiveError, which says what to
+    write instead, for no expression, an unknown name, no metric, or a formula that could fall
+    where a metric grows.
     """
     memory_names = list(memories)
     result = _evaluated(text, memory_names)
@@ -121,7 +139,12 @@ def _usage(memory: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MonotoneQuantity(Algebra):
-    """A quantity that is not negative and does not fall when a metric that it `uses` grows."""
+    """A quantity that is never negative and never falls when a metric that it `uses` grows.
+
+    Arithmetic with it builds a formula; operations that could break that, such as minus or
+    division by a metric, raise EvaluationError. `uses`: names of metrics; `code`: computes it from
+    metrics by name.
+    """
 
     uses: frozenset[str]
     code: Code

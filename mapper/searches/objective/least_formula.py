@@ -18,10 +18,13 @@ _STEPS = 60  # of bisection
 
 
 class FormulaTarget:
-    """Keeps the mapping with the least value; ties by energy, then latency, then usage.
+    """What a search for the least value of a formula keeps: the best mapping so far.
 
-    `floor`: a row that nothing can be below; `times`: instances of the Einsum that a row stands
-    for. What is not at or below `limit` is of no interest.
+    A row is (energy in J, latency in s, bits of each memory) of one mapping. `formula`: the
+    objective; `floor`: a row that no mapping is below; `times`: instances of the Einsum, by which
+    energy and latency of a row are multiplied. `limit`: mappings with a larger value are of no
+    interest. `best`, `value`: the best mapping and its value; equal values are decided by energy,
+    latency, usage.
     """
 
     def __init__(self, formula: Formula, floor: tuple[float, ...], times: float) -> None:
@@ -34,7 +37,11 @@ class FormulaTarget:
         self._corners: tuple[float, Floats] = (inf, np.zeros((0, 0)))
 
     def corners(self) -> Floats:
-        """Return rows from which on the formula exceeds the limit, or the best value so far."""
+        """Return rows such that no mapping at or above one of them in all columns is of interest.
+
+        Columns: energy (J), latency (s), bits of each memory. There the formula exceeds the limit,
+        or the best value so far.
+        """
         limit = min(self.limit, self.value) * (1 + NOISE)
         if limit != self._corners[0]:
             self._corners = (limit, self._beyond(limit))
@@ -42,7 +49,7 @@ class FormulaTarget:
 
     @property
     def least_value(self) -> float:
-        """The value at the floor: no mapping is below it."""
+        """The value of the formula at the floor (the row that no mapping is below)."""
         return float(self._values(self._floor[np.newaxis])[0])
 
     def _beyond(self, limit: float) -> Floats:
@@ -85,7 +92,11 @@ class FormulaTarget:
         return np.append(self._floor[place], np.geomspace(last / 2**_USAGES, 2 * last, _USAGES))
 
     def hopeful(self, floors: Floats) -> NDArray[np.bool_]:
-        """Tell which could come out better than the best, or equal with less energy or latency."""
+        """Tell which rows of lower bounds leave room for a mapping better than the best.
+
+        Better is a smaller value, or an equal one with less of some column. Columns: energy (J),
+        latency (s), bits of each memory; the result has shape (rows,).
+        """
         values = self._values(floors)
         better = values < self.value * (1 - NOISE)
         if self.best is not None:
@@ -94,7 +105,10 @@ class FormulaTarget:
         return better & (values <= self.limit * (1 + NOISE))
 
     def wanted(self, rows: Floats) -> list[int]:
-        """Return the number of the best row, if it is better than the best so far."""
+        """Return the number of the best of some rows in a list, if it beats the best so far.
+
+        Else the list is empty. Columns: energy (J), latency (s), bits of each memory.
+        """
         values = self._values(rows)
         if not len(rows) or not values.min() < inf:
             return []
@@ -111,7 +125,10 @@ class FormulaTarget:
         return False
 
     def offer(self, candidates: Sequence[TracedMapping]) -> None:
-        """Keep the mapping."""
+        """Keep a mapping as the best so far; of several the last one counts.
+
+        Call it only with mappings whose rows `wanted` has named.
+        """
         for candidate in candidates:
             self.best = candidate
             self.value = float(self._values(np.array([candidate.row]))[0])

@@ -19,9 +19,11 @@ _PREFIX = f"{USAGE}."
 
 @dataclass(frozen=True, slots=True)
 class FrontMetrics:
-    """What a front is over. Rows are (energy, latency, bits used of each of `memories`).
+    """The metrics that a Pareto front compares.
 
-    `names`: the metrics, with one "usage.NAME" per memory in the place of "usage".
+    `names`: energy (J), latency (s), edp (J s) and "usage.NAME" (bits of a memory). `memories`:
+    those with a usage among them. A row of numbers is (energy, latency, bits of each of
+    `memories`).
     """
 
     names: tuple[str, ...]
@@ -29,19 +31,25 @@ class FrontMetrics:
 
     @property
     def metric_columns(self) -> tuple[int, ...]:
-        """The columns of a row that the metrics depend on."""
+        """The columns of a row (energy, latency, bits of each memory) that the metrics use.
+
+        Ascending; edp uses both energy and latency.
+        """
         columns = set(range(2, 2 + len(self.memories)))
         columns |= {0} if {"energy", "edp"} & set(self.names) else set()
         columns |= {1} if {"latency", "edp"} & set(self.names) else set()
         return tuple(sorted(columns))
 
     def row(self, score: Score) -> tuple[float, ...]:
-        """Return the row of a score."""
+        """Return (energy in J, latency in s, bits used of each memory) of a score."""
         bits = (float(score.capacity.get(name, 0)) for name in self.memories)
         return (score.energy, score.latency, *bits)
 
     def values(self, row: Sequence[float]) -> tuple[float, ...]:
-        """Return the value of each metric."""
+        """Return the value of each metric, in the order of `names`, from a row.
+
+        A row is (energy in J, latency in s, bits used of each of `memories`).
+        """
         value_of = {"energy": row[0], "latency": row[1], "edp": row[0] * row[1]}
         value_of |= {
             f"{USAGE}.{name}": bits for name, bits in zip(self.memories, row[2:], strict=True)
@@ -50,7 +58,11 @@ class FrontMetrics:
 
 
 def front_metrics_of(names: Sequence[str], flats: Iterable[FlatArch]) -> FrontMetrics:
-    """Check the names of metrics; TilewrightError for one that does not exist."""
+    """Return the metrics of these names, after a check against the memories of the hardware.
+
+    "usage" stands for the usage of every finite memory. `flats`: paths of components. Raises
+    TilewrightError, with close names, for a name that is no metric.
+    """
     memories = [c for flat in flats for c in flat.components if isinstance(c, Memory)]
     finite = _usage_names(memory for memory in memories if memory.size < inf)
     usage_names = _usage_names(memories)

@@ -22,7 +22,11 @@ MAX_CORNERS = 64
 
 @dataclass(frozen=True, slots=True)
 class TracedMapping:
-    """A mapping found: its row, and the tile below each slot of its program's skeleton."""
+    """A mapping that a search has found, before it is written out.
+
+    `row`: (energy in J, latency in s, bits of each tracked memory). `program`: the steps of its
+    template; `tiles`: the tile below each slot of the template, outermost first.
+    """
 
     row: tuple[float, ...]
     program: TemplateProgram
@@ -30,27 +34,34 @@ class TracedMapping:
 
 
 class SweepTarget(Protocol):
-    """What is looked for."""
+    """What a pass over all mappings looks for: a Pareto front or the least value of a formula.
+
+    Rows are (energy in J, latency in s, bits of each tracked memory).
+    """
 
     def corners(self) -> Floats:
-        """Return rows such that nothing that is nowhere below one of them is of interest."""
+        """Return rows such that no mapping at or above one in all columns is of interest."""
         ...
 
     def hopeful(self, floors: Floats) -> NDArray[np.bool_]:
-        """Tell which rows, bounds from below, leave room for something of interest."""
+        """Tell which rows of lower bounds leave room for a mapping of interest, shape (rows,)."""
         ...
 
     def wanted(self, rows: Floats) -> list[int]:
-        """Return the numbers of the rows that are to be offered, in order."""
+        """Return the numbers of the rows whose mappings are to be offered, in order."""
         ...
 
     def offer(self, candidates: Sequence[TracedMapping]) -> None:
-        """Take mappings whose rows are wanted."""
+        """Take mappings whose rows `wanted` has named."""
         ...
 
 
 class FrontTarget:
-    """Collects the Pareto set over the columns `counted` of the rows."""
+    """Collects the Pareto front of the mappings offered to it.
+
+    `counted`: the columns of the rows (energy in J, latency in s, bits of each memory) that are
+    compared; less is better. `mappings`: the front so far.
+    """
 
     def __init__(self, counted: tuple[int, ...]) -> None:
         self._counted = list(counted)
@@ -58,7 +69,10 @@ class FrontTarget:
         self.mappings: list[TracedMapping] = []
 
     def corners(self) -> Floats:
-        """Return the points found, 0 in what does not count."""
+        """Return up to 64 rows of the front so far, with 0 in the columns that are not compared.
+
+        No mapping at or above one of them in all columns is of interest.
+        """
         if not self.mappings:
             return np.zeros((0, 0))
         places = np.unique(np.linspace(0, len(self.mappings) - 1, MAX_CORNERS).round().astype(int))
@@ -67,13 +81,19 @@ class FrontTarget:
         return corners
 
     def hopeful(self, floors: Floats) -> NDArray[np.bool_]:
-        """A row is if no point covers it."""
+        """Tell which rows no point of the front so far covers, shape (rows,).
+
+        A point covers a row if it is nowhere above it in the compared columns.
+        """
         if not self.mappings:
             return np.ones(len(floors), np.bool_)
         return ~covered(floors[:, self._counted], self._points)
 
     def wanted(self, rows: Floats) -> list[int]:
-        """Return the Pareto points among the rows that no point found covers."""
+        """Return the numbers of the rows that belong to the front, in order.
+
+        They are Pareto optimal among themselves, and no point found so far covers them.
+        """
         open_ = np.flatnonzero(self.hopeful(rows))
         order = [i for i in range(rows.shape[1]) if i not in self._counted]
         ties = open_[np.lexsort([rows[open_, i] for i in reversed(order)])] if order else open_
@@ -81,7 +101,7 @@ class FrontTarget:
         return pareto_rows
 
     def offer(self, candidates: Sequence[TracedMapping]) -> None:
-        """Keep them, and drop what they cover."""
+        """Add mappings to the front, and drop those that another one covers."""
         mappings = [*self.mappings, *candidates]
         rows = np.array([mapping.row for mapping in mappings])[:, self._counted]
         pareto_rows = undominated(rows)

@@ -42,10 +42,12 @@ ChoiceAmounts = tuple[tuple[int, tuple[float, ...]], ...]  # field, amount per s
 
 @dataclass(frozen=True, slots=True, order=True)
 class CostTerm:
-    """Add `factor` x the `kind` count of `tensor` at the state's tile to `field`.
+    """A cost of a tensor's movement, as a term that a step of the program adds to labels.
 
-    `kind`: see LabelEngine.count. `lanes`: the tile is larger by these lanes (network_hops.py,
-    out_of_order.py).
+    To column `field` of a label (a partial mapping's tuple of costs) it adds `factor` times a
+    count of the values of `tensor` at the label's tile. `kind` of count: "moved" (tile times
+    iterations above), "first" (times relevant ones only), "tile" or "once" (1). `lanes`: pairs
+    (variable, lanes) by which the tile is larger.
     """
 
     field: int
@@ -57,9 +59,11 @@ class CostTerm:
 
 @dataclass(frozen=True, slots=True)
 class DeferredCharge:
-    """`terms` at the slot `child`, to be multiplied by factors of lanes above it.
+    """A cost that a label carries from one slot until the lanes of slots above are chosen.
 
-    `level`: of the component that pays. `factors`: (slot of a dimension, factor per choice).
+    `child`: slot of the lower holder, where `terms` are counted. `level`: of the component that
+    pays. `factors`: pairs (slot of a dimension, what each choice of its lanes multiplies the cost
+    by).
     """
 
     child: int
@@ -70,12 +74,13 @@ class DeferredCharge:
 
 @dataclass(frozen=True, slots=True)
 class ChargeSite:
-    """Where and how a cost is charged.
+    """The slot of a template at which a cost enters the labels of the dynamic program.
 
-    `terms` are charged right above `slot`; the number of slots stands for the Compute. In the
-    dimension at `slot`, `per_choice` adds amounts to fields, `charges` adds terms of the tile
-    below for each choice, and `factors` multiplies fields. A site with `blocking_slots` charges
-    nothing before the lanes of these dimensions are fixed, unless there is a `deferral`.
+    `slot`: its number, the number of slots standing for the Compute. `terms`: costs by tile,
+    charged right above it. If it is a dimension: `per_choice` adds an amount to a column for each
+    choice of lanes, `charges` adds costs by the tile below for each choice, `factors` multiplies
+    columns. `blocking_slots`: dimensions whose lanes must be fixed before anything can be charged,
+    unless there is a `deferral`, a cost to be paid once they are known.
     """
 
     slot: int = 0
@@ -115,7 +120,11 @@ class _FillCopies(NamedTuple):
 
 
 class ChargeLocator:
-    """Finds the charge sites of one template with one list of slots."""
+    """Finds for one template where each cost can enter the labels of the dynamic program.
+
+    `slots`: those of the template, some with their lanes fixed. `fields`: which column of a label
+    (a partial mapping's tuple of costs) holds what.
+    """
 
     def __init__(self, problem: Problem, fields: LabelFields, slots: Sequence[Slot]) -> None:
         self._problem = problem
@@ -132,7 +141,11 @@ class ChargeLocator:
         ]
 
     def site_of(self, charge: EdgeCharge) -> ChargeSite:
-        """Return where to charge `charge`; an empty site if it costs nothing."""
+        """Return the slot at which a charge for moving values is known, and its terms.
+
+        An empty site if it costs nothing; one with `blocking_slots` if it depends on lanes not
+        chosen yet.
+        """
         rates = self._rates(charge)
         if not rates:
             return ChargeSite()

@@ -28,7 +28,11 @@ from tilewright.mapper.templates.placement import Template
 
 @dataclass(frozen=True, slots=True)
 class CompiledMapspace:
-    """The tree `root` of the programs of some templates, with its remaining costs filled in."""
+    """Templates as one tree of steps, ready for the dynamic program.
+
+    `engine`: carries the steps out over all tiles. `metrics`: turns labels (cost tuples) into
+    energy and latency. `root`: the tree, with lower bounds of the cost still to come at each node.
+    """
 
     engine: LabelEngine
     metrics: LabelMetrics
@@ -41,10 +45,11 @@ def compile_mapspace(
     budget: Budget = UNLIMITED,
     tracked: frozenset[str] = frozenset(),
 ) -> CompiledMapspace:
-    """Compile all templates of a mapspace.
+    """Compile all templates that a search needs into one tree of steps.
 
-    `price`: joule that a second of latency costs. `tracked`: memories whose used bits labels keep
-    to the end. OutOfBudget; UnsupportedFeature.
+    `price`: joules that a second of latency costs on top. `tracked`: memories whose bits in use
+    labels keep to the end. Raises OutOfBudget when the budget ends, UnsupportedFeature for a
+    template that the dynamic program does not model.
     """
     templates = space.search_templates(budget.check)
     leaks = leaks_of(space.flat, space.conventions)
@@ -66,7 +71,11 @@ def compile_mapspace(
 def compile_template(
     space: Mapspace, price: float, template: Template, max_programs: int
 ) -> CompiledMapspace:
-    """Compile one template into at most `max_programs` programs; `price`: as above."""
+    """Compile one template into a tree of at most `max_programs` lists of steps.
+
+    There are several if lanes must be fixed before. `price`: joules that a second of latency costs
+    on top. Raises UnsupportedFeature if the dynamic program does not model the template.
+    """
     leaks = leaks_of(space.flat, space.conventions)
     deferred = most_deferred(space.problem, label_fields(space.problem, leaks), [template])
     fields = label_fields(space.problem, leaks, deferred=deferred)

@@ -38,7 +38,10 @@ SlotTerm = tuple[int, CostTerm]  # slot, and what is added there
 
 
 class PaidLimit(NamedTuple):
-    """Bits that the target may hold when a field is paid; `is_last`: nothing above adds to it."""
+    """A memory's capacity, to be checked when bits that a label carried are added.
+
+    `capacity`: bits; `is_last`: nothing above adds to them, so the column is emptied then.
+    """
 
     capacity: float
     is_last: bool
@@ -46,10 +49,12 @@ class PaidLimit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeferredCost:
-    """One field that carries costs, and the field `target` that gets them above the slot `top`.
+    """A cost that labels carry in a column of their own until lanes above are known.
 
-    `terms` are added to the field at their slots, and `factors` multiply it in their dimensions.
-    `limit`: set if the target holds bits of a memory.
+    A label is a partial mapping's tuple of costs. `field`: that column; `target`: the one that
+    gets it above slot `top`. `terms`: pairs (slot, cost added there to `field`); `factors`: pairs
+    (slot of a dimension, what each choice of its lanes multiplies `field` by). `limit`: capacity
+    to check if the target holds bits of a memory, else None.
     """
 
     field: int
@@ -61,7 +66,10 @@ class DeferredCost:
 
     @property
     def refunds(self) -> tuple[CostTerm, ...]:
-        """The negative terms at the greatest factors: the least that `target` may get."""
+        """The negative terms at the greatest factors: the least that `target` may get.
+
+        Lower bounds of the cost still to come need them.
+        """
         greatest_factor = prod(max(values) for _, values in self.factors)
         return tuple(
             replace(term, field=self.target, factor=term.factor * greatest_factor)
@@ -71,7 +79,7 @@ class DeferredCost:
 
 
 def deferred_charges(sites: Iterable[ChargeSite]) -> list[DeferredCharge]:
-    """Return the charges of these sites that can be paid later."""
+    """Return the costs of these sites that can be paid once lanes above them are known."""
     return [site.deferral for site in sites if site.deferral is not None]
 
 
@@ -81,7 +89,11 @@ def deferred_costs(
     slots: Sequence[Slot],
     charges: Sequence[DeferredCharge],
 ) -> list[DeferredCost] | None:
-    """Return the fields that carry these charges; None if the label has too few of them."""
+    """Assign a column of the labels to each group of costs that is paid later.
+
+    Costs with the same target, topmost slot and factors share a column. None if the labels have
+    too few such columns; `deferred_field_counts` says how many are needed.
+    """
     energy, calls = iter(fields.deferred_energy), iter(fields.deferred_calls)
     costs = []
     for key, terms in sorted(_by_carrier(problem, slots, charges).items()):
@@ -96,7 +108,7 @@ def deferred_costs(
 def deferred_field_counts(
     problem: Problem, slots: Sequence[Slot], charges: Sequence[DeferredCharge]
 ) -> tuple[int, int]:
-    """Return how many fields `deferred_costs` needs: for energy, for calls."""
+    """Return how many columns `deferred_costs` needs: (for energy, for calls)."""
     targets = [key.target for key in _by_carrier(problem, slots, charges)]
     return targets.count(0), len(targets) - targets.count(0)
 
@@ -155,9 +167,9 @@ class _BitsCarrier(NamedTuple):
 def deferred_reservations(
     problem: Problem, fields: LabelFields, slots: Sequence[Slot]
 ) -> list[DeferredCost]:
-    """Return the fields that carry bits of tiles which are larger by lanes still to be chosen.
+    """Assign columns of the labels to bits of tiles that grow with lanes not chosen yet.
 
-    InternalError if the label has too few of them.
+    Raises InternalError if the labels have too few such columns.
     """
     reservations = open_reservations(problem, slots, fields.tracked)
     groups = _by_bits_carrier(reservations)
@@ -193,7 +205,10 @@ def _is_reserved(memory: str, slots: Sequence[Slot]) -> bool:
 def deferred_reservation_count(
     problem: Problem, slots: Sequence[Slot], tracked: frozenset[str]
 ) -> int:
-    """Return how many fields `deferred_reservations` needs."""
+    """Return how many columns `deferred_reservations` needs for bits of open tiles.
+
+    `tracked`: memories whose bits count even if they cannot overflow.
+    """
     return len(_by_bits_carrier(open_reservations(problem, slots, tracked)))
 
 

@@ -27,9 +27,10 @@ Kind = Literal["moved", "first"]
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A holder of a tensor and the next one below, by their numbers in the template.
+    """A holder of a tensor and the next one below, between which values move.
 
-    `child`: None for the Compute. Levels: places of their components on the path.
+    `parent`, `child`: their numbers in the template, child None for the Compute. `parent_level`,
+    `child_level`: places of their components on the path, 0 for the outermost.
     """
 
     tensor: str
@@ -41,10 +42,12 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class EdgeCharge:
-    """Charge `sign` x the count of `kind` to `action` of the component at `level`.
+    """An action that pays for the values that move between two holders of a tensor.
 
-    `at_child`: counted below every spatial dimension of the edge, else above those deeper than
-    `level`.
+    `edge`: the two. `kind`: "moved" for all values, "first" for the first fills of an output,
+    which need no read. `level`, `action`: place on the path of the component that pays, and the
+    action ("read" or "write"). `at_child`: each instance below counts; else the values are counted
+    at the upper end, where lanes below share them. `sign`: 1, or -1 for what is saved.
     """
 
     edge: Edge
@@ -56,9 +59,10 @@ class EdgeCharge:
 
 
 def values_per_move(problem: Problem, charge: EdgeCharge) -> int:
-    """Return how many of the values counted move together.
+    """Return by how much to divide counted values of a charge: values that move together.
 
-    An operation takes one value, however many positions a point counts for in a holder.
+    1 between holders. An operation takes one value, however many a point counts for in a memory
+    (the accelforge reading of constants in indices).
     """
     if charge.edge.child is not None:
         return 1
@@ -66,7 +70,7 @@ def values_per_move(problem: Problem, charge: EdgeCharge) -> int:
 
 
 def edges(problem: Problem, template: Template) -> Iterator[Edge]:
-    """Enumerate the edges of every tensor of the template."""
+    """Yield each pair of successive holders of each tensor; the last pair ends at the Compute."""
     compute_level = len(problem.components) - 1
     levels = [problem.level(holder.component) for holder in template.holders]
     for tensor in problem.einsum.tensors:
@@ -78,7 +82,10 @@ def edges(problem: Problem, template: Template) -> Iterator[Edge]:
 
 
 def edge_charges(problem: Problem, template: Template) -> Iterator[EdgeCharge]:
-    """Enumerate the charges of every edge of the template."""
+    """Yield all actions that pay for values moved between the holders of a template.
+
+    Tolls in between pay, too. First fills of an output that are skipped come with sign -1.
+    """
     for edge in edges(problem, template):
         tolls = list(_crossed_tolls(problem, template, edge))
         if not problem.einsum.access(edge.tensor).output:

@@ -16,7 +16,11 @@ from tilewright.mapper.workload.errors import UnsupportedFeature
 
 
 def check_order(problem: Problem, slots: Sequence[Slot]) -> None:
-    """Raise UnsupportedFeature if a holder stands below lanes of a deeper level."""
+    """Raise UnsupportedFeature if a holder stands below lanes of a deeper component.
+
+    Lanes are instances of a fanout. For conventions under which the dynamic program models no such
+    order.
+    """
     misplaced = below_deeper_lanes(problem, slots)
     if misplaced is not None:
         slot, level = misplaced
@@ -29,7 +33,10 @@ def check_order(problem: Problem, slots: Sequence[Slot]) -> None:
 
 
 def below_deeper_lanes(problem: Problem, slots: Sequence[Slot]) -> tuple[Fill, int] | None:
-    """Return the first holder that stands below lanes of a deeper level, and that level."""
+    """Return the first holder below lanes of a deeper component, and the latter's level.
+
+    None if there is none. The level is the deepest so far on the path, 0 for the outermost.
+    """
     deepest = -1
     for slot in slots:
         if isinstance(slot, SpatialLoops) and any(prod(choice) > 1 for choice in slot.choices):

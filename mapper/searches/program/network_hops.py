@@ -29,10 +29,11 @@ from tilewright.mapper.templates.spatial_choices import Lanes, SpatialLoops
 
 @dataclass(frozen=True, slots=True)
 class ChargedLeg:
-    """The path of a tensor over a network, between two of its holders (or the Compute).
+    """The way of a tensor over a network, between two of its holders (or to the Compute).
 
-    `level`: of the network. `spatial_slots`: slots of the dimensions that the tensor fans out on.
-    `source`: level of the upper end. `top`: slot below which the leg starts; -1: the first slot.
+    `level`: place of the network on the path. `spatial_slots`: slots of the dimensions below it
+    over which the tensor fans out. `source`: level of the upper holder. `top`: slot below which
+    the leg starts; -1 for the first slot.
     """
 
     tensor: str
@@ -44,11 +45,12 @@ class ChargedLeg:
 
 @dataclass(frozen=True, slots=True)
 class HopLoop:
-    """One spatial loop of a leg.
+    """One spatial loop over which a tensor travels on a network.
 
-    `stride`: instances on its dimension below one lane. `served`: instances that one place of a
-    distributed source serves; None: the source has one place. `shared`: all lanes take the same
-    values. `after`: lanes of the loops of the same slot below this loop.
+    `slot`, `dim`: slot and name of its dimension. `lanes`: its instances. `stride`: links between
+    two of them. `served`: instances that one instance of a distributed source serves; None if the
+    source has one. `shared`: all lanes take the same values. `after`: pairs (variable, lanes) of
+    the loops of the same slot below it.
     """
 
     slot: int
@@ -61,15 +63,18 @@ class HopLoop:
 
     @property
     def iterations_share(self) -> float:
-        """The share of the iterations of its tile that are iterations above the loop."""
+        """The share of the iterations above its tile that are iterations above the loop.
+
+        1 / (its lanes times those of the loops of the same slot below it).
+        """
         return 1 / (self.lanes * prod(n for _, n in self.after))
 
 
 class HopCounts(NamedTuple):
-    """The counts of one round of a loop.
+    """What one round of a spatial loop costs on a network.
 
-    `links`: that each value of its tile takes; `path`: links of the longest path; `busiest`:
-    values on the busiest link.
+    `links`: links that each value of a lane's tile takes, summed over the lanes. `path`: links of
+    the longest way. `busiest`: times that value crosses the busiest link.
     """
 
     links: float
@@ -78,7 +83,10 @@ class HopCounts(NamedTuple):
 
 
 class HopPrice(NamedTuple):
-    """`actions` per value and link, and `joules` of each action."""
+    """The price of hops of a tensor on a network.
+
+    `actions`: hop actions per value and link; `joules`: of each action.
+    """
 
     actions: float
     joules: float
@@ -87,7 +95,11 @@ class HopPrice(NamedTuple):
 def network_charge_sites(
     problem: Problem, fields: LabelFields, template: Template, slots: Sequence[Slot]
 ) -> Iterator[ChargeSite]:
-    """Yield where to charge the hops of all networks; blocked while lanes are not fixed."""
+    """Yield where the hops of all networks enter the labels, for dimensions with fixed lanes.
+
+    A site with `blocking_slots` names dimensions whose lanes must be fixed first. Charged are
+    energy, the traffic of the busiest links, and once the longest way.
+    """
     exact = problem.conventions.links_carry_all_rounds
     paths: dict[int, int] = {}
     for leg in network_legs(problem, template, slots):
@@ -107,7 +119,7 @@ def network_charge_sites(
 
 
 def spatial_loops_at(slots: Sequence[Slot], slot: int) -> SpatialLoops:
-    """Return the spatial loops at a slot."""
+    """Return the spatial loops at a slot, which must be a slot of spatial loops."""
     loops = slots[slot]
     assert isinstance(loops, SpatialLoops)
     return loops
@@ -116,7 +128,10 @@ def spatial_loops_at(slots: Sequence[Slot], slot: int) -> SpatialLoops:
 def network_legs(
     problem: Problem, template: Template, slots: Sequence[Slot]
 ) -> Iterator[ChargedLeg]:
-    """Enumerate the paths of all tensors that cross a network; the first network crossed counts."""
+    """Yield the ways of all tensors that cross a network between two holders.
+
+    If a way crosses several networks, the outermost one counts.
+    """
     networks = [i for i, c in enumerate(problem.components) if isinstance(c, Network)]
     spatial_levels = _spatial_levels(problem, slots)
     tops = _holder_slots(problem, slots)
@@ -167,7 +182,7 @@ def _fixed_hop_loops(problem: Problem, leg: ChargedLeg, slots: Sequence[Slot]) -
 
 
 class SlottedLoops(NamedTuple):
-    """Spatial loops and the slot where they stand."""
+    """The spatial loops of one dimension, and the number of their slot in the template."""
 
     slot: int
     loops: SpatialLoops
@@ -176,7 +191,11 @@ class SlottedLoops(NamedTuple):
 def hop_loops(
     problem: Problem, leg: ChargedLeg, dimension: SlottedLoops, choice: Sequence[int]
 ) -> list[HopLoop]:
-    """Return the spatial loops of one dimension of a leg for one choice, outermost first."""
+    """Return the spatial loops of one dimension for one choice of lanes, outermost first.
+
+    `leg`: way of the tensor over the network; `choice`: lanes of each variable. A variable with
+    one lane makes no loop.
+    """
     slot, spatial_loops = dimension
     access = problem.einsum.access(leg.tensor)
     lanes = dict(zip(spatial_loops.variables, choice, strict=True))
@@ -206,7 +225,11 @@ def _instances_per_place(source: Component, dim: SpatialDim) -> int | None:
 
 
 def hop_counts(network: Network, loop: HopLoop, exact: bool) -> HopCounts:
-    """Return the counts of one round of a loop; `exact`: as in model/messages.py."""
+    """Return what one round of a spatial loop costs on a network, in links and values.
+
+    `exact`: as in the default conventions; else as accelforge counts, for which the longest way of
+    a mesh is lanes * stride instead of (lanes - 1) * stride.
+    """
     if network.topology == "all_to_all":
         return HopCounts(loop.lanes - 1, 1, 1 if loop.shared else loop.lanes - 1)
     path = (loop.lanes - 1 if exact else loop.lanes) * loop.stride
@@ -230,14 +253,17 @@ def _hops_from_places(loop: HopLoop, served: int) -> HopCounts:
 
 
 def network_at(problem: Problem, level: int) -> Network:
-    """Return the network at a level."""
+    """Return the network at a level of the path; the component there must be a Network."""
     network = problem.components[level]
     assert isinstance(network, Network)
     return network
 
 
 def hop_charge(problem: Problem, leg: ChargedLeg) -> HopPrice | None:
-    """Return the price of a hop of a leg; None if the network has no action `hop`."""
+    """Return hop actions per value and link, and joules per action, for a leg's tensor.
+
+    None if the network has no action `hop`.
+    """
     network = network_at(problem, leg.level)
     action = next((a for a in network.actions if a.name == "hop"), None)
     if action is None:

@@ -38,7 +38,11 @@ from tilewright.mapper.templates.slots import Slot
 def open_network_charge_sites(
     problem: Problem, fields: LabelFields, template: Template, slots: Sequence[Slot]
 ) -> list[ChargeSite]:
-    """Return where to charge the hops of all networks; none if lanes have to be known for them."""
+    """Return where hops enter the labels when the lanes of dimensions are still to be chosen.
+
+    Each choice of lanes then has its own costs. Empty if all lanes are fixed, if a holder stands
+    below lanes of a deeper component, or if a source is distributed: lanes must be known then.
+    """
     legs = list(network_legs(problem, template, slots))
     if not _are_independent_of_lanes(problem, legs, slots):
         return []
@@ -54,9 +58,11 @@ def open_network_charge_sites(
 
 
 def charge_sites_at_fixed_lanes(sites: Sequence[ChargeSite], limit: int) -> list[ChargeSite]:
-    """Return the charges of dimensions above slot `limit`, whose lanes are fixed.
+    """Return the hop charges of dimensions above slot `limit`, whose lanes are fixed.
 
-    Each is charged for the tile right below its dimension, with its share of links.
+    `sites`: those of `open_network_charge_sites`. Each dimension is charged for the tile right
+    below it with its first choice, and its links carry only their share of the outer lanes'
+    traffic.
     """
     fixed_sites = []
     for site in sites:

@@ -27,10 +27,11 @@ Factors = tuple[tuple[int, tuple[float, ...]], ...]  # slot of a dimension, fact
 
 @dataclass(frozen=True, slots=True)
 class LanesBelowHolder:
-    """Spatial loops above a holder that the holder sees below itself.
+    """Spatial loops written above a holder that act on its tile as if they stood below it.
 
-    `lanes`: over the variables for which no choice is left. `spatial_loops`: all the dimensions,
-    by slot.
+    They belong to a deeper component than the holder. `lanes`: pairs (variable, lanes) of
+    variables with the same lanes in every choice. `spatial_loops`: pairs (slot, dimension) of them
+    all. False as a truth value if there are none.
     """
 
     lanes: Lanes = ()
@@ -40,7 +41,11 @@ class LanesBelowHolder:
         return bool(self.lanes or self.spatial_loops)
 
     def factors_over(self, variables: frozenset[str]) -> Factors:
-        """Return, per dimension and choice, the lanes over `variables` that are not in `lanes`."""
+        """Return (slot, lanes over some variables for each choice) per dimension.
+
+        Variables whose lanes are fixed (in `lanes`) do not count; dimensions without effect are
+        left out.
+        """
         fixed = {v for v, _ in self.lanes}
         factors = []
         for slot, loops in self.spatial_loops:
@@ -51,11 +56,18 @@ class LanesBelowHolder:
         return tuple(factors)
 
     def size_factors(self, access: TensorAccess) -> Factors:
-        """Return the factors by which the tile of a tensor is larger."""
+        """Return by what each choice of lanes makes the tile of a tensor larger, per dimension.
+
+        The items are (slot, factor per choice); fixed lanes are not in them.
+        """
         return self.factors_over(access.rank_variables)
 
     def visit_divisors(self, access: TensorAccess, bounds: Sequence[str]) -> Factors:
-        """Return the factors by which its visits are fewer than the larger tile accounts for."""
+        """Return by what each choice of lanes divides the visits of the tile, per dimension.
+
+        These are lanes over variables that the tensor does not have. The items are (slot, divisor
+        per choice). `bounds`: all variables.
+        """
         return self.factors_over(frozenset(bounds) - access.rank_variables)
 
 
@@ -65,7 +77,10 @@ NO_LANES_SEEN_BELOW = LanesBelowHolder()
 def lanes_seen_below(
     problem: Problem, slots: Sequence[Slot], slot: int, level: int
 ) -> LanesBelowHolder:
-    """Return the lanes above `slot` that a holder there, of a memory at `level`, sees below it."""
+    """Return the lanes above a slot that a holder there acts upon as if they stood below.
+
+    `level`: place on the path of the holder's memory; lanes of deeper components count.
+    """
     spatial_loops = [
         (i, loops)
         for i, loops in enumerate(slots[:slot])
@@ -94,10 +109,11 @@ def _fixed_lanes(spatial_loops: Sequence[SpatialLoops]) -> Mapping[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class OpenReservation:
-    """A reservation whose size depends on lanes that are still to be chosen.
+    """A tile to be held whose size depends on lanes that are still to be chosen.
 
-    `bits`: per value of the tile at slot `index`, which is larger by the fixed `lanes` and by
-    `factors` of the choices. `capacity`: bits of the memory.
+    `index`, `slot`: number of the slot, and the reservation. `bits`: per value of its tile, which
+    is larger by the fixed `lanes` (pairs of variable and number) and by `factors` (pairs of slot
+    and factor per choice). `capacity`: bits of the memory.
     """
 
     index: int
@@ -113,7 +129,8 @@ def open_reservations(
 ) -> list[OpenReservation]:
     """Return the reservations whose bits depend on lanes that are not chosen yet.
 
-    Only in memories that can overflow, or whose usage is `tracked` in any case.
+    Only in memories that can overflow, or that are `tracked`: their usage is asked for in any
+    case.
     """
     reservations = []
     for index, slot in enumerate(slots):

@@ -50,24 +50,28 @@ MAX_VARIANTS = 20_000  # spatial choices of one template that are compiled one b
 
 @dataclass(frozen=True, slots=True)
 class LoopStep:
-    """Temporal loops over any of `variables`."""
+    """A step of the dynamic program: temporal loops over any of `variables`.
+
+    It grows the tile by any factor of these variables and costs nothing itself.
+    """
 
     variables: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SingleLoopStep:
-    """A temporal loop over at most one of `variables`."""
+    """A step of the dynamic program: a temporal loop over at most one of `variables`."""
 
     variables: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SpatialStep:
-    """One choice of the spatial `loops` of a dimension.
+    """A step of the dynamic program: the spatial loops of one dimension, by choice of lanes.
 
-    Choice i first charges `charges[i]` for the tile below, unless `charges` is empty. Then it
-    multiplies field `factors[n][0]` by `factors[n][1][i]`, and adds `added[n][1][i]` to field
+    `loops`: the dimension and its choices. Choice i first charges the costs `charges[i]` for the
+    tile below, unless `charges` is empty. Then it multiplies column `factors[n][0]` of a label (a
+    partial mapping's tuple of costs) by `factors[n][1][i]`, and adds `added[n][1][i]` to column
     `added[n][0]`.
     """
 
@@ -79,14 +83,20 @@ class SpatialStep:
 
 @dataclass(frozen=True, slots=True)
 class ChargeStep:
-    """Costs that depend on the tile alone; `required`: a tile_shape that must hold here."""
+    """A step of the dynamic program: add costs that depend on the tile alone.
+
+    `terms`: the costs; `required`: tile_shape conditions that the tile must meet here.
+    """
 
     terms: tuple[CostTerm, ...]
     required: tuple[Comparison, ...] = ()
 
 
 class FieldLimit(NamedTuple):
-    """Bits that a field may hold; `is_last`: nothing above adds to it, so it is emptied."""
+    """The capacity of a memory whose bits in use a column of the labels holds.
+
+    `field`: the column; `capacity`: bits; `is_last`: nothing above adds to it, so it is emptied.
+    """
 
     field: int
     capacity: float
@@ -95,10 +105,11 @@ class FieldLimit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PaymentStep:
-    """Pay deferred costs: add the first field of each pair to the second, and empty the first.
+    """A step of the dynamic program: pay costs that labels carried until lanes were known.
 
-    `refunds`: negative amounts that the first fields may hold, by the field that gets them.
-    `limits`: of the second fields that hold bits.
+    `moves`: pairs of columns of a label (a partial mapping's tuple of costs): the first is added
+    to the second and emptied. `refunds`: negative costs among them, for lower bounds, by the
+    column that gets them. `limits`: capacities of second columns that hold bits.
     """
 
     moves: tuple[tuple[int, int], ...]
@@ -108,10 +119,11 @@ class PaymentStep:
 
 @dataclass(frozen=True, slots=True)
 class ReserveStep:
-    """Reserve room for a tile.
+    """A step of the dynamic program: a memory needs capacity for a tile.
 
-    `is_shared`: the template has other reservations in the same memory, so the bits are summed in
-    a field of the label. `is_last`: no reservation in that memory stands above.
+    `reservation`: tensor, memory and lanes. `is_shared`: the template has other reservations in
+    the memory, so the bits are summed in a column of the labels; else each tile is checked alone.
+    `is_last`: no reservation in that memory stands above.
     """
 
     reservation: Reservation
@@ -124,10 +136,12 @@ ProgramStep = LoopStep | SingleLoopStep | SpatialStep | ChargeStep | PaymentStep
 
 @dataclass(frozen=True, slots=True)
 class TemplateProgram:
-    """The steps of one template, innermost first.
+    """The steps of the dynamic program for one template, innermost first.
 
-    `slots[i]`: index of the slot that step i stands for; None for costs. `deferred_slots`: slots
-    of reservations whose bits are paid when the lanes above them are known.
+    `template`: the mapping without loops; `slot_sequence`: its slots, outermost first. `steps`:
+    grow the tile, charge costs or reserve capacity. `slots[i]`: number of the slot that step i
+    stands for; None for costs. `deferred_slots`: slots of reservations whose bits are added when
+    the lanes above them are known.
     """
 
     template: Template
@@ -157,16 +171,21 @@ def _still_open(costs: _OpenCosts, located: Sequence[tuple[EdgeCharge, ChargeSit
 
 
 class TemplateCompiler:
-    """Compiles the templates of one problem for labels with `fields`."""
+    """Turns templates of one Einsum's problem into steps of the dynamic program.
+
+    `fields`: which column of a label (a partial mapping's tuple of costs) holds which cost.
+    """
 
     def __init__(self, problem: Problem, fields: LabelFields) -> None:
         self._problem = problem
         self._fields = fields
 
     def programs(self, template: Template) -> Iterator[TemplateProgram]:
-        """Compile `template`: into several programs if some lanes must be fixed beforehand.
+        """Compile a template into one list of steps, or several if lanes must be fixed first.
 
-        UnsupportedFeature if the dynamic program does not model the template.
+        Nothing is yielded if a dimension has no legal choice of lanes. Raises UnsupportedFeature
+        if the dynamic program does not model the template, or if more than 20,000 choices had to
+        be listed.
         """
         slots = slot_sequence(self._problem, template)
         if not all(slot.choices for slot in slots if isinstance(slot, SpatialLoops)):
@@ -177,13 +196,17 @@ class TemplateCompiler:
         yield from self._fix_lanes(ProgramDraft(self._problem, template, slots), slots, costs)
 
     def without_costs(self, template: Template) -> TemplateProgram:
-        """Compile the steps that decide if `template` has a mapping: loops, lanes, reservations."""
+        """Compile only the steps that decide whether a template has a mapping at all.
+
+        These are loops, lanes and reservations. Raises InternalError if the labels have too few
+        columns.
+        """
         slots = slot_sequence(self._problem, template)
         bits = deferred_reservations(self._problem, self._fields, slots)
         return ProgramDraft(self._problem, template, slots).program(slots, [], bits)
 
     def deferred_counts(self, template: Template) -> DeferredCounts:
-        """Return how many fields for deferred costs `template` can use (deferred_costs.py)."""
+        """Return how many columns of labels a template can use for costs that are paid later."""
         slots = slot_sequence(self._problem, template)
         choices = [len(slot.choices) for slot in slots if isinstance(slot, SpatialLoops)]
         grows = any(isinstance(slot, Reservation) and slot.open_dims for slot in slots)
@@ -230,7 +253,10 @@ def _blocking_slots(sites: Iterable[ChargeSite], *, may_defer: bool) -> list[int
 def most_deferred(
     problem: Problem, fields: LabelFields, templates: Iterable[Template]
 ) -> DeferredCounts:
-    """Return how many fields for deferred costs any of the templates can use."""
+    """Return the most columns that any of the templates can use for costs that are paid later.
+
+    `fields`: columns of the labels (cost tuples of partial mappings) without these.
+    """
     if not any(component.spatial for component in problem.components):
         return NO_DEFERRED
     compiler = TemplateCompiler(problem, fields)
@@ -243,9 +269,10 @@ def most_deferred(
 def with_fixed_lanes(
     slots: tuple[Slot, ...], blocking: Sequence[int]
 ) -> Iterator[tuple[Slot, ...]]:
-    """Yield the slots with each choice of the dimensions at `blocking`, most lanes first.
+    """Yield the slots with one choice for each of some dimensions, most lanes first.
 
-    UnsupportedFeature if the choices are too many.
+    `blocking`: the slots of these dimensions. Raises UnsupportedFeature if there are more than
+    20,000 combinations.
     """
     dims = [spatial_loops_at(slots, slot) for slot in blocking]
     variants = prod(len(dim.choices) for dim in dims)
@@ -263,7 +290,10 @@ def with_fixed_lanes(
 
 
 class ProgramDraft:
-    """The steps that all programs of one template share: those without costs and lanes."""
+    """What all lists of steps of one template share: temporal loops and tile_shape conditions.
+
+    `template`: the mapping without loops. `program` adds costs and lanes.
+    """
 
     def __init__(self, problem: Problem, template: Template, slots: tuple[Slot, ...]) -> None:
         self.template = template
@@ -274,7 +304,11 @@ class ProgramDraft:
     def program(
         self, slots: tuple[Slot, ...], sites: Sequence[ChargeSite], deferred: Sequence[DeferredCost]
     ) -> TemplateProgram:
-        """Put in the lanes that `slots` leave, and the costs where `sites` charge them."""
+        """Return the steps of the template, with lanes and costs put in.
+
+        `slots`: of the template, some with their lanes fixed; `sites`: where costs are charged;
+        `deferred`: costs that labels carry until lanes above are known.
+        """
         costs = CostsBySlot(sites, deferred)
         bits = [cost for cost in deferred if cost.limit is not None]
         deferred_slots = _slots_charged(bits)
@@ -312,7 +346,10 @@ class ProgramDraft:
 
 
 class CostsBySlot:
-    """The costs of one program by the slot where they are charged."""
+    """The costs of one list of steps, sorted by the slot at which they are charged.
+
+    `sites`: where each cost is charged; `deferred`: costs that labels carry until lanes are known.
+    """
 
     def __init__(self, sites: Sequence[ChargeSite], deferred: Sequence[DeferredCost]) -> None:
         self._terms: dict[int, list[CostTerm]] = {}
@@ -334,19 +371,25 @@ class CostsBySlot:
             self._paid.setdefault(cost.top, []).append(cost)
 
     def charge_step(self, slot: int, required: tuple[Comparison, ...] = ()) -> ChargeStep:
-        """Return the costs charged above `slot`, for the tile there."""
+        """Return the step that charges the costs above a slot, for the tile there; maybe none.
+
+        `required`: tile_shape conditions on that tile.
+        """
         terms = sorted(term for term in self._terms.get(slot, []) if term.factor != 0.0)
         return ChargeStep(tuple(terms), required)
 
     def spatial_step(self, slot: int, loops: SpatialLoops) -> SpatialStep:
-        """Return the step of the dimension at `slot`."""
+        """Return the step of the dimension at a slot: what its choices of lanes add or multiply."""
         added, factors = self._added.get(slot, []), self._factors.get(slot, [])
         per_site = self._charges.get(slot, [])
         charges = tuple(tuple(sorted(chain(*terms))) for terms in zip(*per_site, strict=True))
         return SpatialStep(loops, tuple(sorted(added)), tuple(sorted(factors)), charges)
 
     def steps_above(self, slot: int, required: tuple[Comparison, ...]) -> list[ProgramStep]:
-        """Return the steps right above `slot`: payments, then charges and a required tile_shape."""
+        """Return the steps right above a slot: costs paid there, then charges and tile_shape.
+
+        `required`: the tile_shape conditions.
+        """
         return [*self._payment_steps(slot), *self._charge_steps(slot, required)]
 
     def _charge_steps(self, slot: int, required: tuple[Comparison, ...]) -> list[ChargeStep]:

@@ -19,10 +19,12 @@ from tilewright.mapper.searches.program.program import ProgramStep, TemplateProg
 
 @dataclass(slots=True)
 class ProgramNode:
-    """The state of the search after `step`; the root has none.
+    """A node of the tree of all templates' steps: the dynamic program after one more step.
 
-    `programs`: those that end here. `before` and `after`: lower bounds of the remaining cost below
-    and above the step, over all programs that continue here. `size`: nodes from here on.
+    `step`: that step, None at the root. `children`: next steps; templates with the same first
+    steps share them. `programs`: templates that end here. `before`, `after`: lower bounds of the
+    cost still to come below and above the step, over all templates that go on from here. `size`:
+    nodes from here on.
     """
 
     step: ProgramStep | None
@@ -34,7 +36,10 @@ class ProgramNode:
 
 
 def program_tree(programs: Iterable[TemplateProgram]) -> ProgramNode:
-    """Build the tree of all programs; its remaining costs are not known yet."""
+    """Put the steps of all templates into one tree, in which equal first steps are shared.
+
+    Lower bounds of the cost still to come are not filled in; `bound_remaining_cost` does that.
+    """
     root = ProgramNode(None)
     for program in programs:
         path = [root]
@@ -52,10 +57,10 @@ def program_tree(programs: Iterable[TemplateProgram]) -> ProgramNode:
 def bound_remaining_cost(
     node: ProgramNode, engine: LabelEngine, budget: Budget = UNLIMITED
 ) -> RemainingCost:
-    """Fill in the remaining costs of a tree, from its leaves to the root; return the root's.
+    """Fill in the lower bounds of the cost still to come in a tree; return the root's.
 
-    Capacity is checked for each tile alone, so that the remaining cost is a lower bound
-    (lattice.md §6.1). OutOfBudget.
+    From the leaves to the root. Capacity is checked for each tile alone, so that the result is a
+    lower bound (theory/lattice.md §6.1). Raises OutOfBudget when the budget ends.
     """
     budget.check()
     continuations = [

@@ -9,10 +9,10 @@ from tilewright.mapper.templates.slots import Reservation
 
 
 def with_tracked_usage(program: TemplateProgram, memories: frozenset[str]) -> TemplateProgram:
-    """Return `program` with every reservation in `memories` summed and none forgotten.
+    """Return a template's steps such that labels keep the bits in use of some memories to the end.
 
-    A reservation may stand anywhere in the program as long as no loop lies between: it does not
-    change the tile.
+    Every reservation in `memories` is then summed in a column of the labels and none is dropped,
+    as fronts over memory usage need. Without memories the same program comes back.
     """
     if not memories:
         return program

@@ -16,9 +16,12 @@ from tilewright.mapper.templates.problem import Problem
 
 
 class PreparedParts:
-    """The plans of some parts under one layout of the labels.
+    """Templates compiled for the search with uneven tiles.
 
-    `timed`: labels count steps and calls, too; else the energy alone.
+    A part is a template, or its mappings with one class of lanes. `layout`: columns of the labels
+    (cost tuples of partial mappings); `grid`: the tiles by which bounds are kept; `timed`: labels
+    count steps and calls, too, else energy alone. `plans`: the compiled form of each part; `walk`:
+    goes through slots for all of them.
     """
 
     def __init__(

@@ -20,18 +20,25 @@ from tilewright.mapper.searches.uneven.template_plan import TemplatePlan
 
 @dataclass(frozen=True, slots=True)
 class SlotPosition:
-    """The position of a partial mapping: the next slot of each variable, and of all together."""
+    """How far down its template a partial mapping is, while one slot distributes its variables.
+
+    `slots`: per rank variable the next slot that may loop over it; `next_slot`: the next slot of
+    all together.
+    """
 
     slots: tuple[int, ...]
     next_slot: int
 
     @classmethod
     def at(cls, index: int, variables: int) -> SlotPosition:
-        """Return the position above slot `index`."""
+        """Return the position above slot `index`, for a number of variables."""
         return cls((index,) * variables, index)
 
     def after_variable(self, variable: int) -> SlotPosition:
-        """Return the position when the slot has distributed one variable."""
+        """Return the position when the present slot has chosen the loop over one more variable.
+
+        `variable`: its number.
+        """
         slots = self.slots
         return SlotPosition(
             (*slots[:variable], self.next_slot + 1, *slots[variable + 1 :]), self.next_slot
@@ -40,9 +47,11 @@ class SlotPosition:
 
 @dataclass(frozen=True, slots=True)
 class StepShares:
-    """Per label: its flat index on the tile grid, its steps so far, and the fewest steps to come.
+    """What one variable, or several together, contribute to bounds of partial mappings.
 
-    Of one variable or the product of several; each array has shape (labels,).
+    Arrays of shape (labels,): `grid_index`, flat index of the tile on the grid of tiles; `steps`,
+    operations in time so far, as a product over the variables; `fewest`, the fewest steps possible
+    with the lanes to come.
     """
 
     grid_index: Ints
@@ -50,11 +59,14 @@ class StepShares:
     fewest: Floats
 
     def take(self, rows: Ints) -> StepShares:
-        """Return the shares of some labels, by number."""
+        """Return the contributions of some labels, by their numbers."""
         return StepShares(self.grid_index[rows], self.steps[rows], self.fewest[rows])
 
     def combined(self, shares: StepShares) -> StepShares:
-        """Return the shares of both sets of variables together."""
+        """Return the contributions of two disjoint sets of variables together.
+
+        Indices add, steps multiply.
+        """
         return StepShares(
             self.grid_index + shares.grid_index,
             self.steps * shares.steps,
@@ -63,7 +75,11 @@ class StepShares:
 
 
 class CompletionBounds:
-    """Bounds for the labels of one plan."""
+    """Lower bounds of the steps that partial mappings of one plan need to their end.
+
+    `grid`: the tiles by which bounds are kept; `chains`: per variable the states of its tile on
+    the way down; `plan`: the compiled template.
+    """
 
     def __init__(self, grid: TileGrid, chains: Sequence[TileChains], plan: TemplatePlan) -> None:
         self._grid = grid
@@ -71,7 +87,11 @@ class CompletionBounds:
         self._plan = plan
 
     def shares(self, states: Ints, moment: SlotPosition, but: int = -1) -> StepShares:
-        """Return the shares of all variables except `but`; `states`: shape (labels, variables)."""
+        """Return what all variables except number `but` contribute to the bounds of some labels.
+
+        `states`, shape (labels, variables): number of each variable's tile state; `moment`: how
+        far down.
+        """
         no_shares = np.zeros(len(states), np.int64), np.ones(len(states)), np.ones(len(states))
         shares = (
             self.shares_of(v, states[:, v], moment) for v in range(states.shape[1]) if v != but
@@ -79,7 +99,10 @@ class CompletionBounds:
         return reduce(StepShares.combined, shares, StepShares(*no_shares))
 
     def shares_of(self, v: int, states: Ints, moment: SlotPosition) -> StepShares:
-        """Return the shares of one variable."""
+        """Return what variable number `v` contributes to the bounds of some labels.
+
+        `states`: its tile states, shape (labels,); `moment`: how far down.
+        """
         tile = self._chains[v].column(ALL).tile
         place = self._grid.axes[v].of_tile[tile[states]] * self._grid.strides[v]
         if self._plan.step_kinds is None:
@@ -90,7 +113,11 @@ class CompletionBounds:
         return StepShares(place, column.extent[states], fewest[states])
 
     def fewest_steps(self, shares: StepShares, moment: SlotPosition) -> Floats:
-        """Return a lower bound of the steps from the shares of all variables, shape (labels,)."""
+        """Return a lower bound of the steps in time of each label, shape (labels,).
+
+        `shares`: of all variables. With S steps so far and L lanes to come, at least S / L remain,
+        and each tile takes at least one.
+        """
         distributed = shares.steps / self._plan.most_lanes[moment.next_slot]
         fewest: Floats = np.maximum(np.maximum(distributed, shares.fewest), self._plan.fewest_steps)
         return fewest

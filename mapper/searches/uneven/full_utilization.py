@@ -9,9 +9,10 @@ from tilewright.mapper.mapspace.space import Mapspace
 
 
 def with_most_lanes(space: Mapspace) -> Mapspace | None:
-    """Return the mapspace with min_usage 1 in every dimension; None if it is the same.
+    """Return the mapspace in which each dimension must use as many lanes as it can.
 
-    Few choices of lanes are left there, and the best mappings are often among them.
+    That is min_usage 1 everywhere; None if that is so already. Few choices of lanes are left, and
+    the best mappings are often among them.
     """
     components = tuple(_fully_used(component) for component in space.flat.components)
     if components == space.flat.components:

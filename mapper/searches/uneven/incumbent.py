@@ -13,9 +13,11 @@ from tilewright.mapper.searches.uneven.template_plan import TemplatePlan
 
 @dataclass(slots=True)
 class Incumbent:
-    """The best mapping so far; joule and seconds of one instance of the Einsum.
+    """The best mapping so far of a search, for one instance of the Einsum.
 
-    `value`: of the objective; `second_value`: of the metric that decides between equal values.
+    `mapping`: None if there is none. `value`: of the objective; `second_value`: of the metric that
+    decides between equal values. `energy`: joules; `latency`: seconds. Numbers are infinite at
+    first.
     """
 
     mapping: Mapping | None = None
@@ -27,10 +29,10 @@ class Incumbent:
 
 @dataclass(frozen=True, slots=True)
 class CompletedMappings:
-    """The mappings that one walk of a template completes.
+    """The mappings that one pass over a template completes.
 
-    `metrics`: per mapping (joule, seconds, bits in use of each tracked memory), of one instance;
-    `tiles(i)`: the tile below each slot of mapping number i.
+    `plan`: the compiled template. `metrics`: per mapping (energy in J, latency in s, bits in use
+    of each tracked memory) of one instance. `tiles(i)`: the tile below each slot, of mapping i.
     """
 
     plan: TemplatePlan

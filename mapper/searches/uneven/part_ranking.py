@@ -35,10 +35,12 @@ FEW_TEMPLATES = 20
 
 
 class PartRanking:
-    """Ranks the parts of a mapspace by lower bounds of the objective.
+    """The parts of a mapspace with uneven tiles, by lower bounds of the objective.
 
-    `ranked`: (bound of the objective, bound of the energy in joule, number of the part), ascending.
-    `tracked`: memories whose bits in use the labels carry to the end.
+    A part is a template or its mappings with one class of lanes. `ranked`: triples (lower bound of
+    the objective, of the energy in J, number of the part), ascending. `tracked`: memories whose
+    bits in use labels (cost tuples of partial mappings) carry to the end. Numbers are for one
+    instance.
     """
 
     def __init__(self, space: Mapspace, goal: Goal, tracked: frozenset[str] = frozenset()) -> None:
@@ -59,16 +61,19 @@ class PartRanking:
 
     @property
     def states(self) -> int:
-        """Number of combinations of tile classes."""
+        """Number of combinations of tile classes, on which bounds are kept."""
         return prod(self.grid.shape)
 
     @property
     def labels(self) -> int:
-        """Number of partial mappings looked at."""
+        """Number of partial mappings looked at so far, over all parts."""
         return self._labels + sum(mode.walk.labels for mode in self._prepared.values())
 
     def prepared(self, timed: bool) -> PreparedParts:
-        """Return the parts, compiled with or without time."""
+        """Return all parts compiled; `timed`: labels count steps and calls, not energy alone.
+
+        Raises OutOfBudget when the budget ends.
+        """
         if timed not in self._prepared:
             problem = self._space.problem
             parts = self._budget.checking(self._parts)
@@ -76,7 +81,10 @@ class PartRanking:
         return self._prepared[timed]
 
     def rank(self, budget: Budget) -> None:
-        """Bound every template. OutOfBudget when the budget ends before."""
+        """Make every template a part and compute its lower bound; sort the parts.
+
+        Raises OutOfBudget when the budget ends before.
+        """
         self._budget = budget
         templates = budget.checking(self._space.templates_within(budget.check))
         self._replace_parts(whole_parts(self._space.problem, templates))
@@ -84,7 +92,7 @@ class PartRanking:
         self._sort(budget)
 
     def rank_first_templates(self) -> None:
-        """Take the first templates, without bounds."""
+        """Take the first 20 templates as parts, without bounds, so as to find some mapping."""
         self._budget = UNLIMITED
         self._replace_parts(
             whole_parts(self._space.problem, islice(self._space.each_template(), FEW_TEMPLATES))
@@ -95,7 +103,8 @@ class PartRanking:
     def split(self, limit: float, budget: Budget) -> None:
         """Split the parts that may come below `limit` into classes of lanes; drop the others.
 
-        Dimension by dimension; after OutOfBudget the dimensions done so far stay split.
+        Bounds of energy and steps then assume similar lanes, and their product is higher. Raises
+        OutOfBudget when the budget ends; the dimensions done so far stay split.
         """
         dims = max((_spatial_loop_count(part) for part in self._parts), default=0)
         for dimension in range(dims):
@@ -131,16 +140,20 @@ class PartRanking:
         self.ranked = sorted(ranked)
 
     def remaining_energy(self, number: int) -> RemainingEnergy:
-        """Return the least energy still to come at each slot of a part."""
+        """Return lower bounds of the energy still to pay at each slot of part `number`."""
         plan = self.prepared(False).plans[number]
         return remaining_energy(self.grid, plan.slots, plan.charge_bounds)
 
     def plan(self, number: int) -> TemplatePlan:
-        """Return the plan of a part that counts the energy alone."""
+        """Return the compiled form of part `number` in which labels count energy alone."""
         return self.prepared(False).plans[number]
 
     def lower_bound(self, energy: Floats, steps: Floats, kind: float) -> Floats:
-        """Return a lower bound of an objective from bounds of joule and steps, shape (labels,)."""
+        """Return a lower bound of an objective, shape (labels,), in J, s or J s.
+
+        `energy`: dynamic joules at least; `steps`: steps in time at least; `kind`: ENERGY, LATENCY
+        or EDP of kernels.py.
+        """
         return self.metrics.lower_bounds_of(energy, self._space.einsum.operations / steps, kind)
 
 

@@ -13,10 +13,11 @@ from tilewright.mapper.searches.exact.kernels import Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class PartialMappings:
-    """A set of partial mappings (labels).
+    """A set of partial mappings (labels) on the way down one template.
 
-    `states`: a state number per rank variable, shape (labels, variables); `fields`: the costs paid
-    so far (label_fields.py), shape (labels, width); `origin`: the label of the step before.
+    `states`, shape (labels, variables): number of each variable's tile state. `fields`, shape
+    (labels, width): the costs paid so far. `origin`, shape (labels,): the label of the step
+    before.
     """
 
     states: Ints
@@ -27,12 +28,15 @@ class PartialMappings:
         return len(self.origin)
 
     def take(self, rows: Any) -> PartialMappings:
-        """Return some labels, by number or mask."""
+        """Return some of the partial mappings, by their numbers, by a slice or by a mask."""
         return PartialMappings(self.states[rows], self.fields[rows], self.origin[rows])
 
 
 def undominated(labels: PartialMappings, leading: tuple[int, ...]) -> Ints:
-    """Return the labels that no label with equal states beats in the fields `leading`."""
+    """Return the numbers of the labels that no label with equal states beats.
+
+    `leading`: the columns of costs that are compared; less is better. One of equal labels stays.
+    """
     key = np.zeros(len(labels), np.int64)
     for v in range(labels.states.shape[1]):
         column = labels.states[:, v]
@@ -44,7 +48,7 @@ def undominated(labels: PartialMappings, leading: tuple[int, ...]) -> Ints:
 
 
 def split(labels: PartialMappings, cuts: int) -> list[PartialMappings]:
-    """Split labels into `cuts` + 1 parts, as far as there are labels."""
+    """Split partial mappings into `cuts` + 1 sets of similar size, or fewer if they are few."""
     if cuts <= 0 or len(labels) < 2:
         return [labels]
     rows = np.array_split(np.arange(len(labels)), min(cuts + 1, len(labels)))
@@ -52,7 +56,7 @@ def split(labels: PartialMappings, cuts: int) -> list[PartialMappings]:
 
 
 def joined(label_sets: list[PartialMappings]) -> PartialMappings:
-    """Return several sets as one."""
+    """Return several sets of partial mappings as one, in the same order."""
     return PartialMappings(
         np.concatenate([labels.states for labels in label_sets]),
         np.concatenate([labels.fields for labels in label_sets]),

@@ -26,14 +26,20 @@ MOST_COMBINATIONS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class SearchPart:
-    """A template with its slots, whose dimensions may have a part of the choices of lanes."""
+    """A template, or its mappings with one class of lanes, searched at a time.
+
+    `slots`: of the template, outermost first; its dimensions may have only some of their choices.
+    """
 
     template: Template
     slots: tuple[Slot, ...]
 
 
 def whole_parts(problem: Problem, templates: Iterable[Template]) -> Iterator[SearchPart]:
-    """Yield each template that has legal lanes in every dimension, as one part."""
+    """Yield each template that has legal lanes in every dimension, as one part.
+
+    Raises UnsupportedFeature if a holder stands below lanes of a deeper component.
+    """
     for template in templates:
         slots = slot_sequence(problem, template)
         if all(slot.choices for slot in slots if isinstance(slot, SpatialLoops)):
@@ -42,9 +48,9 @@ def whole_parts(problem: Problem, templates: Iterable[Template]) -> Iterator[Sea
 
 
 def classes_of(part: SearchPart, number: int) -> list[SearchPart]:
-    """Split a part by classes of the lanes of one dimension, numbered from the outermost one.
+    """Split a part by classes of the lanes of one dimension; each mapping is in one of them.
 
-    Together the parts have its mappings, each mapping once.
+    `number`: of the dimension, 0 for the outermost; the part itself if there are not so many.
     """
     places = [place for place, slot in enumerate(part.slots) if isinstance(slot, SpatialLoops)]
     if number >= len(places):
@@ -61,7 +67,10 @@ def classes_of(part: SearchPart, number: int) -> list[SearchPart]:
 
 
 def choice_classes(loops: SpatialLoops) -> list[list[tuple[int, ...]]]:
-    """Group the choices by the next power of two of the lanes of each variable."""
+    """Group the choices of lanes of a dimension, variable by variable, by powers of two.
+
+    Lanes of 1, 2, 3 to 4, 5 to 8 and so on are alike.
+    """
     groups: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
     for choice in loops.choices:
         groups.setdefault(tuple((n - 1).bit_length() for n in choice), []).append(choice)
@@ -69,9 +78,9 @@ def choice_classes(loops: SpatialLoops) -> list[list[tuple[int, ...]]]:
 
 
 def least_steps(problem: Problem, slots: Sequence[Slot]) -> float:
-    """Return a lower bound of the temporal steps of all mappings with these slots.
+    """Return a lower bound of the steps in time of all mappings with these slots.
 
-    Each variable takes its extent over its lanes, rounded up where remainders are exact.
+    Each variable takes its bound over its lanes, rounded up where remainders are exact.
     """
     variables, bounds = tuple(problem.einsum.bounds), tuple(problem.einsum.bounds.values())
     share = whole_share if problem.conventions.exact_remainders else truediv
@@ -99,7 +108,10 @@ def least_steps(problem: Problem, slots: Sequence[Slot]) -> float:
 
 
 def widest(choices: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Leave out choices that another choice exceeds by the next number of lanes of one variable."""
+    """Leave out choices of lanes that another one exceeds in one variable and equals else.
+
+    The other has the next larger number of lanes of that variable.
+    """
     all_choices, following = set(choices), []
     for column in zip(*choices, strict=True):
         numbers = sorted(set(column))
@@ -115,5 +127,5 @@ def widest(choices: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 
 def whole_share(values: int, lanes: int) -> int:
-    """Return the values of the lane with the most values."""
+    """Return the values of the lane with the most values: ceil(values / lanes)."""
     return -(-values // lanes)

@@ -54,12 +54,12 @@ _COMPARE: dict[str, Callable[[Any, float], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """Which labels stay.
+    """Which partial mappings (labels) stay during a walk down a template.
 
-    `keep`: tells from lower bounds of joule and steps (shape (labels,)) and from the bits in use of
-    the memories with `memory_fields` (shape (labels, memories)) which labels may still win;
-    `leading`: fields in which labels dominate each other; `beam`: the most labels of a slot
-    (0: all).
+    `keep`: from lower bounds of joules and steps, shape (labels,), and bits in use, shape (labels,
+    memories), tells which may still win. `leading`: columns of costs in which labels dominate each
+    other; `memory_fields`: columns of those bits. `beam`: the most labels kept at a slot (0: all).
+    `budget`: the limits.
     """
 
     keep: Callable[[Floats, Floats, Floats], Any]
@@ -70,7 +70,12 @@ class Pruning:
 
 
 class SlotWalk:
-    """Walks the templates of one mapspace, which share the states of the rank variables."""
+    """Walks templates down, slot by slot, with all partial mappings that may still win.
+
+    `fields`: columns of a label (a partial mapping's tuple of costs); `grid`: tile classes on
+    which bounds are kept; `chains`: per rank variable the states of its tile. `labels`: how many
+    were looked at; `label_bytes`: memory of one.
+    """
 
     def __init__(
         self, problem: Problem, fields: LabelFields, grid: TileGrid, chains: list[TileChains]
@@ -87,10 +92,12 @@ class SlotWalk:
     def run(
         self, plan: TemplatePlan, outlook: RemainingEnergy, energy: float, pruning: Pruning
     ) -> list[PartialMappings]:
-        """Return the labels above each slot and, last, at the Compute.
+        """Return the partial mappings above each slot of a template and, last, at the Compute.
 
-        `energy`: joule of all operations. Where no label is left, the walk ends with an empty set.
-        OutOfBudget when the deadline passes or the labels exceed the memory.
+        `plan`: the compiled template; `outlook`: lower bounds of the energy still to pay;
+        `energy`: joules of all operations; `pruning`: which labels stay. The list ends early with
+        an empty set if none is left. Raises OutOfBudget when time, memory or the number of labels
+        ends.
         """
         step = _PrunedWalk(self, plan, outlook, pruning)
         fields = np.zeros((1, self._fields.width))
@@ -158,7 +165,10 @@ class SlotWalk:
         return step.pruned(paid, step.remaining.charged[index], index)
 
     def count(self, bill: SlotCharge, states: Ints) -> Floats:
-        """Return the values that a charge counts, per label."""
+        """Return how many values a charge counts, for each label, shape (labels,).
+
+        `bill`: the charge; `states`, shape (labels, variables): the tile states.
+        """
         names = list(self._problem.einsum.bounds)
         columns = {v: self._chains[i].column(bill.count.kinds[i]) for i, v in enumerate(names)}
         total: Floats = np.ones(len(states))
@@ -182,7 +192,7 @@ class SlotWalk:
         return total
 
     def tile(self, states: Ints, v: int) -> Ints:
-        """Return the nominal tiles of one variable."""
+        """Return the nominal tile sizes of variable number `v`, in values, shape (labels,)."""
         tiles: Ints = self._chains[v].column(ALL).tile[states[:, v]]
         return tiles
 
@@ -324,11 +334,15 @@ class SlotWalk:
         return product
 
     def completion_bounds(self, plan: TemplatePlan) -> CompletionBounds:
-        """Return the bounds of the labels of a plan."""
+        """Return an object that bounds the steps of a plan's partial mappings to their end."""
         return CompletionBounds(self._grid, self._chains, plan)
 
     def steps(self, plan: TemplatePlan, states: Ints) -> Floats:
-        """Return the temporal steps of the lane with the most steps, shape (labels,)."""
+        """Return the steps in time of the busiest lane, shape (labels,); 1 without time.
+
+        `plan`: the compiled template, which may count energy alone; `states`, shape (labels,
+        variables): the tile states.
+        """
         total = np.ones(len(states))
         if plan.step_kinds is not None:
             for v, kind in enumerate(plan.step_kinds):
@@ -336,7 +350,10 @@ class SlotWalk:
         return total
 
     def trace(self, path: list[PartialMappings], label: int) -> tuple[Tile, ...]:
-        """Return the tile below each slot of the mapping that ends in a label."""
+        """Return the tile below each slot of the complete mapping that ends in a label.
+
+        `path`: the result of `run`; `label`: number in its last set.
+        """
         tiles: list[Tile] = []
         for labels in reversed(path[1:]):
             states = labels.states[label].tolist()

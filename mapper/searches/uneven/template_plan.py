@@ -26,10 +26,12 @@ from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 @dataclass(frozen=True, slots=True)
 class CapacityCheck:
-    """A reservation whose memory can overflow, of `size` bits.
+    """A reserved tile whose memory can overflow.
 
-    `field` sums the bits in use of the memory (None: this is its only reservation); `is_last`: no
-    reservation of the memory follows, and the sum is not read at the end.
+    `slot`: the reservation; `size`: bits of the memory. `field`: column of a label (a partial
+    mapping's tuple of costs) that sums the bits in use, None if this is the memory's only
+    reservation. `is_last`: no reservation of the memory follows, and the sum is not read at the
+    end.
     """
 
     slot: Reservation
@@ -67,7 +69,7 @@ class TemplatePlan:
     crossings: Mapping[int, tuple[LaneCrossing, ...]]
 
     def forgotten_variables(self, index: int) -> list[int]:
-        """Return the variables of which no charge below slot `index` reads some count."""
+        """Return the variables of which slot `index` is the last to need some count of tiles."""
         if index + 1 >= len(self.needed_kinds):
             return []
         return [
@@ -78,7 +80,11 @@ class TemplatePlan:
 
 
 def make_plan(problem: Problem, fields: LabelFields, part: SearchPart, timed: bool) -> TemplatePlan:
-    """Compile a part. `timed`: steps and calls matter, not only the energy."""
+    """Compile a part (a template, or its mappings with one class of lanes) for the uneven search.
+
+    `fields`: columns of the labels (cost tuples); `timed`: steps and calls matter, not energy
+    alone. Raises UnsupportedFeature for uneven variables on networks that cannot be counted.
+    """
     template, slots = part.template, part.slots
     compiler = ChargeCompiler(problem, fields, template, slots)
     by_slot = compiler.charges()

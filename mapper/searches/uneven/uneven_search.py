@@ -41,10 +41,11 @@ Keep = Callable[[Floats, Floats, Floats], Any]  # see Pruning
 
 
 class UnevenSearch:
-    """Optimal among mappings with at most one uneven loop per variable (imperfect.md §5).
+    """A search method for mappings with at most one uneven loop per variable, with a proof.
 
-    `seed`: searches the mappings with even tiles first: their best value is the first limit.
-    `memory`: bytes of the process; the search ends before it needs more.
+    An uneven loop's tile does not divide the tile above it; the last tile is smaller
+    (theory/imperfect.md §5). `seed`: the method that searches even tiles first, whose best value
+    is the first limit. `memory`: bytes of the process before which the search ends.
     """
 
     def __init__(
@@ -54,9 +55,11 @@ class UnevenSearch:
         self._memory = memory
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
-        """Return the optimum with its proof, or the best found with a bound when time runs out.
+        """Return the best mapping with a proof, or the best found with a bound when time is up.
 
-        UnsupportedFeature for what the program does not model (Arrays, copies, …).
+        `goal`: what is least; `budget`: seconds, None for no limit. Raises UnsupportedFeature for
+        what the search does not model: copy Einsums, memories spread over an Array, networks under
+        accelforge.
         """
         began = time.monotonic()
         limits = budget_from(budget, self._memory)
@@ -85,7 +88,11 @@ class UnevenSearch:
 
 
 class UnevenRun:
-    """One search of one mapspace; `memories`: those whose bits in use completed mappings report."""
+    """One search of one mapspace with uneven tiles; its numbers are for one instance.
+
+    `best`: the best mapping so far; `ranking`: parts with their bounds. `memories`: those whose
+    bits in use `completed_mappings` reports.
+    """
 
     def __init__(
         self,
@@ -118,7 +125,11 @@ class UnevenRun:
         return self._kind == ENERGY and steady
 
     def consider(self, mapping: Mapping) -> EinsumMapping:
-        """Score a mapping by the model; it becomes the incumbent if it is better."""
+        """Score a mapping by the model; it becomes the best so far if it is better.
+
+        The result has its energy (J) and latency (s) for one instance. Raises InfeasibleMapping or
+        MappingError if the model refuses it.
+        """
         judged, times = self._judge.costed(mapping), self._space.einsum.n_instances
         energy, latency = judged.energy / times, judged.latency / times
         value = self._goal.value(energy, latency)
@@ -130,7 +141,10 @@ class UnevenRun:
         return EinsumMapping(mapping, energy, latency)
 
     def seed_with_most_lanes(self, seconds: float) -> None:
-        """Search the mappings that use all lanes first: fast, and often the best."""
+        """Search the mappings that use all lanes first, for at most `seconds`.
+
+        That is fast, and the best mapping is often among them; it becomes `best` if it is better.
+        """
         fully_used = with_most_lanes(self._space)
         if fully_used is None:
             return
@@ -145,7 +159,10 @@ class UnevenRun:
             self.consider(mapping)
 
     def solve(self) -> tuple[float, bool]:
-        """Return a lower bound of the objective, and whether the search ended."""
+        """Return (lower bound of the objective for one instance, whether the search ended).
+
+        The best mapping is in `best`. Infinity: there is no mapping.
+        """
         try:
             self.rank()
             if not self.ranking.ranked:
@@ -160,11 +177,17 @@ class UnevenRun:
         return self.best.value, True
 
     def rank(self) -> None:
-        """Bound every template; the most promising comes first. OutOfBudget if time ends before."""
+        """Compute a lower bound of every template and sort them, the most promising first.
+
+        Raises OutOfBudget when time ends before.
+        """
         self.ranking.rank(self._budget)
 
     def search(self) -> None:
-        """Raise the lower bound to the best mapping. OutOfBudget."""
+        """Search until the lower bound meets the best mapping; call `rank` before.
+
+        Raises OutOfBudget when the budget ends; what was found stays.
+        """
         self._raise_to_least()
         self._beams(BEAM)
         if not self._counts_energy_only and not self._is_optimal:
@@ -314,7 +337,12 @@ class UnevenRun:
         )
 
     def completed_mappings(self, number: int, keep: Keep, beam: int) -> CompletedMappings:
-        """Walk one part with all fields of energy and latency; `keep`, `beam`: see Pruning."""
+        """Return all mappings of part `number` that a test keeps, with energy, latency and bits.
+
+        `keep`: tells from lower bounds of joules and steps and from bits in use which partial
+        mappings may be of interest; `beam`: most of them at a slot (0: all). Raises OutOfBudget
+        when the budget ends.
+        """
         mode = self.ranking.prepared(True)
         path = self._walk(mode, number, keep, beam, exact=True)
         steps = mode.walk.steps(mode.plans[number], path[-1].states)

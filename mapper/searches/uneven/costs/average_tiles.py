@@ -16,22 +16,30 @@ from tilewright.mapper.searches.uneven.costs.tile_chains import StateColumn, Til
 
 @dataclass(frozen=True, slots=True)
 class AverageStateColumn(StateColumn):
-    """`full`: tiles visited, in whole turns; `average`: tiles visited, in average turns."""
+    """Tiles and counts per state of a rank variable, where uneven tiles count on average.
+
+    `full`: tiles visited, in whole turns; `average`: tiles visited, in average turns
+    (theory/imperfect.md §6). Arrays of shape (states,).
+    """
 
     average: Floats
 
     @property
     def extent(self) -> Floats:
-        """Sum of the sizes of the tiles visited, on average."""
+        """Sum of the sizes of the tiles visited, in values, on average; shape (states,)."""
         return self.average * self.tile
 
     def shares(self, lanes: int) -> Floats:
-        """Return the fewest steps that so many lanes need, fractions of steps included."""
+        """Return the fewest steps with so many lanes, as fractions, shape (states,)."""
         return self.average * self.tile / lanes
 
 
 class AverageTileChains(TileChains):
-    """The states of one variable; a count is (whole turns, average turns, 0)."""
+    """The states of one rank variable on the way down, where uneven tiles count on average.
+
+    A loop over B values in tiles of t counts B / t turns, and ceil(B / t) for tensors without the
+    variable (theory/imperfect.md §6).
+    """
 
     _once: ClassVar[TileCounts] = (1, 1.0, 0)
 

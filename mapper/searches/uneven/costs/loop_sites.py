@@ -16,10 +16,11 @@ MOST_AT_ONCE = 500_000  # labels looked at together
 
 @dataclass(frozen=True, slots=True)
 class LoopSite:
-    """A loop over one variable at a slot.
+    """A loop over one rank variable at a slot, for which the search chooses the tile.
 
-    Of a spatial loop `dim` is the dimension and `lane_range` the fewest and the most lanes.
-    `remaining`: the least energy to come below, on the tile grid; `position`: the next slots there.
+    `slot`, `variable`: their numbers. `dim`: (component, dimension) of a spatial loop, None for a
+    temporal one; `lane_range`: the fewest and most lanes it may have. `remaining`: least joules
+    still to come below, by tile on the grid; `position`: the next slots below it.
     """
 
     slot: int
@@ -32,9 +33,10 @@ class LoopSite:
 
 @dataclass(frozen=True, slots=True)
 class TileOptions:
-    """The states that a slot can leave, and the lanes that it takes.
+    """The tiles that a slot can leave, for each tile state above it.
 
-    `sizes[i]` entries belong to the i-th state above, one state after the other.
+    `states`: states below; `lanes`: lanes that each takes (1 if temporal); `sizes[i]`: how many of
+    these entries belong to state i above, in order.
     """
 
     states: Ints
@@ -42,7 +44,11 @@ class TileOptions:
     sizes: Ints
 
     def chunks(self, states_above: Ints) -> Iterator[tuple[Ints, Ints]]:
-        """Yield (labels, options): all options of the state above of each label, in chunks."""
+        """Yield pairs of arrays (label numbers, entry numbers): all choices of each label.
+
+        `states_above`, shape (labels,): the state of each label. A chunk has at most 500,000
+        pairs, or those of one label.
+        """
         starts = np.cumsum(self.sizes) - self.sizes
         sizes = self.sizes[states_above]
         ends = np.cumsum(sizes)

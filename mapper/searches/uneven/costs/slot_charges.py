@@ -27,7 +27,10 @@ from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 @dataclass(frozen=True, slots=True)
 class ValueCount:
-    """The values of `tensor` that move: one kind of count per rank variable of the Einsum."""
+    """A count of the values of a tensor that move between two holders.
+
+    `kinds`: for each rank variable which of its tiles count: all, or only the largest or first.
+    """
 
     tensor: str
     kinds: tuple[CountKind, ...]
@@ -35,7 +38,11 @@ class ValueCount:
 
 @dataclass(frozen=True, slots=True)
 class SlotCharge:
-    """Add `count` x rate to each (field, rate) of `rates`; joule or calls per value."""
+    """A cost per value that moves, charged above a slot.
+
+    `count`: which values; `rates`: pairs (column of a label, joules or calls per value). A label
+    is a partial mapping's tuple of costs.
+    """
 
     count: ValueCount
     rates: tuple[tuple[int, float], ...]
@@ -43,7 +50,12 @@ class SlotCharge:
 
 @dataclass(frozen=True, slots=True)
 class ChargeBound:
-    """A lower bound of joule above slot `slot`: rate x max(moved / lanes - first_fills, 0)."""
+    """A lower bound of the joules of a charge, above slot `slot`.
+
+    It is rate x max(moved / lanes - first_fills, 0). `tensor`: whose values move; `rate`: joules
+    per value; `lanes`: that may share a value; `first_fills`: values at most whose first read is
+    elided.
+    """
 
     slot: int
     tensor: str
@@ -72,7 +84,10 @@ class _UsedDimension:
 
 
 class ChargeCompiler:
-    """Compiles the charges of one template."""
+    """Finds the costs of one template with uneven tiles, slot by slot.
+
+    `fields`: columns of the labels (cost tuples of partial mappings); `slots`: of the template.
+    """
 
     def __init__(
         self, problem: Problem, fields: LabelFields, template: Template, slots: Sequence[Slot]
@@ -93,11 +108,17 @@ class ChargeCompiler:
         return next(dim for dim in component.spatial if dim.name == loops.name)
 
     def step_kinds(self) -> tuple[CountKind, ...]:
-        """Return the kinds of counts whose extents multiply to the steps of the busiest Compute."""
+        """Return per rank variable which tiles make up the steps of the busiest Compute.
+
+        Their extents multiply to the number of steps in time.
+        """
         return tuple(self._kind(v, False, self._dims) for v in self._problem.einsum.bounds)
 
     def charges(self) -> dict[int, tuple[SlotCharge, ...]]:
-        """Return the charges above each slot (key len(slots): at the Compute)."""
+        """Return the costs charged above each slot, by its number.
+
+        The number of slots stands for the Compute.
+        """
         by_slot: dict[int, dict[ValueCount, list[tuple[int, float]]]] = {}
         for tap in self._taps:
             rates = by_slot.setdefault(self._child(tap), {})
@@ -150,7 +171,10 @@ class ChargeCompiler:
         return CountKind(first, tuple(sorted(lanes)))
 
     def charge_bounds(self) -> Iterator[ChargeBound]:
-        """Yield lower bounds of the energy of the edge charges (rates are not negative)."""
+        """Yield lower bounds of the energy of the charges that cost something.
+
+        They depend only on the tile at a slot, so that they can be added up before a search.
+        """
         first = {_place(tap): tap for tap in self._taps if tap.kind == "first"}
         for tap in self._taps:
             calls = _calls(self._problem, tap)

@@ -23,10 +23,11 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class TailSlot:
-    """A slot that can loop over the variable.
+    """A slot further down that can loop over the rank variable.
 
-    `kind`: "all" tiles, the "thin" set of smallest tiles, or "lanes": a spatial loop over
-    `fewest_lanes` to `most_lanes` lanes.
+    `kind`: "all", a temporal loop with any tile; "thin", one of which only the smallest tile of
+    each number of tiles is looked at; "lanes", a spatial loop over `fewest_lanes` to `most_lanes`
+    lanes.
     """
 
     kind: Literal["all", "thin", "lanes"]
@@ -38,7 +39,10 @@ Tail = tuple[TailSlot, ...]
 
 
 def quotient_steps(count: int) -> list[int]:
-    """Return the smallest multiplier of each value of ceil(count / multiplier), ascending."""
+    """Return the smallest multiplier n of each value of ceil(count / n), ascending.
+
+    For 10: 1, 2, 3, 4, 5, 10.
+    """
     return sorted({-(-count // n) for n in range(1, count + 1)}) if count < 64 else _steps(count)
 
 
@@ -53,9 +57,10 @@ def _steps(count: int) -> list[int]:
 
 @cache
 def candidates(cut_tile: int, tail: Tail) -> Mask:
-    """Mark the tiles below an uneven loop that cuts `cut_tile` which the tail can take to 1.
+    """Mark the tiles below an uneven loop that later slots can bring to 1 by dividing evenly.
 
-    Shape (cut_tile + 1,), by the tile.
+    Bool, shape (cut_tile + 1,), by the tile. `cut_tile`: the tile above the uneven loop; `tail`:
+    the slots below that can loop over the variable, outermost first.
     """
     mask = np.zeros(cut_tile + 1, np.bool_)
     if not tail:
@@ -78,7 +83,10 @@ def candidates(cut_tile: int, tail: Tail) -> Mask:
 
 @cache
 def can_finish_open(tile: int, tail: Tail) -> bool:
-    """Tell whether the tail can take a tile to 1 with at most one uneven loop."""
+    """Tell whether the slots below can bring a tile to 1 with at most one uneven loop.
+
+    `tail`: the slots that can loop over the variable, outermost first.
+    """
     if not tail:
         return tile == 1
     tail_slot, deeper = tail[0], tail[1:]

@@ -28,14 +28,14 @@ TileCounts = tuple[float, float, float]  # full, odd, remainder
 
 
 class LaneRange(NamedTuple):
-    """The fewest and the most lanes that a spatial loop may have."""
+    """The fewest and the most lanes (instances) that a spatial loop may have, both included."""
 
     fewest_lanes: int
     most_lanes: int
 
     @classmethod
     def of(cls, lanes: Iterable[int]) -> LaneRange:
-        """Return the range of some numbers of lanes."""
+        """Return the range from the least to the greatest of some numbers of lanes."""
         numbers = tuple(lanes)
         return cls(min(numbers), max(numbers))
 
@@ -45,17 +45,21 @@ ONE_LANE = LaneRange(1, 1)  # a temporal loop
 
 @dataclass(frozen=True, slots=True, order=True)
 class CountKind:
-    """Which tiles are counted.
+    """Which tiles of a rank variable a cost counts.
 
-    At the dimensions in `busiest` only the largest tile of one visit; with `first`, at temporal
-    loops only the tile of the first turn; else all tiles.
+    Without fields set, all tiles visited. `busiest`: pairs (component, dimension) of spatial loops
+    at which only the largest tile counts; `first`: at temporal loops only the tile of the first
+    turn.
     """
 
     first: bool = False
     busiest: tuple[Lane, ...] = ()
 
     def takes_largest(self, lane: Lane | None) -> bool:
-        """Tell whether only the largest tile counts of a loop (temporal: `lane` is None)."""
+        """Tell whether of a loop's tiles only the largest counts (the first of a temporal loop).
+
+        `lane`: (component, dimension) of a spatial loop, None for a temporal one.
+        """
         return self.first if lane is None else lane in self.busiest
 
 
@@ -64,7 +68,11 @@ ALL = CountKind()
 
 @dataclass(frozen=True, slots=True)
 class StateColumn:
-    """Tiles and counts of one kind, by the number of the state; each array has shape (states,)."""
+    """Tiles and counts of one kind for all states of a rank variable, shape (states,) each.
+
+    `tile`: nominal size in values. `full`: tiles of that size visited; `odd`: smaller last tiles
+    visited, of size `remainder`.
+    """
 
     tile: Ints
     full: Floats
@@ -82,16 +90,19 @@ class StateColumn:
         return self.full * self.tile + self.odd * self.remainder
 
     def shares(self, lanes: int) -> Floats:
-        """Return the fewest steps that so many lanes need: each tile takes at least one."""
+        """Return the fewest steps with so many lanes, shape (states,); each tile takes one."""
         full_steps, odd_steps = np.ceil(self.tile / lanes), np.ceil(self.remainder / lanes)
         steps: Floats = self.full * full_steps + self.odd * odd_steps
         return steps
 
 
 class TileChains:
-    """The states of one variable, numbered in the order of their appearance.
+    """The states of one rank variable's tile on the way down a template with uneven loops.
 
-    `cuttable`: the tiles that an uneven loop may cut; none if the variable is even.
+    A state is the tile size, whether an uneven loop may still come, and per kind of count the
+    tiles visited: full ones and smaller last ones. They are numbered as they appear. `bound`:
+    values of the variable; `cuttable`: sizes that an uneven loop may cut, none if the variable is
+    even; `kinds`: which tiles costs count (theory/imperfect.md §5.1).
     """
 
     def __init__(self, bound: int, cuttable: Collection[int], kinds: Iterable[CountKind]) -> None:
@@ -127,11 +138,11 @@ class TileChains:
         return [(row[i], row[i + 1], row[i + 2]) for i in range(3, len(row), 3)]
 
     def tile(self, state: int) -> int:
-        """Return the nominal tile of a state."""
+        """Return the nominal tile size of a state, in values."""
         return int(self._rows[state][0])
 
     def column(self, kind: CountKind) -> StateColumn:
-        """Return tiles and counts of one kind for all states so far."""
+        """Return tile sizes and counts of one kind for all states so far."""
         size, column = self._columns.get(kind, (0, None))
         if column is None or size != len(self._rows):
             place = 3 + 3 * self._number[kind]
@@ -145,7 +156,11 @@ class TileChains:
         return StateColumn(tile, *counts)
 
     def forget(self, states: Ints, needed: frozenset[CountKind]) -> Ints:
-        """Return the states without the counts that no later charge reads."""
+        """Return the states without the counts that no cost further down needs, shape (labels,).
+
+        Labels with equal costs then fall together. `states`: numbers; `needed`: kinds still
+        needed.
+        """
         table = self._tables.get(needed)
         if table is None or len(table) < len(self._rows):
             enlarged = np.full(2 * len(self._rows), -1, np.int64)
@@ -171,10 +186,11 @@ class TileChains:
     def below(
         self, state: int, tail: Tail, lane: Lane | None, lanes: LaneRange = ONE_LANE
     ) -> tuple[Ints, Ints]:
-        """Return the states that one slot can leave, with the lanes it takes (1 if temporal).
+        """Return the states that one slot can leave, and the lanes that each takes.
 
-        `tail`: the slots below; `lane`: the dimension of a spatial slot, with so many
-        lanes.
+        Two arrays of one length; lanes are 1 for a temporal loop. `state`: the one above; `tail`:
+        later slots that can loop over the variable; `lane`: (component, dimension) of a spatial
+        slot; `lanes`: the fewest and most lanes it may have.
         """
         key = (state, tail, lane, lanes)
         if key not in self._below:

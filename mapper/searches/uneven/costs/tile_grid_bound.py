@@ -31,10 +31,11 @@ MOST_KEPT = 20_000_000  # numbers in outlooks, counted once: some 500 MB
 
 @dataclass(frozen=True, slots=True)
 class TileClasses:
-    """Classes of the tiles of one variable, ascending.
+    """Classes of the tile sizes of one rank variable, ascending, for lower bounds.
 
-    `smallest`, `largest`: tiles of each class; `fewest`: the fewest tiles of a class that cover the
-    variable; `of_tile`: the class of each tile, -1 if it is none.
+    Tiles of one class cover the variable with the same number of tiles (or similar ones, if
+    classes were merged). `smallest`, `largest`: tile sizes of each class, in values; `fewest`: the
+    fewest tiles of a class that cover the variable; `of_tile`: the class of each size, -1 if none.
     """
 
     smallest: Ints
@@ -44,7 +45,11 @@ class TileClasses:
 
 
 def tile_classes(bound: int, uneven: bool, merge: int) -> TileClasses:
-    """Sort the tiles of a variable into classes; `merge` neighbouring classes, but not the ends."""
+    """Sort the tile sizes of a variable into classes by the number of tiles that cover it.
+
+    `bound`: its values; `uneven`: any size may occur, else divisors only; `merge`: how many
+    neighbouring classes become one, except for the first and last.
+    """
     tiles = np.arange(1, bound + 1) if uneven else np.array(divisors(bound), np.int64)
     counts = -(-bound // tiles)
     number = np.cumsum(np.concatenate([[0], counts[1:] != counts[:-1]]))
@@ -60,9 +65,11 @@ def tile_classes(bound: int, uneven: bool, merge: int) -> TileClasses:
 
 @dataclass(frozen=True, slots=True)
 class SlotBound:
-    """The remaining energy at one slot, which templates with the same slots below share.
+    """The least energy still to pay at one slot, which templates with equal slots below share.
 
-    `number` names it; the arrays are those of RemainingEnergy.
+    `number`: names it. `above`: from the tile above the slot; `charged`: the same after the
+    charges there; `within`: once the first variables of the slot have their loops. Arrays of
+    joules by class of tile of each variable.
     """
 
     number: int
@@ -76,7 +83,12 @@ Key = tuple[int | None, Slot | None, tuple[Due, ...]]  # number of the place bel
 
 
 class TileGrid:
-    """All combinations of tile classes; arrays have one axis per rank variable."""
+    """All combinations of classes of tile sizes, one axis per rank variable.
+
+    Lower bounds of energy are arrays of this shape. Classes are merged until there are at most
+    100,000 combinations. `axes`: classes per variable; `shape`: their numbers; `slot_bounds`:
+    bounds that templates share.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -96,17 +108,17 @@ class TileGrid:
         self._places = 0
 
     def next_number(self) -> int:
-        """Return a number for one more SlotBound."""
+        """Return a new number to name a SlotBound (bounds at one slot), counted up from 1."""
         self._places += 1
         return self._places
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """Steps of the flat index per variable."""
+        """What one class further adds to the flat index of the grid, per rank variable."""
         return tuple(prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
 
     def along(self, variable: int, values: Floats | Ints) -> Floats:
-        """Shape values per class of one variable for broadcasting."""
+        """Return one number per class of a variable, shaped to combine with arrays of the grid."""
         shape = [1] * len(self.shape)
         shape[variable] = len(values)
         return np.asarray(values, np.float64).reshape(shape)
@@ -116,7 +128,10 @@ class TileGrid:
         return self.along(number, self.axes[number].fewest)
 
     def least_moved(self, tensor: str) -> Floats:
-        """Return the fewest values of a tensor that move to tiles of each class."""
+        """Return a lower bound of how many values of a tensor move to tiles of each class.
+
+        Shape of the grid. Each variable needs at least ceil(bound / tile) tiles.
+        """
         if tensor not in self._moved:
             access = self.problem.einsum.access(tensor)
             total: Floats = np.ones([1] * len(self.shape))
@@ -129,7 +144,10 @@ class TileGrid:
         return self._moved[tensor]
 
     def capacity_penalty(self, slot: Reservation) -> Floats:
-        """Return inf where even the smallest tile of a class does not fit its memory, else 0."""
+        """Return infinity where a tile of the class surely does not fit its memory, else 0.
+
+        `slot`: the reservation; checked with the smallest tile of each class, alone in its memory.
+        """
         memory = self.problem.holder(slot.component)
         assert isinstance(memory, Memory)
         access = self.problem.einsum.access(slot.tensor)
@@ -145,14 +163,18 @@ class TileGrid:
         return np.where(bits > memory.size, inf, 0.0)
 
     def over_loop(self, remaining: Floats, variable: str) -> Floats:
-        """Return the remaining energy above a loop over a variable: any smaller tile may follow."""
+        """Return the least energy still to pay above a loop over a variable, from that below.
+
+        Joules in the shape of the grid; any smaller tile may follow, so it is a running minimum.
+        """
         return np.minimum.accumulate(remaining, axis=self.variables.index(variable))
 
     def over_lanes(self, remaining: Floats, loops: SpatialLoops) -> list[Floats]:
-        """Return the remaining energy above each variable of a dimension, the last one first.
+        """Return the least energy still to pay above each variable of a dimension, last one first.
 
-        Choices are taken in groups of similar numbers of lanes. With several groups, any smaller
-        tile may follow until all variables are distributed.
+        `remaining`: joules below the dimension, shape of the grid. Choices are taken in groups of
+        similar numbers of lanes; with several groups any smaller tile may follow until all
+        variables are distributed.
         """
         by_group = [self._over_choice(remaining, loops, choice) for choice in _lane_ranges(loops)]
         if len(by_group) == 1:
@@ -194,9 +216,9 @@ class TileGrid:
 
 
 def range_min(values: Floats, low: Ints, high: Ints) -> Floats:
-    """Return the minimum of values[low[i]:high[i]] along the first axis, per i; inf if empty.
+    """Return the minimum of values[low[i]:high[i]] along the first axis for each i.
 
-    Minima of 1, 2, 4, … neighbours are computed in turn; two of these cover any range.
+    Infinity where the range is empty.
     """
     out = np.full(values.shape, inf)
     spans = np.maximum(high - low, 0)
@@ -219,7 +241,7 @@ def _lane_ranges(loops: SpatialLoops) -> Sequence[tuple[LaneRange, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class RemainingEnergy:
-    """The least joule still to come, on the tile grid.
+    """The least joules still to pay at each slot of a template, by class of tile.
 
     `above[i]`: from the tile above slot i; `charged[i]`: the same after the charges there;
     `within[i][j]`: at slot i once its first j variables have their loops (after the last: above
@@ -232,14 +254,18 @@ class RemainingEnergy:
 
     @property
     def least(self) -> float:
-        """Least energy of the whole template."""
+        """Least joules that any mapping of the template pays, besides the Compute's operations."""
         return float(self.above[0].reshape(-1)[-1])
 
 
 def remaining_energy(
     grid: TileGrid, slots: Sequence[Slot], floors: Sequence[ChargeBound]
 ) -> RemainingEnergy:
-    """Walk a template from the Compute up; slots that templates share at the bottom count once."""
+    """Return lower bounds of the energy still to pay at each slot of a template.
+
+    A walk from the Compute up over classes of tile sizes (theory/imperfect.md §5.3). `floors`:
+    lower bounds of the charges. Slots that templates share at the bottom are computed once.
+    """
     places = [_at_compute(grid, [f for f in floors if f.slot == len(slots)])]
     for index in range(len(slots) - 1, -1, -1):
         due = tuple((f.tensor, f.rate, f.lanes, f.first_fills) for f in floors if f.slot == index)

@@ -16,7 +16,11 @@ CountedSize = tuple[Floats, Floats]  # how many tiles, and their size
 
 @dataclass(frozen=True, slots=True)
 class FormGroup:
-    """Index expressions of a tensor that share no variable with its other expressions."""
+    """Index expressions of a tensor that share no variable with its other expressions.
+
+    `variables`: their rank variables; `forms`: the affine expressions. Counts of values of
+    different groups multiply.
+    """
 
     variables: tuple[str, ...]
     forms: tuple[Affine, ...]
@@ -29,7 +33,10 @@ class FormGroup:
 
 
 def groups_of(access: TensorAccess) -> tuple[FormGroup, ...]:
-    """Split the index expressions of a tensor into groups without a common variable."""
+    """Split the index expressions of a tensor into groups without a common variable.
+
+    For `A[m, p + r, r]`: m alone; p + r with r.
+    """
     groups: list[tuple[list[str], list[Affine]]] = []
     for _, form in access.projection:
         names, forms = [name for name, _ in form.terms], [form]
@@ -46,9 +53,10 @@ def groups_of(access: TensorAccess) -> tuple[FormGroup, ...]:
 def moved_values(
     group: FormGroup, sizes: Callable[[str], Sequence[CountedSize]], extent: Callable[[str], Floats]
 ) -> Floats:
-    """Return the values of a group over all visits, shape (labels,).
+    """Return how many values of a group of indices move over all visits, shape (labels,).
 
-    `sizes(v)`: (number, size) of the different tiles of a variable; `extent(v)`: their sum.
+    `sizes(v)`: pairs (number, size) of the different tiles of a variable; `extent(v)`: the sum of
+    number times size. Labels are partial mappings (theory/imperfect.md §2).
     """
     if group.is_single:
         return extent(group.variables[0])
@@ -65,7 +73,11 @@ def moved_values(
 
 
 def span(form: Affine, sizes: dict[str, Floats]) -> Floats:
-    """Return the positions that an index expression spans under tiles of some sizes."""
+    """Return the positions that an index expression spans, for tiles of some sizes.
+
+    `sizes`: rank variable to tile sizes in values, shape (labels,); so is the result. Over p = 4
+    and r = 3, `2*p + r` spans 9.
+    """
     positions: Floats = np.full(1, float(form.point_extent))
     for name, factor in form.terms:
         positions = positions + abs(factor) * (sizes[name] - 1)
@@ -75,10 +87,11 @@ def span(form: Affine, sizes: dict[str, Floats]) -> Floats:
 def least_moved(
     group: FormGroup, bounds: dict[str, int], fewest: Callable[[str], Floats]
 ) -> Floats:
-    """Return a lower bound of `moved_values` where each variable has at least `fewest` tiles.
+    """Return a lower bound of the values that move for a group of indices.
 
-    With each variable in one expression the sum is linear in the number of tiles of each, so that
-    its minimum is at a corner of the possible numbers.
+    `bounds`: values of each variable; `fewest`: least number of tiles of a variable, by class.
+    With each variable in one expression the count is linear in each number of tiles, so that the
+    minimum is at a corner of the possible numbers.
     """
     if group.is_single:
         return np.full(1, float(bounds[group.variables[0]]))

@@ -46,9 +46,10 @@ from tilewright.mapper.workload.errors import UnsupportedFeature
 class LaneCrossing:
     """A tensor that a network sends through the lanes of one slot.
 
-    `rate`: joule per value and link; `scale`: actions per value; `switch`: each lane is one hop
-    away; `reuses`: lanes may share values; `link_field`, `distance_field`: fields of the busiest
-    link and of the longest path (None: not counted, or counted by another tensor).
+    `rate`: joules per value and link; `scale`: hop actions per value and link; `switch`: the
+    network is all-to-all, each lane one hop away; `reuses`: lanes may share values. `link_field`,
+    `distance_field`: columns of the labels (cost tuples of partial mappings) with the load of the
+    busiest link and the longest way; None: not counted, or counted by another tensor.
     """
 
     tensor: str
@@ -63,10 +64,10 @@ class LaneCrossing:
 def crossings_of(
     problem: Problem, fields: LabelFields, template: Template, slots: Sequence[Slot]
 ) -> Mapping[int, tuple[LaneCrossing, ...]]:
-    """Return, by slot, the tensors that a network sends through its lanes.
+    """Return, by slot, the tensors that a network sends through the slot's lanes.
 
-    UnsupportedFeature where the longest path takes time and two slots distribute one uneven
-    variable: then the path need not end in the last lane.
+    Raises UnsupportedFeature if the longest way takes time and two slots distribute one uneven
+    variable: then the way need not end in the last lane.
     """
     by_slot: dict[int, list[LaneCrossing]] = {}
     longest: dict[int, ChargedLeg] = {}
@@ -148,14 +149,21 @@ class _LaneLoop:
 
 
 class SlotStates(NamedTuple):
-    """The states of the rank variables above and below a slot, shape (labels, variables)."""
+    """Tile states of the rank variables above and below a slot, shape (labels, variables) each.
+
+    A state is a number that stands for a tile size with its counts of tiles visited.
+    """
 
     above: Ints
     below: Ints
 
 
 class UnevenMessages:
-    """Adds the costs of networks to labels of one mapspace."""
+    """Adds the costs of networks to partial mappings with uneven tiles.
+
+    `chains`: per rank variable the states of its tile on the way down. Counts are those of the
+    model's messages, tile by tile.
+    """
 
     def __init__(self, problem: Problem, chains: Sequence[TileChains]) -> None:
         self._problem = problem
@@ -171,9 +179,11 @@ class UnevenMessages:
         states: SlotStates,
         fields: Floats,
     ) -> None:
-        """Add the costs of what a slot sends to `fields`, shape (labels, width).
+        """Add the hops and link loads of what a slot's lanes get to labels, in place.
 
-        `step_kinds`: the counts that give the steps; None where links take no time.
+        `fields`, shape (labels, width): costs of partial mappings. `crossings`: tensors sent
+        there; `states`: tiles above and below the slot; `step_kinds`: which tiles make up the load
+        of a link, None where links take no time.
         """
         if not crossings:
             return
