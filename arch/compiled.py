@@ -41,9 +41,10 @@ _HELPERS: Final = re.compile(rb"\0_?(?:numba_|NRT_|_?Py[A-Z])")
 
 
 class Parameter(NamedTuple):
-    """A parameter of a kernel: a number (`dims` 0), or a C-contiguous array of `dims` dimensions.
+    """A parameter of a compiled kernel: a number, or a C-contiguous array.
 
-    `kind`: numba's name of the scalar type, a key of `_SCALARS`.
+    `kind`: numba's name of the scalar type (int64, float64, uint32, uint8 or bool); `dims`: number
+    of dimensions of the array, 0 for a number.
     """
 
     kind: str
@@ -51,11 +52,11 @@ class Parameter(NamedTuple):
 
     @property
     def dtype(self) -> Any:
-        """numpy's type of the array's items; None for a number."""
+        """The numpy type of the array's items; None for a number."""
         return np.dtype(self.kind) if self.dims else None
 
     def words(self) -> tuple[list[Any], list[str]]:
-        """Return the types of the parameter's machine words, for ctypes and as LLVM names them.
+        """Return the types of the parameter's machine words, as (ctypes types, names in LLVM).
 
         A number is one word. An array of d dimensions is 5 + 2 d words: two null pointers, number
         of items, bytes per item, address, d extents, d strides in bytes.
@@ -72,9 +73,10 @@ class Parameter(NamedTuple):
 
 
 class ObjectCode(NamedTuple):
-    """An object file with one kernel and all that it calls; `symbol`: the kernel's name in it.
+    """An object file with one kernel and all that it calls.
 
-    `body` is empty if the machine code would need numba at run time.
+    `symbol`: the kernel's name in it; `body`: its bytes, empty if the machine code would need numba
+    at run time.
     """
 
     symbol: str
@@ -124,9 +126,9 @@ class Kernel:
         return self._function(*arguments)
 
     def address(self) -> int | None:
-        """Return the address of the machine code in this process.
+        """Return the address of the kernel's machine code in this process; compile it if need be.
 
-        None if the code cannot run without numba, or with NUMBA_DISABLE_JIT=1.
+        None if the code cannot run without numba, or if the environment has NUMBA_DISABLE_JIT=1.
         """
         if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
             return None
@@ -134,11 +136,14 @@ class Kernel:
         return _loaded(code) if code.body else None
 
     def python(self) -> Any:
-        """Return numba's dispatcher; with NUMBA_DISABLE_JIT=1 the plain Python function."""
+        """Return the function as its module defines it: numba's dispatcher.
+
+        With NUMBA_DISABLE_JIT=1 in the environment it is a plain Python function.
+        """
         return getattr(import_module(self.home), self.name)
 
     def word_types(self) -> list[Any]:
-        """Return the ctypes of all machine words of the arguments, in order."""
+        """Return the ctypes types of all machine words of the arguments, in order."""
         return [word for parameter in self.parameters for word in parameter.words()[0]]
 
 

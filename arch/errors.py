@@ -10,7 +10,10 @@ _LONGEST = 1200  # a name of ten thousand characters is not read to its end
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A place in a user's file: 1-based line and column, and the path of the field."""
+    """A place in a user's file: line and column count from 1 (None: unknown).
+
+    `path` is the path of the field in the data, such as `arch.nodes[2].size`, empty if unknown.
+    """
 
     file: str
     line: int | None = None
@@ -25,10 +28,11 @@ class Where:
 
 
 class TilewrightError(Exception):
-    """Say what is wrong, where, with which value, and what to write instead.
+    """Base of all errors that a user can cause.
 
-    The command line prints it and ends with `exit_code`; nothing catches it to go on, except a
-    study, which records the candidate as infeasible with this text as the reason.
+    `what` is wrong; `where` it stands in a file; `value` that was found; what to write `instead`.
+    The text has one line for each. The command line prints it and ends with `exit_code` (2); a
+    study records the design as infeasible with this text as the reason.
     """
 
     exit_code = 2
@@ -49,6 +53,7 @@ class TilewrightError(Exception):
 
     @property
     def has_value(self) -> bool:
+        """Whether the error shows a value (which may be None)."""
         return self.value is not _NOT_GIVEN
 
     def __str__(self) -> str:
@@ -63,7 +68,7 @@ class TilewrightError(Exception):
 
 
 class SpecError(TilewrightError):
-    """A file of the user (architecture, workload, mapping, study, profile) does not hold."""
+    """A file or a setting of the user is wrong: architecture, workload, mapping, study, profile."""
 
 
 class ExpressionError(SpecError):

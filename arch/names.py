@@ -10,7 +10,10 @@ _CLOSE, _BEHIND = 0.6, 0.1
 
 
 def close_names(name: str, candidates: Iterable[str], limit: int = 3) -> list[str]:
-    """Return the `candidates` that look like `name`, best first, and none far behind it."""
+    """Return up to `limit` of the candidates that look like a misspelt `name`, best first.
+
+    Empty if none is close; a candidate far behind the best is left out.
+    """
     matcher = SequenceMatcher(b=name.lower(), autojunk=False)
     scored = []
     for candidate in sorted(set(candidates)):
@@ -23,7 +26,10 @@ def close_names(name: str, candidates: Iterable[str], limit: int = 3) -> list[st
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
-    """Suggest close names; with none close, list the known ones if they are few; else nothing."""
+    """Return a hint for an unknown name: close names, else all candidates if at most twelve.
+
+    Otherwise the empty text.
+    """
     names = sorted(set(candidates))
     close = close_names(name, names)
     if close:

@@ -28,7 +28,10 @@ _NOT_ATTRIBUTES = frozenset({"name", "enabled", "total_latency", "component_clas
 
 
 class Estimates:
-    """The estimator's answer, asked for once and only if a field is missing."""
+    """The costs that an estimator gives for one component, asked for at most once.
+
+    It is asked only if the architecture file leaves a field open (area, energy of an action, ...).
+    """
 
     def __init__(self, resolver: Resolver, spec: ComponentSpec) -> None:
         self._resolver = resolver
@@ -37,10 +40,15 @@ class Estimates:
 
     @property
     def possible(self) -> bool:
+        """Whether anybody can be asked.
+
+        So if the component names a class or a model, or the architecture has estimators.
+        """
         spec = self._spec
         return bool(spec.component_class or spec.component_model or self._resolver.arch.estimators)
 
     def get(self) -> CostEstimate:
+        """Return the estimated costs; SpecError if no estimator knows the component."""
         if self._found is None:
             self._found = find_costs(self._query(), self._resolver.arch.estimators)
         return self._found
@@ -108,6 +116,13 @@ def _scalar_fields(spec: ComponentSpec) -> dict[str, object]:
 def build_actions(
     resolver: Resolver, spec: ComponentSpec, estimate: Estimates, parallel: float
 ) -> list[tuple[Action, ActionCosts]]:
+    """Return the actions of a component, each with what latency expressions see of it.
+
+    `resolver` evaluates the component's fields, `spec` are its fields as written, `estimate` gives
+    what is missing, `parallel` is the number of instances that work in parallel and multiplies the
+    throughput. All scales are applied. Raises SpecError for an unknown, missing or repeated action,
+    and for an energy or throughput that is neither written nor estimated.
+    """
     expected = EXPECTED_ACTIONS[resolver.node.tag]
     written = {action.name: (index, action) for index, action in enumerate(spec.actions)}
     if len(written) < len(spec.actions):

@@ -20,10 +20,12 @@ Kept = Mapping[str, frozenset[str]]  # memory (or Toll) name -> tensors kept the
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`expression operator value`: targets are the rank variables the expression selects.
+    """A constraint on loops, `expression operator value`, such as `m <= 4`.
 
-    `of_tensors`: the expression was a set of tensors, whose rank variables are meant (AccelForge
-    selects nothing then, so that the constraint has no effect there).
+    `rank_variables`: the loop indices that the expression selects; `operator`: ==, <=, >=, < or >
+    for each of them, or with the prefix `product` for their product; `value`: the whole number to
+    compare with. `of_tensors`: the expression was a set of tensors, whose rank variables are meant
+    (AccelForge selects nothing then, so that the constraint has no effect there).
     """
 
     rank_variables: frozenset[str]
@@ -34,7 +36,14 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpatialDim:
-    """One dimension of a component's spatial fanout; the component and all below are copied."""
+    """One named dimension of a spatial fanout, which copies a component and all below it.
+
+    `fanout`: number of instances (lanes). `may_reuse`: tensors of which one transfer may serve
+    several lanes (multicast, or reduction). `reuse`: tensors whose rank variables may not be spread
+    over the lanes. `loop_bounds`: constraints on the loops over the lanes. `min_usage`: share of
+    the lanes that a mapping should use, 0 to 1. `usage_scale`: factor on the share in use, which
+    may then not exceed 1 (theory/model.md §8.2). `power_gateable`: lanes out of use do not leak.
+    """
 
     name: str
     fanout: int
@@ -48,10 +57,10 @@ class SpatialDim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """A billable event of a component.
+    """A billable event of a component, such as a read.
 
-    `energy` in joule per action; `throughput` in actions per second of one instance (may be inf);
-    `values_per_action[T]`: values of tensor T that one action moves.
+    `energy`: joule per action; `throughput`: actions per second of one instance (may be inf);
+    `values_per_action[T]`: values of tensor T that one action moves; `bits_per_action`: its width.
     """
 
     name: str
@@ -62,7 +71,7 @@ class Action:
 
 
 class LatencyRule(Protocol):
-    """`total_latency` of a component, compiled."""
+    """The time that a component takes: `total_latency` of the architecture file, compiled."""
 
     def __call__(self, calls: Mapping[str, float]) -> float:
         """Seconds of one instance that performs `calls[action]` of each action."""
@@ -71,7 +80,14 @@ class LatencyRule(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
-    """What all components share. `area` and `leak_power` are those of one instance."""
+    """A hardware component, with all numbers evaluated for one Einsum.
+
+    `spatial`: its fanout; `parent_fanout`: product of the fanouts above it; `area` (m²) and
+    `leak_power` (W) of one instance; `actions`: its billable events; `actions_scale`: factor on
+    their number; `latency`: rule for its time, None for a component that takes none. Of a component
+    inside an Array: `physical_spatial`, its places on the Array's grid, and `grid_fanout`, the
+    number of places of that grid.
+    """
 
     name: str
     spatial: tuple[SpatialDim, ...] = ()
@@ -86,6 +102,7 @@ class Component:
 
     @property
     def own_fanout(self) -> int:
+        """Number of instances per parent: the product of its fanouts."""
         product = 1
         for dim in self.spatial:
             product *= dim.fanout
@@ -93,7 +110,7 @@ class Component:
 
     @property
     def physical_fanout(self) -> int:
-        """Places on the grid of an Array that share this component's work; 1 outside Arrays."""
+        """Places on the grid of an Array that share this component's work; 1 outside."""
         product = 1
         for dim in self.physical_spatial:
             product *= dim.fanout
@@ -109,7 +126,14 @@ class Component:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementRules:
-    """Which tensors a holder keeps, evaluated for what the holders above keep."""
+    """Which tensors a holder (Memory or Toll) keeps, for a given choice of the holders above it.
+
+    `keep`: it must keep them; `may_keep`: it may; `back`: kept here and in no holder above.
+    `no_refetch_from_above`, `no_resend_to_below`: tensors that no loop may fetch from above, or
+    send below, more than once. `tensor_order_options`: allowed orders of the tensors' tiles.
+    `force_memory_hierarchy_order`: False frees this memory from the order of the hierarchy, None
+    leaves it to the mapper. `tile_shape`: constraints on the tiles kept. See theory/model.md §8.
+    """
 
     keep: frozenset[str]
     may_keep: frozenset[str]
@@ -122,21 +146,27 @@ class PlacementRules:
 
 
 class TensorRules(Protocol):
-    """The `tensors:` block of a holder; its expressions may name the memories above."""
+    """The `tensors:` block of a Memory or Toll; its expressions may name those above."""
 
     @property
     def names(self) -> frozenset[str]:
-        """Names in its expressions, those of holders above among them, or `Above`."""
+        """The names in its expressions, among them holders above and `Above`, their union."""
         ...
 
     def resolve(self, kept_above: Kept) -> PlacementRules:
-        """Evaluate the block when the holders above keep `kept_above`."""
+        """Return the rules for the case that each holder above keeps the tensors in `kept_above`.
+
+        Raises SpecError for an expression that does not hold.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorHolder(Component):
-    """Memory or Toll. `bits_per_value[T]`: width of a value of tensor T in this holder."""
+    """A component that tensors are kept in or pass through: a Memory or a Toll.
+
+    `tensors`: which of them it may keep; `bits_per_value[T]`: width of a value of tensor T here.
+    """
 
     tensors: TensorRules
     bits_per_value: Mapping[str, Fraction] = field(default_factory=dict)
@@ -144,7 +174,11 @@ class TensorHolder(Component):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory(TensorHolder):
-    """Stores data over time. `size` in bits (may be inf). Actions: read, write."""
+    """A component that stores tiles of tensors; `size` in bits (may be inf).
+
+    Its actions are read and write. `skip_initial_output_write`: the first read of each partial sum,
+    which holds nothing yet, is left out (theory/model.md §3.3).
+    """
 
     size: float
     skip_initial_output_write: bool = True
@@ -152,26 +186,37 @@ class Memory(TensorHolder):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toll(TensorHolder):
-    """Charges data that pass through; stores nothing. Action: read."""
+    """A component that charges for the data that pass through it and stores nothing.
+
+    Its action is read. `direction[T]`: which transfers of tensor T it charges: up, down or
+    up_and_down.
+    """
 
     direction: Mapping[str, Direction]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compute(Component):
-    """Performs the Einsum's operations, one value each. Action: compute."""
+    """A component that performs the operations of an Einsum, one value each; its action is compute.
+
+    `skip_initial_output_write`: the first read of each partial sum, which holds nothing yet, is
+    left out (theory/model.md §3.3).
+    """
 
     skip_initial_output_write: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Container(Component):
-    """Only a spatial fanout (the older files call it Fanout)."""
+    """A component without costs: only a spatial fanout (older files call it Fanout)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network(Component):
-    """Moves values between the instances of a fanout. Action: hop."""
+    """A component that moves values between the instances of a fanout; its action is hop.
+
+    `topology`: mesh or all_to_all; `bits_per_value[T]`: width of a value of tensor T on it.
+    """
 
     topology: Literal["mesh", "all_to_all"]
     bits_per_value: Mapping[str, Fraction] = field(default_factory=dict)
@@ -179,13 +224,14 @@ class Network(Component):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """The names that one Einsum brings to the expressions of an architecture.
+    """What one Einsum brings to the expressions of an architecture: names of sets, and widths.
 
-    `sets` maps All, Tensors, Nothing, Inputs, Outputs, Intermediates, Shared, Persistent, each
-    rename (input, weight, …) and each tensor name of the workload (empty if not in this Einsum) to
-    a set of tensor names; each rank variable to the set of itself is in `rank_variables`.
-    `rank_sets` maps renames of rank variables, and rank variables of other Einsums (empty), to
-    sets of rank variables.
+    `einsum`: its name; `tensors`, `rank_variables`: its own. `sets`: All, Tensors, Nothing, Inputs,
+    Outputs, Intermediates, Shared, Persistent, each rename (input, weight, ...) and each tensor of
+    the workload, to a set of this Einsum's tensors (maybe empty). `rank_variables_of`: tensor to
+    the indices that it uses. `bits_per_value`: width by tensor. `is_copy`: the Einsum only copies a
+    tensor. `rank_sets`: renames of rank variables, and those of other Einsums (empty sets), to sets
+    of rank variables.
     """
 
     einsum: str

@@ -21,13 +21,16 @@ from tilewright.arch.names import did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class CostTable:
-    """Fixed figures by component name or class, e.g. from a data sheet or an earlier run."""
+    """A table of fixed costs by component name or class, e.g. from a data sheet or an earlier run.
+
+    `source`: the file; `rows`: area, leakage and costs of actions by name. It is an estimator.
+    """
 
     source: str
     rows: Mapping[str, CostEstimate]
 
     def estimate(self, query: CostQuery) -> CostEstimate | None:
-        """Look the component up by its name, then by its class."""
+        """Return the row of the component's name, else of its class, else None."""
         if query.name in self.rows:
             return self.rows[query.name]
         return self.rows.get(query.component_class or "")
@@ -36,7 +39,7 @@ class CostTable:
 def load_cost_table(
     path: Path | str, section: str | None = None, where: Where | None = None
 ) -> CostTable:
-    """Read a table of costs from YAML, JSON or CSV.
+    """Read a table of component costs (m², W, J, actions per second) from YAML, JSON or CSV.
 
     YAML and JSON: `{name: {area, leak_power, actions: {action: {energy, throughput}}}}`, below
     `section` if given. CSV: columns component, action (empty for the component's own row), area,

@@ -11,7 +11,12 @@ from tilewright.arch.errors import Where
 
 @dataclass(frozen=True, slots=True)
 class CostQuery:
-    """A component whose costs are asked for: its name, class and evaluated attributes."""
+    """A question to an estimator: a component whose costs the architecture file leaves open.
+
+    `name`, `component_class`, `component_model`: as written in the file; `attributes`: further
+    fields by name, evaluated; `actions`: names of the actions to price; `where`: place of the
+    component in the file; `action_attributes`: fields that hold for one action only.
+    """
 
     name: str
     component_class: str | None
@@ -24,7 +29,10 @@ class CostQuery:
 
 @dataclass(frozen=True, slots=True)
 class ActionEstimate:
-    """Joule per action, actions per second; None where the estimator does not know."""
+    """Estimated costs of one action: `energy` in J, `throughput` in actions per second.
+
+    None where the estimator does not know.
+    """
 
     energy: float | None = None
     throughput: float | None = None
@@ -32,7 +40,11 @@ class ActionEstimate:
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """Costs of one instance: m², watt, and per action. None where the estimator does not know."""
+    """Estimated costs of one instance of a component.
+
+    `area` in m², `leak_power` in W, `actions` by name. None, or a missing action, where the
+    estimator does not know.
+    """
 
     area: float | None = None
     leak_power: float | None = None
@@ -40,7 +52,7 @@ class CostEstimate:
 
 
 class Estimator(Protocol):
-    """A source of component costs."""
+    """A source of component costs, such as a cost table or the package hwcomponents."""
 
     def estimate(self, query: CostQuery) -> CostEstimate | None:
         """Return the costs of a component, or None if this estimator does not know it."""

@@ -16,9 +16,10 @@ from tilewright.arch.errors import SpecError
 
 
 class DummyEstimator:
-    """`component_class: Dummy`: no area, no leakage, no energy, no time."""
+    """The estimator of components with `component_class: Dummy`, which cost nothing."""
 
     def estimate(self, query: CostQuery) -> CostEstimate | None:
+        """Return zero area, leakage and energy and infinite throughput for a Dummy, else None."""
         if query.component_model or (query.component_class or "").lower() != "dummy":
             return None
         free = ActionEstimate(0.0, math.inf)
@@ -26,7 +27,11 @@ class DummyEstimator:
 
 
 def find_costs(query: CostQuery, estimators: tuple[Estimator, ...]) -> CostEstimate:
-    """Ask each estimator in turn; SpecError with what to do if none knows the component."""
+    """Return the costs that the first estimator gives that knows the component.
+
+    After the given ones it asks for Dummy and the package hwcomponents. Raises SpecError, which
+    says what to write, if none knows it.
+    """
     for estimator in (*estimators, DummyEstimator(), HwComponents()):
         costs = estimator.estimate(query)
         if costs is not None:

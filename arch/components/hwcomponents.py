@@ -18,10 +18,13 @@ PACKAGE = "hwcomponents"
 
 
 class HwComponents:
-    """An `Estimator` that asks the package; it knows nothing when that is not installed."""
+    """The estimator that asks the Python package `hwcomponents`, if it is installed."""
 
     def estimate(self, query: CostQuery) -> CostEstimate | None:
-        """Return the costs of a component; SpecError if the package cannot tell them."""
+        """Return the package's costs of a component; None without the package or a component class.
+
+        Raises SpecError if the package is there and fails.
+        """
         component_class = query.component_model or query.component_class
         if component_class is None or find_spec(PACKAGE) is None:
             return None

@@ -40,7 +40,7 @@ Code = Callable[["_Evaluation"], Any]
 
 
 class UnknownNameError(ExpressionError):
-    """A name in an expression has no value here."""
+    """An expression uses a name that has no value in its place."""
 
 
 class _NoSuchNameError(EvaluationError):
@@ -60,7 +60,10 @@ class _Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A compiled expression. `free` are the names that it takes from outside."""
+    """An expression of an input file, checked and compiled; call it with names to get its value.
+
+    `text`: as written; `free`: the names that it takes from outside; `code`: the compiled form.
+    """
 
     text: str
     free: frozenset[str]
@@ -93,9 +96,10 @@ class Expression:
 
 
 def evaluate(expression: object, names: Environment, where: Where | None = None) -> object:
-    """Evaluate the text of an expression; any other value stands for itself.
+    """Return the value of an expression's text; anything but text is returned unchanged.
 
-    ExpressionError: syntax, a thing that is not allowed, an unknown name, a failing operation.
+    `names`: value by name. Raises ExpressionError, at `where`, for wrong syntax, an operation that
+    is not allowed or fails; UnknownNameError, one of them, for a name without a value.
     """
     if not isinstance(expression, str):
         return expression
@@ -103,7 +107,10 @@ def evaluate(expression: object, names: Environment, where: Where | None = None)
 
 
 def compile_expression(text: str, where: Where | None = None) -> Expression:
-    """Parse, check and compile `text`; the result is cached by its text."""
+    """Check and compile the text of an expression; the result is cached.
+
+    Raises ExpressionError, at `where`, for wrong syntax or what is not allowed.
+    """
     try:
         return _compiled(text)
     except ExpressionError as error:

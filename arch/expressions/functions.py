@@ -255,7 +255,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def exact(value: Any) -> Fraction:
-    """Return a finite number as the fraction that it stands for.
+    """Return a finite number as the exact fraction that its writer meant.
 
     0.1 in a file means one tenth and `1 / 3` one third: a float stands for the short decimal number
     that it prints as, else for the fraction of a small divisor whose nearest float it is.

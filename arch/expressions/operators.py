@@ -15,7 +15,10 @@ MAX_TEXT = 10_000
 
 
 class EvaluationError(Exception):
-    """An operation does not apply; the evaluator adds the place and the text."""
+    """An operation of an expression does not apply to its values.
+
+    The evaluator turns it into an ExpressionError with place and text. `instead`: what to write.
+    """
 
     def __init__(self, what: str, instead: str | None = None) -> None:
         super().__init__(what)
@@ -23,7 +26,7 @@ class EvaluationError(Exception):
 
 
 class Steps:
-    """Iterations that one evaluation may still take."""
+    """The budget of one evaluation: how many iterations and list items it may still use."""
 
     __slots__ = ("left",)
 
@@ -31,7 +34,10 @@ class Steps:
         self.left = budget
 
     def iterate(self, values: object) -> Iterator[Any]:
-        """Iterate over a list, a set or a mapping's keys, counting."""
+        """Yield the items of a list or set, or the keys of a mapping, and count them.
+
+        Raises EvaluationError when the budget is used up, or if the value cannot be iterated.
+        """
         for value in items_of(values):
             self.left -= 1
             if self.left < 0:
@@ -39,7 +45,11 @@ class Steps:
             yield value
 
     def charge(self, value: Any) -> Any:
-        """Count all parts of a new list or mapping: shared parts multiply when compared."""
+        """Count all parts of a new list or mapping, nested ones included, and return it.
+
+        A part that is shared counts each time, as comparing or printing would visit it. Raises
+        EvaluationError when the budget is used up.
+        """
         queue = [value]
         while queue:
             part = queue.pop()
@@ -54,9 +64,10 @@ class Steps:
 
 
 class Algebra:
-    """Base of values with operators of their own: sets of names, symbolic numbers.
+    """Base of values of expressions with operators of their own: sets of names, symbolic numbers.
 
-    `fields` are the names that expressions may use behind a dot.
+    `fields`: names that expressions may use behind a dot; `described_as`: words for messages. Each
+    method here raises EvaluationError; a subclass overrides those that apply to it.
     """
 
     __slots__ = ()
@@ -64,31 +75,35 @@ class Algebra:
     described_as: ClassVar[str] = "a value"
 
     def elements(self) -> Iterable[Any]:
-        """What a generator expression iterates over."""
+        """Return what a generator expression (`... for x in this`) iterates over."""
         raise EvaluationError(f"{self.described_as} is not a list")
 
     def item(self, key: object) -> object:
-        """What `[key]` gives."""
+        """Return what `this[key]` is."""
         raise EvaluationError(f"[{key!r}] does not apply to {self.described_as}")
 
     def maximum(self, other: object) -> object:
-        """What max() of this and `other` is."""
+        """Return what max(this, other) is."""
         raise EvaluationError(f"max() does not compare {self.described_as} and {describe(other)}")
 
     def minimum(self, other: object) -> object:
-        """What min() of this and `other` is."""
+        """Return what min(this, other) is."""
         raise EvaluationError(f"min() cannot compare {self.described_as} and {describe(other)}")
 
     def power(self, exponent: object) -> object:
-        """What this ** `exponent` is."""
+        """Return what this ** exponent is."""
         raise EvaluationError(f"** does not apply to {describe(self)} and {describe(exponent)}")
 
     def function(self, name: str) -> object:
-        """What a function of numbers, such as sqrt(), gives for this."""
+        """Return what a function of numbers, such as sqrt, gives for this; `name`: the function."""
         raise EvaluationError(f"{name}() takes numbers, not {describe(self)}")
 
 
 def items_of(values: object) -> Iterable[Any]:
+    """Return what a loop over a value of an expression visits: items, or the keys of a mapping.
+
+    Sets are sorted. Raises EvaluationError for a value that is no list, set or mapping.
+    """
     if isinstance(values, Algebra):
         return values.elements()
     if isinstance(values, Mapping):
@@ -101,7 +116,7 @@ def items_of(values: object) -> Iterable[Any]:
 
 
 def describe(value: object) -> str:
-    """Name a value for an error message."""
+    """Return words for a value in an error message: `the number 3`, `a set`."""
     if isinstance(value, bool) or value is None:
         return str(value)
     if isinstance(value, int | float | Fraction):
@@ -113,11 +128,15 @@ def describe(value: object) -> str:
 
 
 def is_number(value: object) -> bool:
+    """Return whether a value is an int, float or Fraction (bool included)."""
     return isinstance(value, int | float | Fraction)
 
 
 def bounded(value: Any) -> Any:
-    """Refuse numbers of absurd size."""
+    """Return a number unchanged.
+
+    Raises EvaluationError for an integer of more than 1023 bits or a complex number.
+    """
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
         raise EvaluationError(f"a number of more than {MAX_BITS} bits")
     if isinstance(value, complex):
@@ -244,7 +263,10 @@ COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 
 def attribute(owner: object, name: str) -> object:
-    """Return `owner.name`, for mappings and for the registered fields of an `Algebra`."""
+    """Return `owner.name` of an expression: an item of a mapping, or a field of a set or action.
+
+    Raises EvaluationError if there is none.
+    """
     if isinstance(owner, Mapping):
         return item(owner, name)
     fields: frozenset[str] = getattr(type(owner), "fields", frozenset())
@@ -256,7 +278,10 @@ def attribute(owner: object, name: str) -> object:
 
 
 def item(owner: object, key: Any) -> object:
-    """Return `owner[key]` of a mapping or a list."""
+    """Return `owner[key]` of an expression, for a mapping, a list or an `Algebra`.
+
+    Raises EvaluationError if there is no such item.
+    """
     if isinstance(owner, Algebra):
         return owner.item(key)
     if isinstance(owner, Mapping) and isinstance(key, str | int):
@@ -276,7 +301,7 @@ def item(owner: object, key: Any) -> object:
 
 
 def finite_int(value: Any, what: str) -> int:
-    """Return `value` as an int if it is a whole number."""
+    """Return a whole number as an int; EvaluationError otherwise, which calls the value `what`."""
     if isinstance(value, int):
         return value
     if is_number(value) and math.isfinite(value) and value == int(value):

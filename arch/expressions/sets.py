@@ -20,7 +20,11 @@ _LOOK = {"tensors": "a set of tensors", "rank_variables": "a set of rank variabl
 
 @dataclass(frozen=True, slots=True)
 class Universe:
-    """All names of an Einsum: what `~` complements within, and what tensors bring along."""
+    """All names of an Einsum, against which set expressions are evaluated.
+
+    `tensors`, `rank_variables`: what `~` complements within; `rank_variables_of`: tensor to the
+    indices that it uses; `bits_per_value`: width by tensor.
+    """
 
     tensors: frozenset[str]
     rank_variables: frozenset[str]
@@ -30,7 +34,11 @@ class Universe:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NameSet(Algebra):
-    """A set of tensor names or of rank variables."""
+    """A set of tensor names or of rank variables as a value of expressions, with & | - ^ ~.
+
+    `names`: its members; `universe`: all names of the Einsum; `kind`: tensors or rank_variables.
+    Two kinds do not mix (EvaluationError).
+    """
 
     names: frozenset[str]
     universe: Universe
@@ -85,6 +93,7 @@ class NameSet(Algebra):
         return iter(sorted(self.names))
 
     def elements(self) -> list[str]:
+        """Return the members in alphabetical order."""
         return sorted(self.names)
 
     def __add__(self, other: object) -> NameSet:
@@ -94,14 +103,17 @@ class NameSet(Algebra):
 
     @property
     def tensors(self) -> NameSet:
-        """The set itself, so that `MainMemory.tensors` and `MainMemory` mean the same."""
+        """The set itself, so that `MainMemory.tensors` and `MainMemory` mean the same.
+
+        Raises EvaluationError for a set of rank variables.
+        """
         if self.kind != "tensors":
             raise EvaluationError("a set of rank variables has no .tensors")
         return self
 
     @property
     def rank_variables(self) -> NameSet:
-        """All rank variables that index any of the tensors."""
+        """The set of all rank variables (loop indices) that index any of the tensors."""
         if self.kind == "rank_variables":
             return self
         of = self.universe.rank_variables_of
@@ -112,7 +124,10 @@ class NameSet(Algebra):
 
     @property
     def bits_per_value(self) -> int | Fraction:
-        """Width of the tensor, if the set holds exactly one (or all have the same width)."""
+        """Width in bits of the set's tensors, if they all have the same.
+
+        Raises EvaluationError for an empty set, rank variables, or different widths.
+        """
         if self.kind != "tensors" or not self.names:
             raise EvaluationError(
                 ".bits_per_value of an empty set has no value",
@@ -143,21 +158,31 @@ class NameSet(Algebra):
 def tensor_set(
     expression: object, names: Mapping[str, object], where: Where | None = None
 ) -> frozenset[str]:
-    """Evaluate a set expression to tensor names; a list of expressions is their union."""
+    """Return the tensor names that a set expression selects; a list of expressions is their union.
+
+    `names`: value by name. Raises ExpressionError, at `where`, if it is no set of tensors.
+    """
     return _names_of(expression, names, where, "tensors")
 
 
 def rank_variable_set(
     expression: object, names: Mapping[str, object], where: Where | None = None
 ) -> frozenset[str]:
-    """Evaluate a set expression to rank variables; a tensor stands for all of its own."""
+    """Return the rank variables that a set expression selects; a tensor stands for all its own.
+
+    A list of expressions is their union. Raises ExpressionError, at `where`, for anything else.
+    """
     return _names_of(expression, names, where, "rank_variables")
 
 
 def names_tensors(
     expression: object, names: Mapping[str, object], where: Where | None = None
 ) -> bool:
-    """Tell whether a set expression selects tensors, not rank variables."""
+    """Return whether a set expression, or any of a list of them, selects tensors.
+
+    Otherwise it selects rank variables. Raises ExpressionError, at `where`, if it cannot be
+    evaluated.
+    """
     if isinstance(expression, list | tuple):
         return any(names_tensors(part, names, where) for part in expression)
     result = evaluate(expression, names, where)

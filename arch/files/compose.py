@@ -28,12 +28,19 @@ _CORE_TAGS = frozenset(
 def build_document(
     text: str, lines: SourceMap, included: Mapping[int, Document] | None = None
 ) -> Document:
-    """Build the data of (rendered) YAML `text`; `included` are documents it refers to."""
+    """Return the data of a YAML text, with the place of every piece of it.
+
+    `text`: YAML, after its template was rendered; `lines`: where its lines come from; `included`:
+    documents that it refers to by number. Raises SpecError with the place.
+    """
     return Composer(lines, included or {}).build(text)
 
 
 class Composer:
-    """Build one document; explicit stack, so that no depth of nesting can exhaust ours."""
+    """Reader of one YAML text into plain data with places.
+
+    It uses a stack of its own, so that no depth of nesting can exhaust Python's.
+    """
 
     def __init__(self, lines: SourceMap, included: Mapping[int, Document]) -> None:
         self.lines = lines
@@ -46,7 +53,11 @@ class Composer:
             self.marks.update(document.marks)
 
     def build(self, text: str) -> Document:
-        """Return the document; SpecError with the place for everything that is not allowed."""
+        """Return the data of the text with places.
+
+        Raises SpecError, with the place, for bad YAML and for what is not allowed, such as a
+        duplicate key.
+        """
         try:
             parser = CParser(text)
             return self._document(parser)

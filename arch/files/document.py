@@ -13,7 +13,7 @@ DocPath = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """A value that carries a `!Tag` of its own, without the exclamation mark."""
+    """A value of a YAML file with a tag of its own; `tag` of `!Memory` is `Memory`."""
 
     tag: str
     value: object
@@ -24,7 +24,11 @@ Marks = dict[int, dict[str | int, tuple[Mark, Mark]]]  # id of a container -> ke
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Plain data (dict, list, scalars, `Tagged`) and where each piece of it was written."""
+    """Plain data read from a file (dict, list, scalars, `Tagged`) and where each piece was written.
+
+    `file`: its name; `data`; `root`: place of the whole; `marks`: places of keys and values by the
+    identity of their container; `files`: all files that were read, included ones too.
+    """
 
     file: str
     data: object
@@ -40,15 +44,18 @@ class Document:
         return _rebuild, (self.file, self.data, self.root, places)
 
     def where(self, path: DocPath = ()) -> Where:
-        """Return the place of the value at `path`, or of the deepest part of it that exists."""
+        """Return the place of the value at `path`, or of the deepest part that exists."""
         return self._place(path, 1)
 
     def where_key(self, path: DocPath) -> Where:
-        """Return the place of the key at `path` (of the item, for a list)."""
+        """Return the place of the key at `path` (for a list, of the item)."""
         return self._place(path, 0)
 
     def at(self, path: DocPath = ()) -> object:
-        """Return the value at `path`, looking through tags; KeyError if there is none."""
+        """Return the value at `path`, looking through tags.
+
+        Raises KeyError, or IndexError in a list, if there is none.
+        """
         value = untag(self.data)
         for step in path:
             value = untag(_child(value, step))
@@ -66,7 +73,7 @@ class Document:
 
 
 def format_path(path: Iterable[str | int]) -> str:
-    """Write a path as people do: `arch.nodes[2].size`."""
+    """Return a path of keys and indices as text: `arch.nodes[2].size`."""
     text = ""
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
@@ -74,7 +81,7 @@ def format_path(path: Iterable[str | int]) -> str:
 
 
 def untag(value: object) -> object:
-    """Return the value under a tag, or the value itself."""
+    """Return the value under a tag, or the value itself if it has none."""
     return value.value if isinstance(value, Tagged) else value
 
 

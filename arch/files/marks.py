@@ -9,16 +9,20 @@ from tilewright.arch.errors import Where
 
 @dataclass(frozen=True, slots=True)
 class SourceMap:
-    """Where the lines of a text come from: `lines[i]` is (file, 1-based line, text unchanged?).
+    """For each line of a rendered text, the line of the user's file that it comes from.
 
-    Empty `lines`: the text is the file itself.
+    `file`: the user's file; `lines[i]`: (file, 1-based line, is the text unchanged?) of line i;
+    empty if the text is the file itself.
     """
 
     file: str
     lines: tuple[tuple[str, int, bool], ...] = ()
 
     def where(self, line: int, column: int, path: str = "") -> Where:
-        """Return the place of 0-based `line` and `column` of the text."""
+        """Return the place in the user's file of a 0-based line and column of the text.
+
+        `path`: of the field there. The column is unknown (None) where a template changed the line.
+        """
         if not self.lines:
             return Where(self.file, line + 1, column + 1, path)
         file, number, unchanged = self.lines[min(line, len(self.lines) - 1)]
@@ -27,11 +31,12 @@ class SourceMap:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A 0-based position in a text."""
+    """A position in a text, line and column from 0, with the way back to the user's file."""
 
     lines: SourceMap
     line: int
     column: int
 
     def where(self, path: str = "") -> Where:
+        """Return the place in the user's file; `path`: of the field that stands there."""
         return self.lines.where(self.line, self.column, path)

@@ -12,18 +12,22 @@ _NO_MERGE = "nomerge"
 
 
 def is_merge_key(key: str) -> bool:
-    """Say whether `key` is one of the merge keys."""
+    """Return whether a key of a mapping is `<<` or `<<<`, which merge other mappings into it."""
     return key in (_SHALLOW, _DEEP)
 
 
 class Merger:
-    """Merge mappings and keep the places of what was merged. Own keys win over merged ones."""
+    """Merges mappings of a YAML file and keeps the places of what is merged; own keys win."""
 
     def __init__(self, marks: Marks) -> None:
         self.marks = marks
 
     def merge(self, target: dict[str, object], source: object, key: str, mark: Mark) -> None:
-        """Merge `source` (a mapping, or a list of them, the first wins) into `target`."""
+        """Merge `source`, a mapping or a list of them (the first wins), into the mapping `target`.
+
+        `key`: `<<` adds missing keys only; `<<<` also merges nested mappings and joins lists.
+        Raises SpecError, at `mark`, if `source` is something else.
+        """
         inner = untag(source)
         for part in inner if isinstance(inner, list) else [inner]:
             mapping = untag(part)

@@ -11,9 +11,10 @@ MAX_BYTES = 8 * 1024 * 1024
 
 
 def read_text(path: Path, where: Where | None = None) -> str:
-    """Read a file of the user; SpecError if it is missing, too large or not UTF-8 text.
+    """Return the text of a user's file (UTF-8).
 
-    `where` is the place that asked for it, if another file did.
+    Raises SpecError if it is missing, larger than 8 MiB or not UTF-8; `where` is the place in
+    another file that asked for it.
     """
     try:
         if not path.is_file():
@@ -47,6 +48,7 @@ def _hint(path: Path) -> str | None:
 
 
 def too_large(name: str) -> SpecError:
+    """Return the error of a file or text of more than 8 MiB."""
     return SpecError(
         f"the file is larger than {MAX_BYTES // 2**20} MiB",
         where=Where(name),

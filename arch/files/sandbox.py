@@ -35,30 +35,35 @@ _METHODS: dict[type, frozenset[str]] = {
 
 
 class LimitError(Exception):
-    """The template asks for more than it may have."""
+    """A template uses more steps, text or digits than it may."""
 
 
 class TemplateAssertError(Exception):
-    """An `{% assert %}` of the template does not hold."""
+    """The condition of an `{% assert %}` in a template is false."""
 
 
 class TemplateBudget:
-    """Counts the steps of all templates of one load."""
+    """Counts the steps that all templates of one load take, up to 200 000."""
 
     def __init__(self) -> None:
         self.steps = 0
 
     def step(self) -> None:
+        """Count one step; LimitError if there are too many."""
         self.steps += 1
         if self.steps > MAX_STEPS:
             raise LimitError(f"the template runs for more than {MAX_STEPS} steps")
 
     def check_size(self, size: int, what: str) -> None:
+        """Raise LimitError if a text has more than 8 MiB characters; `what` names it."""
         if size > MAX_TEXT:
             raise LimitError(f"{what} is larger than {MAX_TEXT // 2**20} MiB")
 
     def measured(self, value: Any) -> Any:
-        """Count all parts of a list or mapping: shared parts multiply when they are printed."""
+        """Count all parts of a list or mapping, shared ones each time, and return it.
+
+        Raises LimitError for more than 65 536 parts, or too many steps.
+        """
         queue, size = [value], 0
         while queue:
             part = queue.pop()
@@ -74,30 +79,40 @@ class TemplateBudget:
         return value
 
     def bounded(self, iterable: Iterable[object]) -> Iterator[object]:
-        """Iterate and count."""
+        """Yield the items of an iterable and count each as a step.
+
+        Raises LimitError if there are too many.
+        """
         for item in iterable:
             self.step()
             yield item
 
 
 class Environment(SandboxedEnvironment):
-    """Sandboxed, strict about undefined names, with a budget."""
+    """A Jinja2 environment for untrusted templates.
+
+    They have no access to Python, undefined names are errors, `budget` counts their steps, and
+    large values are refused.
+    """
 
     intercepted_binops = frozenset(["+", "*", "**", "%"])
     budget: TemplateBudget
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        """Apply an operator of a template; LimitError if the result would be too large."""
         _check_operands(operator, left, right)
         result = _check_value(super().call_binop(context, operator, left, right))
         return self.budget.measured(result) if isinstance(result, list | tuple) else result
 
     def call(__self, __context: Any, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
+        """Call a function of a template and count it as a step; LimitError if a limit is passed."""
         __self.budget.step()
         result = super().call(__context, __obj, *args, **kwargs)
         boxed = isinstance(result, list | tuple | dict)
         return __self.budget.measured(result) if boxed else result
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        """Return whether a template may use an attribute: data, or one of few harmless methods."""
         if attr.startswith("_"):
             return False
         if not callable(value):
@@ -106,7 +121,7 @@ class Environment(SandboxedEnvironment):
         return True if allowed is None and _is_jinja(obj) else attr in (allowed or ())
 
     def wrap_str_format(self, value: Any) -> None:
-        """Leave str.format() to is_safe_attribute(): a width in it could fill the memory."""
+        """Return nothing, so that str.format is refused: a width in it could fill the memory."""
 
     def _generate(self, source: nodes.Template, *args: Any, **kwargs: Any) -> str:
         _Bounder().rewrite(source)
@@ -114,7 +129,11 @@ class Environment(SandboxedEnvironment):
 
 
 def make_environment(budget: TemplateBudget, mark_data: Callable[[int, str], str]) -> Environment:
-    """Return a fresh environment; `mark_data(line, text)` may rewrite the template's plain text."""
+    """Return a fresh environment for templates.
+
+    `budget`: counts their steps; `mark_data(line, text)`: may rewrite the plain text of a template,
+    to mark where it comes from.
+    """
     environment = Environment(
         undefined=StrictUndefined,
         extensions=[AssertExtension, _MarkExtension],
@@ -152,11 +171,12 @@ def make_environment(budget: TemplateBudget, mark_data: Callable[[int, str], str
 
 
 class AssertExtension(Extension):
-    """`{% assert condition, message %}`."""
+    """The tag `{% assert condition, message %}` of templates."""
 
     tags = {"assert"}  # noqa: RUF012  # the base class declares it so
 
     def parse(self, parser: Parser) -> nodes.Node:
+        """Return the parsed tag, a call that checks the condition when the template is rendered."""
         line = next(parser.stream).lineno
         condition = parser.parse_expression()
         message: nodes.Expr = nodes.Const(None)

@@ -34,7 +34,10 @@ Scalar = str | int | float | bool | None
 
 
 def plain_scalar(text: str) -> Scalar:
-    """Read an unquoted scalar (YAML 1.2.2 §10.3); ValueError for a number of absurd length."""
+    """Return the value of an unquoted YAML scalar: number, boolean, None or text.
+
+    It follows YAML 1.2.2 §10.3. Raises ValueError for a number of more than 300 characters.
+    """
     if text[:1] in _NUMBER_STARTS and text:
         return _number_or_text(text)
     if text in _BOOLEANS:
@@ -53,7 +56,7 @@ def _number_or_text(text: str) -> Scalar:
 
 
 def needs_quotes(text: str) -> bool:
-    """Say whether `text` written plainly would read back as something else than this text."""
+    """Return whether a text, written without quotes in YAML, would be read as something else."""
     try:
         return plain_scalar(text) != text
     except ValueError:

@@ -15,8 +15,9 @@ def load_documents(
 ) -> Document:
     """Read several YAML files into one document.
 
-    Mappings are joined key by key and lists are joined in the order of the files. SpecError if
-    two files give different values to one key; the message names both places.
+    Mappings are joined key by key and lists are joined in the order of the files. `variables` feed
+    their templates. Raises SpecError for no file, or if two files give different values to one key
+    (the message names both places), or if one of them cannot be read.
     """
     if not sources:
         raise SpecError("no file is given", instead="name at least one file")

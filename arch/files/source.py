@@ -25,11 +25,11 @@ def load_document(
     variables: Mapping[str, object] | None = None,
     text: str | None = None,
 ) -> Document:
-    """Read a YAML file, or the text of one, into plain data with places.
+    """Read a YAML file, or the text of one, into plain data with the place of every piece.
 
     `source` is a path; a string with a line break in it is taken as YAML text itself. With `text`
     given, `source` only names it (and its folder is where includes start). `variables` feed the
-    Jinja template, if the text is one. SpecError: missing or unreadable file, bad YAML, a
+    Jinja template, if the text is one. Raises SpecError: missing or unreadable file, bad YAML, a
     duplicate key, a file over the limits, a failing template.
     """
     if text is None and isinstance(source, str) and "\n" in source:

@@ -37,7 +37,11 @@ _MARKER = re.compile(f"{_OPEN}([0-9]+):([0-9]+){_CLOSE}")
 
 
 def load_template(name: str, text: str, variables: Mapping[str, object]) -> Document:
-    """Render `text` and read the YAML that comes out; places refer to the files as written."""
+    """Render a Jinja template and return the data of the YAML that comes out.
+
+    `name`: of the file, whose folder is where includes start; `variables`: values by name. Places
+    refer to the files as written. Raises SpecError for a template that fails or bad YAML.
+    """
     session = _Session(name)
     document = session.document(_File(session, name, text, ()), dict(variables))
     return replace(document, files=tuple(dict.fromkeys(file for file, _ in session.files)))

@@ -10,10 +10,10 @@ _KEYS = ("arch", "variables", "workload", "renames", "mapping", "mapper", "confi
 
 
 def check_top_level(document: Document, key: str, what: str) -> dict[str, object]:
-    """Return the file's top level, which must hold `key`; `what`: the key in words.
+    """Return the top level of a file, a mapping, after checking that it has the key `key`.
 
-    Other keys may be parts of a larger spec or hold anchors. SpecError: `key` is missing, or a key
-    is a misspelt one of a spec; with the close name.
+    `what`: the key in words, for messages. Other keys may belong to other parts of a specification.
+    Raises SpecError if `key` is missing, or if a key looks like a misspelt one.
     """
     top = document.data
     if not isinstance(top, dict) or key not in top:

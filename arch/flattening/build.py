@@ -51,7 +51,11 @@ _ONE = Fraction(1)
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where a node stands: copies of its surroundings, holders above it, grid of its Array."""
+    """What matters of the nodes around a component when its fields are evaluated.
+
+    `parent_fanout`: product of the fanouts above; `holders_above`: names of Memories and Tolls
+    above, top-down; `grid`: places of the grid of the Array it is in, None outside.
+    """
 
     parent_fanout: int
     holders_above: tuple[str, ...]
@@ -59,7 +63,10 @@ class Surroundings:
 
 
 def build_component(resolver: Resolver, position: Surroundings) -> Component:
-    """Evaluate all fields of a node. SpecError at the field that does not hold."""
+    """Return a component with all fields evaluated; `resolver` evaluates those of its node.
+
+    Raises SpecError at the field that is wrong.
+    """
     node = resolver.node
     spec = cast(LeafSpec, node.spec)
     resolver = resolver.nested(_own_names(resolver, spec))
@@ -119,7 +126,7 @@ def _own_names(resolver: Resolver, spec: LeafSpec) -> LazyNames:
 
 
 def fanout_of(resolver: Resolver) -> int:
-    """Evaluate the product of a node's own fanouts alone."""
+    """Return the product of a node's own fanouts; SpecError if one is no whole number above 0."""
     spec = cast(LeafSpec, resolver.node.spec)
     resolver = resolver.nested(_own_names(resolver, spec))
     product = 1

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def instances(component: Component) -> int:
-    """Number of physical instances: its own fanout and those above count."""
+    """Return the number of physical instances of a component: its own fanout and those above."""
     return component.parent_fanout * component.own_fanout * component.physical_fanout
 
 
 def instances_accelforge(component: Component) -> int:
-    """Number of instances as AccelForge counts area and leakage: the own fanout does not count.
+    """Return the number of instances as AccelForge counts area and leakage: without the own fanout.
 
     Inside an Array the whole grid counts, however many places the component takes.
     """
@@ -31,14 +31,14 @@ def instances_accelforge(component: Component) -> int:
 
 @dataclass(frozen=True)
 class FlatArch:
-    """One path to one Compute, evaluated for one Einsum (or for none).
+    """An architecture for one Einsum: the path of components from the root to one Compute.
 
-    `components` is the path, top-down, the Compute last; `beside` are the other components of the
-    architecture, in file order: they do not work for this Einsum here, but have area and leak.
-    `disabled` names those beside it that are disabled for the Einsum. `gated` names components
-    that a Fork switches off while this Compute runs. `ancestors` holds the names above each
-    component, top-down; `grids` the Array of each component inside of one. `unresolved` names
-    fields that wait for an Einsum.
+    `compute`: that Compute; `components`: the path, top-down, the Compute last; `beside`: the other
+    components, in file order, which do no work here but have area and leak; `einsum`: its name,
+    None if evaluated for none; `disabled`: components that are switched off for the Einsum;
+    `gated`: those that a Fork switches off while this Compute runs; `ancestors`: names above each
+    component, top-down; `grids`: the Array of each component inside of one; `unresolved`: fields
+    that have no value without an Einsum.
     """
 
     compute: Compute
@@ -56,7 +56,10 @@ class FlatArch:
         return {component.name: component for component in (*self.components, *self.beside)}
 
     def component(self, name: str) -> Component:
-        """Return the component called `name`, on the path or beside it; SpecError if none is."""
+        """Return the component called `name`, on the path or beside it.
+
+        Raises SpecError, with close names, if there is none.
+        """
         component = self._by_name.get(name)
         if component is None:
             raise SpecError(
@@ -66,64 +69,85 @@ class FlatArch:
         return component
 
     def above(self, name: str) -> tuple[Component, ...]:
-        """Return the components above `name`, top-down."""
+        """Return the components above `name`, top-down; SpecError if there is no such component."""
         self.component(name)
         return tuple(self._by_name[ancestor] for ancestor in self.ancestors.get(name, ()))
 
     def path_to(self, name: str) -> tuple[Component, ...]:
-        """Return the path from the root down to `name`, including it."""
+        """Return the components from the root down to `name`, itself included.
+
+        Raises SpecError if there is no such component.
+        """
         return (*self.above(name), self.component(name))
 
     def instances(self, name: str) -> int:
-        """Return how many physical instances of a component there are."""
+        """Return how many physical instances of a component there are.
+
+        Raises SpecError if there is no such component.
+        """
         return instances(self.component(name))
 
     @property
     def area_by_component(self) -> dict[str, float]:
-        """m² of all instances of each component, own fanout counted."""
+        """Area in m² of all instances of each component; its own fanout counts."""
         return {c.name: c.area * instances(c) for c in self._physical()}
 
     @property
     def area_by_component_accelforge(self) -> dict[str, float]:
-        """m² by component in AccelForge's convention, own fanout not counted."""
+        """Area in m² by component in AccelForge's convention: its own fanout does not count."""
         return {c.name: c.area * instances_accelforge(c) for c in self._physical()}
 
     @property
     def leak_power_by_component(self) -> dict[str, float]:
-        """Watt of all instances of each component, own fanout counted, nothing gated."""
+        """Leakage in W of all instances of each component.
+
+        Its own fanout counts, and nothing is gated (switched off).
+        """
         return {c.name: c.leak_power * instances(c) for c in self._physical()}
 
     @property
     def leak_power_by_component_accelforge(self) -> dict[str, float]:
-        """Watt by component in AccelForge's convention, own fanout not counted."""
+        """Leakage in W by component in AccelForge's convention: its own fanout does not count."""
         return {c.name: c.leak_power * instances_accelforge(c) for c in self._physical()}
 
     @property
     def total_area(self) -> float:
-        """m² of all instances of all components, own fanouts counted."""
+        """Area in m² of all instances of all components; own fanouts count.
+
+        Raises SpecError if an area depends on the Einsum and there is none.
+        """
         return self._total(self.area_by_component, "area")
 
     @property
     def total_area_accelforge(self) -> float:
-        """m² in AccelForge's convention."""
+        """Area in m² of all components in AccelForge's convention: own fanouts do not count.
+
+        Raises SpecError if an area depends on the Einsum and there is none.
+        """
         return self._total(self.area_by_component_accelforge, "area")
 
     @property
     def total_leak_power(self) -> float:
-        """Watt of all instances of all components, own fanouts counted, nothing gated."""
+        """Leakage in W of all instances of all components; own fanouts count, nothing is gated.
+
+        Raises SpecError if a leakage depends on the Einsum and there is none.
+        """
         return self._total(self.leak_power_by_component, "leak_power")
 
     @property
     def total_leak_power_accelforge(self) -> float:
-        """Watt in AccelForge's convention, nothing gated."""
+        """Leakage in W of all components in AccelForge's convention: own fanouts do not count.
+
+        Raises SpecError if a leakage depends on the Einsum and there is none.
+        """
         return self._total(self.leak_power_by_component_accelforge, "leak_power")
 
     @cached_property
     def graph(self) -> nx.DiGraph[Any]:
-        """The architecture as a directed graph, from above to below.
+        """The architecture as a networkx graph, with edges from components to those right below.
 
-        Nodes are component names with `component` (typed) and `on_path`; edges carry `fanout`, the
-        number of instances of the lower component under one of the upper.
+        Nodes are component names with the attributes `component` and `on_path` (on the way to the
+        Compute); edges carry `fanout`, the instances of the lower component per one of the upper.
         """
         import networkx
 
@@ -140,7 +164,7 @@ class FlatArch:
 
     @property
     def usable_graph(self) -> nx.DiGraph[Any]:
-        """The part of `graph` that the Einsum can use: the path."""
+        """The part of `graph` that the Einsum can use: the path from the root to the Compute."""
         import networkx
 
         names = [component.name for component in self.components]

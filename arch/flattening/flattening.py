@@ -22,13 +22,13 @@ _HOLDERS = ("Memory", "Toll")
 def flatten(
     arch: Arch, scope: Scope | None = None, kept: Kept | None = None, switch: Switch = passed_by
 ) -> tuple[FlatArch, ...]:
-    """Return one flattened architecture for each Compute that is enabled, in file order.
+    """Evaluate an architecture for one Einsum: one path of components per enabled Compute.
 
-    `scope` brings the Einsum's names; without it, fields that need one stay open (NaN or empty,
-    listed in `unresolved`) and every component counts as enabled. `kept` says which tensors the
-    memories keep, for expressions that name them outside of `tensors:`. `switch`: what stands in
-    the place of a component that is disabled. SpecError with the place for every expression or
-    number that does not hold.
+    `scope`: the Einsum's names and sets; without it, fields that need an Einsum stay open (NaN or
+    empty, listed in `unresolved`) and every component counts as enabled. `kept`: tensors that each
+    memory keeps, for expressions that name memories outside of `tensors:`. `switch`: what stands in
+    the place of a disabled component. Paths come in file order. Raises SpecError, with the place,
+    for every expression or number that is wrong.
     """
     walk = _TreeWalk(arch, scope, kept or {}, switch)
     walk.visit_list(arch.root.children, _Surroundings())

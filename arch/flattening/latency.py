@@ -29,7 +29,10 @@ Terms = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class LatencyPiece:
-    """`constant + sum(seconds * calls[name])`, in seconds; terms of 0 seconds are left out."""
+    """A linear function of call counts, in seconds: `constant + sum(seconds * calls[name])`.
+
+    `terms` holds (action, seconds per call); those of 0 seconds are left out.
+    """
 
     terms: Terms
     constant: float = 0.0
@@ -43,10 +46,10 @@ class LatencyPiece:
 
 @dataclass(frozen=True, slots=True)
 class LinearLatency:
-    """A `LatencyRule` that is the maximum of linear pieces (one piece: a plain sum).
+    """The time of a component as the maximum of linear functions of its call counts, in seconds.
 
-    `calls` holds calls per action of one instance, `actions_scale` included; for a Network also
-    `max_hops` and `max_link_traffic` (model.md §7.2).
+    Call it with `calls`: calls of each action by one instance, `actions_scale` included; for a
+    Network also `max_hops` and `max_link_traffic` (theory/model.md §7.2).
     """
 
     pieces: tuple[LatencyPiece, ...]
@@ -59,7 +62,11 @@ class LinearLatency:
 
 @dataclass(frozen=True, slots=True)
 class ExpressionLatency:
-    """A `LatencyRule` evaluated as written, because it is not a maximum of linear pieces."""
+    """The time of a component by an expression that is no maximum of linear functions.
+
+    It is evaluated as written at each call, with the call counts. `expression`: of `total_latency`;
+    `names`: further values; `actions`: costs of the component's actions; `where`: its place.
+    """
 
     expression: Expression
     names: Names
@@ -80,7 +87,10 @@ class ExpressionLatency:
 
 @dataclass(frozen=True, slots=True)
 class WaitingLatency:
-    """A `LatencyRule` whose expression needs an Einsum, in an architecture flattened without."""
+    """The time of a component that depends on the Einsum, in an architecture without one.
+
+    Calling it raises SpecError. `component`: its name; `where`: the place of the expression.
+    """
 
     component: str
     where: Where | None
@@ -95,7 +105,11 @@ class WaitingLatency:
 
 @dataclass(frozen=True, slots=True)
 class ActionCosts:
-    """What a latency expression sees of an action; `latency` is that of one call."""
+    """What a latency expression can read of an action.
+
+    `energy`: J per action; `throughput`: actions per second; `latency`: seconds of one call;
+    `bits_per_action`; `energy_scale`, `throughput_scale`: of the action, applied already.
+    """
 
     name: str
     energy: float
@@ -109,7 +123,12 @@ class ActionCosts:
 def compile_latency(
     text: str, actions: tuple[ActionCosts, ...], names: Names, where: Where | None
 ) -> LinearLatency | ExpressionLatency:
-    """Compile a `total_latency`. ExpressionError if it fails, with call counts of 1 put in."""
+    """Compile the text of a `total_latency` into a function from call counts to seconds.
+
+    `actions`: costs of the component's actions; `names`: other values that the text may use. The
+    result is a maximum of linear functions where the text is one. Raises ExpressionError, at
+    `where`, if it cannot be evaluated with all call counts 1.
+    """
     expression = compile_expression(text, where)
     symbols = {name: _symbol(name) for name in (*(a.name for a in actions), *NETWORK_SYMBOLS)}
     try:
@@ -128,7 +147,11 @@ def compile_latency(
 
 
 def latency_names(actions: tuple[ActionCosts, ...], calls: Mapping[str, Any]) -> dict[str, object]:
-    """Names of both dialects: actions, X_actions, X_latency, action2latency (inputs.md §1)."""
+    """Return the names that a latency expression sees, with these call counts by action.
+
+    Those of both dialects of the file: actions, X_actions, X_latency, action2latency, and for a
+    Network max_hops and max_link_traffic (theory/inputs.md §1).
+    """
     views = tuple(ActionView(costs, calls.get(costs.name, 0)) for costs in actions)
     times = {view.name: view.n_calls * view.latency for view in views}
     names: dict[str, object] = {"actions": ActionTable(views), "action2latency": times}
@@ -143,7 +166,10 @@ def latency_names(actions: tuple[ActionCosts, ...], calls: Mapping[str, Any]) ->
 
 @dataclass(frozen=True, slots=True)
 class ActionView(Algebra):
-    """One action inside a latency expression."""
+    """One action as a value of a latency expression.
+
+    `costs`: of the action; `n_calls`: how often one instance performs it.
+    """
 
     costs: ActionCosts
     n_calls: Any
@@ -156,45 +182,54 @@ class ActionView(Algebra):
 
     @property
     def name(self) -> str:
+        """Name of the action."""
         return self.costs.name
 
     @property
     def throughput(self) -> float:
+        """Actions per second of one instance."""
         return self.costs.throughput
 
     @property
     def latency(self) -> float:
+        """Seconds of one call."""
         return self.costs.latency
 
     @property
     def energy(self) -> float:
+        """Joule per action."""
         return self.costs.energy
 
     @property
     def bits_per_action(self) -> object:
+        """Bits that one action moves."""
         return self.costs.bits_per_action
 
     @property
     def energy_scale(self) -> float:
+        """Scale of the action's energy in the file; `energy` includes it."""
         return self.costs.energy_scale
 
     @property
     def throughput_scale(self) -> float:
+        """Scale of the action's throughput in the file; `throughput` includes it."""
         return self.costs.throughput_scale
 
 
 @dataclass(frozen=True, slots=True)
 class ActionTable(Algebra):
-    """`actions`: a list of actions that also answers to their names."""
+    """The value `actions` of a latency expression: a list that can also be indexed by name."""
 
     views: tuple[ActionView, ...]
 
     described_as: ClassVar[str] = "the list of actions"
 
     def elements(self) -> Iterable[ActionView]:
+        """Return the actions in order."""
         return self.views
 
     def item(self, key: object) -> ActionView:
+        """Return the action of a name or position; EvaluationError if there is none."""
         for index, view in enumerate(self.views):
             if key in (view.name, index):
                 return view

@@ -19,10 +19,11 @@ _SETS = ("keep", "may_keep", "back", "no_refetch_from_above", "no_resend_to_belo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpecTensorRules:
-    """`TensorRules` of a file: its expressions may name the holders above and `Above`.
+    """The `tensors:` block of a Memory or Toll, as written in the file.
 
-    Defaults (model.md §8.1): nothing must be kept; everything may be kept if `keep` is not
-    written, nothing more if it is. What a Toll keeps must be kept above it too.
+    Its expressions may name the holders (Memories and Tolls) above it, as the sets they keep, and
+    `Above`, their union. Defaults (theory/model.md §8.1): nothing must be kept; everything may be
+    kept if `keep` is not written, nothing more if it is. What a Toll keeps must be kept above too.
     """
 
     spec: TensorsSpec
@@ -31,7 +32,10 @@ class SpecTensorRules:
     is_toll: bool = False
 
     def resolve(self, kept_above: Kept) -> PlacementRules:
-        """Evaluate the block; SpecError without an Einsum, or for a name that is not above."""
+        """Return the rules for the case that each holder above keeps the tensors in `kept_above`.
+
+        Raises SpecError without an Einsum, or for an expression that names something unknown.
+        """
         einsum = self.resolver.einsum
         if einsum is None:
             raise SpecError(
@@ -79,7 +83,7 @@ class SpecTensorRules:
 
     @property
     def names(self) -> frozenset[str]:
-        """Names in the expressions of the block, also those of holders above, or `Above`."""
+        """The names in the expressions of the block, also those of holders above and `Above`."""
         texts = (
             str(text)
             for _, written in self._written()
@@ -88,7 +92,10 @@ class SpecTensorRules:
         return frozenset().union(*(compile_expression(text).free for text in texts))
 
     def check_names(self) -> None:
-        """Refuse names that no Einsum set, rank variable, variable or holder above has."""
+        """Check that each name in the block is a set, rank variable, variable or holder above.
+
+        Raises UnknownNameError. Without an Einsum nothing is checked.
+        """
         if self.resolver.einsum is None:
             return
         kept = self.resolver.einsum.kept(self.holders_above, {})

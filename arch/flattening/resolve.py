@@ -28,10 +28,11 @@ _TOO_LARGE = 2**MAX_BITS
 
 @dataclass(frozen=True, slots=True)
 class Resolver:
-    """Evaluates the fields of one node.
+    """Evaluates the fields of one component, with errors that name their place in the file.
 
-    Without an Einsum (`einsum` is None) an expression that needs one gives NaN (a number), an
-    empty set, or True, and its path is added to `unresolved`.
+    `names`: values that expressions may use; `einsum`: sets of the Einsum. Without one (None), an
+    expression that needs it gives NaN (a number), an empty set, or True, and the field's path is
+    added to `unresolved`. In all methods `value` is what was written and `steps` its path.
     """
 
     arch: Arch
@@ -41,16 +42,20 @@ class Resolver:
     unresolved: list[str] = field(default_factory=list)
 
     def where(self, *steps: str | int) -> Where:
+        """Return the place in the file of the field at the path `steps` of the component."""
         return self.arch.where(self.node, *steps)
 
     def nested(self, names: Names) -> Resolver:
-        """Return a resolver that sees `names` first."""
+        """Return a resolver that looks names up in `names` first."""
         return Resolver(
             self.arch, self.node, Layer(names, self.names), self.einsum, self.unresolved
         )
 
     def number(self, value: object, *steps: str | int) -> float:
-        """A number of at least 0, maybe infinite."""
+        """Return a number of at least 0, maybe infinite; NaN without a needed Einsum.
+
+        Raises SpecError for anything else.
+        """
         result = self._evaluate(value, _WAITING, steps)
         if result is _WAITING:
             return math.nan
@@ -69,7 +74,10 @@ class Resolver:
         return float(number)
 
     def count(self, value: object, *steps: str | int) -> int:
-        """A whole number of at least 1; 1 if it needs an Einsum and there is none."""
+        """Return a whole number of at least 1; 1 without a needed Einsum.
+
+        Raises SpecError for anything else.
+        """
         result = self._evaluate(value, 1, steps)
         number = self._as_number(result, value, steps)
         if not math.isfinite(number) or number != int(number) or number < 1:
@@ -81,7 +89,10 @@ class Resolver:
         return int(number)
 
     def fraction(self, value: object, *steps: str | int) -> Fraction:
-        """An exact number above 0; 1 if it needs an Einsum and there is none."""
+        """Return an exact number above 0; 1 without a needed Einsum.
+
+        Raises SpecError for anything else.
+        """
         number = self._as_number(self._evaluate(value, 1, steps), value, steps)
         if not math.isfinite(number) or number <= 0:
             raise SpecError(
@@ -92,12 +103,14 @@ class Resolver:
         return exact(number)
 
     def flag(self, value: object, *steps: str | int) -> bool:
-        """True or False, or a set (true if not empty)."""
+        """Return True or False; a set is true if it is not empty. SpecError for text."""
         return bool(self.condition(value, *steps))
 
     def condition(self, value: object, *steps: str | int) -> object:
-        """What is written as a value as True or False; else what an expression comes to, a set or
-        number perhaps, and True if it needs an Einsum and there is none."""
+        """Return what a condition comes to: True, False, or the set or number of an expression.
+
+        True without a needed Einsum. Raises SpecError for text.
+        """
         if not isinstance(value, str):
             return bool(value)
         result = self._evaluate(value, True, steps)
@@ -108,14 +121,18 @@ class Resolver:
         return result
 
     def tensors(self, value: object, *steps: str | int) -> frozenset[str]:
-        """A set of tensors."""
+        """Return the tensor names that a set expression selects; SpecError for anything else."""
         try:
             return tensor_set(value, self.names, self.where(*steps))
         except UnknownNameError as error:
             return self._without_einsum(frozenset(), steps, error)
 
     def comparison(self, spec: ComparisonSpec, *steps: str | int) -> Comparison:
-        """A constraint on loops: names of rank variables hide tensors of the same name."""
+        """Return the constraint on loops that is written as expression, operator and value.
+
+        In it a rank variable hides a tensor of the same name. Raises SpecError for a value that is
+        no whole number of at least 0, or an expression that is no set.
+        """
         names = self.names if self.einsum is None else Layer(self.einsum.for_loops, self.names)
         where = self.where(*steps, "expression")
         try:
@@ -135,9 +152,10 @@ class Resolver:
         return Comparison(variables, spec.operator, int(number), of_tensors)
 
     def by_tensor(self, values: Mapping[str, object], *steps: str | int) -> dict[str, object]:
-        """Turn {set expression: value} into {tensor: value}; the sets must not overlap.
+        """Turn {set expression: value} into {tensor: value}.
 
-        `Other` stands for all tensors that no other key names.
+        `Other` stands for all tensors that no other key names. Values stay as written. Raises
+        SpecError if two sets overlap. Empty without an Einsum.
         """
         if self.einsum is None:
             if values:
@@ -191,7 +209,10 @@ class Resolver:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the named fields of a block stand."""
+    """Function from the name of a field in a block of a component to its place in the file.
+
+    `block`: path of the block inside of the component.
+    """
 
     arch: Arch
     node: Node

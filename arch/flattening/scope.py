@@ -14,10 +14,11 @@ Names = Mapping[str, object]
 
 
 class LazyNames(Mapping[str, object]):
-    """A block of named expressions that may use each other, in any order without cycles.
+    """A block of named expressions, each evaluated when it is first asked for.
 
-    A name that is not in the block comes from `outer`; so does a block's own name inside its own
-    expression (`size: size` takes an outer `size`).
+    They may use each other in any order, without cycles (ExpressionError). A name that is not in
+    the block comes from `outer`; so does a block's own name inside its own expression (`size: size`
+    takes an outer `size`).
     """
 
     def __init__(
@@ -61,7 +62,10 @@ class LazyNames(Mapping[str, object]):
 
 
 def evaluate_deep(value: object, names: Names, where: Where | None) -> object:
-    """Evaluate an expression, or all expressions inside a list or mapping."""
+    """Return the value of an expression, or of all expressions inside a list or mapping.
+
+    Raises ExpressionError, at `where`, if one fails or the result is too large.
+    """
     if not isinstance(value, dict | list):
         return evaluate(value, names, where)
     result: object
@@ -76,7 +80,7 @@ def evaluate_deep(value: object, names: Names, where: Where | None) -> object:
 
 
 class Layer(Mapping[str, object]):
-    """Names of `inner`, then those of `outer`."""
+    """Names of two mappings: those of `inner` hide those of `outer`."""
 
     def __init__(self, inner: Names, outer: Names) -> None:
         self._inner = inner
@@ -94,7 +98,11 @@ class Layer(Mapping[str, object]):
 
 
 class EinsumNames:
-    """The sets that one Einsum brings: tensors, renames, rank variables, memories above."""
+    """The sets that one Einsum brings to expressions: of tensors and of rank variables.
+
+    Where a tensor and a rank variable have one name, `all` takes the tensor, `for_loops` the rank
+    variable.
+    """
 
     def __init__(self, scope: Scope) -> None:
         everything: frozenset[str] = frozenset(scope.tensors)
@@ -126,7 +134,10 @@ class EinsumNames:
         return {n: NameSet(s, self.universe, kind) if s else nothing for n, s in sets.items()}
 
     def kept(self, holders_above: tuple[str, ...], kept: Kept) -> Names:
-        """Names of the holders above as the sets they keep, and `Above`, their union."""
+        """Return the holders above as names of the sets of tensors that they keep, and `Above`.
+
+        `holders_above`: Memories and Tolls; `kept`: tensors by holder; `Above` is the union.
+        """
         sets = {name: frozenset(kept.get(name, ())) for name in holders_above}
         union: frozenset[str] = frozenset().union(*sets.values())
         named = {**sets, "Above": union}

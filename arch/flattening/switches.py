@@ -21,30 +21,36 @@ its place, if anything does."""
 
 @dataclass(frozen=True, slots=True)
 class KeepsNothing:
-    """The `tensors:` block of a holder that may hold nothing."""
+    """The tensor rules of a Memory or Toll that may keep nothing, because it is disabled."""
 
     names: frozenset[str] = frozenset()
 
     def resolve(self, kept_above: Kept) -> PlacementRules:
-        """Return rules that keep nothing."""
+        """Return rules that keep nothing, whatever the holders above keep."""
         del kept_above
         return PlacementRules(keep=frozenset(), may_keep=frozenset())
 
 
 def is_emptied(component: Component | None) -> bool:
-    """Tell whether a disabled holder stands here that keeps nothing."""
+    """Return whether this is a disabled Memory or Toll that stays but keeps nothing."""
     return isinstance(component, TensorHolder) and isinstance(component.tensors, KeepsNothing)
 
 
 def passed_by(component: Component, enabled: object, _tag: str) -> Component | None:
-    """Leave out what is disabled, with its lanes; a set that is empty disables."""
+    """Return an enabled component, None for a disabled one: the path passes it by, with its lanes.
+
+    `enabled`: what its field comes to; an empty set, 0 or False disables it.
+    """
     return component if enabled else None
 
 
 def emptied(component: Component, enabled: object, tag: str) -> Component | None:
-    """Return what accelforge 1.0.467 makes of it (docs/conventions.md §13): only False disables a
-    memory or Toll, which stays with its lanes and keeps nothing; a Network is always there, and
-    nothing constrains the lanes of an Array."""
+    """Return what accelforge 1.0.467 makes of a component that may be disabled.
+
+    Only False disables a Memory or Toll, which stays with its lanes and keeps nothing; a Network is
+    always there, and nothing constrains the lanes of an Array (`tag`); other components that are
+    disabled are left out (None). See docs/conventions.md §13.
+    """
     if isinstance(component, Network):
         return component
     if tag == "Array":

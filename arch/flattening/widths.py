@@ -15,7 +15,11 @@ _DIRECTIONS = ("up", "down", "up_and_down")
 
 
 def bits_per_value(resolver: Resolver, spec: MovingSpec) -> dict[str, Fraction]:
-    """Width of each tensor here: the component's own, else the workload's times the old scale."""
+    """Return the width in bits of a value of each tensor in a component.
+
+    It is what the component writes, else the workload's width times `bits_per_value_scale` (older
+    dialect). Empty without an Einsum. Raises SpecError for a width that is not above 0.
+    """
     if resolver.einsum is None:
         resolver.by_tensor(spec.bits_per_value, "bits_per_value")
         return {}
@@ -34,6 +38,10 @@ def bits_per_value(resolver: Resolver, spec: MovingSpec) -> dict[str, Fraction]:
 
 
 def directions(resolver: Resolver, spec: TollSpec) -> dict[str, Direction]:
+    """Return for each tensor which transfers a Toll charges: up, down or up_and_down.
+
+    Raises SpecError for another word, or if a tensor is left out.
+    """
     written = spec.direction
     if not isinstance(written, dict):
         one_direction = _one_direction(resolver, written)

@@ -20,9 +20,12 @@ from tilewright.arch.spec.tree import Node
 
 @dataclass(frozen=True, slots=True)
 class Arch:
-    """An architecture file, read and checked; `flatten` evaluates it for an Einsum.
+    """An architecture file, read and checked, with its expressions not yet evaluated.
 
-    Equal if they say the same, wherever they were written.
+    `root`: tree of its nodes; `variables`: values and expressions by name; `extra_attributes`:
+    fields that all estimators see; `document`: the data with places; `variable_places`: of the
+    variables; `estimators`: sources of missing costs. `flatten` evaluates it for an Einsum. Two are
+    equal if they say the same, wherever it was written.
     """
 
     root: Node
@@ -33,34 +36,38 @@ class Arch:
     estimators: tuple[Estimator, ...] = field(default=(), compare=False)
 
     def leaves(self) -> tuple[Node, ...]:
-        """All components, in file order."""
+        """Return the nodes of all components, in file order."""
         return tuple(node for node in self.root.walk() if node.is_leaf)
 
     def node(self, name: str) -> Node:
-        """Return the node called `name`; SpecError with close names if there is none."""
+        """Return the node called `name`; SpecError, with close names, if there is none."""
         return self.root.find(name, self.document.file)
 
     def where(self, node: Node, *steps: str | int) -> Where:
-        """Return the place of a field of `node`."""
+        """Return the place in the file of a field of a node, at the path `steps` in it."""
         return self.document.where((*node.path, *steps))
 
     def with_values(self, values: Mapping[str, object]) -> Arch:
-        """Return a new architecture with some fields written differently.
+        """Return a copy with some fields or variables written differently.
 
-        Keys are `Component.field`, `Component.spatial.Z.fanout`, `Component.actions.read.energy`
-        or `variables.NAME`. SpecError for a name that does not exist, with close ones.
+        Keys are `Component.field`, `Component.spatial.Z.fanout`, `Component.actions.read.energy` or
+        `variables.NAME`. Raises SpecError for a name that does not exist, with close ones, and for
+        a value that the field cannot have.
         """
         changed, variables = override(self.document, self.root, self.variables, values)
         rebuilt = build_arch(changed, {})
         return replace(rebuilt, variables=variables, estimators=self.estimators)
 
     def with_estimators(self, *estimators: Estimator) -> Arch:
-        """Return the same architecture whose missing costs come from `estimators`, in order."""
+        """Return a copy whose missing costs come from these estimators, asked in order."""
         return replace(self, estimators=estimators)
 
 
 def build_arch(document: Document, overrides: Mapping[str, object]) -> Arch:
-    """Check a document and build the tree."""
+    """Check the data of an architecture file and return the architecture.
+
+    `overrides`: values for its variables. Raises SpecError, with the place, for what is wrong.
+    """
     top = check_top_level(document, "arch", "architecture")
     if isinstance(top["arch"], Tagged):
         raise SpecError(

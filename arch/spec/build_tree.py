@@ -14,7 +14,10 @@ from tilewright.arch.spec.tree import Node
 
 
 def build_tree(document: Document, items: object) -> Node:
-    """Return the tree of the nodes in `items`; SpecError with the place of what is wrong."""
+    """Return the tree of the nodes of an architecture file; `items` is its list `nodes`.
+
+    Raises SpecError, with the place, for a node that is wrong, a name used twice, or no Compute.
+    """
     children = tuple(_nodes(document, ("arch", "nodes"), items))
     root = Node("Hierarchical", BRANCHES["Hierarchical"](), ("arch",), children)
     _check_names(document, root)

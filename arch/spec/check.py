@@ -25,9 +25,10 @@ _NOT_EXPRESSIONS = frozenset(
 
 
 def check_fields(document: Document, node: Node) -> None:
-    """Compile every expression of a node and look at every plain number.
+    """Check the fields of a node as far as no Einsum is needed: expressions and plain numbers.
 
-    SpecError at the field: an expression that is not allowed, a negative number, a fanout below 1.
+    Raises SpecError at the field for an expression that is not allowed, a negative number, or a
+    fanout that is no whole number above 0.
     """
     _Check(document, node.path).model(node.spec, ())
 

@@ -13,10 +13,10 @@ from tilewright.arch.spec.architecture import Arch, build_arch
 def load_arch(
     source: Path | str | Document, *, variables: Mapping[str, object] | None = None
 ) -> Arch:
-    """Read an architecture from a YAML file (or text, or a document already read).
+    """Read and check an architecture from a YAML file (or text, or a document already read).
 
-    `variables` feed the template and replace the file's variables of the same names. SpecError
-    for whatever the file gets wrong, with file, line and column.
+    `variables` feed the template and replace the file's variables of the same names. Raises
+    SpecError, with file, line and column, for whatever the file gets wrong.
     """
     overrides = variables or {}
     document = (

@@ -16,10 +16,11 @@ def override(
     variables: Mapping[str, object],
     values: Mapping[str, object],
 ) -> tuple[Document, dict[str, object]]:
-    """Return the document and the variables with `values` written in.
+    """Return (document, variables) of an architecture with some values written differently.
 
-    Keys of `values` as in `Arch.with_values`; `root` is the tree of the document. SpecError for a
-    name that does not exist.
+    `root`: the tree of its nodes; `variables`: as they are. `values`: by `Component.field`,
+    `Component.spatial.Z.fanout`, `Component.actions.read.energy` or `variables.NAME`. Nothing is
+    changed in place. Raises SpecError for a name that does not exist.
     """
     editor, changed = _Editor(document), dict(variables)
     for key, value in values.items():

@@ -13,7 +13,11 @@ from tilewright.arch.spec.architecture import Arch
 
 
 def dump_arch(arch: Arch) -> str:
-    """Return YAML text: the fields as written, templates and merge keys resolved."""
+    """Return an architecture as YAML text that reads back to the same.
+
+    Fields stand as written; templates and merge keys are resolved, and paths of cost tables are
+    absolute.
+    """
     top = arch.document.data
     assert isinstance(top, dict)
     block = {key: value for key, value in top["arch"].items() if key != "variables"}
@@ -40,7 +44,7 @@ def _absolute(arch: Arch, entries: list[object]) -> list[object]:
 
 
 def dump_yaml(data: object) -> str:
-    """Return YAML text of plain data with `Tagged` values; it reads back to equal data."""
+    """Return plain data, with `Tagged` values, as YAML text that reads back to equal data."""
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True)
 
 

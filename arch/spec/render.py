@@ -25,7 +25,11 @@ _UNITS = ((2**33, "GiB"), (2**23, "MiB"), (2**13, "KiB"), (8, "B"))
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the picture. `parent` is the row it hangs from (None: the top)."""
+    """One line of the picture of an architecture: a node of its tree.
+
+    `depth`: its indentation; `parent`: number of the row it hangs from, None at the top; `label`:
+    name; `fanout`, `note`: further words.
+    """
 
     node: Node
     depth: int
@@ -36,7 +40,10 @@ class Row:
 
 
 def rows(arch: Arch) -> tuple[Row, ...]:
-    """Lay the tree out as rows, top-down; forks and computes before others step to the right."""
+    """Return the nodes of an architecture as rows of a picture, top-down.
+
+    Forks, and Computes that others follow, step to the right.
+    """
     table_rows: list[Row] = []
     _BoxLayout(arch, table_rows).visit(arch.root.children, 0, None)
     return tuple(table_rows)
@@ -55,7 +62,7 @@ def text_tree(arch: Arch) -> str:
 
 
 def mermaid(arch: Arch) -> str:
-    """Return a Mermaid flowchart; edges are labelled with fanouts."""
+    """Return the architecture as the text of a Mermaid flowchart; edges carry the fanouts."""
     table = rows(arch)
     lines = ["flowchart TD", *(_mermaid_node(index, row) for index, row in enumerate(table))]
     for index, row in enumerate(table):
@@ -78,7 +85,7 @@ def _mermaid_node(index: int, row: Row) -> str:
 
 
 def svg(arch: Arch) -> str:
-    """Return a stand-alone SVG image."""
+    """Return the architecture as a stand-alone SVG picture."""
     table = rows(arch)
     return _Drawing(table).text()
 
@@ -230,7 +237,7 @@ RENDERERS = {"text": text_tree, "mermaid": mermaid, "svg": svg}
 
 
 def render(arch: Arch, form: str = "text") -> str:
-    """Return the architecture as `text`, `mermaid` or `svg`; SpecError for any other form."""
+    """Return a picture of an architecture; `form` is text, mermaid or svg, else SpecError."""
     from tilewright.arch.errors import SpecError
 
     if form not in RENDERERS:

@@ -53,7 +53,7 @@ class _Problem(NamedTuple):
 
 
 class SpecModel(BaseModel):
-    """Base of all file models: frozen, and every key must be a field."""
+    """Base of the pydantic models of all input files: immutable, and unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -61,9 +61,10 @@ class SpecModel(BaseModel):
 def parse(
     model: type[M], document: Document, path: DocPath = (), *, data: object = _NOT_GIVEN
 ) -> M:
-    """Validate the value at `path` of `document` (or `data`, which stands there) as a `model`.
+    """Check the value at `path` of a document against a pydantic model and return the model.
 
-    SpecError names the first problem in file order, with its place, and counts the others.
+    `data`, if given, stands in the place of that value. Raises SpecError for the first problem in
+    file order, with its place, and the number of the others.
     """
     value = document.at(path) if data is _NOT_GIVEN else data
     try:
@@ -75,7 +76,10 @@ def parse(
 def explain(
     error: ValidationError, model: type[BaseModel], document: Document, path: DocPath, value: object
 ) -> SpecError:
-    """Turn pydantic's complaints about `value`, which stands at `path`, into one SpecError."""
+    """Return one SpecError for pydantic's complaints about the value at `path` of a document.
+
+    It tells the first problem in file order in plain words, with its place.
+    """
     problems: dict[DocPath, _Problem] = {}
     for entry in error.errors(include_url=False):
         inner = _real_path(entry["loc"], value)

@@ -56,7 +56,11 @@ Attributes = dict[str, Any]
 
 
 class ComparisonSpec(SpecModel):
-    """One line of `loop_bounds` or `tile_shape`."""
+    """One line of `loop_bounds` or `tile_shape` in a file: `expression operator value`.
+
+    `expression`: a set of rank variables or tensors; `operator`: ==, <=, >=, <, >, or one of them
+    behind `product`; `value`: a number or an expression.
+    """
 
     expression: SetExpr
     operator: Operator
@@ -64,7 +68,13 @@ class ComparisonSpec(SpecModel):
 
 
 class SpatialSpec(SpecModel):
-    """One dimension of a spatial fanout."""
+    """One named dimension of a component's spatial fanout, as written in a file.
+
+    `fanout`: number of instances; `may_reuse`: tensors that one transfer may share between them;
+    `reuse`: tensors whose rank variables may not be spread over them; `loop_bounds`: constraints on
+    the loops over them; `min_usage`: share to use, 0 to 1; `usage_scale`: factor on the share in
+    use; `power_gateable`: unused instances do not leak. Values may be expressions.
+    """
 
     name: Name
     fanout: Expr
@@ -77,7 +87,12 @@ class SpatialSpec(SpecModel):
 
 
 class ActionSpec(SpecModel):
-    """One action: energy and throughput (or, in the older dialect, latency)."""
+    """One action of a component, as written in a file; every number may be an expression.
+
+    `energy`: J per action; `throughput`: actions per second; `latency`: seconds per action (older
+    dialect); each with a scale, a factor on it; `bits_per_action`: its width; `values_per_action`:
+    values that one action moves, by set of tensors; the attributes are for an estimator of costs.
+    """
 
     name: Name
     energy: Expr | None = None
@@ -92,7 +107,14 @@ class ActionSpec(SpecModel):
 
 
 class TensorsSpec(SpecModel):
-    """Which tensors a holder keeps, and how."""
+    """Which tensors a Memory or Toll keeps, as written in its `tensors:` block.
+
+    `keep`: it must; `may_keep`: it may; `back`: kept here and nowhere above.
+    `no_refetch_from_above`, `no_resend_to_below`: tensors that no loop may fetch or send twice.
+    `tensor_order_options`: the orders that the tensors' tiles may have.
+    `force_memory_hierarchy_order`: false frees the memory from the order of the hierarchy.
+    `tile_shape`: constraints on the tiles. Each set is an expression. See theory/model.md §8.
+    """
 
     keep: SetExpr | None = None
     may_keep: SetExpr | None = None
@@ -105,7 +127,11 @@ class TensorsSpec(SpecModel):
 
 
 class LeafSpec(SpecModel):
-    """What every named node has."""
+    """The fields that every component of an architecture file has.
+
+    `name`; `spatial`: dimensions of its fanout; `enabled`: false, or an empty set, switches it off
+    for an Einsum.
+    """
 
     name: Name
     spatial: tuple[SpatialSpec, ...] = ()
@@ -113,7 +139,13 @@ class LeafSpec(SpecModel):
 
 
 class ComponentSpec(LeafSpec):
-    """What every component that costs something has."""
+    """The fields of a component that costs something, as written in a file.
+
+    `area` (m²) and `leak_power` (W) of one instance; `actions`: its billable events;
+    `total_latency`: expression for its time in seconds. The scales are factors on these numbers;
+    `n_parallel_instances` multiplies area, leakage and throughput. `component_class`,
+    `component_model` and the attributes tell an estimator what to price where a cost is missing.
+    """
 
     area: Expr | None = None
     area_scale: Expr = 1
@@ -133,7 +165,12 @@ class ComponentSpec(LeafSpec):
 
 
 class MovingSpec(ComponentSpec):
-    """What components that move values have."""
+    """The fields of a component that moves values: Memory, Toll and Network.
+
+    `bits_per_value`: width by set of tensors, in place of the workload's; `bits_per_value_scale`:
+    factor on the workload's (older dialect); `bits_per_action`: width of an action;
+    `values_per_action`: values that one action moves, by set of tensors.
+    """
 
     bits_per_value: Values = Field(default_factory=dict)
     bits_per_value_scale: ExprOrValues = 1
@@ -142,69 +179,89 @@ class MovingSpec(ComponentSpec):
 
 
 class HolderSpec(MovingSpec):
-    """What Memory and Toll share."""
+    """The fields that Memory and Toll share; `tensors`: which tensors they keep or charge."""
 
     tensors: TensorsSpec = TensorsSpec()
 
 
 class MemorySpec(HolderSpec):
-    """`!Memory`."""
+    """A `!Memory` of a file: it stores tiles; `size` in bits (may be inf).
+
+    `skip_initial_output_write`: the first read of each partial sum, which holds nothing yet, is
+    left out (theory/model.md §3.3).
+    """
 
     size: Expr
     skip_initial_output_write: Expr = True
 
 
 class TollSpec(HolderSpec):
-    """`!Toll`."""
+    """A `!Toll` of a file: it charges for data that pass through and stores nothing.
+
+    `direction`: up, down or up_and_down, for all tensors or by set of tensors.
+    """
 
     direction: ExprOrValues
 
 
 class ComputeSpec(ComponentSpec):
-    """`!Compute`."""
+    """A `!Compute` of a file: it performs the operations of an Einsum.
+
+    `skip_initial_output_write`: the first read of each partial sum, which holds nothing yet, is
+    left out (theory/model.md §3.3).
+    """
 
     skip_initial_output_write: Expr = True
 
 
 class ContainerSpec(LeafSpec):
-    """`!Container`, which the older dialect calls `!Fanout`."""
+    """A `!Container` of a file, only a spatial fanout; the older dialect calls it `!Fanout`."""
 
 
 class NetworkSpec(MovingSpec):
-    """`!Network`."""
+    """A `!Network` of a file: it moves values between instances, as a mesh or all to all."""
 
     topology: Literal["mesh", "all_to_all"] = "mesh"
 
 
 class BranchSpec(SpecModel):
-    """`!Hierarchical`: its nodes continue the hierarchy."""
+    """A `!Hierarchical` of a file: its nodes continue the hierarchy in its place."""
 
     name: Name | None = None
     nodes: Any = ()
 
 
 class ForkSpec(BranchSpec):
-    """`!Fork`: a side branch that ends with its own Compute."""
+    """A `!Fork` of a file: a side branch of the hierarchy that ends with a Compute of its own.
+
+    `forked_power_gateable`: the branch does not leak while other Computes work;
+    `non_forked_power_gateable`: the rest does not leak while its Compute works.
+    """
 
     forked_power_gateable: Expr = False
     non_forked_power_gateable: Expr = False
 
 
 class ArraySpec(LeafSpec):
-    """`!Array`: nodes that share one physical grid."""
+    """An `!Array` of a file: a fanout whose memories are spread over one physical grid."""
 
     nodes: Any = ()
 
 
 class CostTableSpec(SpecModel):
-    """A file of component costs, and the section of it that counts."""
+    """A file of component costs that an architecture names; `section`: the part of it to use."""
 
     file: str
     section: str | None = None
 
 
 class ArchSpec(SpecModel):
-    """The `arch:` block."""
+    """The `arch:` block of an architecture file.
+
+    `nodes`: the list of components and branches, top-down; `variables`: names for expressions;
+    `cost_tables`: files with missing costs; the attributes are given to every estimator. `version`
+    and `name` are accepted and not used.
+    """
 
     nodes: Any
     variables: dict[str, Any] = Field(default_factory=dict)
