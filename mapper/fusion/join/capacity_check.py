@@ -46,9 +46,13 @@ class _LiveBits(NamedTuple):
 
 
 class CapacityCheck:
-    """Adds up the bits in exchange memories along the edges between two compatibilities.
+    """Add up the bits in the exchange memories when an Einsum is joined to those before it.
 
-    `number`: of the Einsum that joins. `columns` has the capacity of each memory in bits.
+    A label is a choice of pmappings (mappings of one Einsum within the whole) for the Einsums so
+    far; a compatibility is what both sides of a join must agree about. `graph`: all ways to join.
+    `number`: of the Einsum that joins. `edges`: from one compatibility to another through one group
+    of its pmappings. `columns`: the columns of a label, and the capacity of each exchange memory in
+    bits.
     """
 
     def __init__(
@@ -71,10 +75,12 @@ class CapacityCheck:
     def put(
         self, pairs: LabelPairs, label_values: Floats, pmapping: Floats, values: Floats
     ) -> NDArray[np.bool_]:
-        """Put the bits and usages of exchange memories into joined labels; tell which of them fit.
+        """Fill in the bits and usages of the exchange memories, and tell which labels fit.
 
-        `label_values`, `pmapping`: rows of the labels before and of the pmappings, shape (pairs,
-        columns). `values`: rows of the labels after. The result has shape (pairs,).
+        `pairs`: a label and a pmapping of the next Einsum each. `label_values`, `pmapping`: their
+        rows, shape (pairs, columns). `values`: rows of the labels after the join, which get the
+        bits kept above each shared loop, the peaks of finished Einsums and the counted usages. The
+        result is True where no memory exceeds its capacity at any time, shape (pairs,).
         """
         columns, width = self._columns, 2 * self._loops_after
         fits = np.ones(len(label_values), np.bool_)
@@ -168,9 +174,10 @@ class CapacityCheck:
 
 
 def suffix_maximum(values: Floats) -> Floats:
-    """Return the greatest value at or behind each column: all that later checks can see.
+    """Return, for each column, the greatest value at that column or behind it.
 
-    `values`: bits, shape (labels, loops). Example: (3, 1, 2) becomes (3, 2, 2) (theory/fusion.md
-    §5).
+    `values`: peaks in bits for Einsums that share 1, 2, … loops with the next one, shape (labels,
+    loops). Later checks for fewer shared loops include those for more, so nothing is lost. Example:
+    (3, 1, 2) becomes (3, 2, 2) (theory/fusion.md §5).
     """
     return np.maximum.accumulate(values[:, ::-1], axis=1)[:, ::-1]

@@ -39,7 +39,12 @@ Costs = dict[Compatibility, Floats]  # energy and latency of each node, shape (n
 
 @dataclass(frozen=True, slots=True)
 class JoinLimits:
-    """The most that a mapping may cost, and a lower bound of the remaining cost."""
+    """Limit which partial mappings of the workload are followed when Einsums are joined.
+
+    `cost_limit`: most energy in joule and latency in second of a whole mapping. `remaining`:
+    function of an Einsum's number and of the (tensor, memory) pairs on chip behind it; it returns
+    lower bounds of the energy and latency of all later Einsums, inf where no way leads on.
+    """
 
     cost_limit: EnergyLatency
     remaining: RemainingBound
@@ -47,9 +52,14 @@ class JoinLimits:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Edges:
-    """Edges from nodes of `source` to nodes of `target` through the tilings of one group.
+    """Edges of the compatibility graph from one compatibility to another through one group.
 
-    `nodes`, `tilings`, `target_nodes`: numbers, one entry per edge.
+    A node stands between two Einsums: a compatibility (shared loops, and where each tensor on chip
+    stands) with tile shapes. A group holds pmappings, mappings of one Einsum within the whole, that
+    agree but for tile shapes. An edge joins the next Einsum by one tiling, a choice of tile shapes
+    of its group. `source`, `target`: compatibilities before and after. `group`: the pmappings of
+    the Einsum. `nodes`, `tilings`, `target_nodes`: per edge the number of the node before, of the
+    tiling in the group, and of the node behind; shape (edges,).
     """
 
     source: Compatibility
@@ -60,10 +70,7 @@ class Edges:
     target_nodes: Ints
 
     def select(self, chosen: Ints) -> Edges:
-        """Return some of the edges.
-
-        `chosen`: their numbers, shape (edges,).
-        """
+        """Return the edges with these numbers, shape (edges chosen,)."""
         return replace(
             self,
             nodes=self.nodes[chosen],
@@ -74,11 +81,15 @@ class Edges:
 
 @dataclass(frozen=True, slots=True)
 class CompatibilityGraph:
-    """All nodes with their edges.
+    """Graph of all ways to join the pmappings of the Einsums, in order.
 
-    `codes[i]`: the nodes before Einsum i, as numbers of `tile_codes`. `edges[i]`: its edges, by
-    source. `remaining[i]`: the least energy and latency from there to the end, inf if there is no
-    way.
+    A pmapping is a mapping of one Einsum within the whole. A node stands between two Einsums: a
+    compatibility (shared loops, and where each tensor on chip stands) with tile shapes. `steps`:
+    how each Einsum is joined. `tile_codes`: numbers for lists of tile shapes. `codes[i]`: per
+    compatibility before Einsum i, the sorted codes of its nodes. `edges[i]`: the edges through
+    Einsum i. `remaining[i]`: per compatibility, the least energy and the least latency from each
+    node to the end, shape (nodes, 2), inf where there is no way. Capacity between Einsums is
+    ignored, so these are lower bounds (theory/fusion.md §6.1).
     """
 
     steps: tuple[JoinStep, ...]
@@ -89,16 +100,16 @@ class CompatibilityGraph:
 
     @property
     def size(self) -> int:
-        """Nodes and edges looked at."""
+        """Number of nodes and edges."""
         edges = sum(len(edges.nodes) for step in self.edges for edges in step)
         return edges + sum(len(codes) for nodes in self.codes for codes in nodes.values())
 
     @property
     def least_costs(self) -> EnergyLatency:
-        """The least energy and the least latency of a mapping.
+        """Lower bounds of the energy and of the latency of a whole mapping.
 
-        Joule and second, each of its own best path; capacity between Einsums does not count. inf if
-        there is no path (theory/fusion.md §6.1).
+        Joule and second, each of its own best path through the graph; capacity between Einsums does
+        not count. inf if there is no path (theory/fusion.md §6.1).
         """
         first = self.remaining[0].get(START)
         return (inf, inf) if first is None else (float(first[0, 0]), float(first[0, 1]))
@@ -107,9 +118,12 @@ class CompatibilityGraph:
 def build_graph(
     steps: tuple[JoinStep, ...], limits: JoinLimits, budget: Budget
 ) -> CompatibilityGraph:
-    """Find the nodes forwards, then the remaining costs backwards.
+    """Build the graph of all ways to join the Einsums within the limits.
 
-    Nodes that cost more than the limit allows are left out. OutOfBudget.
+    `steps`: how each Einsum is joined. `limits`: nodes and edges are left out if what is paid so
+    far and a lower bound of the rest exceed the limit of energy or latency. Nodes are found
+    forwards, then the least remaining costs backwards. Raises OutOfBudget, and UnsupportedFeature
+    if the shared loops have too many tile shapes to number.
     """
     tile_codes = TileCodes(steps)
     codes: list[Codes] = [{START: np.zeros(1, np.int64)}]
@@ -223,12 +237,14 @@ def _remaining_costs(edges: Sequence[Sequence[Edges]], codes: Sequence[Codes]) -
 def joined_compatibility(
     step: JoinStep, source: Compatibility, group: PmappingGroup
 ) -> Compatibility | None:
-    """Return the compatibility after the pmappings of a group.
+    """Return what later Einsums must agree about after a group of pmappings is joined.
 
-    None if a contested tensor would stand at two places above one loop, or if the outermost memory
-    has no capacity left. A live tensor that the Einsum does not use is carried along: the Einsum
-    runs in all loops above it (accelforge refuses that if no tensor of the pmapping stays live as
-    deep). See theory/fusion.md §4.
+    `step`: how the Einsum is joined. `source`: the compatibility before it. `group`: pmappings that
+    agree in fused loops and tensors on chip. The result has the loops down to the deepest tensor
+    that is still live on chip; a live tensor that the Einsum does not use is carried along, and the
+    Einsum runs inside all loops above it. None if two Einsums would hold a contested tensor at
+    different places below one loop, or if the outermost memory has too little capacity
+    (theory/fusion.md §4).
     """
     depths = tuple(_depth_after(carried, source, group) for carried in step.carried)
     shared_loops = max(0, *depths) if depths else 0

@@ -16,28 +16,35 @@ LITTLE = 1e-3  # relative: so much more than asked for costs less than to search
 
 @dataclass(frozen=True, slots=True)
 class CostLimit:
-    """The most that a pmapping of interest may cost: joule and second."""
+    """Limit what a pmapping of one Einsum may cost: energy in joule, latency in second.
+
+    inf: no limit.
+    """
 
     energy: float = inf
     latency: float = inf
 
     @property
     def rounded(self) -> CostLimit:
-        """The same limit or a little more.
+        """The limit with energy and latency rounded up to 20 binary digits.
 
-        The limits of equal Einsums are sums of the same terms in different orders.
+        Limits of equal Einsums are sums of the same terms in different orders, so they differ by
+        rounding; rounded up they are mostly the same, and one search serves all.
         """
         return CostLimit(_round_up(self.energy), _round_up(self.latency))
 
     def scaled(self, factor: float) -> CostLimit:
-        """Return the limit times a factor.
+        """Return the limit with energy and latency multiplied by a factor.
 
-        Joule and second alike, as for several instances of an Einsum.
+        For example 1 / n for one of n instances of an Einsum.
         """
         return CostLimit(self.energy * factor, self.latency * factor)
 
     def covers(self, lower_limit: CostLimit) -> bool:
-        """Tell whether this is the limit `lower_limit`, or a little more."""
+        """Tell whether this limit equals `lower_limit`, or is above it by at most 0.1 %.
+
+        Then the pmappings found under it can be used for that limit, too. Energy and latency alike.
+        """
         pairs = ((self.energy, lower_limit.energy), (self.latency, lower_limit.latency))
         return all(
             limit == lower or lower <= limit <= lower * (1 + LITTLE) for limit, lower in pairs

@@ -81,7 +81,14 @@ class _OtherCosts(NamedTuple):
 
 
 class EinsumBounds:
-    """The bounds of one workload; of energy, or of latency if that is the objective."""
+    """Lower bounds of what each Einsum costs with each choice of tensors on chip.
+
+    A choice is the set of an Einsum's exchanged tensors that stay on chip. Bounds of energy or, if
+    latency is the objective, of latency are raised by searching one Einsum at a time; users of one
+    tensor must agree about it, so that the bounds of several Einsums add up to one of the workload
+    (theory/fusion.md §6.3). `problem`: the workload and the objective. `builder`: searches the
+    pmappings of an Einsum.
+    """
 
     def __init__(self, problem: FusedProblem, builder: TableBuilder) -> None:
         self._builder = builder
@@ -108,7 +115,7 @@ class EinsumBounds:
 
     @property
     def least_costs(self) -> EnergyLatency:
-        """A lower bound of the energy and one of the latency of the workload.
+        """Lower bounds of the energy and of the latency of the workload.
 
         Joule and second, each by choices of its own (theory/fusion.md §6.3).
         """
@@ -116,12 +123,11 @@ class EinsumBounds:
         return energy, latency
 
     def cost_limits(self, limit: EnergyLatency) -> list[dict[OnChipChoice, CostLimit]]:
-        """Return what each Einsum may cost with each choice that can matter.
+        """Return, per Einsum, what it may cost with each choice of tensors on chip.
 
-        `limit`: the most that the workload may cost.
-
-        In joule and second. Choices whose bound exceeds what the others leave are left out
-        (theory/fusion.md §6.2).
+        `limit`: most energy in joule and latency in second of the workload. A choice may cost what
+        the limit leaves when all other Einsums cost their least with choices that agree; choices
+        whose bound is above that are left out (theory/fusion.md §6.2).
         """
         costs_of_others = [
             self._relaxation.costs_of_others(self._costs(metric)) for metric in METRICS
@@ -139,10 +145,11 @@ class EinsumBounds:
     def choice_bounds_within(
         self, limit: EnergyLatency
     ) -> dict[tuple[str, int, int], EnergyLatency]:
-        """Return the choices that can matter below `limit`, by name, with their bounds.
+        """Return the choices of tensors on chip that a mapping within a limit may make.
 
-        Joule and second. The name: the Einsum, the number of its compute, the tensors on chip as
-        bits.
+        `limit`: joule and second of the workload. Keys are (name of the Einsum, number of its
+        compute, tensors on chip as bits); values are lower bounds of energy in joule and latency in
+        second.
         """
         limits = self.cost_limits(limit)
         pairs = [
@@ -157,10 +164,11 @@ class EinsumBounds:
         }
 
     def join_limits(self, limit: EnergyLatency) -> JoinLimits:
-        """Return what limits the joining of mappings that cost no more than `limit`.
+        """Return what limits the joining of Einsums to mappings within a limit.
 
-        `limit`: joule and second. The remaining cost of a set of tensors on chip is inf where the
-        later Einsums have no choices that agree with it.
+        `limit`: joule and second of the workload; a relative 1e-9 is added for rounding. The
+        remaining cost that goes with it is inf for a set of tensors on chip with which no choices
+        of the later Einsums agree.
         """
         later = (self._relaxation.costs_of_later(self._costs(metric)) for metric in METRICS)
         energy, latency = later
@@ -172,7 +180,11 @@ class EinsumBounds:
         return JoinLimits((limit[0] * (1 + NOISE), limit[1] * (1 + NOISE)), remaining)
 
     def own_limits(self) -> list[dict[OnChipChoice, CostLimit]]:
-        """Return the bound of each choice as its cost limit: what was found so far costs that."""
+        """Return, per Einsum, the bound of each choice of tensors on chip as its cost limit.
+
+        A pmapping within it is one that attains the bound, if one was found. Only the metric whose
+        bounds are raised is limited; choices with an infinite bound are left out.
+        """
         metric = self._metric
         return [
             {
@@ -184,7 +196,10 @@ class EinsumBounds:
         ]
 
     def start_all(self) -> None:
-        """Raise all bounds to where a search of each choice starts."""
+        """Raise the bounds of all choices to those that a search of the choice starts from.
+
+        That needs the templates of each choice, but no search. Raises OutOfBudget.
+        """
         for bound in (bound for bounds in self._bounds for bound in bounds):
             if bound.start is None:
                 self._start(bound)
@@ -195,10 +210,12 @@ class EinsumBounds:
         limit_of: Callable[[EnergyLatency], EnergyLatency],
         metric: int | None = None,
     ) -> None:
-        """Raise the bounds of the choices `is_wanted` as far as they matter.
+        """Raise the bounds of some choices by searching one Einsum at a time.
 
-        `limit_of`: the most that the workload may cost, given the least that it costs. `metric`: 0
-        energy, 1 latency. OutOfBudget.
+        `is_wanted`: tells which choices of tensors on chip. `limit_of`: returns the most that the
+        workload may cost, given lower bounds of its energy and latency; a bound is raised until it
+        is the least cost of the choice, or the choice can be in no mapping within that limit.
+        `metric`: 0 energy, 1 latency; None: that of the objective. Raises OutOfBudget.
         """
         metric = self._metric if metric is None else metric
         chosen = [[bound for bound in bounds if is_wanted(bound.choice)] for bounds in self._bounds]

@@ -10,11 +10,12 @@ NOISE = 1e-13  # relative: sums of the same terms in another order
 
 
 def pareto(groups: Ints, values: Floats, noise: float = NOISE) -> Ints:
-    """Return the numbers of the points that no other point of their group dominates.
+    """Return the numbers of the rows that no other row of the same group dominates.
 
-    `groups`: shape (points,). `values`: not negative, smaller is better, shape (points, metrics).
-    Of equal points the first one stays; values that differ by `noise`, relative, count as equal.
-    The result is sorted by group, then by value.
+    `groups`: number of each row's group, shape (rows,). `values`: not negative, smaller is better,
+    shape (rows, metrics). A row dominates another if it is nowhere greater. Values that differ by
+    `noise`, relative, count as equal; of equal rows the first one stays. The result is sorted by
+    group, then by values.
     """
     keys = [values[:, column] for column in range(values.shape[1] - 1, -1, -1)]
     order = np.lexsort((*keys, groups))

@@ -51,10 +51,12 @@ TINY, HUGE = 1e-300, 1e300
 
 @dataclass(frozen=True, slots=True)
 class JoinResult:
-    """The best label with the graph it lives in (None: none was found).
+    """Outcome of a fused search of the workload.
 
-    `lower_bound`: no mapping has a lower value. `least_costs`: lower bounds of energy and latency.
-    `exhausted`: the budget ended the search.
+    `label`: the best mapping, as chosen pmappings with energy, latency and usages; None if none was
+    found. `graph`: the compatibility graph that it is a path of. `lower_bound`: no mapping has a
+    lower value of the objective. `least_costs`: lower bounds of energy in joule and latency in
+    second. `exhausted`: the budget ended the search before it was proven.
     """
 
     label: WholeLabel | None
@@ -79,7 +81,14 @@ class _Pass(NamedTuple):
 
 
 class JoinSearch:
-    """Searches one problem; `seed`: a result found before; `cache`: of searches of the same."""
+    """Search one workload for the mapping with the least value of its objective.
+
+    The limit on the value is raised from a lower bound on; pmappings (mappings of one Einsum) that
+    cost more than the limit leaves to their Einsum are never made (theory/fusion.md §6.2).
+    `problem`: the workload and the objective. `budget`: limits. `report`: called with the best
+    value and the lower bound. `seed`: a result of another search, to start from. `cache`: compiled
+    mapspaces of other searches of the same workload.
+    """
 
     def __init__(
         self,
@@ -113,13 +122,17 @@ class JoinSearch:
 
     @property
     def statistics(self) -> SearchStatistics:
-        """What was looked at so far."""
+        """What was looked at so far: labels, tile shapes, templates, nodes and edges."""
         built = self._builder.statistics
         labels = built.labels + self._labels
         return replace(built, labels=labels, evaluations=1, compatibilities=self._graph_size)
 
     def solve(self) -> JoinResult:
-        """Return the best mapping, proven or as far as the budget goes."""
+        """Return the best mapping, proven best or as far as the budget goes.
+
+        A budget that ends does not raise: the result says that it is exhausted. Raises
+        UnsupportedFeature for what the search cannot model.
+        """
         try:
             self._search()
         except OutOfBudget:
@@ -127,11 +140,10 @@ class JoinSearch:
         return self._result(exhausted=False)
 
     def graph_within(self, energy: float, latency: float) -> CompatibilityGraph | None:
-        """Return the graph of all mappings with at most so much energy and latency.
+        """Return the graph of all mappings within a limit of energy and one of latency.
 
-        None if there is no mapping. OutOfBudget.
-
-        `energy` in joule, `latency` in second.
+        `energy` in joule, `latency` in second. None if an Einsum has no pmapping within them.
+        Raises OutOfBudget, and UnsupportedFeature for what the search cannot model.
         """
         limit = energy, latency
         bounds = self._new_bounds()
@@ -141,12 +153,11 @@ class JoinSearch:
     def energy_slices(
         self, shares: Sequence[float]
     ) -> Iterator[tuple[float, CompatibilityGraph | None]]:
-        """Yield limits of energy with the graphs of all mappings within them (None: there is none).
+        """Yield (limit of energy in joule, graph of all mappings within it), the limits rising.
 
-        `shares`: of the limits above the least energy. OutOfBudget.
-
-        Limits in joule. Example: a least energy of 2 J and shares 0.1 and inf yield limits of 2.2 J
-        and inf.
+        `shares`: how far each limit is above the lower bound of the energy, relative. The graph is
+        None if an Einsum has no pmapping within the limit. Example: a lower bound of 2 J and the
+        shares 0.1 and inf yield limits of 2.2 J and inf. Raises OutOfBudget.
         """
         bounds = self._new_bounds()
         bounds.raise_bounds(lambda _: True, lambda _: NEVER)
@@ -163,21 +174,20 @@ class JoinSearch:
         )
 
     def cost_ceilings(self, limit: float) -> EnergyLatency:
-        """Return the most energy and the most latency that a value of `limit` leaves room for.
+        """Return the most energy and the most latency of a mapping whose value is at most `limit`.
 
         Joule and second. For the energy-delay product these are the limit over the least latency,
-        and over the least energy (theory/fusion.md §6.2).
+        and over the least energy (theory/fusion.md §6.2). Uses the bounds found by `solve`.
         """
         return self._ceilings(limit, self._least_costs)
 
     def choice_bounds_within(
         self, limit: EnergyLatency
     ) -> dict[tuple[str, int, int], EnergyLatency]:
-        """Return the choices with which a mapping may cost no more than `limit`.
+        """Return the choices of tensors on chip that a mapping within a limit may make.
 
-        By name, with lower bounds of what they cost.
-
-        `limit`: joule and second.
+        `limit`: joule and second. Keys are (name of the Einsum, number of its compute, tensors on
+        chip as bits); values are lower bounds of energy and latency. Empty before `solve`.
         """
         return {} if self._bounds is None else self._bounds.choice_bounds_within(limit)
 

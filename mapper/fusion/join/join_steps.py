@@ -38,7 +38,13 @@ Tables = tuple[PmappingTable | CopyTable, ...]  # of one Einsum: per compute and
 
 
 class PendingTile(NamedTuple):
-    """What earlier Einsums hold of a contested tensor above the loops that one of them shares."""
+    """Say what earlier Einsums hold of a contested tensor above loops that later ones may share.
+
+    Contested: several Einsums in the same shared loops may hold the tensor without exchanging it.
+    `place`: the tensor and the memory (or a Toll it passes). `shared_loops`: number of outermost
+    loops that the Einsums holding it and those to come share. `tile`: the tile, or tiles, above
+    these loops.
+    """
 
     place: TensorPlace
     shared_loops: int
@@ -47,12 +53,15 @@ class PendingTile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Compatibility:
-    """What Einsums on both sides of a join must agree about, without tile shapes.
+    """What Einsums before and after a point of the workload must agree about, without tile shapes.
 
-    `loops`: the shared loops, outermost first. `depths`: loops above each live tensor (-1: not on
-    chip). `pending`: contested tensors held above these loops. `outermost`: tensors in the
-    outermost memory of the Einsums in these loops, if it may be full. `waiting`: numbers of the
-    live tensors that take no bits before their next user has them.
+    A live tensor is written before that point and read after it. `loops`: the loops that both sides
+    share, outermost first. `depths`: number of them above each place where a live tensor may be, -1
+    if it is not there. `pending`: contested tensors, which Einsums in the same loops hold without
+    exchanging them, held above these loops. `outermost`: tensors that the Einsums in these loops
+    have in the outermost memory; only filled if that may be too small. `waiting`: numbers of live
+    tensors on chip that take no bits until their next user runs, because a copy only passes them
+    on.
     """
 
     loops: tuple[LoopName, ...]
@@ -66,21 +75,34 @@ START = Compatibility((), (), ())
 
 
 class ReadTensor(NamedTuple):
-    """A live tensor that an Einsum reads: its number among what is live, its boundary position."""
+    """Number a live tensor that an Einsum reads.
+
+    `live`: its number among the places of live tensors (written before, read after). `position`:
+    its number among the places of the Einsum's own tensors.
+    """
 
     live: int
     position: int
 
 
 class CarriedTensor(NamedTuple):
-    """A tensor live after an Einsum: its number before, and its boundary position, if any."""
+    """Number a tensor that is live after an Einsum: written by it, or live before.
+
+    `live`: its number among the places of tensors live before; None if the Einsum writes it.
+    `position`: its number among the places of the Einsum's tensors; None if the Einsum does not use
+    it.
+    """
 
     live: int | None
     position: int | None
 
 
 class Widening(NamedTuple):
-    """Bits that a tensor takes more from now on, below so many loops; shape (tilings,)."""
+    """Say by how many bits a live tensor grows because the next Einsum sees wider values.
+
+    `loops_above`: number of loops above the tensor. `bits`: shape (labels,); negative where it
+    shrinks.
+    """
 
     loops_above: int
     bits: Floats
@@ -88,17 +110,22 @@ class Widening(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JoinStep:
-    """How to join one Einsum to those before it.
+    """Say how the pmappings of one Einsum are joined to those of all Einsums before it.
 
-    `live_before`, `live_after`: tensors that may be on chip before and after. `extents_before`,
-    `extents_now`: their sizes before, and while the Einsum runs. `read`: live tensors that it
-    reads. `carried`: where each tensor live afterwards comes from. `written`: boundary positions of
-    tensors that it writes. `contested_extents`: of contested tensors that it uses (width 0 unless
-    in ExchangedTensors.tracked_tiles). `max_widths`: bits per value of these for the Einsum that
-    has most. `contested_later`: contested tensors that a later Einsum uses. `outermost_capacity`:
-    None if the outermost memory can hold everything. `passing`: tensors there that Einsums
-    before and after this one use. `counts_exchanged_loops`: only loops above tensors that take bits
-    on both sides count as shared (SeparateTiles). `memories`: those that tensors are exchanged in.
+    A pmapping is a mapping of one Einsum within the whole. A live tensor is written before and read
+    later; it may stay on chip at one of its places, (tensor, memory). A contested tensor is held by
+    several Einsums in the same loops without being exchanged. `tables`: the pmappings of the
+    Einsum. `live_before`, `live_after`: places of live tensors before and after it.
+    `extents_before`, `extents_now`: sizes of those before as functions of the tile shapes, in the
+    width of the last Einsum before and in that which counts while this one runs. `read`: live
+    tensors that it reads. `carried`: where each tensor live afterwards comes from. `written`:
+    positions, among the places of the Einsum's tensors, of those it writes. `contested_extents`:
+    sizes of contested tensors that it uses, width 0 where they do not matter. `max_widths`: for
+    these, the most bits per value that any Einsum sees. `contested_later`: contested tensors that a
+    later Einsum uses. `outermost_capacity`: what to check of the outermost memory; None if
+    everything fits there. `passing`: tensors there that Einsums before and after this one use.
+    `counts_exchanged_loops`: only loops above tensors that take bits on both sides count as shared
+    (accelforge conventions). `memories`: names of the memories in which tensors are exchanged.
     """
 
     tables: Tables
@@ -119,13 +146,14 @@ class JoinStep:
 
     @property
     def groups(self) -> tuple[PmappingGroup, ...]:
-        """The pmappings of all tables."""
+        """Pmappings of all tables of the Einsum, grouped by fused loops and tensors on chip."""
         return tuple(group for table in self.tables for group in table.groups)
 
     def tensors_with_tile(self, source: Compatibility, group: PmappingGroup) -> tuple[int, ...]:
-        """Return the numbers of live tensors that take bits while this Einsum runs.
+        """Return the numbers of the live tensors that take bits while this Einsum runs.
 
-        Neither those that wait, nor what a copy reads last and writes in its place.
+        `source`: the compatibility before it. `group`: its pmappings. Left out are tensors that
+        wait, and what a copy Einsum is the last to read if it writes another tensor in its place.
         """
         still_live = {carried.live for carried in self.carried}
         last = {
@@ -136,7 +164,11 @@ class JoinStep:
         return tuple(i for i in range(len(source.depths)) if i not in source.waiting | last)
 
     def shared_loops(self, source: Compatibility, group: PmappingGroup) -> int:
-        """Return how many loops count as shared with the Einsums before."""
+        """Return how many outermost loops of the pmappings count as shared with the Einsums before.
+
+        All loops of the compatibility `source`; under the accelforge conventions only those above a
+        live tensor that takes bits.
+        """
         if not self.counts_exchanged_loops:
             return len(source.loops)
         return max([0, *(source.depths[i] for i in self.tensors_with_tile(source, group))])
@@ -144,7 +176,11 @@ class JoinStep:
     def tensors_from_now(
         self, source: Compatibility, group: PmappingGroup, memory: str
     ) -> list[int]:
-        """Return the boundary positions of tensors that take bits in a memory from now on."""
+        """Return which tensors take bits in a memory from this Einsum on.
+
+        Positions among the places of the Einsum's tensors: those that it writes, and those that
+        waited for it, if the pmappings of `group` keep them in `memory` and give them room.
+        """
         waited = [tensor.position for tensor in self.read if tensor.live in source.waiting]
         boundary = self.tables[0].boundary
         return [
@@ -158,9 +194,10 @@ class JoinStep:
     def bits_below_shared_loops(
         self, source: Compatibility, group: PmappingGroup, tiles: Ints, memory: str
     ) -> Floats:
-        """Return the bits of live tensors in a memory that stand below all shared loops.
+        """Return the bits of the live tensors in a memory that stand right below all shared loops.
 
-        `tiles`: of the loops of `source`, shape (labels, loops). The result has shape (labels,).
+        `source`: the compatibility before the Einsum; `group`: its pmappings. `tiles`: values below
+        each loop of `source`, shape (labels, loops). The result has shape (labels,).
         """
         total, depth = np.zeros(len(tiles)), self.shared_loops(source, group)
         for number in self.tensors_with_tile(source, group):
@@ -171,11 +208,11 @@ class JoinStep:
     def widening_bits(
         self, source: Compatibility, group: PmappingGroup, tiles: Ints, memory: str
     ) -> list[Widening]:
-        """Return what live tensors above the innermost shared loop take more from now on.
+        """Return by how many bits live tensors in a memory grow, as this Einsum sees other widths.
 
-        This Einsum sees other widths of those in `memory`. `tiles`: of the loops of `source`.
-
-        In bits, shape (labels,) each.
+        Only of tensors above the innermost shared loop. `source`: the compatibility before the
+        Einsum; `group`: its pmappings. `tiles`: values below each loop of `source`, shape (labels,
+        loops). One entry per tensor whose size changes, bits of shape (labels,).
         """
         widenings: list[Widening] = []
         for number in self.tensors_with_tile(source, group):
@@ -191,9 +228,11 @@ class JoinStep:
         return widenings
 
     def held_tiles(self, group: PmappingGroup) -> dict[TensorPlace, HeldTile]:
-        """Return the contested tensors that pmappings do not keep on chip, as they hold them.
+        """Return what the pmappings of a group hold of contested tensors that are not on chip.
 
-        Only what they hold above their innermost loop.
+        Contested: other Einsums in the same loops may hold the tensor, too. Only what is held above
+        the innermost loop of the group; an entry without a tile stands for a tensor that is not
+        held there.
         """
         depths = zip(self.tables[0].boundary, group.depths, strict=True)
         on_chip = {place for place, depth in depths if depth >= 0}
@@ -218,9 +257,11 @@ class JoinStep:
     def shared_savings(
         self, source: Compatibility, group: PmappingGroup, tiles: Ints, memory: str
     ) -> Iterator[Saving]:
-        """Yield what contested tensors that an earlier Einsum holds in a memory, too, take less.
+        """Yield the bits to subtract where this and an earlier Einsum hold one contested tensor.
 
-        Less than the sum of both. `tiles`: of the loops of `group`, shape (labels, loops).
+        The bits of a memory are added up over Einsums, but two tiles may be one, or change their
+        width. `source`: the compatibility before the Einsum; `group`: its pmappings. `tiles`:
+        values below each loop of `group`, shape (labels, loops).
         """
         new_tiles, depth = self.held_tiles(group), self.shared_loops(source, group)
         loop_tiles = LoopTiles(group.loops, tiles)
@@ -234,7 +275,12 @@ def join_steps(
     tables: Sequence[Tables],
     outermost_capacity: OutermostCapacity | None = None,
 ) -> tuple[JoinStep, ...]:
-    """Prepare how each Einsum is joined; `tables`: per Einsum."""
+    """Prepare how each Einsum is joined to those before it, in the order of the workload.
+
+    `exchanged`: which tensors may stay on chip. `tables`: the pmappings of each Einsum.
+    `outermost_capacity`: what to check of the outermost memory; None if everything fits there.
+    Sizes of tensors that Einsums see differently are replaced by the largest.
+    """
     extents = _ExtentTracker(exchanged, tables)
     steps: list[JoinStep] = []
     live: tuple[TensorPlace, ...] = ()
@@ -380,7 +426,12 @@ def _with_extents(
 
 
 class TileCodes:
-    """Packs the tiles of a list of loops into one number, the outermost loop in the lowest bits."""
+    """Number lists of tile shapes, one number for the tiles of all loops of a tiling.
+
+    Each loop has the same number of bits, the outermost one the lowest bits, so that lists which
+    begin alike have equal low bits. `steps`: the Einsums whose tiles occur. Raises
+    UnsupportedFeature if 62 bits are not enough.
+    """
 
     def __init__(self, steps: Sequence[JoinStep]) -> None:
         """Number the tiles of all loops; UnsupportedFeature if 62 bits are not enough."""
@@ -400,9 +451,9 @@ class TileCodes:
             )
 
     def encode(self, group: PmappingGroup) -> Ints:
-        """Return the code of each tiling, shape (tilings,).
+        """Return the code of each tiling of a group, shape (tilings,).
 
-        Each loop takes as many bits as the longest list of tiles of one loop needs.
+        A tiling is one choice of tile shapes for the fused loops of the group.
         """
         code = np.zeros(len(group), np.int64)
         for column, name in enumerate(group.loops):
@@ -411,16 +462,17 @@ class TileCodes:
         return code
 
     def prefix(self, codes: Ints, count: int) -> Ints:
-        """Return the codes of the first `count` loops alone.
+        """Return the codes of the first `count` loops alone, shape (codes,).
 
-        Their bits are the lowest ones; shape (codes,).
+        Two tilings agree about their first loops if these codes are equal.
         """
         return codes & ((1 << (self._bits * count)) - 1)
 
     def decode(self, loops: Sequence[LoopName], codes: Ints) -> Ints:
         """Return the tiles that codes stand for, shape (codes, loops).
 
-        `loops`: those that were encoded, outermost first, or the first ones of them.
+        `loops`: those that were encoded, or the first of them, outermost first. Tiles are in values
+        of the loop's variable.
         """
         tiles = np.empty((len(codes), len(loops)), np.int64)
         for column, name in enumerate(loops):

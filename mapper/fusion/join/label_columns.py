@@ -18,9 +18,10 @@ METRICS = 2  # energy, latency
 
 @dataclass(frozen=True, slots=True)
 class LabelColumns:
-    """Which columns labels have.
+    """Say which columns a label has; a label is a choice of pmappings for the Einsums so far.
 
-    `capacities`: bits of the exchange memories, the second memory first. `usage`: what counts.
+    `capacities`: bits of the memories in which tensors are exchanged, the second memory first.
+    `usage`: the memories whose usage counts.
     """
 
     capacities: tuple[float, ...]
@@ -28,25 +29,32 @@ class LabelColumns:
 
     @property
     def pmapping_head(self) -> int:
-        """Number of columns of a pmapping before its bits: energy, latency, usages of its own."""
+        """Number of columns of a pmapping before its reserved bits: energy, latency, own usages."""
         return METRICS + len(self.usage.pmapping_memories)
 
     @property
     def n_measures(self) -> int:
-        """Number of columns of a label that a mapping is compared by."""
+        """Number of columns that whole mappings are compared by: energy, latency, usages."""
         return METRICS + len(self.usage.names)
 
     def usage_column(self, memory: str) -> int:
-        """Return the column of the usage of an exchange memory."""
+        """Return the column of a label with the usage of an exchange memory.
+
+        Raises ValueError for a memory whose usage does not count.
+        """
         return METRICS + self.usage.names.index(memory)
 
     @property
     def head(self) -> int:
-        """Number of columns of a label before what is kept."""
+        """Number of columns of a label before the bits of the exchange memories."""
         return self.n_measures + 2 * bool(self.usage.outermost)
 
     def outermost_bits(self, number: int, edges: Edges) -> OutermostBits:
-        """Return the bits in the outermost memory while Einsum `number` runs."""
+        """Return the bits in the outermost memory while one Einsum runs, by what is on chip.
+
+        `number`: of the Einsum. `edges`: their source and group say which tensors are on chip. All
+        0 if the usage of that memory does not count.
+        """
         if not self.usage.outermost:
             return OutermostBits(0.0, 0.0, 0.0)
         tensors = self.usage.outermost_tensors[number]
@@ -55,12 +63,16 @@ class LabelColumns:
 
 @dataclass(frozen=True, slots=True)
 class LabelPairs:
-    """Labels with pmappings that could follow: numbers of the label, the edge and the pmapping."""
+    """Pairs of a label and a pmapping that may follow it.
+
+    `labels`, `edges`, `pmappings`: number of the label, of the graph's edge and of the pmapping,
+    shape (pairs,) each.
+    """
 
     labels: Ints
     edges: Ints
     pmappings: Ints
 
     def select(self, chosen: Ints) -> LabelPairs:
-        """Return some of the pairs."""
+        """Return the pairs with these numbers."""
         return LabelPairs(self.labels[chosen], self.edges[chosen], self.pmappings[chosen])

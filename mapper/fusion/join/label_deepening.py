@@ -26,9 +26,11 @@ DEEPENING = (0.0, 0.001, 0.002, 0.004, 0.008, 0.016, 0.03, 0.06, 0.12, 0.25, 0.5
 
 @dataclass(frozen=True, slots=True)
 class LabelOutcome:
-    """The best whole label (None: none was found), and a lower bound of the value of all others.
+    """Outcome of the search of one compatibility graph.
 
-    `exhausted`: the budget ended the search. `labels`: how many were kept, over all passes.
+    `best`: the mapping with the least value; None if none was found. `lower_bound`: no mapping of
+    the graph within the limits has a lower value. `exhausted`: the budget ended the search.
+    `labels`: number of partial mappings kept, over all passes.
     """
 
     best: WholeLabel | None
@@ -38,7 +40,13 @@ class LabelOutcome:
 
 
 class LabelDeepening:
-    """Searches a graph for the least `value` of energy, latency and usages."""
+    """Search one compatibility graph for the mapping with the least value.
+
+    `graph`: all ways to join the Einsums. `columns`: what a partial mapping (label) counts.
+    `value`: function of energy in joule, latency in second and usages in bits; it never falls when
+    one of them rises. `budget`: limits. Passes over the graph are repeated with rising limits of
+    the value.
+    """
 
     def __init__(
         self,
@@ -53,12 +61,12 @@ class LabelDeepening:
         self._limit = inf
 
     def solve(self, highest: float = inf) -> LabelOutcome:
-        """Raise the limit until the best mapping lies below it: then none is better.
+        """Return the mapping of the graph with the least value, if that is at most `highest`.
 
-        Without a mapping of value `highest` or less, that is the lower bound.
-
-        `highest`: in the unit of the value. The outcome says so where the budget ends the search
-        (theory/fusion.md §6.2).
+        The limit rises from a lower bound; the first pass that finds a mapping within it finds the
+        best one (theory/fusion.md §6.2). `highest`: in the unit of the value; without a mapping
+        within it, it is the lower bound of the outcome. A budget that ends does not raise: the
+        outcome says so.
         """
         lower = float(self._value(*self._least_measures)) if self._least_measures[0] < inf else inf
         for slack in DEEPENING if lower <= highest and lower < inf else ():

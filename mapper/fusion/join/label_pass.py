@@ -35,13 +35,16 @@ PruneTest = Callable[..., NDArray[np.bool_]]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class JoinLabels:
-    """Labels of one compatibility, sorted by node.
+    """Labels of one compatibility: choices of pmappings for the Einsums so far, with costs.
 
-    `nodes`: number of the node, shape (labels,). `values`: energy, latency, usages; if the usage of
-    the outermost memory counts, bits in it now, and the most of an Einsum that shares loops with
-    the next one; then per exchange memory kept …, peak …. `origins`: the label before (counted over
-    all compatibilities), the number of the group among those of the step, tiling and pmapping;
-    shape (labels, 4).
+    Sorted by node, which is the compatibility with tile shapes. `nodes`: number of each label's
+    node, shape (labels,). `values`, shape (labels, columns): energy in joule; latency in second;
+    usages in bits of the counted memories; if that of the outermost memory counts, bits in it now,
+    and the most while an Einsum ran that shares loops with the next one; then per exchange memory,
+    for each shared loop k, the bits above it that stay, and for each number of shared loops the
+    most bits while a finished Einsum ran that shares so many with the next one (theory/fusion.md
+    §4). `origins`: number of the label before (counted over all compatibilities), of the group, the
+    tiling and the pmapping, shape (labels, 4).
     """
 
     nodes: Ints
@@ -49,13 +52,17 @@ class JoinLabels:
     origins: Ints
 
     def select(self, chosen: Ints) -> JoinLabels:
-        """Return some of the labels."""
+        """Return the labels with these numbers."""
         return JoinLabels(self.nodes[chosen], self.values[chosen], self.origins[chosen])
 
 
 @dataclass(frozen=True, slots=True)
 class WholeLabel:
-    """A whole mapping: energy in joule, latency in second, usages in bits, and its pmappings."""
+    """Mapping of the whole workload as the search knows it.
+
+    `energy` in joule, `latency` in second. `pmappings`: the chosen mapping of each Einsum. `usage`:
+    most bits in each counted memory.
+    """
 
     energy: float
     latency: float
@@ -64,10 +71,7 @@ class WholeLabel:
 
     @property
     def measures(self) -> tuple[float, ...]:
-        """Energy, latency, usages.
-
-        In joule, second and bits.
-        """
+        """Energy in joule, latency in second, then usages in bits."""
         return (self.energy, self.latency, *self.usage)
 
 
@@ -82,7 +86,11 @@ Front = dict[Compatibility, JoinLabels]
 
 
 class LabelPass:
-    """One pass over a graph; `labels`: how many it kept so far."""
+    """Pass labels, partial mappings of the workload, along a compatibility graph.
+
+    `graph`: all ways to join the Einsums. `columns`: what labels count. `budget`: limits. `labels`:
+    number of labels kept so far, over all runs.
+    """
 
     def __init__(self, graph: CompatibilityGraph, columns: LabelColumns, budget: Budget) -> None:
         self._graph = graph
@@ -92,9 +100,12 @@ class LabelPass:
         self.labels = 0
 
     def run(self, prunable: PruneTest) -> Floats:
-        """Return energy, latency and usages of all mappings left, shape (mappings, measures).
+        """Return the measures of all whole mappings that are left, shape (mappings, measures).
 
-        OutOfBudget.
+        Measures are energy in joule, latency in second and usages in bits. `prunable`: function of
+        lower bounds of these, one array each; it marks labels that may be dropped. Labels that
+        another one of the same node dominates, and those that exceed a capacity, are dropped, too.
+        Raises OutOfBudget.
         """
         no_origins = np.zeros((1, 4), np.int64)
         start = JoinLabels(no_origins[:, 0], np.zeros((1, self._columns.head)), no_origins)
@@ -111,10 +122,9 @@ class LabelPass:
         return np.concatenate([np.zeros((0, width)), *measures])
 
     def label(self, number: int, measures: Floats) -> WholeLabel:
-        """Return one of the mappings of the last run, with its measures.
+        """Return one whole mapping of the last run, with the pmapping of each Einsum.
 
-        `number`: its label, counted over all compatibilities. `measures`: joule, second, bits;
-        shape (measures,).
+        `number`: its row in the result of `run`. `measures`: that row: joule, second, bits.
         """
         pmappings: list[ChosenPmapping] = []
         for (origins, shared_loops), step in zip(
@@ -166,7 +176,11 @@ def _first_numbers(front: Front) -> list[int]:
 
 
 def undominated_labels(pieces: Sequence[JoinLabels]) -> JoinLabels:
-    """Return the labels that no other label of their node dominates."""
+    """Return the labels that no other label of the same node dominates.
+
+    A label dominates another if none of its values is greater: energy, latency, usages, bits kept
+    above each shared loop, and peaks (theory/fusion.md §5). `pieces`: labels of one compatibility.
+    """
     nodes = np.concatenate([piece.nodes for piece in pieces])
     values = np.concatenate([piece.values for piece in pieces])
     origins = np.concatenate([piece.origins for piece in pieces])

@@ -48,9 +48,11 @@ class _Transitions:
 
 
 class RelaxationSweep:
-    """Walks over the Einsums, first to last, and returns what all others cost.
+    """Walk over the Einsums in order, and tell what all other Einsums cost at least.
 
-    Einsums already passed cost what `advance` was told; those to come what was known at the start.
+    Einsums already passed cost what `advance` was told, those to come what was known at the start;
+    users of one tensor must agree where it stays. `steps`: how choices of tensors on chip lead from
+    set to set of live tensors. `remaining`: least cost behind each Einsum, per such set.
     """
 
     def __init__(self, steps: tuple[_Transitions, ...], remaining: Sequence[Floats]) -> None:
@@ -60,9 +62,10 @@ class RelaxationSweep:
         self._paid = np.zeros(1)
 
     def costs_of_others(self) -> dict[int, float]:
-        """Return, per choice of the next Einsum, the least that all others cost (inf: no way).
+        """Return, per choice of the next Einsum, the least that all other Einsums cost.
 
-        In the unit of the costs, joule or second.
+        Keys are choices of tensors on chip as bits. In the unit of the costs, joule or second; inf
+        if no choices of the others agree.
         """
         step = self._steps[self._number]
         costs = np.full(len(step.masks), inf)
@@ -71,7 +74,10 @@ class RelaxationSweep:
         return dict(zip(step.masks, costs.tolist(), strict=True))
 
     def advance(self, cost: Mapping[int, float]) -> None:
-        """Pass the next Einsum, whose choices cost at least so much."""
+        """Pass the next Einsum, whose choices of tensors on chip cost at least so much.
+
+        `cost`: joule or second by choice, as bits; a choice that is not listed costs inf.
+        """
         step = self._steps[self._number]
         following = np.full(step.targets, inf)
         np.minimum.at(
@@ -82,13 +88,18 @@ class RelaxationSweep:
 
 
 class OnChipRelaxation:
-    """The choices of all Einsums, as bits of their boundary.
+    """Bound the cost of the workload by choosing only which tensors stay on chip.
 
-    `tracked`: the places whose users must agree.
+    Each Einsum makes a choice: the places of its exchanged tensors on chip, as bits over all its
+    places. Users of one tensor must agree; everything else is ignored, so that the cheapest choices
+    that agree give a lower bound (theory/fusion.md §6.3). `exchanged`: which tensors may stay
+    where. `allowed`: per Einsum, the choices looked at. `tracked`: the places about which users
+    must agree; others are left out so that at most MAX_TRACKED are live at a time, which weakens
+    the bound.
     """
 
     def __init__(self, exchanged: ExchangedTensors, allowed: Sequence[Collection[int]]) -> None:
-        """Prepare the transitions; `allowed`: per Einsum the choices looked at."""
+        """Prepare how the choices of each Einsum lead from set to set of live tensors on chip."""
         self.tracked = tracked = _tracked_places(exchanged)
         self._steps: list[_Transitions] = []
         self._states: list[dict[Places, int]] = []
@@ -104,10 +115,11 @@ class OnChipRelaxation:
             self._states.append(states)
 
     def costs_of_others(self, costs: Sequence[Mapping[int, float]]) -> list[dict[int, float]]:
-        """Return, per Einsum and choice, the least that all other Einsums cost (inf: no way).
+        """Return, per Einsum and choice of tensors on chip, the least that all other Einsums cost.
 
-        `costs`: of each Einsum by choice (the tensors on chip as bits), joule or second. A lower
-        bound: only the places of tensors must agree (theory/fusion.md §6.3).
+        `costs`: lower bounds per Einsum by choice (as bits), joule or second. inf if no choices of
+        the others agree. Example: Y costs its producer 5 and its consumer 4 on chip, 3 and 9 off
+        chip: for the producer's choices the others cost 4 and 9 (theory/fusion.md §6.3).
         """
         sweep = self.sweep(costs)
         costs_of_others: list[dict[int, float]] = []
@@ -117,7 +129,10 @@ class OnChipRelaxation:
         return costs_of_others
 
     def sweep(self, costs: Sequence[Mapping[int, float]]) -> RelaxationSweep:
-        """Start a walk over the Einsums whose own costs may rise on the way."""
+        """Start a walk over the Einsums on which their costs may be raised one after the other.
+
+        `costs`: lower bounds per Einsum by choice of tensors on chip (as bits), joule or second.
+        """
         remaining = self._remaining_costs(self._costs_per_step(costs))
         return RelaxationSweep(tuple(self._steps), remaining[1:])
 
@@ -133,9 +148,10 @@ class OnChipRelaxation:
         ]
 
     def least_cost(self, costs: Sequence[Mapping[int, float]]) -> float:
-        """Return the least that all Einsums cost together.
+        """Return the least that all Einsums cost together, with choices that agree.
 
-        In the unit of the costs; inf if no choices agree (theory/fusion.md §6.3).
+        `costs`: lower bounds per Einsum by choice of tensors on chip (as bits), joule or second; so
+        is the result. inf if no choices agree (theory/fusion.md §6.3).
         """
         costs_of_others = self.costs_of_others(costs)[0]
         return min((costs_of_others[mask] + cost for mask, cost in costs[0].items()), default=inf)
