@@ -56,19 +56,19 @@ from tilewright.simulator.isa.operations import (
 
 @inline_kernel
 def f32_of(bits: int) -> Word:
-    """Return the f32 with these bits."""
+    """Return the 32-bit float with these bits, an integer."""
     return np.uint32(bits).view(np.float32)
 
 
 @inline_kernel
 def bits_of(value: Word) -> Word:
-    """Return the bits of an f32."""
+    """Return the bits of a number, rounded to a 32-bit float, as a non-negative integer."""
     return np.int64(np.float32(value).view(np.uint32))
 
 
 @kernel
 def f16_to_f32(bits: int) -> Word:
-    """Widen f16 bits, exactly."""
+    """Return the 32-bit float with the value of a 16-bit float, given by its bits; it is exact."""
     sign = (bits & 0x8000) << 16
     exponent = (bits >> 10) & 0x1F
     fraction = bits & 0x3FF
@@ -82,7 +82,7 @@ def f16_to_f32(bits: int) -> Word:
 
 @kernel
 def f32_to_f16(value: Word) -> Word:
-    """Round an f32 to f16 bits, to nearest even."""
+    """Round a 32-bit float to the nearest 16-bit float (ties to even); return its bits."""
     bits = bits_of(value)
     sign = (bits >> 16) & 0x8000
     magnitude = bits & 0x7FFFFFFF
@@ -107,7 +107,11 @@ def f32_to_f16(value: Word) -> Word:
 
 @kernel
 def f64_to_f16(value: float) -> Word:
-    """Round an f64 to f16 bits once: through an f32 rounded to odd."""
+    """Round a 64-bit float to the nearest 16-bit float (ties to even), once; return its bits.
+
+    It goes through a 32-bit float that is rounded to odd, so that two roundings give the same as
+    one.
+    """
     single = np.float32(value)
     widened = np.float64(single)
     if widened != value and value == value:  # noqa: PLR0124 (false for NaN)
@@ -119,7 +123,10 @@ def f64_to_f16(value: float) -> Word:
 
 @kernel
 def fma_f32(addend: int, left: int, right: int) -> Word:
-    """Return the bits of addend + left * right, rounded once."""
+    """Return the bits of the 32-bit float addend + left * right, rounded once.
+
+    The arguments are bits of 32-bit floats, too.
+    """
     product = np.float64(f32_of(left)) * np.float64(f32_of(right))
     base = np.float64(f32_of(addend))
     total = product + base
@@ -135,7 +142,10 @@ def fma_f32(addend: int, left: int, right: int) -> Word:
 
 @kernel
 def combine_f32(arithmetic: int, a: int, b: int, scalar: int) -> Word:
-    """Return the bits of one f32 element."""
+    """Apply an operation to 32-bit floats given by their bits; return the bits of the result.
+
+    arithmetic: FMA (a + b * scalar), ADD, MUL, SUB or MAX; only FMA uses the scalar.
+    """
     if arithmetic == FMA:
         return fma_f32(a, b, scalar)
     x = f32_of(a)
@@ -151,7 +161,11 @@ def combine_f32(arithmetic: int, a: int, b: int, scalar: int) -> Word:
 
 @kernel
 def combine_f16(arithmetic: int, a: int, b: int, scalar: int) -> Word:
-    """Return the bits of one f16 element."""
+    """Apply an operation to 16-bit floats given by their bits; return the bits of the result.
+
+    arithmetic: FMA (a + b * scalar), ADD, MUL, SUB or MAX, rounded once to nearest even; only FMA
+    uses the scalar.
+    """
     x = f16_to_f32(a)
     y = f16_to_f32(b)
     if arithmetic == FMA:
@@ -168,7 +182,7 @@ def combine_f16(arithmetic: int, a: int, b: int, scalar: int) -> Word:
 
 @kernel
 def count_bits(arithmetic: int, value: int) -> Word:
-    """Return leading zeros, trailing zeros or ones of 16 bits."""
+    """Count bits of a 16-bit value: leading zeros (CLZ), ones (POPCNT), or else trailing zeros."""
     ones = leading = trailing = 0
     for i in range(16):
         ones += value >> i & 1
@@ -183,7 +197,10 @@ def count_bits(arithmetic: int, value: int) -> Word:
 
 @kernel
 def combine_bits(arithmetic: int, a: int, b: int) -> Word:
-    """Return a bit operation on 16 bits; a shift by more than 16 is a shift by 16."""
+    """Apply AND, OR, XOR or a shift (SLL, SLR, SAR) to 16-bit values; return 16 bits.
+
+    A shift by more than 16 is a shift by 16; SAR keeps the sign.
+    """
     if arithmetic == AND:
         return a & b
     if arithmetic == OR:
@@ -200,7 +217,10 @@ def combine_bits(arithmetic: int, a: int, b: int) -> Word:
 
 @kernel
 def to_int16(value: float) -> Word:
-    """Truncate to an i16 towards zero; saturate beyond the range, NaN gives 0."""
+    """Convert a float to the bits of a signed 16-bit integer, truncated towards zero.
+
+    Values beyond the range give its end (40000.0 gives 32767), NaN gives 0.
+    """
     if value != value:  # noqa: PLR0124 (true for NaN)
         return 0
     return np.int64(min(max(np.float64(value), -32768.0), 32767.0)) & 0xFFFF
@@ -208,7 +228,10 @@ def to_int16(value: float) -> Word:
 
 @kernel
 def convert(arithmetic: int, a: int) -> Word:
-    """Convert bits between f16, f32 and i16."""
+    """Convert one value, given by its bits, between f16, f32 and i16; return the new bits.
+
+    arithmetic: H2S, S2H, H2X, S2X, X2H or X2S, where H is f16, S f32 and X i16.
+    """
     if arithmetic == H2S:
         return bits_of(f16_to_f32(a & 0xFFFF))
     if arithmetic == S2H:
@@ -223,7 +246,11 @@ def convert(arithmetic: int, a: int) -> Word:
 
 @kernel
 def combine_uncommon(arithmetic: int, a: int, b: int, scalar: int) -> Word:
-    """Return a bit operation, a conversion, or a sum of f32 and f16."""
+    """Apply a bit operation, a bit count, a conversion, or a sum of mixed floats to one element.
+
+    The arguments are bits. The mixed sums: f16 + f32, f32 + f16, and f32 a + f16 b * f16 scalar,
+    where the product is an f32. Returns the bits of the result.
+    """
     if arithmetic <= SAR:
         return combine_bits(arithmetic, a & 0xFFFF, b & 0xFFFF)
     if arithmetic <= POPCNT:
@@ -240,7 +267,11 @@ def combine_uncommon(arithmetic: int, a: int, b: int, scalar: int) -> Word:
 
 @part_kernel
 def combine_plain(arithmetic: int, value_type: int, operands: OperandBits) -> Word:
-    """Return the bits of one element of a plain operation (see `is_plain`)."""
+    """Apply a plain operation (`is_plain`) to one element given by bits; return the result's bits.
+
+    Plain are moves, f32 operations, and sums and differences of 16-bit integers. value_type: one of
+    TYPE_F32, TYPE_F16, TYPE_INT16, TYPE_INT32.
+    """
     a, b, scalar = operands
     if arithmetic == MOVE:
         return a
@@ -251,7 +282,10 @@ def combine_plain(arithmetic: int, value_type: int, operands: OperandBits) -> Wo
 
 @inline_kernel
 def is_plain(arithmetic: int, value_type: int) -> Word:
-    """Return whether the hot kernels hold an operation: f32, sums of integers, moves."""
+    """Return whether an operation is a move, on f32, or a sum or difference of integers.
+
+    These are compiled into the kernels that every program runs; others are called by address.
+    """
     if arithmetic <= ADD:
         return value_type != TYPE_F16 or arithmetic == MOVE
     if arithmetic == SUB:
@@ -261,7 +295,11 @@ def is_plain(arithmetic: int, value_type: int) -> Word:
 
 @kernel
 def combine(arithmetic: int, value_type: int, operands: OperandBits) -> Word:
-    """Return the bits of `a op b` (fma: a + b * scalar) for one element."""
+    """Apply an operation on descriptors to one element: `a op b`, for fma a + b * scalar.
+
+    operands: bits of both sources and of the scalar; value_type: one of TYPE_F32, TYPE_F16,
+    TYPE_INT16, TYPE_INT32. Returns the bits of the result.
+    """
     if is_plain(arithmetic, value_type):
         return combine_plain(arithmetic, value_type, operands)
     a, b, scalar = operands
@@ -275,6 +313,10 @@ def combine(arithmetic: int, value_type: int, operands: OperandBits) -> Word:
 
 @inner_kernel
 def uncommon_value(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:  # noqa: ARG001
-    """Return the bits of one element: `arguments` are (operation, first, second source, scalar)."""
+    """Apply an operation that is not plain to one element; return the bits of the result.
+
+    `arguments` are (address of the operation, bits of the first source, of the second, of the
+    scalar).
+    """
     op, a, b, scalar = arguments
     return combine(store[op + O_ARITHMETIC], store[op + O_TYPE], OperandBits(a, b, scalar))

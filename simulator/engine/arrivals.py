@@ -14,7 +14,12 @@ from tilewright.simulator.engine.jit import FeatureArguments, inner_kernel
 
 @inner_kernel
 def task_of(store: Table, element: int, slot: int, now: int) -> Word:
-    """Return the task that the head of an input queue starts now, or -1."""
+    """Return the task that the wavelet at the head of an input queue starts now, or -1.
+
+    element: its address in the store; slot: 0 to 7, the queue; now: the cycle. A data wavelet
+    starts the task bound to the queue, a control wavelet the task of its entry. -1 also while an
+    operation uses the queue; the element is visited again when a wavelet on its way is ready.
+    """
     queue = store[element + at.E_QUEUES + slot]
     if queue < 0 or store[element + at.E_QUEUES_BUSY] >> slot & 1 or store[queue + at.F_COUNT] == 0:
         return -1
@@ -35,9 +40,10 @@ def task_of(store: Table, element: int, slot: int, now: int) -> Word:
 
 @inner_kernel
 def arrivals(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:  # noqa: ARG001
-    """Return the tasks that wavelets at the heads of input queues can start, as bits.
+    """Return the tasks that wavelets in the input queues can start now, one bit each.
 
-    `arguments` are (element, cycle, 0, 0).
+    Tasks that waited until a queue is empty are activated and returned, too. `arguments` are
+    (address of the element, cycle, 0, 0).
     """
     element, now, _, _ = arguments
     tasks = 0
@@ -53,7 +59,11 @@ def arrivals(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
 
 @inner_kernel
 def activate_emptied(store: Table, element: int) -> Word:
-    """Activate the tasks that wait until a queue is empty; return them as bits."""
+    """Activate the tasks that waited until a queue is empty and now find it so; return their bits.
+
+    element: its address in the store. For an output queue that still holds words the element is
+    visited again when one leaves.
+    """
     tasks = 0
     for slot in range(16):
         if store[element + at.E_LISTEN] >> (at.FLUSHED + slot) & 1 == 0:
@@ -70,9 +80,10 @@ def activate_emptied(store: Table, element: int) -> Word:
 
 @inner_kernel
 def receive(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:  # noqa: ARG001
-    """Take the wavelet that starts a task from the first queue that has one for it.
+    """Take the wavelet that starts a task from the first input queue that has one for it.
 
-    `arguments` are (element, task, cycle, 0).
+    The wavelet is kept in the element, for the task's arguments. `arguments` are (address of the
+    element, number of the task, cycle, 0). Returns 0.
     """
     element, task, now, _ = arguments
     for slot in range(8):

@@ -38,7 +38,11 @@ from tilewright.simulator.engine.places import Computation, OperandBits
 
 @inline_kernel
 def read_word(memory: Memory, position: int, wide: int) -> Word:
-    """Return the bits of the value at a word address."""
+    """Return the bits of a value in memory.
+
+    position: address in 16-bit words, in the memory of all elements; wide: words of the value, 1 or
+    2; two begin at an even address.
+    """
     double = np.int64(memory[address(position >> 1)])
     if wide == 2:
         return double
@@ -47,7 +51,11 @@ def read_word(memory: Memory, position: int, wide: int) -> Word:
 
 @inline_kernel
 def write_word(memory: Memory, position: int, wide: int, bits: int) -> None:
-    """Store the bits of a value at a word address."""
+    """Write the bits of a value to memory.
+
+    position: address in 16-bit words, in the memory of all elements; wide: words of the value, 1 or
+    2; two begin at an even address.
+    """
     if wide == 2:
         memory[address(position >> 1)] = np.uint32(bits)
         return
@@ -58,7 +66,11 @@ def write_word(memory: Memory, position: int, wide: int, bits: int) -> None:
 
 @inline_kernel
 def start_walk(store: Table, place: int, position: int) -> None:
-    """Start an operand at a position; `place` is the address of its position in the thread."""
+    """Set an operand of a thread to its first position, before the first element.
+
+    place: address of the operand's position in the thread; position: address in 16-bit words, or of
+    its queue.
+    """
     store[place] = position
     for d in range(DIMENSIONS):
         store[place + COUNTERS + OPERANDS * d] = 0
@@ -66,9 +78,10 @@ def start_walk(store: Table, place: int, position: int) -> None:
 
 @inline_kernel
 def step_position(store: Table, place: int, row: int) -> None:
-    """Move a memory operand to its next element (stride form: the stride holds the jump back).
+    """Move a memory operand of a thread to its next element, over up to four dimensions.
 
-    `place` is the address of the operand's position.
+    place: address of the operand's position in the thread; row: of the operand. The stride of an
+    outer dimension holds the jump back to the start of the inner ones.
     """
     row = address(row)
     place = address(place)
@@ -86,7 +99,11 @@ def step_position(store: Table, place: int, row: int) -> None:
 
 @inner_kernel
 def take(store: Table, memory: Memory, place: int, row: int, now: int) -> Word:
-    """Take the next value of a source; `place` is the address of its position."""
+    """Take the next value of a source: from its input queue, or from memory; return its bits.
+
+    place: address of the operand's position in the thread, which moves on; row: address of the
+    operand; now: the cycle.
+    """
     row = address(row)
     position = store[address(place)]
     if store[row + D_KIND] == FABRIC_IN:
@@ -98,7 +115,7 @@ def take(store: Table, memory: Memory, place: int, row: int, now: int) -> Word:
 
 @inline_kernel
 def value_of(store: Table, memory: Memory, computation: Computation, operands: OperandBits) -> Word:
-    """Return the bits of one element of an operation."""
+    """Apply an operation to the bits of one element; return the bits of the result."""
     op, arithmetic, value_type = computation
     if is_plain(arithmetic, value_type):
         return combine_plain(arithmetic, value_type, operands)
@@ -108,7 +125,10 @@ def value_of(store: Table, memory: Memory, computation: Computation, operands: O
 
 @inner_kernel
 def do_element(store: Table, memory: Memory, thread: int, now: int) -> None:
-    """Do one element of a thread's operation; its queues are ready."""
+    """Do one element of a thread's operation: take the sources, compute, write or send the result.
+
+    thread: its address; now: the cycle. Its queues must be ready.
+    """
     thread = address(thread)
     op = address(store[thread + T_OP])
     dest = address(store[op + O_OPERANDS])
@@ -132,7 +152,11 @@ def do_element(store: Table, memory: Memory, thread: int, now: int) -> None:
 
 @inner_kernel
 def line_of(store: Table, thread: int, operand: int) -> tuple[int, int, int]:
-    """Return position, stride and words per element of a vector operand; 0 words for none."""
+    """Return (position, stride, words per element) of a vector operand in memory; 0 words for none.
+
+    All in 16-bit words. operand: 0 for the destination, 1 and 2 for the sources of the thread's
+    operation.
+    """
     row = store[store[thread + T_OP] + O_OPERANDS + operand]
     if row < 0:
         return 0, 0, 0
@@ -142,7 +166,7 @@ def line_of(store: Table, thread: int, operand: int) -> tuple[int, int, int]:
 
 @inner_kernel
 def do_flat(store: Table, memory: Memory, thread: int) -> None:
-    """Do a whole memory operation whose operands have one dimension."""
+    """Do all elements of a thread's operation whose operands are one-dimensional and in memory."""
     op = store[thread + T_OP]
     computation = Computation(op, store[op + O_ARITHMETIC], store[op + O_TYPE])
     scalar = store[thread + T_SCALAR]
@@ -161,7 +185,10 @@ def do_flat(store: Table, memory: Memory, thread: int) -> None:
 
 @inner_kernel
 def do_memory(store: Table, memory: Memory, thread: int, now: int) -> None:
-    """Do a whole operation on memory operands."""
+    """Do all elements of a thread's operation whose operands are in memory, at once.
+
+    The cycles that it takes are counted elsewhere (`memory_cycles`).
+    """
     op = store[thread + T_OP]
     for operand in range(3):
         row = store[op + O_OPERANDS + operand]

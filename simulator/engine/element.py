@@ -25,7 +25,11 @@ from tilewright.simulator.run.trace import BUSY, IDLE, WAIT_INPUT, WAIT_OUTPUT
 
 @inner_kernel
 def dispatch(store: Table, memory: Memory, element: int, now: int) -> None:
-    """Start the operation at the program counter."""
+    """Start the operation at an element's program counter, and move the counter on.
+
+    An operation on memory alone is done at once and keeps the main thread busy; one with queues
+    starts on its thread. now: the cycle. A queue or thread that is in use is an error of the run.
+    """
     op = store[store[element + at.E_PC] + 1]
     store[element + at.E_PC] += at.I_WIDTH
     thread = store[element + at.E_THREADS] + store[op + at.O_THREAD] * at.T_WIDTH
@@ -60,7 +64,11 @@ def dispatch(store: Table, memory: Memory, element: int, now: int) -> None:
 
 @part_kernel
 def end_task(store: Table, element: int, now: int) -> None:
-    """End the running task; its last instruction executes K_EXECUTE cycles after its dispatch."""
+    """End an element's running task, and record it in the timeline.
+
+    Its last instruction executes K_EXECUTE cycles after its dispatch, which may be the end of the
+    run.
+    """
     end = now + store[at.K_EXECUTE]
     store[at.S_END] = max(store[at.S_END], end)
     record(store, element, -1 - store[element + at.E_TASK], store[element + at.E_TASK_START], now)
@@ -70,7 +78,10 @@ def end_task(store: Table, element: int, now: int) -> None:
 
 @part_kernel
 def control_task(store: Table, element: int, code: int, task: int) -> Word:
-    """Activate, block or unblock a task; return the cycles of the instruction."""
+    """Activate, block or unblock a task of an element; return the cycles of the instruction.
+
+    code: I_ACTIVATE, I_BLOCK or else unblock; task: its number.
+    """
     bit = 1 << task
     if code == at.I_ACTIVATE:
         store[element + at.E_ACTIVE] |= bit
@@ -83,7 +94,11 @@ def control_task(store: Table, element: int, code: int, task: int) -> Word:
 
 @part_kernel
 def branch(store: Table, element: int, pc: int, slot: int) -> Word:
-    """End a turn of a loop, or test a counter; return the cycles of the instruction."""
+    """Do the end of a loop's turn, or a test whether a counter is below a limit.
+
+    pc: address of the instruction; slot: of the counter. It jumps back to the loop's body, or over
+    the branch that is not taken. Returns the cycles of the instruction.
+    """
     loop = store[pc] == at.I_END_LOOP
     if loop:
         store[slot] += 1
@@ -96,7 +111,10 @@ def branch(store: Table, element: int, pc: int, slot: int) -> Word:
 
 @inner_kernel
 def control(store: Table, memory: Memory, element: int) -> Word:
-    """Do an instruction on tasks, counters, scalars or registers; return its cycles."""
+    """Do an instruction that is no operation on descriptors; return its cycles.
+
+    It is on tasks, counters, scalars, registers or the fabric; the program counter moves on.
+    """
     pc = store[element + at.E_PC]
     code = store[pc]
     store[element + at.E_PC] = pc + at.I_WIDTH
@@ -116,7 +134,10 @@ def control(store: Table, memory: Memory, element: int) -> Word:
 
 @inner_kernel
 def execute(store: Table, memory: Memory, element: int, now: int) -> None:
-    """Do the instruction at the program counter."""
+    """Do the instruction at an element's program counter, or fetch an operation for its dispatch.
+
+    The element's next instruction is due after the cycles of this one. now: the cycle.
+    """
     pc = store[element + at.E_PC]
     code = store[pc]
     if code == at.I_OPERATION:
@@ -135,7 +156,10 @@ def execute(store: Table, memory: Memory, element: int, now: int) -> None:
 
 @inner_kernel
 def next_task(store: Table, memory: Memory, element: int, now: int) -> Word:
-    """Start the runnable task with the lowest number; return whether there is one."""
+    """Start the runnable task of an element with the lowest number; return whether there is one.
+
+    A task is runnable if it is active, or a wavelet for it is there, and it is not blocked.
+    """
     runnable = store[element + at.E_ACTIVE]
     if store[element + at.E_LISTEN]:
         runnable |= use(store, memory, at.FEATURE_ARRIVALS, (element, now, 0, 0))
@@ -159,7 +183,10 @@ def next_task(store: Table, memory: Memory, element: int, now: int) -> Word:
 
 @inner_kernel
 def advance_main(store: Table, memory: Memory, element: int, now: int) -> None:
-    """Run the main thread until it waits, or until its next instruction is due later."""
+    """Run an element's main thread until it waits, or until its next instruction is due later.
+
+    now: the cycle. Instructions that take no cycles are done in one call; an error ends it.
+    """
     while store[at.S_ERROR] == at.OK:
         if store[element + at.E_STATE] == at.M_SYNC:
             return
@@ -179,9 +206,10 @@ def advance_main(store: Table, memory: Memory, element: int, now: int) -> None:
 
 @part_kernel
 def queues_ready(store: Table, element: int, thread: int, now: int) -> Word:
-    """Return BUSY if the next element of an operation can go now, else WAIT_INPUT or WAIT_OUTPUT.
+    """Say whether the next element of a thread's operation can go: BUSY, or what it waits for.
 
-    The queue that is not ready wakes the processing element when it is.
+    WAIT_INPUT: an input queue has no ready wavelet; WAIT_OUTPUT: the output queue has no space. The
+    queue makes the processing element be visited again when that changes.
     """
     thread = address(thread)
     op = address(store[thread + at.T_OP])
@@ -209,7 +237,11 @@ def queues_ready(store: Table, element: int, thread: int, now: int) -> Word:
 
 @part_kernel
 def fire(store: Table, memory: Memory, element: int, thread: int, now: int) -> Word:
-    """Do the next element of a running thread if its queues are ready; return the cycle state."""
+    """Do the next element of a running operation if its queues are ready.
+
+    Returns the cycle state: BUSY, WAIT_INPUT or WAIT_OUTPUT. The following element is due after the
+    operation's cycles per element, whose fractions are carried on.
+    """
     if store[store[address(thread) + at.T_OP] + at.O_SPECIAL] == 1:
         return use(store, memory, at.FEATURE_SPECIAL, (element, thread, now, 0))
     cycle_state = queues_ready(store, element, thread, now)
@@ -234,9 +266,10 @@ def fire(store: Table, memory: Memory, element: int, thread: int, now: int) -> W
 
 @part_kernel
 def is_served(store: Table, thread: int, ranked: int, rank: int) -> Word:
-    """Return whether the datapath may serve a thread in the turn of a priority.
+    """Return whether the datapath may serve a thread in the turn of priority `rank`.
 
-    `ranked`: whether the element has operations of several priorities.
+    ranked: whether the element has operations of several priorities; if not, every thread in use
+    counts.
     """
     if store[thread + at.T_STATE] in (at.FREE, at.MAPPING, at.PAUSED):
         return False
@@ -245,7 +278,7 @@ def is_served(store: Table, thread: int, ranked: int, rank: int) -> Word:
 
 @part_kernel
 def complete_when_due(store: Table, element: int, thread: int, now: int) -> None:
-    """End an operation whose last element went K_COMPLETION cycles ago; else look again then."""
+    """End an operation whose last element went K_COMPLETION cycles ago; visit it again if less."""
     if store[thread + at.T_STATE] != at.COMPLETING:
         return
     if store[thread + at.T_NEXT] <= now:
@@ -256,7 +289,10 @@ def complete_when_due(store: Table, element: int, thread: int, now: int) -> None
 
 @part_kernel
 def run_threads(store: Table, memory: Memory, element: int, now: int) -> Word:
-    """Serve the running threads by priority, in turn within a priority; return the cycle state."""
+    """Let the datapath serve at most one running thread of an element, by priority, then in turn.
+
+    Returns the cycle state of the element: BUSY, WAIT_INPUT, WAIT_OUTPUT or IDLE (engines.md §1).
+    """
     element = address(element)
     first = store[element + at.E_THREADS]
     count = store[element + at.E_THREAD_COUNT]
@@ -292,7 +328,11 @@ def run_threads(store: Table, memory: Memory, element: int, now: int) -> Word:
 
 @part_kernel
 def visit_element(store: Table, memory: Memory, element: int, now: int) -> None:
-    """Account the cycles since the last visit, then run the element's main thread and threads."""
+    """Do all that an element does in one cycle: its main thread, then its running threads.
+
+    The cycles since the last visit are counted first, in the state that the element had (idle,
+    busy, waiting for input or output).
+    """
     element = address(element)
     since = now - store[element + at.E_SINCE]
     store[element + at.E_CYCLES + store[element + at.E_CYCLE_STATE]] += since

@@ -37,13 +37,20 @@ follow: Final = _entry(
 
 
 def feature_kernel(module: str, name: str) -> Kernel:
-    """Return the entry kernel of a rare feature (see jit.py)."""
+    """Describe the compiled kernel of a rare feature, which is called by address.
+
+    module: of the package of the engine; name: of the function (store, memory, four integers) ->
+    integer in it.
+    """
     return _entry(module, name, f"int64({_STORE}, {_MEMORY}, UniTuple(int64, 4))")
 
 
 @cache
 def feature_address(module: str, name: str) -> int:
-    """Return the address of the entry kernel of a rare feature."""
+    """Return the machine code address of a rare feature's kernel, compiled or from the disk.
+
+    Without compiled kernels it is the place of the Python function in a list, from 1.
+    """
     kernel = feature_kernel(module, name)
     address = kernel.address()
     if address is None:  # un-jitted, or it needs numba's own functions

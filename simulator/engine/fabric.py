@@ -54,7 +54,10 @@ from tilewright.simulator.engine.jit import (
 
 @inner_kernel
 def remove_from_wheel(store: Table, agent: int) -> None:
-    """Take an agent out of the wheel."""
+    """Take an agent (a FIFO or an element, by its address) out of the time wheel.
+
+    The wheel lists the agents due in later cycles, by cycle modulo 1024.
+    """
     after = store[agent + A_NEXT]
     before = store[agent + A_PREVIOUS]
     if after >= 0:
@@ -68,7 +71,10 @@ def remove_from_wheel(store: Table, agent: int) -> None:
 
 @inner_kernel
 def add_to_wheel(store: Table, agent: int, when: int) -> None:
-    """Put an agent into the wheel."""
+    """Put an agent (a FIFO or an element, by its address) into the time wheel at cycle `when`.
+
+    The wheel lists the agents due in later cycles, by cycle modulo 1024.
+    """
     slot = WHEEL_AT + (when & (WHEEL - 1))
     first = store[slot]
     store[agent + A_NEXT] = first
@@ -81,9 +87,10 @@ def add_to_wheel(store: Table, agent: int, when: int) -> None:
 
 @inline_kernel
 def schedule(store: Table, agent: int, when: int) -> None:
-    """Visit an agent at a later cycle, or earlier if it is already due earlier.
+    """Visit an agent (a FIFO or an element) in cycle `when`, unless it is due earlier already.
 
-    The agents of the next cycle, nearly all, are in a list; the others are in the time wheel.
+    when: later than the current cycle. The agents of the next cycle, nearly all, are in a list; the
+    others are in the time wheel.
     """
     agent = address(agent)
     now = store[S_CYCLE]
@@ -104,7 +111,7 @@ def schedule(store: Table, agent: int, when: int) -> None:
 
 @inline_kernel
 def tail_of(store: Table, queue: int) -> Word:
-    """Return the address of the next free slot of a queue that is not full.
+    """Return the address of the next free slot of a FIFO that is not full.
 
     The slot still holds the cycle in which it was freed.
     """
@@ -116,7 +123,10 @@ def tail_of(store: Table, queue: int) -> Word:
 
 @part_kernel
 def has_space(store: Table, queue: int, now: int) -> Word:
-    """Return whether a queue could take an entry at the start of this cycle."""
+    """Return whether a FIFO could take a word at the start of cycle `now`.
+
+    A slot that is freed in a cycle is free `credit` cycles later (1 for a plain queue).
+    """
     queue = address(queue)
     if store[queue + F_COUNT] == store[queue + F_CAP]:
         return False
@@ -125,7 +135,7 @@ def has_space(store: Table, queue: int, now: int) -> Word:
 
 @inline_kernel
 def await_space(store: Table, queue: int, agent: int, now: int) -> None:
-    """Wake an agent when the full queue has space again."""
+    """Visit an agent (a FIFO or an element) again when a full FIFO has space."""
     waiter = store[queue + F_WAITER]
     if store[queue + F_COUNT] < store[queue + F_CAP]:
         schedule(store, agent, store[tail_of(store, queue)] + store[queue + F_CREDIT])
@@ -137,7 +147,10 @@ def await_space(store: Table, queue: int, agent: int, now: int) -> None:
 
 @inline_kernel
 def push(store: Table, queue: int, payload: int, now: int) -> None:
-    """Append a payload; the queue has space."""
+    """Append a wavelet to a FIFO, which must have space; it is ready after the FIFO's latency.
+
+    Whoever takes from the FIFO is visited then. payload: the wavelet's bits; now: the cycle.
+    """
     queue = address(queue)
     count = store[queue + F_COUNT]
     entry = tail_of(store, queue)
@@ -151,7 +164,10 @@ def push(store: Table, queue: int, payload: int, now: int) -> None:
 
 @inline_kernel
 def pop(store: Table, queue: int, now: int) -> Word:
-    """Take the payload of the head and wake the agent that waits for space."""
+    """Take the wavelet at the head of a FIFO; return its bits.
+
+    The agent that waits for space is visited when the slot is free.
+    """
     queue = address(queue)
     head = store[queue + F_HEAD]
     entry = address(store[queue + F_RING] + 2 * head)
@@ -173,14 +189,17 @@ def pop(store: Table, queue: int, now: int) -> Word:
 
 @part_kernel
 def head_ready(store: Table, queue: int) -> Word:
-    """Return the cycle from which the head may move."""
+    """Return the cycle from which the head of a FIFO may move; the FIFO must not be empty."""
     queue = address(queue)
     return store[address(store[queue + F_RING] + 2 * store[queue + F_HEAD])]
 
 
 @inline_kernel
 def move(store: Table, queue: int, now: int) -> None:
-    """Move the head to all successors at once; all of them have space."""
+    """Move the head of a FIFO to all FIFOs that it feeds, at once; all of them must have space.
+
+    Two words that arrive at one FIFO in the same cycle are an error of the run.
+    """
     queue = address(queue)
     payload = pop(store, queue, now)
     for i in range(store[queue + F_SUCCESSORS]):
@@ -197,10 +216,10 @@ def move(store: Table, queue: int, now: int) -> None:
 
 @inline_kernel
 def leads(store: Table, queue: int, link: int, now: int) -> Word:
-    """Return whether a bid of the queue is the best on a link in this cycle so far.
+    """Return whether a FIFO's bid for a link is the best in cycle `now` so far.
 
-    The queue that was served longest ago wins, then the lower color, then the lower address. The
-    best queue of all wins all its links, so a multicast cannot starve.
+    The one served longest ago wins, then the lower color, then the lower address. The best FIFO of
+    all wins all its links, so a multicast cannot starve.
     """
     if store[link] != now:
         return True
@@ -214,7 +233,11 @@ def leads(store: Table, queue: int, link: int, now: int) -> Word:
 
 @inline_kernel
 def visit_queue(store: Table, queue: int, now: int) -> Word:
-    """Move the head of a queue if it can move; return True if it bids for a shared link instead."""
+    """Move the head of a FIFO if it is ready and there is space; return True if it bids instead.
+
+    It bids if one of its links is used by other FIFOs, too; the best bid moves later in the cycle.
+    A FIFO that cannot move is visited again when it may.
+    """
     queue = address(queue)
     if store[queue + F_COUNT] == 0:
         return False
@@ -240,7 +263,7 @@ def visit_queue(store: Table, queue: int, now: int) -> Word:
 
 @part_kernel
 def settle_bid(store: Table, queue: int, now: int) -> None:
-    """Move the head of a queue that won all its links in this cycle; other queues try again."""
+    """Move the head of a FIFO that won all its links in cycle `now`; else let it bid again."""
     for i in range(store[queue + F_SUCCESSORS]):
         link = store[queue + F_LINK + i]
         if store[link + 1] != queue:
@@ -251,6 +274,9 @@ def settle_bid(store: Table, queue: int, now: int) -> None:
 
 @inner_kernel
 def schedule_all(store: Table, agents: Table, cycles: Table) -> None:
-    """Schedule agents, each at its cycle: both arrays have one number per agent."""
+    """Visit each of some agents (FIFOs or elements) in its own cycle.
+
+    agents: addresses; cycles: as many.
+    """
     for i in range(agents.size):
         schedule(store, agents[i], cycles[i])

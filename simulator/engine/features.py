@@ -23,7 +23,11 @@ from tilewright.simulator.isa.operations import ADD, MAX, MOVE, SUB
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """The entry kernels of a module by their number, and the test whether a program needs them."""
+    """Describe a rare feature of the engine, whose kernels are compiled only where needed.
+
+    `module`: where its kernels are; `entries`: name of each kernel by its number (FEATURE_...);
+    `needed`: whether a program (its store, and where the tables are) needs it.
+    """
 
     module: str
     entries: dict[int, str]
@@ -100,9 +104,9 @@ FEATURES: Final = (
 
 
 def load_features(store: at.Table, parts: StoreLayout) -> None:
-    """Write the addresses of the entry kernels that a program needs into its store.
+    """Write the addresses of the rare kernels that a program needs into its store.
 
-    The addresses are valid in this process only.
+    parts: where each table of the program is. The addresses are valid in this process only.
     """
     for feature in FEATURES:
         if feature.needed(store, parts):

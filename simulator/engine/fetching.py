@@ -48,7 +48,11 @@ fetch: Any = _not_at_all if UNJITTED else intrinsic(_by_processor)
 
 @part_kernel
 def fetch_ahead(store: Table, batch: int, i: int, count: int) -> None:
-    """Prefetch for the visits behind number `i` of a list of `count` agents."""
+    """Prefetch into the processor's cache the rows of agents that are visited soon.
+
+    batch: address of the list of `count` agents; i: number of the current one. Results do not
+    change.
+    """
     row = address(store[batch + min(i + FAR, count - 1)])
     fetch(store, row)
     fetch(store, row + LINE)

@@ -36,24 +36,24 @@ ADDRESS: Final = (1 << 48) - 1
 
 
 def kernel(function: F) -> F:
-    """Compile a function that Python calls through numba."""
+    """Compile a function to machine code that Python calls through numba. Used as a decorator."""
     return _compiled(function)
 
 
 def inner_kernel(function: F) -> F:
-    """Compile a function that only kernels call, or Python by machine code (engine_entries.py)."""
+    """Compile a function that other kernels call, or Python by its address. Used as a decorator."""
     return _compiled(function, no_cpython_wrapper=True)
 
 
 def inline_kernel(function: F) -> F:
-    """Compile a small function of kernels whose machine code goes into its callers."""
+    """Compile a small function whose machine code goes into its callers. Used as a decorator."""
     return _compiled(function, no_cpython_wrapper=True, forceinline=True)
 
 
 def part_kernel(function: F) -> F:
-    """Merge a function into the one or two kernels that call it; it is not compiled alone.
+    """Merge a function into the one or two kernels that call it. Used as a decorator.
 
-    Every function that is compiled alone costs 0.1 to 0.2 s at the first run (docs/machine.md).
+    It is not compiled alone, which would cost 0.1 to 0.2 s at the first run (docs/machine.md).
     """
     return _compiled(function, no_cpython_wrapper=True, inline="always")
 
@@ -65,20 +65,20 @@ def _compiled(function: F, **options: Any) -> F:
 
 @inline_kernel
 def address(value: int) -> int:
-    """Return an address, marked as not negative.
+    """Return an address in the store unchanged, so that the compiler knows it is not negative.
 
-    With the mask the compiler knows that the address is not negative, and drops the test for an
-    index from the end of the array on every access at a fixed distance from it.
+    The compiler then drops the test for an index from the end of the array on every access at a
+    fixed distance from it.
     """
     return value & ADDRESS
 
 
 def drop_stale_cache(folder: Path, *called: Path) -> None:
-    """Delete a folder's compiled kernels when any of their source files has changed.
+    """Delete a folder's compiled kernels if any source file that went into them has changed.
 
     numba's cache checks the file of each function only, but a kernel also holds the code of the
-    kernels that it calls, also of those in the folders `called`. Without write access numba keeps
-    its cache elsewhere, and this function leaves it alone.
+    kernels that it calls, also of those in the folders `called`. Without write access nothing is
+    done.
     """
     sources = [path for source in (folder, *called) for path in sorted(source.glob("*.py"))]
     sources += [folder.parent / name for name in CONSTANTS]
@@ -114,7 +114,11 @@ PLAIN: Final[list[Entry]] = []
 
 
 def address_of(entry: Entry) -> int:
-    """Return the address of an entry kernel, compiled or from the cache."""
+    """Return the machine code address of a kernel that is called by address.
+
+    It is compiled, or read from numba's cache. Without compiled kernels it is a place in a list,
+    from 1.
+    """
     if UNJITTED:
         PLAIN.append(entry)
         return len(PLAIN)
@@ -123,7 +127,11 @@ def address_of(entry: Entry) -> int:
 
 
 def generate_call(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Generate the call of a kernel whose address is the first argument."""
+    """Generate LLVM code that calls a kernel whose address is the first argument.
+
+    context, builder, signature, arguments: as numba passes them to an intrinsic. Returns the
+    result's LLVM value; an error in the kernel is passed on.
+    """
     result, types_given = signature.return_type, signature.args[1:]
     convention = context.call_conv
     pointer = convention.get_function_type(result, types_given).as_pointer()
@@ -148,7 +156,11 @@ by_address: Any = _by_place if UNJITTED else intrinsic(_by_address)
 
 @inline_kernel
 def use(store: Table, memory: Memory, feature: int, arguments: FeatureArguments) -> Word:
-    """Call the entry kernel of a feature that the program needs."""
+    """Call the kernel of a rare feature by the address in the store; return its result.
+
+    feature: its number (FEATURE_...); arguments: four integers, as the kernel defines them. A
+    program whose store has no address for it gets the run's error ERROR_FEATURE.
+    """
     address = store[at.S_FEATURES + feature]
     if address == 0:
         store[at.S_ERROR] = at.ERROR_FEATURE

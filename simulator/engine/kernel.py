@@ -17,7 +17,10 @@ from tilewright.simulator.engine.operation_steps import fail
 
 @part_kernel
 def collect(store: Table, now: int) -> Word:
-    """Add the agents of the wheel that are due to the list of this cycle; return their number."""
+    """Complete the list of agents (FIFOs and elements) that are due in cycle `now`.
+
+    Those of the time wheel are added to those listed in the cycle before. Returns their number.
+    """
     count = store[at.S_LISTED + (now & 1)]
     store[at.S_LISTED + (now & 1)] = 0
     slot = at.WHEEL_AT + (now & (at.WHEEL - 1))
@@ -39,7 +42,7 @@ def collect(store: Table, now: int) -> Word:
 
 @part_kernel
 def sort_rows(store: Table, first: int, count: int) -> None:
-    """Sort consecutive numbers of the store by Shell sort, which needs no second list."""
+    """Sort `count` numbers of the store from address `first` on, in place (Shell sort)."""
     gap = count // 2
     while gap > 0:
         for i in range(gap, count):
@@ -54,7 +57,7 @@ def sort_rows(store: Table, first: int, count: int) -> None:
 
 @part_kernel
 def shuffle(store: Table, count: int) -> None:
-    """Permute the agents of a cycle: tests show that the result does not depend on the order.
+    """Permute the agents of a cycle by the seed in the store; results must not depend on it.
 
     A negative seed sorts them, so that the first of several errors of a cycle is always the same.
     """
@@ -74,7 +77,10 @@ def shuffle(store: Table, count: int) -> None:
 
 @part_kernel
 def visit_all(store: Table, memory: Memory, count: int) -> None:
-    """Visit every agent of this cycle."""
+    """Visit the `count` agents that are due in this cycle, then decide the bids for links.
+
+    Agents are FIFOs and elements; each moves, or bids for a link that others use, too.
+    """
     now = store[at.S_CYCLE]
     batch = address(store[at.S_LISTS + (now & 1)])
     elements = store[at.S_ELEMENTS]
@@ -101,15 +107,17 @@ def visit_all(store: Table, memory: Memory, count: int) -> None:
 
 @part_kernel
 def pending(store: Table) -> Word:
-    """Return how many agents are due in some cycle."""
+    """Return how many agents (FIFOs and elements) are due in any cycle; 0: the run has ended."""
     return store[at.S_AGENTS] + store[at.S_LISTED] + store[at.S_LISTED + 1]
 
 
 @inner_kernel
 def run(store: Table, memory: Memory) -> None:
-    """Run until no agent is due, an error occurs, or the timeline is full (then call again).
+    """Step cycles until no agent is due, an error occurs, or the timeline is full.
 
-    `store` and `memory` are changed; `S_ERROR` of the store says how the run ended.
+    store: the engine's int64 array, changed; memory: 32-bit words of all elements, changed.
+    `S_ERROR` of the store says how it ended; after EVENTS_FULL, make space for events and call
+    again.
     """
     while pending(store) > 0 and store[at.S_ERROR] == at.OK:
         now = store[at.S_CYCLE]

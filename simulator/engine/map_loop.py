@@ -24,13 +24,20 @@ from tilewright.simulator.run.trace import BUSY
 
 @inner_kernel
 def thread_of(store: Table, element: int, op: int) -> Word:
-    """Return the thread of a map: the main thread, or one for two further inputs."""
+    """Return the address of the thread of an @map operation: the main one, or an additional one.
+
+    @map runs instructions for each element of its operands; an additional thread only holds two
+    further inputs of it.
+    """
     return store[element + at.E_THREADS] + store[op + at.O_THREAD] * at.T_WIDTH
 
 
 @inner_kernel
 def map_start(store: Table, memory: Memory, element: int, op: int) -> None:
-    """Load the operands of a map, or two further inputs of it."""
+    """Load the operands of an @map operation on its thread, and take its queues.
+
+    @map runs instructions for each element of its operands. A queue that is in use is an error.
+    """
     thread = thread_of(store, element, op)
     store[thread + at.T_OP] = op
     store[thread + at.T_SINGLE] = 1
@@ -60,7 +67,10 @@ def map_start(store: Table, memory: Memory, element: int, op: int) -> None:
 
 @inner_kernel
 def operand_waits(store: Table, element: int, thread: int, operand: int, now: int) -> Word:
-    """Return BUSY if an operand of a map is ready, else WAIT_INPUT or WAIT_OUTPUT."""
+    """Say whether an operand of an @map operation is ready: BUSY, WAIT_INPUT or WAIT_OUTPUT.
+
+    Memory is always ready. operand: 0 for the output, 1 and 2 for inputs.
+    """
     row = store[thread + at.T_ROWS + operand]
     if store[row + at.D_KIND] not in (at.FABRIC_IN, at.FABRIC_OUT):
         return BUSY
@@ -70,9 +80,10 @@ def operand_waits(store: Table, element: int, thread: int, operand: int, now: in
 
 @inner_kernel
 def map_read(store: Table, memory: Memory, element: int, op: int, now: int) -> Word:
-    """Take the callback's arguments; return BUSY, a WAIT_..., or -1 at the end of the map.
+    """Take one value of each input of an @map operation into the counters of its callback.
 
-    After a wait it goes on with the first argument that has not arrived (T_EXTENT counts them).
+    Returns BUSY, WAIT_INPUT if a value is missing, or -1 at the end of the map. After a wait it
+    goes on with the first value that has not arrived (T_EXTENT counts them).
     """
     thread = thread_of(store, element, op)
     for operand in range(1, 3):
@@ -100,7 +111,10 @@ def map_read(store: Table, memory: Memory, element: int, op: int, now: int) -> W
 
 @inner_kernel
 def map_write(store: Table, memory: Memory, element: int, now: int) -> Word:
-    """Give the callback's result to the output; return BUSY or a WAIT_..."""
+    """Give the result of an @map callback to its output: send it or write it to memory.
+
+    Returns BUSY, or WAIT_OUTPUT if the queue has no space.
+    """
     thread = store[element + at.E_THREADS]
     op = store[thread + at.T_OP]
     store[store[element + at.E_RUNS] + store[op + at.O_NUMBER]] += 1
@@ -121,7 +135,7 @@ def map_write(store: Table, memory: Memory, element: int, now: int) -> Word:
 
 @inner_kernel
 def map_end(store: Table, element: int, op: int, now: int) -> None:
-    """End a map: free its thread and its queues."""
+    """End an @map operation: free its thread and queues, and record it in the timeline."""
     thread = thread_of(store, element, op)
     save_positions(store, element, thread, 1)
     store[thread + at.T_STATE] = at.FREE
@@ -133,9 +147,10 @@ def map_end(store: Table, element: int, op: int, now: int) -> None:
 
 @inner_kernel
 def map_step(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
-    """Do the map instruction at the program counter; return 0 when it waits, else 1.
+    """Do the instruction of an @map at an element's program counter; return 0 when it waits.
 
-    `arguments` are (element, cycle, 0, 0).
+    Else it returns 1. The instructions start the map, read its inputs, write its output, end it.
+    `arguments` are (address of the element, cycle, 0, 0).
     """
     element, now, _, _ = arguments
     pc = store[element + at.E_PC]

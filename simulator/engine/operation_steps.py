@@ -21,7 +21,10 @@ from tilewright.simulator.engine.jit import (
 
 @inner_kernel
 def record(store: Table, element: int, row: int, start: int, end: int) -> None:
-    """Append an operation (its address) or a task (-1 - number) to a recorded timeline."""
+    """Append an event (element, row, thread, start, end) to the timeline, if it is recorded.
+
+    row: address of an operation, or -1 - number of a task; start, end: cycles.
+    """
     if store[element + at.E_RECORD] == 0:
         return
     count = store[at.S_EVENTS]
@@ -36,7 +39,10 @@ def record(store: Table, element: int, row: int, start: int, end: int) -> None:
 
 @inner_kernel
 def fail(store: Table, error: int, element: int, row: int, value: int) -> None:
-    """Record the first error of the run: its code, its element, a row and a value."""
+    """Record an error of the run, unless there is one already; the run ends after this visit.
+
+    error: its code (ERROR_...); row, value: what the message needs.
+    """
     if store[at.S_ERROR] == at.OK:
         store[at.S_ERROR] = error
         store[at.S_ERROR_ELEMENT] = element
@@ -46,7 +52,11 @@ def fail(store: Table, error: int, element: int, row: int, value: int) -> None:
 
 @inner_kernel
 def start_of(store: Table, element: int, row: int) -> Word:
-    """Return an operand's first word in the memory of all elements, or its queue; -1: error."""
+    """Return an operand's first word in the memory of all elements, or its queue; -1: error.
+
+    element, row: addresses of the element and of the operand. The offset adds up counters; a vector
+    that leaves its buffer is an error of the run.
+    """
     base = store[row + at.D_BASE]
     if store[row + at.D_KIND] != at.MEMORY:
         return store[element + at.E_QUEUES + base]
@@ -66,7 +76,10 @@ def start_of(store: Table, element: int, row: int) -> Word:
 
 @inner_kernel
 def load_operands(store: Table, memory: Memory, element: int, thread: int, op: int) -> Word:
-    """Set positions and scalar of a thread for an operation; return False on an error."""
+    """Set a thread's first positions and scalar for an operation; return False on an error.
+
+    element, thread, op: addresses. The destination of a reduction is set to its start value.
+    """
     for operand in range(3):
         row = store[op + at.O_OPERANDS + operand]
         if row < 0:
@@ -90,7 +103,11 @@ def load_operands(store: Table, memory: Memory, element: int, thread: int, op: i
 
 @inner_kernel
 def memory_cycles(store: Table, memory: Memory, thread: int, rows: int, extent: int) -> Word:
-    """Return the cycles of an operation on memory; `rows`: address of its operand rows."""
+    """Return the cycles of a thread's operation on memory, at least 1.
+
+    rows: address of its three operand rows' numbers; extent: elements. It is groups (elements that
+    go at once) times cycles per group, plus those of groups whose reads meet on a bank, rounded up.
+    """
     op = store[thread + at.T_OP]
     group = store[op + at.O_GROUP]
     cycles = (extent + group - 1) // group * store[op + at.O_CYCLES]
@@ -103,7 +120,10 @@ def memory_cycles(store: Table, memory: Memory, thread: int, rows: int, extent: 
 
 @inner_kernel
 def run_memory(store: Table, memory: Memory, element: int, thread: int, now: int) -> None:
-    """Do a whole operation on memory; the main thread is busy for its cycles."""
+    """Do a whole operation on memory at its dispatch; the main thread is busy for its cycles.
+
+    An operation that takes longer than the whole run may is an error.
+    """
     op = store[thread + at.T_OP]
     extent = store[op + at.O_EXTENT]
     busy = memory_cycles(store, memory, thread, op + at.O_OPERANDS, extent)
@@ -120,7 +140,7 @@ def run_memory(store: Table, memory: Memory, element: int, thread: int, now: int
 
 @inner_kernel
 def complete(store: Table, element: int, thread: int) -> None:
-    """End an asynchronous operation: free its thread and queues, activate or unblock its task."""
+    """End a thread's operation: free the thread and its queues, activate or unblock its task."""
     thread = address(thread)
     op = address(store[thread + at.T_OP])
     store[thread + at.T_STATE] = at.FREE
@@ -137,7 +157,10 @@ def complete(store: Table, element: int, thread: int) -> None:
 
 @inner_kernel
 def finish(store: Table, element: int, thread: int, now: int) -> None:
-    """Complete an operation whose last element went in this cycle, or let it complete later."""
+    """Complete an operation whose last element went in cycle `now`, or let it complete later.
+
+    On the main thread it completes at once; on a microthread K_COMPLETION cycles later.
+    """
     thread = address(thread)
     op = address(store[thread + at.T_OP])
     end = max(now + 1, now + store[at.K_COMPLETION])
@@ -154,7 +177,7 @@ def finish(store: Table, element: int, thread: int, now: int) -> None:
 
 @part_kernel
 def last_element(store: Table, element: int, thread: int, now: int) -> None:
-    """Count the elements of a plain operation and end it."""
+    """End a plain operation whose last element went in cycle `now`, and count its elements."""
     op = address(store[address(thread) + at.T_OP])
     store[store[element + at.E_RUNS] + store[op + at.O_NUMBER]] += store[op + at.O_EXTENT]
     finish(store, element, thread, now)
@@ -162,9 +185,11 @@ def last_element(store: Table, element: int, thread: int, now: int) -> None:
 
 @inner_kernel
 def bank_conflicts(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:  # noqa: ARG001
-    """Return how many groups of an operation read two words of one bank (addresses equal modulo 4).
+    """Count the groups of an operation whose two reads meet on a bank (addresses equal modulo 4).
 
-    `arguments` are (thread, operand rows of both sources, elements), before the first element.
+    A group is the elements that go at once (wafer.md §2.1). `arguments` are (thread, operand rows
+    of both sources, elements); the thread stands before its first element. 0 unless both are in
+    memory.
     """
     thread, first_row, second_row, extent = arguments
     if store[first_row + at.D_KIND] != at.MEMORY or store[second_row + at.D_KIND] != at.MEMORY:

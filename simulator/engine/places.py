@@ -10,14 +10,17 @@ from typing import NamedTuple
 
 
 class ThreadPlace(NamedTuple):
-    """A thread of an element, by the addresses of their rows."""
+    """Name a thread of an element: addresses of both rows in the store."""
 
     element: int
     thread: int
 
 
 class OperandPlace(NamedTuple):
-    """An operand of a thread's operation: 0 is the destination, 1 and 2 are the sources."""
+    """Name an operand of a thread: addresses of element and thread, and the operand's number.
+
+    operand: 0 is the destination, 1 and 2 are the sources.
+    """
 
     element: int
     thread: int
@@ -25,7 +28,7 @@ class OperandPlace(NamedTuple):
 
 
 class QueuePlace(NamedTuple):
-    """A queue with the element and the operand row that use it."""
+    """Name a queue in use: addresses of the element, of the operand, and of the queue's FIFO."""
 
     element: int
     row: int
@@ -33,7 +36,7 @@ class QueuePlace(NamedTuple):
 
 
 class OperandBits(NamedTuple):
-    """The bits of one element of both sources, and of the operation's scalar."""
+    """Hold the bits of one element of both sources, and those of the operation's scalar."""
 
     first: int
     second: int
@@ -41,7 +44,11 @@ class OperandBits(NamedTuple):
 
 
 class Computation(NamedTuple):
-    """What an operation computes: its address, its arithmetic (`O_ARITHMETIC`), its `O_TYPE`."""
+    """Say what an operation computes.
+
+    op: its address in the store; arithmetic: ADD, MUL and so on; value_type: one of TYPE_F32,
+    TYPE_F16, TYPE_INT16, TYPE_INT32.
+    """
 
     op: int
     arithmetic: int

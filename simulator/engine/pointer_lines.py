@@ -12,10 +12,11 @@ Ids = npt.NDArray[np.int64]
 
 @inner_kernel
 def follow(pointer: Ids, sums: Ids, ends: Ids, stack: Ids) -> bool:
-    """Set the end of every row's chain and add up `sums` along it; return False for a loop.
+    """Find the end of every row's chain of pointers, and add up `sums` along the chains.
 
-    pointer: (rows,) next row or -1; sums: (columns, rows), changed; ends: (rows,) -1 at the start,
-    changed; stack: working space for the longest chain.
+    pointer: (rows,) next row or -1; sums: (k, rows), changed; ends: (rows,) -1 at the start,
+    changed; stack: working space for the longest chain. Returns False for a chain that does not
+    end.
     """
     for first in range(pointer.size):
         row = first

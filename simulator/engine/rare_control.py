@@ -16,7 +16,10 @@ from tilewright.simulator.engine.scalar import compute
 
 @inner_kernel
 def load_register(store: Table, element: int, row: int) -> None:
-    """Load a descriptor into a register."""
+    """Load a descriptor into a data-structure register of an element.
+
+    row: address of the load. Its extended and stride registers belong to it from now on.
+    """
     register = store[element + at.E_REGISTERS] + store[row + at.L_REGISTER] * at.R_WIDTH
     operand = store[row + at.L_ROW]
     position = start_of(store, element, operand)
@@ -36,9 +39,9 @@ def load_register(store: Table, element: int, row: int) -> None:
 
 @inner_kernel
 def special_control(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
-    """Do an instruction on scalars, wavelet arguments, FIFO lengths or registers.
+    """Do an instruction on scalars, wavelet arguments, FIFO lengths, registers or the fabric.
 
-    `arguments` are (element, address of the instruction, 0, 0). Return its cycles.
+    `arguments` are (address of the element, of the instruction, 0, 0). Returns its cycles.
     """
     element, pc, _, _ = arguments
     code = store[pc]
@@ -64,7 +67,11 @@ def special_control(store: Table, memory: Memory, arguments: FeatureArguments) -
 
 @inner_kernel
 def torn_state(store: Table, element: int, pc: int) -> Word:
-    """Return the router state of the torn-down color of an instruction, or -1 and an error."""
+    """Return the address of the router's state of an instruction's color, which must be torn down.
+
+    A teardown stops a color at a router, to be configured anew. -1, and an error of the run, if the
+    color is not torn down there. pc: address of the instruction.
+    """
     state = store[element + at.E_ROUTER]
     while state > 0 and store[state + at.X_COLOR] != store[pc + 1]:
         state = store[state + at.X_NEXT]
@@ -76,7 +83,10 @@ def torn_state(store: Table, element: int, pc: int) -> Word:
 
 @inner_kernel
 def end_teardown(store: Table, element: int, pc: int) -> Word:
-    """End the teardown of a color at the element's router; return the cycles of the instruction."""
+    """Let a torn-down color flow again at the element's router; return the instruction's cycles.
+
+    The instruction may set the switch position; one that the route does not have is an error.
+    """
     now, position = store[at.S_CYCLE], store[pc + 2]
     state = torn_state(store, element, pc)
     if state < 0:
@@ -95,7 +105,7 @@ def end_teardown(store: Table, element: int, pc: int) -> Word:
 
 @inner_kernel
 def reconfigure(store: Table, element: int, pc: int) -> Word:
-    """Change route, switch and filter of a torn-down color; return the cycles."""
+    """Give a torn-down color another route, switch and filter; return the instruction's cycles."""
     state = torn_state(store, element, pc)
     if state < 0:
         return 0
@@ -120,7 +130,10 @@ def reconfigure(store: Table, element: int, pc: int) -> Word:
 
 @inner_kernel
 def bind_queue(store: Table, element: int, pc: int) -> Word:
-    """Bind an empty queue to the FIFO of another color; return the cycles."""
+    """Bind a queue of an element to another color; return the instruction's cycles.
+
+    A queue that holds words, or that an operation uses, is an error of the run.
+    """
     slot, row = store[pc + 1], store[element + at.E_BOUND] + store[pc + 2] * at.B_WIDTH
     before, after = store[element + at.E_QUEUES + slot], store[row + at.B_FIFO]
     words = store[before + at.F_COUNT]
@@ -139,7 +152,10 @@ def bind_queue(store: Table, element: int, pc: int) -> Word:
 
 @inner_kernel
 def pause(store: Table, element: int, pc: int) -> Word:
-    """Block or unblock a microthread; return the cycles."""
+    """Block or unblock a microthread of an element; return the instruction's cycles.
+
+    A running operation pauses, and goes on in the next cycle when it is unblocked.
+    """
     thread = store[element + at.E_THREADS] + store[pc + 1] * at.T_WIDTH
     blocks = store[pc + 2]
     store[thread + at.T_BLOCKED] = blocks
@@ -151,9 +167,9 @@ def pause(store: Table, element: int, pc: int) -> Word:
 
 @inner_kernel
 def change_fabric(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:  # noqa: ARG001
-    """Do an instruction on the fabric; return its cycles.
+    """Do an instruction on routers, queues or microthreads; return its cycles.
 
-    `arguments` are (element, address of the instruction, 0, 0).
+    `arguments` are (address of the element, of the instruction, 0, 0).
     """
     element, pc, _, _ = arguments
     code = store[pc]

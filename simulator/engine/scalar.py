@@ -52,7 +52,10 @@ EXPONENT_OF_ONE: Final = 0x3FF << MANTISSA_BITS
 
 @inner_kernel
 def wrapped(value: int, dtype: int) -> Word:
-    """Return an integer as the dtype holds it."""
+    """Return an integer as a dtype holds it: cut to 16 or 32 bits, with or without a sign.
+
+    dtype: SCALAR_...; 40000 as i16 gives -25536. Floats keep their bits.
+    """
     if dtype == at.SCALAR_I16:
         return ((value + 0x8000) & 0xFFFF) - 0x8000
     if dtype in (at.SCALAR_U16, at.SCALAR_F16):
@@ -64,7 +67,7 @@ def wrapped(value: int, dtype: int) -> Word:
 
 @inner_kernel
 def compare(code: int, left: float, right: float) -> Word:
-    """Return 1 if a comparison holds, 0 if not, -1 for another operation."""
+    """Return 1 if a comparison (LT, LE, EQ, NE) holds, 0 if not, -1 if `code` is no comparison."""
     if code == LT:
         return 1 if left < right else 0
     if code == LE:
@@ -78,7 +81,10 @@ def compare(code: int, left: float, right: float) -> Word:
 
 @inner_kernel
 def float_result(code: int, x: Word, y: Word) -> Word:
-    """Return an f32 operation's result, rounded once."""
+    """Return the result of an operation on two 32-bit floats, rounded once.
+
+    code: ADD, SUB, MUL, DIV, MIN, MAX, SQRT (of x); anything else gives x.
+    """
     if code == ADD:
         return x + y
     if code == SUB:
@@ -94,7 +100,7 @@ def float_result(code: int, x: Word, y: Word) -> Word:
 
 @inner_kernel
 def float_quotient(x: Word, y: Word) -> Word:
-    """Return x / y with IEEE's results for division by zero."""
+    """Return x / y for floats; a division by zero gives infinity or NaN, as in IEEE 754."""
     if y != 0.0:
         return x / y
     if x == 0.0 or x != x:  # noqa: PLR0124 (true for NaN)
@@ -106,7 +112,11 @@ def float_quotient(x: Word, y: Word) -> Word:
 
 @inner_kernel
 def scaled(code: int, x: Word, power_bits: int) -> Word:
-    """Return x * 2^power exactly; NORM takes the power with 1 <= |result| < 2."""
+    """Return x * 2^power exactly, as a 64-bit float.
+
+    power_bits: a signed 16-bit integer. For code NORM the power is the one with 1 <= |result| < 2;
+    zero, infinity and NaN stay.
+    """
     wide = np.float64(x)  # every f32 is zero, a normal f64, infinite or NaN
     if code == NORM:
         if not 0.0 < abs(wide) < np.inf:
@@ -119,7 +129,11 @@ def scaled(code: int, x: Word, power_bits: int) -> Word:
 
 @inner_kernel
 def on_floats(code: int, dtype: int, left: int, right: int) -> Word:
-    """Return the bits of a float operation, or the integer of a comparison or conversion."""
+    """Do a scalar operation on two floats given by their bits; return the bits of the result.
+
+    dtype: SCALAR_F32 or SCALAR_F16. A comparison gives 1 or 0, TO_INT an integer; FROM_INT takes
+    one.
+    """
     half = dtype == at.SCALAR_F16
     if code == FROM_INT:
         number = np.float32(left)
@@ -140,7 +154,7 @@ def on_floats(code: int, dtype: int, left: int, right: int) -> Word:
 
 @inner_kernel
 def on_bits(code: int, left: int, right: int) -> Word:
-    """Return a bit operation on integers; shifts by 31 at most."""
+    """Do AND, OR, XOR or a shift (SHL, SHR, by 0 to 31) on two integers."""
     if code == AND:
         return left & right
     if code == OR:
@@ -154,7 +168,10 @@ def on_bits(code: int, left: int, right: int) -> Word:
 
 @inner_kernel
 def on_integers(code: int, left: int, right: int) -> Word:
-    """Return an integer operation; division truncates to zero."""
+    """Do a scalar operation on two integers; a comparison gives 1 or 0.
+
+    Division truncates to zero; division by 0, which is refused before, gives 0.
+    """
     if code == ADD:
         return left + right
     if code == SUB:
@@ -172,7 +189,10 @@ def on_integers(code: int, left: int, right: int) -> Word:
 
 @inner_kernel
 def scalar_value(store: Table, memory: Memory, element: int, column: int, dtype: int) -> Word:
-    """Return the value of a source; `column`: address of its kind, followed by its number."""
+    """Return the value of a source of a scalar instruction: a number, a counter or from memory.
+
+    column: address of the source's kind, which its number follows. Floats are given by their bits.
+    """
     kind, value = store[column], store[column + 1]
     if kind == at.NUMBER:
         return value
@@ -187,7 +207,10 @@ def scalar_value(store: Table, memory: Memory, element: int, column: int, dtype:
 
 @part_kernel
 def is_defined(store: Table, element: int, row: int, right: int) -> Word:
-    """Report a division by zero and a shift beyond the bits of the dtype; return False for both."""
+    """Return whether a scalar operation on integers is defined; if not, record the run's error.
+
+    Undefined are a division by zero and a shift by less than 0 or by the bits of the dtype or more.
+    """
     code, dtype = store[row + at.U_CODE], store[row + at.U_TYPE]
     if code == DIV and right == 0:
         fail(store, at.ERROR_DIVISION, element, row, right)
@@ -201,7 +224,10 @@ def is_defined(store: Table, element: int, row: int, right: int) -> Word:
 
 @inner_kernel
 def compute(store: Table, memory: Memory, element: int, row: int) -> None:
-    """Do a scalar instruction."""
+    """Do a scalar instruction of an element: write the result to a counter or to memory.
+
+    row: address of the scalar operation.
+    """
     code, dtype = store[row + at.U_CODE], store[row + at.U_TYPE]
     left = scalar_value(store, memory, element, row + at.U_LEFT, dtype)
     right = scalar_value(store, memory, element, row + at.U_RIGHT, dtype)

@@ -19,7 +19,11 @@ from tilewright.simulator.run.trace import BUSY, WAIT_INPUT, WAIT_OUTPUT
 
 @inner_kernel
 def wavelets_of(store: Table, thread: int, operand: int, width: int) -> Word:
-    """Return how many wavelets a queue operand needs for a group of `width` elements."""
+    """Return how many wavelets a queue operand passes for `width` elements: two go in a wavelet.
+
+    A queue without a SIMD mode needs one each. For one element it may be 0, while half a wavelet is
+    left over or still has to be filled.
+    """
     if store[store[thread + at.T_ROWS + operand] + at.D_FLAGS] & at.PAIRS == 0:
         return width
     if width > 1:
@@ -30,9 +34,10 @@ def wavelets_of(store: Table, thread: int, operand: int, width: int) -> Word:
 
 @inner_kernel
 def second_space(store: Table, element: int, queue: int, now: int) -> Word:
-    """Return whether a queue with space has space for a second entry; else wake the element then.
+    """Return whether a queue that has space for one wavelet has space for a second one.
 
-    The queue belongs to one operation, so no other agent waits for its space.
+    If not, the element is visited again when it has. The queue belongs to one operation, so nobody
+    else waits for its space.
     """
     if store[queue + at.F_COUNT] + 2 > store[queue + at.F_CAP]:
         store[queue + at.F_WAITER] = element
@@ -48,7 +53,10 @@ def second_space(store: Table, element: int, queue: int, now: int) -> Word:
 
 @inner_kernel
 def queue_gives(store: Table, place: QueuePlace, count: int, now: int) -> Word:
-    """Return BUSY if a queue has `count` wavelets, or space for them; else WAIT_..."""
+    """Say whether a queue has `count` wavelets ready, or space for them: BUSY or what is missing.
+
+    WAIT_INPUT or WAIT_OUTPUT: the element is visited again when it changes.
+    """
     element, row, queue = place
     if store[row + at.D_KIND] == at.FABRIC_OUT:
         if not has_space(store, queue, now):
@@ -71,7 +79,11 @@ def queue_gives(store: Table, place: QueuePlace, count: int, now: int) -> Word:
 
 @inner_kernel
 def group_ready(store: Table, element: int, thread: int, width: int, now: int) -> Word:
-    """Return BUSY if a group of `width` elements can go, WAIT_..., or -1 - action of a FIFO."""
+    """Say whether a group of `width` elements of a thread's operation can go in this cycle.
+
+    Returns BUSY, WAIT_INPUT or WAIT_OUTPUT, or -1 - action if a full or empty FIFO ends the
+    operation.
+    """
     store[thread + at.T_GROUP] = width
     for step in range(3):
         operand = 2 - step
@@ -94,7 +106,11 @@ def group_ready(store: Table, element: int, thread: int, width: int, now: int) -
 
 @inner_kernel
 def simd_ready(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:  # noqa: ARG001
-    """Return the cycle state of the next group: `arguments` are (element, thread, cycle, 0)."""
+    """Say whether the next group of elements of a SIMD operation can go, and how large it is.
+
+    Mode `simd_32_or_64` takes 4 elements if they are ready, else 2. `arguments` are (addresses of
+    element and thread, cycle, 0). Returns BUSY, WAIT_INPUT, WAIT_OUTPUT, or -1 - action of a FIFO.
+    """
     element, thread, now, _ = arguments
     mode = store[thread + at.T_SIMD]
     if mode != at.SIMD_EITHER:
@@ -108,7 +124,7 @@ def simd_ready(store: Table, memory: Memory, arguments: FeatureArguments) -> Wor
 
 @inner_kernel
 def take_half(store: Table, memory: Memory, place: OperandPlace, now: int) -> Word:
-    """Take the next value of a source; the thread keeps the other half of a wavelet."""
+    """Take the next value of a source; of a wavelet with two values the thread keeps the second."""
     _, thread, operand = place
     row = store[thread + at.T_ROWS + operand]
     if store[row + at.D_FLAGS] & at.PAIRS == 0 or store[row + at.D_KIND] != at.FABRIC_IN:
@@ -143,7 +159,10 @@ def put_half(store: Table, memory: Memory, place: ThreadPlace, bits: int, now: i
 
 @inner_kernel
 def simd_group(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
-    """Do the group that is ready: `arguments` are (element, thread, cycle, 0); return its size."""
+    """Do the group of elements of a SIMD operation that is ready; return how many they are.
+
+    `arguments` are (addresses of element and thread, cycle, 0).
+    """
     element, thread, now, _ = arguments
     op = store[thread + at.T_OP]
     scalar = store[thread + at.T_SCALAR]

@@ -29,7 +29,10 @@ from tilewright.simulator.run.trace import BUSY, WAIT_INPUT, WAIT_OUTPUT
 
 @inner_kernel
 def fifo_push(store: Table, memory: Memory, element: int, fifo: int, bits: int) -> None:
-    """Append a value to a FIFO in memory; activate the task that waits for enough values."""
+    """Append a value to a FIFO in an element's memory, which must have space.
+
+    Activates the FIFO's task that waits for enough values, once there are.
+    """
     tail = store[fifo + at.Q_HEAD] + store[fifo + at.Q_COUNT]
     if tail >= store[fifo + at.Q_CAP]:
         tail -= store[fifo + at.Q_CAP]
@@ -45,7 +48,10 @@ def fifo_push(store: Table, memory: Memory, element: int, fifo: int, bits: int) 
 
 @inner_kernel
 def fifo_pop(store: Table, memory: Memory, element: int, fifo: int) -> Word:
-    """Take the oldest value of a FIFO in memory; activate the task that waits for space."""
+    """Take the oldest value of a FIFO in an element's memory, which must not be empty.
+
+    Activates the FIFO's task that waits for space, once there is enough.
+    """
     wide = store[fifo + at.Q_WIDE]
     head = store[fifo + at.Q_HEAD]
     bits = read_word(memory, store[fifo + at.Q_BASE] + head * wide, wide)
@@ -61,9 +67,10 @@ def fifo_pop(store: Table, memory: Memory, element: int, fifo: int) -> Word:
 
 @inner_kernel
 def fifo_event(store: Table, fifo: int, reads: int, needed: int, asynchronous: int) -> Word:
-    """Record that a FIFO lacks space, or with `reads` values, for `needed` elements.
+    """Note that a FIFO in memory lacks space or values for an operation; return its action.
 
-    Return the FIFO's action: SUSPEND, TERMINATE, FAULT, or TEST_OR_SUSPEND of a main thread.
+    reads: whether values are missing; needed: for how many elements. The action is SUSPEND,
+    TERMINATE, FAULT, or TEST_OR_SUSPEND, which an asynchronous operation takes as SUSPEND.
     """
     action = store[fifo + (at.Q_EMPTY_ACTION if reads else at.Q_FULL_ACTION)]
     store[fifo + (at.Q_EMPTY if reads else at.Q_FULL)] = needed
@@ -74,7 +81,7 @@ def fifo_event(store: Table, fifo: int, reads: int, needed: int, asynchronous: i
 
 @inner_kernel
 def step_special(store: Table, thread: int, operand: int) -> None:
-    """Move a memory operand to its next element; a circular buffer wraps around."""
+    """Move a memory operand of a thread to its next element; a circular buffer wraps around."""
     row = store[thread + at.T_ROWS + operand]
     column = thread + at.T_POSITIONS + operand
     if store[row + at.D_STRIDE_ROW] >= 0:
@@ -93,13 +100,13 @@ def step_special(store: Table, thread: int, operand: int) -> None:
 
 @inner_kernel
 def marked(payload: int) -> Word:
-    """Return a wavelet's value; its two top bits are set for a control wavelet."""
+    """Return a wavelet's lower 30 bits; the two upper bits are set for a control wavelet."""
     return (payload & 0x3FFFFFFF) | (0xC0000000 if payload & at.IS_CONTROL else 0)
 
 
 @inner_kernel
 def take_special(store: Table, memory: Memory, place: OperandPlace, now: int) -> Word:
-    """Take the next value of a source: a wavelet, a FIFO's value, or a word of memory."""
+    """Take the next value of a source: of a queue, a FIFO in memory, or memory; return its bits."""
     element, thread, operand = place
     row = store[thread + at.T_ROWS + operand]
     position = store[thread + at.T_POSITIONS + operand]
@@ -123,7 +130,7 @@ def take_special(store: Table, memory: Memory, place: OperandPlace, now: int) ->
 
 @inner_kernel
 def wavelet_of(store: Table, thread: int, bits: int) -> Word:
-    """Return the wavelet that a fabric destination sends for a value: with index, or as control."""
+    """Return the wavelet that a thread's output sends for a value: with an index, or as control."""
     flags = store[store[thread + at.T_ROWS] + at.D_FLAGS]
     if flags & at.INDEXED:
         bits = (bits & 0xFFFF) | (store[thread + at.T_INDEX] & 0xFFFF) << 16
@@ -139,7 +146,7 @@ def wavelet_of(store: Table, thread: int, bits: int) -> Word:
 
 @inner_kernel
 def put_special(store: Table, memory: Memory, place: ThreadPlace, bits: int, now: int) -> None:
-    """Give a value to the destination: send it, push it to a FIFO, or write it to memory."""
+    """Give a value to a thread's destination: send it, push it to a FIFO, or write it to memory."""
     element, thread = place
     row = store[thread + at.T_ROWS]
     position = store[thread + at.T_POSITIONS]
@@ -159,7 +166,7 @@ def put_special(store: Table, memory: Memory, place: ThreadPlace, bits: int, now
 
 @inner_kernel
 def clear_source(store: Table, memory: Memory, thread: int) -> None:
-    """Clear the memory vector of the source that `zero_source` of a fabout names."""
+    """Set to zero the memory vector of the source that the output's `zero_source` names, if any."""
     operand = store[store[thread + at.T_OP] + at.O_ZERO]
     row = store[thread + at.T_ROWS + operand]
     if operand == 0 or row < 0 or store[row + at.D_KIND] != at.MEMORY:
@@ -175,7 +182,7 @@ def clear_source(store: Table, memory: Memory, thread: int) -> None:
 
 @inner_kernel
 def add_carry(store: Table, thread: int, a: int, b: int) -> Word:
-    """Add two 16-bit numbers and the carry of the last element; store the new carry."""
+    """Return the lower 16 bits of a + b + carry of the last element; keep the new carry."""
     total = (a & 0xFFFF) + (b & 0xFFFF) + store[thread + at.T_CARRY]
     store[thread + at.T_CARRY] = total >> 16
     return total & 0xFFFF
@@ -183,7 +190,7 @@ def add_carry(store: Table, thread: int, a: int, b: int) -> Word:
 
 @inner_kernel
 def drop_wavelet(store: Table, element: int, thread: int, now: int) -> None:
-    """Remove a wavelet; control wavelets count as the operation's elements."""
+    """Remove a wavelet from an operation's input queue; control wavelets count as elements."""
     payload = pop(store, store[thread + at.T_POSITIONS + 1], now)
     if payload & at.IS_CONTROL:
         op = store[thread + at.T_OP]
@@ -193,7 +200,7 @@ def drop_wavelet(store: Table, element: int, thread: int, now: int) -> None:
 
 @inner_kernel
 def do_special(store: Table, memory: Memory, element: int, thread: int, now: int) -> None:
-    """Do one element of a special operation whose queues and FIFOs are ready."""
+    """Do one element of a special operation (`O_SPECIAL`), whose queues and FIFOs must be ready."""
     op = store[thread + at.T_OP]
     if store[op + at.O_ARITHMETIC] == DROP:
         drop_wavelet(store, element, thread, now)
@@ -216,7 +223,11 @@ def do_special(store: Table, memory: Memory, element: int, thread: int, now: int
 
 @inner_kernel
 def queue_waits(store: Table, element: int, row: int, queue: int, now: int) -> Word:
-    """Return BUSY if a queue operand is ready, else the state in which the element waits."""
+    """Say whether a queue operand is ready: BUSY, or WAIT_INPUT or WAIT_OUTPUT.
+
+    It waits for a wavelet, or for space; the element is visited again when that changes. row,
+    queue: addresses of operand and FIFO.
+    """
     queue = address(queue)
     if store[row + at.D_KIND] == at.FABRIC_OUT:
         if has_space(store, queue, now):
@@ -234,7 +245,7 @@ def queue_waits(store: Table, element: int, row: int, queue: int, now: int) -> W
 
 @inner_kernel
 def fifo_waits(store: Table, element: int, thread: int, operand: int, asynchronous: int) -> Word:
-    """Return BUSY if a FIFO operand is ready, else the state in which the element waits.
+    """Say whether a FIFO operand in memory is ready: BUSY, WAIT_INPUT or WAIT_OUTPUT.
 
     A full or empty FIFO that ends the operation gives -1 - its action.
     """
@@ -261,7 +272,10 @@ def fifo_waits(store: Table, element: int, thread: int, operand: int, asynchrono
 
 @inner_kernel
 def special_ready(store: Table, element: int, thread: int, now: int) -> Word:
-    """Return BUSY if the next element can go, else WAIT_..., or -1 - action of a FIFO."""
+    """Say whether the next element of a special operation can go: BUSY, WAIT_INPUT or WAIT_OUTPUT.
+
+    A full or empty FIFO that ends the operation gives -1 - its action.
+    """
     asynchronous = store[thread + at.T_ASYNC]
     for step in range(3):
         operand = 2 - step
@@ -282,7 +296,7 @@ def special_ready(store: Table, element: int, thread: int, now: int) -> Word:
 
 @inner_kernel
 def meets_control(store: Table, thread: int, now: int) -> Word:
-    """Take the control wavelet that ends the operation from an input queue, if it is next."""
+    """Take the control wavelet that ends a thread's operation, and return True, if it is next."""
     if store[thread + at.T_ON_CONTROL] == at.CONTROL_IS_DATA:
         return False
     for operand in range(1, 3):
@@ -301,7 +315,7 @@ def meets_control(store: Table, thread: int, now: int) -> Word:
 
 @inner_kernel
 def end_by_control(store: Table, element: int, thread: int) -> None:
-    """Activate or unblock the task of an operation that a control wavelet ended."""
+    """Activate or unblock the task of a thread's operation that a control wavelet ended."""
     bit = 1 << store[thread + at.T_CONTROL_TASK]
     if store[thread + at.T_ON_CONTROL] == at.CONTROL_ACTIVATES:
         store[element + at.E_ACTIVE] |= bit
@@ -311,7 +325,10 @@ def end_by_control(store: Table, element: int, thread: int) -> None:
 
 @inner_kernel
 def end_early(store: Table, memory: Memory, element: int, thread: int, completed: int) -> None:
-    """Store what an operation leaves that a FIFO ended: lengths, the pointer's old value."""
+    """Keep what an operation leaves that a FIFO ended: lengths, a scalar result's old value.
+
+    completed: what its result counter gets, 1 or 0.
+    """
     op = store[thread + at.T_OP]
     for operand in range(3):
         row = store[thread + at.T_ROWS + operand]
@@ -329,7 +346,7 @@ def end_early(store: Table, memory: Memory, element: int, thread: int, completed
 
 @inner_kernel
 def streams(store: Table, thread: int) -> Word:
-    """Return 2 if an operand of a thread is a queue, 1 if it is a FIFO, else 0."""
+    """Return 2 if an operand of a thread is a queue, 1 if one is a FIFO in memory, else 0."""
     stream = 0
     for operand in range(3):
         row = store[thread + at.T_ROWS + operand]
@@ -344,7 +361,7 @@ def streams(store: Table, thread: int) -> Word:
 
 @inner_kernel
 def steps_covered(store: Table, column: int, row: int, at_end: int) -> Word:
-    """Return how many steps of its outermost dimension an operand has begun.
+    """Return how many steps of its outermost dimension a memory operand has begun.
 
     At the end of an operation all counters are 0 again, as at its start: `at_end` tells them apart.
     """
@@ -402,7 +419,10 @@ def run_special_memory(store: Table, memory: Memory, element: int, thread: int, 
 
 @inner_kernel
 def launch(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
-    """Start a special operation on a free thread: `arguments` are (element, thread, cycle, 0)."""
+    """Start a special operation: one whose operands are known only in the run, or rarely used ones.
+
+    `arguments` are (addresses of the element and of a free thread, cycle, 0). Returns 0.
+    """
     element, thread, now, _ = arguments
     op = store[thread + at.T_OP]
     if not load_special(store, memory, element, thread, op):
@@ -431,7 +451,10 @@ def launch(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
 
 @inner_kernel
 def fire_special(store: Table, memory: Memory, element: int, thread: int, now: int) -> Word:
-    """Do the next element of a running special operation if it can go; return the cycle state."""
+    """Do the next element, or SIMD group, of a running special operation if it can go.
+
+    Returns the cycle state BUSY, WAIT_INPUT or WAIT_OUTPUT.
+    """
     op = store[thread + at.T_OP]
     if meets_control(store, thread, now):
         store[thread + at.T_NEXT] = now + 1
@@ -474,9 +497,10 @@ def fire_special(store: Table, memory: Memory, element: int, thread: int, now: i
 
 @inner_kernel
 def serve_special(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
-    """Serve a running special operation; return the cycle state.
+    """Serve a running special operation in one cycle; return BUSY, WAIT_INPUT or WAIT_OUTPUT.
 
-    `arguments` are (element, thread, cycle, 0). FIFOs may wake other threads and tasks.
+    `arguments` are (addresses of element and thread, cycle, 0). FIFOs may wake other threads and
+    tasks.
     """
     element, thread, now, _ = arguments
     cycle_state = fire_special(store, memory, element, thread, now)

@@ -32,7 +32,10 @@ def scalar_operand(store: Table, memory: Memory, element: int, row: int) -> Word
 
 @part_kernel
 def has_extras(store: Table, element: int, register: int, number: int) -> Word:
-    """Return whether a register still owns its extended and stride registers."""
+    """Return whether a register still owns its extended and stride registers.
+
+    A load of another register may have taken them. register: its address; number: its number.
+    """
     for i in range(at.R_WIDTH - at.R_EXTRAS):
         extra = store[register + at.R_EXTRAS + i] - 1
         owner = store[element + at.E_REGISTERS] + extra * at.R_WIDTH
@@ -43,9 +46,9 @@ def has_extras(store: Table, element: int, register: int, number: int) -> Word:
 
 @part_kernel
 def register_error(store: Table, element: int, thread: int, declared: int, register: int) -> Word:
-    """Return why an operand cannot use what a register holds, or OK.
+    """Return why an operation cannot use what a register holds (ERROR_...), or OK.
 
-    declared: the operand row of the operation, which names the register.
+    declared: address of the operand row that names the register; register: its address.
     """
     row = store[register + at.R_ROW]
     if row == 0:
@@ -68,7 +71,11 @@ def register_error(store: Table, element: int, thread: int, declared: int, regis
 
 @inner_kernel
 def use_register(store: Table, element: int, thread: int, operand: int) -> Word:
-    """Load the settings of a register into a thread; return the operand row, or -1 on an error."""
+    """Use what a register holds as an operand of a thread's operation.
+
+    The register's settings (task at the end, control wavelets) go to the thread. Returns the
+    address of the operand row that was loaded, or -1 on an error of the run.
+    """
     op = store[thread + at.T_OP]
     declared = store[op + at.O_OPERANDS + operand]
     number = store[declared + at.D_BASE]
@@ -88,7 +95,11 @@ def use_register(store: Table, element: int, thread: int, operand: int) -> Word:
 
 @inner_kernel
 def change_operand(store: Table, memory: Memory, place: OperandPlace, row: int) -> Word:
-    """Set an operand's changed length (elements) and stride (words); return False on an error."""
+    """Set an operand's length (elements) and stride (words) that instructions have changed.
+
+    Returns False, and records an error, for a length of 0 or more than 65535, or a stride beyond
+    -128 to 127 elements.
+    """
     element, thread, operand = place
     op = store[thread + at.T_OP]
     if store[row + at.D_LENGTH_ROW] >= 0:
@@ -109,7 +120,11 @@ def change_operand(store: Table, memory: Memory, place: OperandPlace, row: int) 
 
 @inner_kernel
 def first_position(store: Table, element: int, declared: int, row: int) -> Word:
-    """Return an operand's first word, or the address of its queue or FIFO; negative on an error."""
+    """Return an operand's first word in memory, or the address of its queue or FIFO.
+
+    declared: the operand row that the operation names; row: the one that it uses. Negative on an
+    error.
+    """
     kind = store[row + at.D_KIND]
     if kind == at.POOL:
         return store[element + at.E_POOLS] + store[row + at.D_BASE] * at.Q_WIDTH
@@ -121,7 +136,7 @@ def first_position(store: Table, element: int, declared: int, row: int) -> Word:
 
 @inner_kernel
 def ring_offset_of(store: Table, element: int, declared: int, row: int) -> Word:
-    """Return the words from the start of a circular buffer to an operand's first word."""
+    """Return the 16-bit words from the start of a circular buffer to an operand's first word."""
     if store[row + at.D_WRAP] == 0 or store[declared + at.D_KIND] != at.REGISTER:
         return 0
     register = store[element + at.E_REGISTERS] + store[declared + at.D_BASE] * at.R_WIDTH
@@ -130,7 +145,10 @@ def ring_offset_of(store: Table, element: int, declared: int, row: int) -> Word:
 
 @inner_kernel
 def place_operand(store: Table, memory: Memory, place: OperandPlace, row: int) -> Word:
-    """Set the first position of an operand; return False on an error."""
+    """Set the first position of a thread's operand; return False on an error of the run.
+
+    An index moves it; a vector that leaves its buffer is an error.
+    """
     element, thread, operand = place
     op = store[thread + at.T_OP]
     kind = store[row + at.D_KIND]
@@ -197,7 +215,7 @@ def load_operand_rows(store: Table, memory: Memory, element: int, thread: int, o
 
 @part_kernel
 def choose_variant(store: Table, thread: int) -> None:
-    """Choose the variant of an operation with the rates of the loaded descriptors, if it exists."""
+    """Let a thread run the variant of its operation that has the rate of the loaded descriptors."""
     op = store[thread + at.T_OP]
     for number in range(store[op + at.O_VARIANTS]):
         variant = store[op + at.O_VARIANT] + number * at.O_WIDTH
@@ -212,7 +230,10 @@ def choose_variant(store: Table, thread: int) -> None:
 
 @inner_kernel
 def load_special(store: Table, memory: Memory, element: int, thread: int, op: int) -> Word:
-    """Prepare a thread for a special operation; return False on an error."""
+    """Prepare a thread for a special operation: operands, scalar, number of elements.
+
+    Returns False on an error of the run.
+    """
     store[thread + at.T_SINGLE] = 0
     store[thread + at.T_CARRY] = 0
     store[thread + at.T_GROUP] = 1
@@ -235,7 +256,7 @@ def load_special(store: Table, memory: Memory, element: int, thread: int, op: in
 
 @inner_kernel
 def stays_in_buffer(store: Table, place: OperandPlace, row: int, position: int) -> Word:
-    """Return whether a memory operand from a position on touches words of its buffer only."""
+    """Return whether a memory operand from a position on touches words of its own buffer only."""
     element, thread, operand = place
     base = position - store[element + at.E_MEMORY] - store[thread + at.T_RING_OFFSET + operand]
     low, high = base + store[row + at.D_LOW], base + store[row + at.D_HIGH]
@@ -251,7 +272,7 @@ def stays_in_buffer(store: Table, place: OperandPlace, row: int, position: int) 
 
 @inner_kernel
 def length_of(store: Table, thread: int, operand: int) -> Word:
-    """Return the number of elements of an operand, 0 if it has no length of its own."""
+    """Return the number of elements of a thread's operand, 0 if it has no length of its own."""
     row = store[thread + at.T_ROWS + operand]
     if store[row + at.D_KIND] == at.POOL:
         fifo = store[thread + at.T_POSITIONS + operand]
@@ -263,7 +284,10 @@ def length_of(store: Table, thread: int, operand: int) -> Word:
 
 @part_kernel
 def simd_mode(store: Table, thread: int) -> Word:
-    """Return the narrowest SIMD mode of a thread's operands; SIMD_MIXED if a queue has none."""
+    """Return the narrowest SIMD mode of a thread's operands; SIMD_MIXED if a queue has none.
+
+    A mode says how many 16-bit elements go at once. SIMD_NONE: no operand has a mode.
+    """
     mode = at.SIMD_NONE
     mixed = False
     for operand in range(3):
@@ -280,7 +304,10 @@ def simd_mode(store: Table, thread: int) -> Word:
 
 @part_kernel
 def group_of(store: Table, thread: int, mode: int) -> Word:
-    """Return the group size that divides a thread's length (`compile/code/simd_modes.py`)."""
+    """Return the number of elements (1, 2 or 4) of which a thread's length must be a multiple.
+
+    mode: SIMD mode of the operation. It is what goes at once, and what each queue's own mode takes.
+    """
     group = 4 if mode == at.SIMD_64 else 1 if mode in (at.SIMD_NONE, at.SIMD_MIXED) else 2
     for operand in range(3):
         row = store[thread + at.T_ROWS + operand]
@@ -291,7 +318,10 @@ def group_of(store: Table, thread: int, mode: int) -> Word:
 
 @part_kernel
 def endless_in_buffers(store: Table, thread: int) -> Word:
-    """Return whether an endless operation stays in its buffers: strides 0, or circular buffers."""
+    """Return whether an endless operation stays in its buffers for ever.
+
+    It does if all its operands in memory have stride 0 or are circular buffers.
+    """
     for operand in range(3):
         row = store[thread + at.T_ROWS + operand]
         if row < 0 or store[row + at.D_KIND] != at.MEMORY or store[row + at.D_WRAP] > 0:
@@ -306,7 +336,10 @@ def endless_in_buffers(store: Table, thread: int) -> Word:
 
 @inner_kernel
 def common_length(store: Table, element: int, thread: int) -> Word:
-    """Return the length that a thread's operands share, 0 on an error."""
+    """Return the number of elements that a thread's operands share, 0 on an error of the run.
+
+    Different lengths are an error, and so is an operation none of whose operands has a length.
+    """
     op = store[thread + at.T_OP]
     extent = 0
     for operand in range(3):
@@ -347,7 +380,7 @@ def set_extent(store: Table, element: int, thread: int) -> Word:
 
 @inner_kernel
 def check_halves(store: Table, element: int, thread: int) -> None:
-    """Report an operation that ends early while it keeps half a wavelet."""
+    """Report as an error an operation that ends early while it keeps half a wavelet."""
     for operand in range(3):
         if store[thread + at.T_HALF + operand]:
             op = store[thread + at.T_OP]

@@ -22,7 +22,10 @@ from tilewright.simulator.engine.jit import FeatureArguments, address, inner_ker
 
 @inner_kernel
 def position_at(store: Table, state: int, now: int) -> Word:
-    """Return the switch position in a cycle."""
+    """Return the position (0 to 3) of a router's switch in cycle `now`.
+
+    state: address of the state of the router for one color. A change holds from the next cycle on.
+    """
     if now >= store[state + at.X_SINCE]:
         return store[state + at.X_POSITION]
     return store[state + at.X_BEFORE]
@@ -30,7 +33,11 @@ def position_at(store: Table, state: int, now: int) -> Word:
 
 @inner_kernel
 def next_count(store: Table, state: int) -> Word:
-    """Return the count of a filter's counter for the next wavelet that it counts."""
+    """Return the count that a filter's counter shows for the next wavelet that it counts.
+
+    state: address of the state of the router for one color. Inclusive counters start at their
+    count, others one behind it.
+    """
     limit = store[state + at.X_LIMIT + store[state + at.X_TURN]]
     count = store[state + at.X_COUNT]
     if store[state + at.X_INCLUSIVE] == 1:
@@ -40,7 +47,11 @@ def next_count(store: Table, state: int) -> Word:
 
 @inner_kernel
 def rejects(store: Table, state: int, payload: int) -> Word:
-    """Return whether the filter rejects a wavelet, so that it does not reach the element."""
+    """Return whether a router's filter keeps a wavelet from the element.
+
+    state: address of the state of the router for one color; payload: the wavelet's bits. A range
+    filter looks at its index, a counter filter at how many have come.
+    """
     kind = store[state + at.X_FILTER]
     if kind == at.NO_FILTER or store[state + at.X_TURN] == at.DISABLED:
         return False
@@ -59,7 +70,10 @@ def rejects(store: Table, state: int, payload: int) -> Word:
 
 @inner_kernel
 def count_wavelet(store: Table, state: int, payload: int) -> None:
-    """Count a wavelet that moves in the filter; at its limit the counter starts again."""
+    """Count a wavelet that moves in a router's counter filter; at its limit the counter restarts.
+
+    A sparse counter goes to its second limit, if any, and then stops to filter.
+    """
     kind = store[state + at.X_FILTER]
     mask = at.COUNTS_CONTROL if payload & at.IS_CONTROL else at.COUNTS_DATA
     if kind in (at.NO_FILTER, at.RANGE) or store[state + at.X_COUNTS] & mask == 0:
@@ -79,9 +93,11 @@ def count_wavelet(store: Table, state: int, payload: int) -> None:
 
 @inner_kernel
 def targets_of(store: Table, queue: int, now: int) -> Word:
-    """Return the successors of the head as bits, -1 if it waits.
+    """Return where the head of a steered router buffer goes now: a bit per FIFO that it feeds.
 
-    0 means that the head is dropped: its only successor is the ramp, and the filter rejects it.
+    -1: it waits, since the switch position does not take from it or the color is torn down. 0: it
+    is dropped, since it would go to the element only and the filter rejects it. queue: address of
+    the buffer's FIFO.
     """
     way = address(store[queue + at.F_WAY])
     state = address(store[way + at.W_STATE])
@@ -100,9 +116,10 @@ def targets_of(store: Table, queue: int, now: int) -> Word:
 
 @inner_kernel
 def turn_switch(store: Table, state: int, command: int, now: int) -> Word:
-    """Move a switch by a command; return whether its position changed.
+    """Move a router's switch by a command; return whether its position changed.
 
-    Buffers that wait for a position are visited in the next cycle.
+    command: SWITCH_ADVANCE (to the next valid position; from the last one back to 0 in a ring) or
+    SWITCH_RESET (to 0). It holds from the next cycle on, when waiting buffers are visited.
     """
     before = position_at(store, state, now)
     valid = store[state + at.X_VALID]
@@ -124,7 +141,11 @@ def turn_switch(store: Table, state: int, command: int, now: int) -> Word:
 
 @inner_kernel
 def do_command(store: Table, state: int, payload: int, now: int) -> Word:
-    """Do the first command of a control wavelet; return the wavelet that is sent on."""
+    """Do the first command of a control wavelet at a router; return the wavelet to send on.
+
+    The commands advance or reset the switch, or tear the color down. By the router's pop mode the
+    command is removed from the wavelet, so that the next router does the next one (wafer.md §5.3).
+    """
     command = (payload >> at.COMMAND_AT) & 3
     advances = False
     if command in (at.SWITCH_ADVANCE, at.SWITCH_RESET):
@@ -147,7 +168,10 @@ def do_command(store: Table, state: int, payload: int, now: int) -> Word:
 
 @inner_kernel
 def move_way(store: Table, queue: int, now: int) -> None:
-    """Move the head to its successors, then apply it to the switch and the filter."""
+    """Move the head of a steered router buffer to its targets; then let it turn switch and filter.
+
+    Two words that arrive at one FIFO in the same cycle are an error of the run.
+    """
     queue = address(queue)
     way = address(store[queue + at.F_WAY])
     state = address(store[way + at.W_STATE])
@@ -178,9 +202,10 @@ def move_way(store: Table, queue: int, now: int) -> None:
 
 @inner_kernel
 def visit_way(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:  # noqa: ARG001
-    """Move the head of a steered buffer if it can move; return 1 if it bids for links instead.
+    """Move the head of a steered router buffer if it can move; return 1 if it bids for links.
 
-    `arguments` are (queue, cycle, 0, 0).
+    Steered: a switch, filter or command decides where it goes. It bids if a link is used by other
+    FIFOs, too. `arguments` are (address of the FIFO, cycle, 0, 0).
     """
     queue, now = address(arguments[0]), arguments[1]
     if store[queue + at.F_COUNT] == 0:
@@ -211,9 +236,10 @@ def visit_way(store: Table, memory: Memory, arguments: FeatureArguments) -> Word
 
 @inner_kernel
 def settle_way(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:  # noqa: ARG001
-    """Move the head of a steered buffer that won all its links; other buffers try again.
+    """Move the head of a steered router buffer that won all its links; else let it bid again.
 
-    `arguments` are (queue, cycle, 0, 0).
+    Steered: a switch, filter or command decides where it goes. `arguments` are (address of the
+    FIFO, cycle, 0, 0). Returns 0.
     """
     queue, now, _, _ = arguments
     targets = store[address(store[queue + at.F_WAY]) + at.W_TARGETS]
