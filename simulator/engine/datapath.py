@@ -115,7 +115,11 @@ def take(store: Table, memory: Memory, place: int, row: int, now: int) -> Word:
 
 @inline_kernel
 def value_of(store: Table, memory: Memory, computation: Computation, operands: OperandBits) -> Word:
-    """Apply an operation to the bits of one element; return the bits of the result."""
+    """Apply an operation to the bits of one element; return the bits of the result.
+
+    computation: the operation's address, arithmetic and type; operands: bits of both sources and of
+    the scalar.
+    """
     op, arithmetic, value_type = computation
     if is_plain(arithmetic, value_type):
         return combine_plain(arithmetic, value_type, operands)

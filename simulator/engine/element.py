@@ -134,9 +134,10 @@ def control(store: Table, memory: Memory, element: int) -> Word:
 
 @inner_kernel
 def execute(store: Table, memory: Memory, element: int, now: int) -> None:
-    """Do the instruction at an element's program counter, or fetch an operation for its dispatch.
+    """Do the instruction at an element's program counter, or begin to fetch an operation.
 
-    The element's next instruction is due after the cycles of this one. now: the cycle.
+    An operation is dispatched after its load cycles; any other instruction is done at once, and the
+    next one is due after its cycles. now: the cycle.
     """
     pc = store[element + at.E_PC]
     code = store[pc]
@@ -237,7 +238,7 @@ def queues_ready(store: Table, element: int, thread: int, now: int) -> Word:
 
 @part_kernel
 def fire(store: Table, memory: Memory, element: int, thread: int, now: int) -> Word:
-    """Do the next element of a running operation if its queues are ready.
+    """Do the next element of a thread's running operation if its queues are ready.
 
     Returns the cycle state: BUSY, WAIT_INPUT or WAIT_OUTPUT. The following element is due after the
     operation's cycles per element, whose fractions are carried on.
@@ -278,7 +279,10 @@ def is_served(store: Table, thread: int, ranked: int, rank: int) -> Word:
 
 @part_kernel
 def complete_when_due(store: Table, element: int, thread: int, now: int) -> None:
-    """End an operation whose last element went K_COMPLETION cycles ago; visit it again if less."""
+    """End an operation whose last element went K_COMPLETION cycles ago; visit it again if less.
+
+    K_COMPLETION: cycles of the profile from the last element to the end of an operation.
+    """
     if store[thread + at.T_STATE] != at.COMPLETING:
         return
     if store[thread + at.T_NEXT] <= now:

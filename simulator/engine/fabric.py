@@ -135,7 +135,10 @@ def has_space(store: Table, queue: int, now: int) -> Word:
 
 @inline_kernel
 def await_space(store: Table, queue: int, agent: int, now: int) -> None:
-    """Visit an agent (a FIFO or an element) again when a full FIFO has space."""
+    """Visit an agent again in the first cycle in which a FIFO, now without space, may have some.
+
+    An agent is a FIFO or an element, by its address. now: the cycle.
+    """
     waiter = store[queue + F_WAITER]
     if store[queue + F_COUNT] < store[queue + F_CAP]:
         schedule(store, agent, store[tail_of(store, queue)] + store[queue + F_CREDIT])
@@ -263,7 +266,7 @@ def visit_queue(store: Table, queue: int, now: int) -> Word:
 
 @part_kernel
 def settle_bid(store: Table, queue: int, now: int) -> None:
-    """Move the head of a FIFO that won all its links in cycle `now`; else let it bid again."""
+    """Move the head of a FIFO that won all its links in cycle `now`; else visit it again."""
     for i in range(store[queue + F_SUCCESSORS]):
         link = store[queue + F_LINK + i]
         if store[link + 1] != queue:

@@ -36,7 +36,7 @@ ADDRESS: Final = (1 << 48) - 1
 
 
 def kernel(function: F) -> F:
-    """Compile a function to machine code that Python calls through numba. Used as a decorator."""
+    """Compile a function to machine code that Python can call (by numba). Used as a decorator."""
     return _compiled(function)
 
 

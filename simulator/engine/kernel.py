@@ -107,7 +107,7 @@ def visit_all(store: Table, memory: Memory, count: int) -> None:
 
 @part_kernel
 def pending(store: Table) -> Word:
-    """Return how many agents (FIFOs and elements) are due in any cycle; 0: the run has ended."""
+    """Return how many agents (FIFOs and elements) are due in any cycle; 0: nothing can move."""
     return store[at.S_AGENTS] + store[at.S_LISTED] + store[at.S_LISTED + 1]
 
 

@@ -21,9 +21,10 @@ from tilewright.simulator.engine.jit import (
 
 @inner_kernel
 def record(store: Table, element: int, row: int, start: int, end: int) -> None:
-    """Append an event (element, row, thread, start, end) to the timeline, if it is recorded.
+    """Append an event to the timeline, if the events of the processing element are recorded.
 
-    row: address of an operation, or -1 - number of a task; start, end: cycles.
+    The event is (element, row, thread, start, end). row: address of an operation, or -1 - number of
+    a task; start, end: cycles.
     """
     if store[element + at.E_RECORD] == 0:
         return
@@ -52,10 +53,11 @@ def fail(store: Table, error: int, element: int, row: int, value: int) -> None:
 
 @inner_kernel
 def start_of(store: Table, element: int, row: int) -> Word:
-    """Return an operand's first word in the memory of all elements, or its queue; -1: error.
+    """Return where an operand begins: a word in the memory of all elements, or a queue's FIFO.
 
-    element, row: addresses of the element and of the operand. The offset adds up counters; a vector
-    that leaves its buffer is an error of the run.
+    element, row: addresses of the element and of the operand. The word is an address in 16-bit
+    words, with the counters of the offset added up. A vector that leaves its buffer is an error of
+    the run, and gives -1.
     """
     base = store[row + at.D_BASE]
     if store[row + at.D_KIND] != at.MEMORY:
@@ -140,7 +142,10 @@ def run_memory(store: Table, memory: Memory, element: int, thread: int, now: int
 
 @inner_kernel
 def complete(store: Table, element: int, thread: int) -> None:
-    """End a thread's operation: free the thread and its queues, activate or unblock its task."""
+    """End a thread's operation: free the thread and its queues, activate or unblock its task.
+
+    element, thread: addresses. The task is the one that the operation names for its end, if any.
+    """
     thread = address(thread)
     op = address(store[thread + at.T_OP])
     store[thread + at.T_STATE] = at.FREE

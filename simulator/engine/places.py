@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class ThreadPlace(NamedTuple):
-    """Name a thread of an element: addresses of both rows in the store."""
+    """Name a thread (an operation in flight) of an element: addresses of both rows in the store."""
 
     element: int
     thread: int

@@ -124,7 +124,10 @@ def simd_ready(store: Table, memory: Memory, arguments: FeatureArguments) -> Wor
 
 @inner_kernel
 def take_half(store: Table, memory: Memory, place: OperandPlace, now: int) -> Word:
-    """Take the next value of a source; of a wavelet with two values the thread keeps the second."""
+    """Take the next value of a source; of a wavelet with two values the thread keeps the second.
+
+    place: addresses of element and thread, and which operand; now: the cycle. Returns its bits.
+    """
     _, thread, operand = place
     row = store[thread + at.T_ROWS + operand]
     if store[row + at.D_FLAGS] & at.PAIRS == 0 or store[row + at.D_KIND] != at.FABRIC_IN:
@@ -141,7 +144,10 @@ def take_half(store: Table, memory: Memory, place: OperandPlace, now: int) -> Wo
 
 @inner_kernel
 def put_half(store: Table, memory: Memory, place: ThreadPlace, bits: int, now: int) -> None:
-    """Give a value to the destination; the first value of a pair waits for the second."""
+    """Give a value to a thread's destination; two that share a wavelet are sent with the second.
+
+    place: addresses of element and thread; bits: of the value; now: the cycle.
+    """
     thread = place.thread
     row = store[thread + at.T_ROWS]
     if store[row + at.D_FLAGS] & at.PAIRS == 0 or store[row + at.D_KIND] != at.FABRIC_OUT:

@@ -81,7 +81,10 @@ def fifo_event(store: Table, fifo: int, reads: int, needed: int, asynchronous: i
 
 @inner_kernel
 def step_special(store: Table, thread: int, operand: int) -> None:
-    """Move a memory operand of a thread to its next element; a circular buffer wraps around."""
+    """Move a memory operand of a thread to its next element; a circular buffer wraps around.
+
+    thread: its address; operand: 0 is the destination, 1 and 2 are the sources.
+    """
     row = store[thread + at.T_ROWS + operand]
     column = thread + at.T_POSITIONS + operand
     if store[row + at.D_STRIDE_ROW] >= 0:
@@ -106,7 +109,11 @@ def marked(payload: int) -> Word:
 
 @inner_kernel
 def take_special(store: Table, memory: Memory, place: OperandPlace, now: int) -> Word:
-    """Take the next value of a source: of a queue, a FIFO in memory, or memory; return its bits."""
+    """Take the next value of a source: of a queue, a FIFO in memory, or memory; return its bits.
+
+    place: addresses of element and thread, and which operand; now: the cycle. The value must be
+    there.
+    """
     element, thread, operand = place
     row = store[thread + at.T_ROWS + operand]
     position = store[thread + at.T_POSITIONS + operand]
@@ -146,7 +153,11 @@ def wavelet_of(store: Table, thread: int, bits: int) -> Word:
 
 @inner_kernel
 def put_special(store: Table, memory: Memory, place: ThreadPlace, bits: int, now: int) -> None:
-    """Give a value to a thread's destination: send it, push it to a FIFO, or write it to memory."""
+    """Give a value to a thread's destination: send it, push it to a FIFO, or write it to memory.
+
+    place: addresses of element and thread; bits: of the value; now: the cycle. The queue or FIFO
+    must have space.
+    """
     element, thread = place
     row = store[thread + at.T_ROWS]
     position = store[thread + at.T_POSITIONS]
@@ -200,7 +211,11 @@ def drop_wavelet(store: Table, element: int, thread: int, now: int) -> None:
 
 @inner_kernel
 def do_special(store: Table, memory: Memory, element: int, thread: int, now: int) -> None:
-    """Do one element of a special operation (`O_SPECIAL`), whose queues and FIFOs must be ready."""
+    """Do one element of a special operation, whose queues and FIFOs must be ready.
+
+    A special operation uses registers, FIFOs in memory, indices or control wavelets. It takes the
+    sources, computes, and sends or writes the result; now: the cycle.
+    """
     op = store[thread + at.T_OP]
     if store[op + at.O_ARITHMETIC] == DROP:
         drop_wavelet(store, element, thread, now)
@@ -245,9 +260,11 @@ def queue_waits(store: Table, element: int, row: int, queue: int, now: int) -> W
 
 @inner_kernel
 def fifo_waits(store: Table, element: int, thread: int, operand: int, asynchronous: int) -> Word:
-    """Say whether a FIFO operand in memory is ready: BUSY, WAIT_INPUT or WAIT_OUTPUT.
+    """Say whether a FIFO in memory is ready for a thread: BUSY, WAIT_INPUT or WAIT_OUTPUT.
 
-    A full or empty FIFO that ends the operation gives -1 - its action.
+    It must hold the values, or have the space, for the elements that go at once. A FIFO whose lack
+    ends the operation gives -1 - its action. asynchronous: whether the operation runs on a
+    microthread.
     """
     fifo = store[thread + at.T_POSITIONS + operand]
     count = store[fifo + at.Q_COUNT]
@@ -272,9 +289,10 @@ def fifo_waits(store: Table, element: int, thread: int, operand: int, asynchrono
 
 @inner_kernel
 def special_ready(store: Table, element: int, thread: int, now: int) -> Word:
-    """Say whether the next element of a special operation can go: BUSY, WAIT_INPUT or WAIT_OUTPUT.
+    """Say whether a thread's next element can go: BUSY, or WAIT_INPUT or WAIT_OUTPUT.
 
-    A full or empty FIFO that ends the operation gives -1 - its action.
+    All its queues and FIFOs in memory must be ready. A FIFO whose lack ends the operation gives -1
+    - its action.
     """
     asynchronous = store[thread + at.T_ASYNC]
     for step in range(3):
@@ -315,7 +333,10 @@ def meets_control(store: Table, thread: int, now: int) -> Word:
 
 @inner_kernel
 def end_by_control(store: Table, element: int, thread: int) -> None:
-    """Activate or unblock the task of a thread's operation that a control wavelet ended."""
+    """Activate or unblock a task after a control wavelet has ended a thread's operation.
+
+    The operation names the task; it may also name none.
+    """
     bit = 1 << store[thread + at.T_CONTROL_TASK]
     if store[thread + at.T_ON_CONTROL] == at.CONTROL_ACTIVATES:
         store[element + at.E_ACTIVE] |= bit
@@ -325,9 +346,10 @@ def end_by_control(store: Table, element: int, thread: int) -> None:
 
 @inner_kernel
 def end_early(store: Table, memory: Memory, element: int, thread: int, completed: int) -> None:
-    """Keep what an operation leaves that a FIFO ended: lengths, a scalar result's old value.
+    """Keep what an operation leaves that a full or empty FIFO in memory ended.
 
-    completed: what its result counter gets, 1 or 0.
+    The elements not done become the FIFO's length, a scalar destination gets its old value back,
+    and the operation's result counter gets `completed`: 1 if it counts as complete, else 0.
     """
     op = store[thread + at.T_OP]
     for operand in range(3):
@@ -376,10 +398,11 @@ def steps_covered(store: Table, column: int, row: int, at_end: int) -> Word:
 
 @inner_kernel
 def save_positions(store: Table, element: int, thread: int, at_end: int) -> None:
-    """Move registers that save their address behind the elements that the operation covered.
+    """Move registers that save their address behind the elements that an operation covered.
 
-    Of several dimensions the outermost moves; a step that has begun is covered. `at_end` is 0 for
-    an operation that ended before its last element.
+    A register holds a descriptor; one that saves its address lets the next operation go on there.
+    Of several dimensions the outermost moves; a step that has begun is covered. at_end: 0 for an
+    operation that ended before its last element, else 1.
     """
     op = store[thread + at.T_OP]
     for operand in range(3):
@@ -402,7 +425,11 @@ def save_positions(store: Table, element: int, thread: int, at_end: int) -> None
 
 @inner_kernel
 def run_special_memory(store: Table, memory: Memory, element: int, thread: int, now: int) -> None:
-    """Do a whole special operation on memory; the main thread is busy for its cycles."""
+    """Do a whole special operation on memory; the main thread is busy for its cycles.
+
+    A special operation uses registers, indices or lengths that are known only in the run. One that
+    takes longer than the whole run may is an error. now: cycle of its dispatch.
+    """
     op = store[thread + at.T_OP]
     extent = store[thread + at.T_EXTENT]
     busy = memory_cycles(store, memory, thread, thread + at.T_ROWS, extent)
@@ -453,7 +480,8 @@ def launch(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
 def fire_special(store: Table, memory: Memory, element: int, thread: int, now: int) -> Word:
     """Do the next element, or SIMD group, of a running special operation if it can go.
 
-    Returns the cycle state BUSY, WAIT_INPUT or WAIT_OUTPUT.
+    A special operation uses registers, FIFOs in memory, indices, control wavelets or SIMD modes. A
+    control wavelet or a FIFO may end it. Returns the cycle state BUSY, WAIT_INPUT or WAIT_OUTPUT.
     """
     op = store[thread + at.T_OP]
     if meets_control(store, thread, now):
@@ -499,8 +527,9 @@ def fire_special(store: Table, memory: Memory, element: int, thread: int, now: i
 def serve_special(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
     """Serve a running special operation in one cycle; return BUSY, WAIT_INPUT or WAIT_OUTPUT.
 
-    `arguments` are (addresses of element and thread, cycle, 0). FIFOs may wake other threads and
-    tasks.
+    A special operation uses registers, FIFOs in memory, indices, control wavelets or SIMD modes;
+    its FIFOs may wake other threads and tasks. `arguments` are (addresses of element and thread,
+    cycle, 0).
     """
     element, thread, now, _ = arguments
     cycle_state = fire_special(store, memory, element, thread, now)

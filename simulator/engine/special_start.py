@@ -17,7 +17,11 @@ from tilewright.simulator.engine.places import OperandPlace
 
 @inner_kernel
 def scalar_operand(store: Table, memory: Memory, element: int, row: int) -> Word:
-    """Return the bits of a scalar operand: a value in memory, or a sum of counters."""
+    """Return the bits of a scalar operand: of a value in memory, or of a sum of counters.
+
+    row: address of the operand. Counters are named integers of the processing element. A value
+    outside its buffer is an error of the run.
+    """
     if store[row + at.D_KIND] == at.VARIABLE:
         value = 0
         for i in range(store[row + at.D_TERMS]):
@@ -120,10 +124,10 @@ def change_operand(store: Table, memory: Memory, place: OperandPlace, row: int) 
 
 @inner_kernel
 def first_position(store: Table, element: int, declared: int, row: int) -> Word:
-    """Return an operand's first word in memory, or the address of its queue or FIFO.
+    """Return an operand's first word in memory, or the address of its queue's or memory FIFO's row.
 
-    declared: the operand row that the operation names; row: the one that it uses. Negative on an
-    error.
+    declared: the operand row that the operation names; row: the one that it uses, which differs if
+    it names a register. Negative on an error of the run.
     """
     kind = store[row + at.D_KIND]
     if kind == at.POOL:
@@ -136,7 +140,10 @@ def first_position(store: Table, element: int, declared: int, row: int) -> Word:
 
 @inner_kernel
 def ring_offset_of(store: Table, element: int, declared: int, row: int) -> Word:
-    """Return the 16-bit words from the start of a circular buffer to an operand's first word."""
+    """Return the 16-bit words from the start of a circular buffer to an operand's first word.
+
+    A register that saves its address may stand inside the buffer; all other operands give 0.
+    """
     if store[row + at.D_WRAP] == 0 or store[declared + at.D_KIND] != at.REGISTER:
         return 0
     register = store[element + at.E_REGISTERS] + store[declared + at.D_BASE] * at.R_WIDTH
@@ -184,7 +191,12 @@ def place_operand(store: Table, memory: Memory, place: OperandPlace, row: int) -
 
 @inner_kernel
 def load_operand_rows(store: Table, memory: Memory, element: int, thread: int, op: int) -> Word:
-    """Fill a thread with the settings and operands of an operation; return False on an error."""
+    """Fill a thread with the settings and the operands of a special operation.
+
+    Settings are the task at its end, what control wavelets do, and its index; operands are the rows
+    in use, which registers may give, and first positions. element, thread, op: addresses in the
+    store. Returns False on an error of the run.
+    """
     store[thread + at.T_ASYNC] = store[op + at.O_ASYNC]
     store[thread + at.T_ACTION] = store[op + at.O_ACTION]
     store[thread + at.T_ACTION_TASK] = store[op + at.O_ACTION_TASK]
@@ -215,7 +227,11 @@ def load_operand_rows(store: Table, memory: Memory, element: int, thread: int, o
 
 @part_kernel
 def choose_variant(store: Table, thread: int) -> None:
-    """Let a thread run the variant of its operation that has the rate of the loaded descriptors."""
+    """Let a thread run the variant of its operation that has the rate of the loaded descriptors.
+
+    An operation on registers has a row for each rate that the descriptors in them may give. Without
+    a matching variant it keeps its row.
+    """
     op = store[thread + at.T_OP]
     for number in range(store[op + at.O_VARIANTS]):
         variant = store[op + at.O_VARIANT] + number * at.O_WIDTH
@@ -230,9 +246,10 @@ def choose_variant(store: Table, thread: int) -> None:
 
 @inner_kernel
 def load_special(store: Table, memory: Memory, element: int, thread: int, op: int) -> Word:
-    """Prepare a thread for a special operation: operands, scalar, number of elements.
+    """Prepare a thread for a special operation: set operands, scalar and number of elements.
 
-    Returns False on an error of the run.
+    A special operation uses registers, FIFOs in memory, indices, control wavelets or lengths that
+    are known only in the run. element, thread, op: addresses. Returns False on an error of the run.
     """
     store[thread + at.T_SINGLE] = 0
     store[thread + at.T_CARRY] = 0
@@ -256,7 +273,11 @@ def load_special(store: Table, memory: Memory, element: int, thread: int, op: in
 
 @inner_kernel
 def stays_in_buffer(store: Table, place: OperandPlace, row: int, position: int) -> Word:
-    """Return whether a memory operand from a position on touches words of its own buffer only."""
+    """Return whether a memory operand that starts at `position` touches words of its buffer only.
+
+    position: address in 16-bit words, in the memory of all elements; row: address of the operand. A
+    changed length or stride counts.
+    """
     element, thread, operand = place
     base = position - store[element + at.E_MEMORY] - store[thread + at.T_RING_OFFSET + operand]
     low, high = base + store[row + at.D_LOW], base + store[row + at.D_HIGH]
@@ -357,7 +378,11 @@ def common_length(store: Table, element: int, thread: int) -> Word:
 
 @inner_kernel
 def set_extent(store: Table, element: int, thread: int) -> Word:
-    """Set the number of elements of a thread; return False on an error."""
+    """Set the number of elements and the SIMD mode of a thread; return False on an error.
+
+    Errors of the run: lengths that differ or are no multiple of what goes at once, an endless
+    operation that would leave a buffer.
+    """
     op = store[thread + at.T_OP]
     extent = common_length(store, element, thread)
     if extent == 0:

@@ -30,12 +30,12 @@ def units_conflict(times: Times, first: Ints, second: Ints, conflicts: Bools) ->
 
 @inner_kernel
 def fifo_times(graph: UnitGraph, times: Times, lines: FifoLines, fifo: int) -> int:
-    """Write the cycles in which words leave a FIFO to work[0]; return their segments, or -1.
+    """Write the cycles in which words leave a FIFO to work[0], as segments; return their number.
 
     A segment (t, r, m) stands for t, t + r, ... m times. A word inside a straight line of FIFOs
     leaves when it has arrived and when there is space down the line, which is exact if the line's
-    queues hold latency + 1 words. -1: the times do not fit or are not known. work[1] and work[2]
-    are overwritten.
+    queues hold latency + 1 words. Returns a negative number if the times do not fit or are not
+    known; work[1] and work[2] are overwritten.
     """
     work, below = lines.work, lines.down[fifo]
     words = graph.port[fifo, at.P_WORDS]
