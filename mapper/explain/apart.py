@@ -17,10 +17,14 @@ _Used = tuple[float, ...]  # bits in use, per memory
 
 
 def reach_apart(points: Points, check: Callable[[], None]) -> Tiles | None:
-    """Return tiles that fit, searched depth first from the outermost slot; None if none do.
+    """Find tile shapes with which a template fits, where the holders of a memory stand apart.
 
-    At each slot a (tile, bits in use) is skipped if an earlier one has the same tile and no more
-    bits in use of any memory. `check` is called at each step and may raise to end the search.
+    A template is a mapping without its loops. Where other holders stand between those of one
+    memory, one number of bits per tile shape does not decide, so that the search keeps the bits in
+    use of every memory. It runs depth first from the outermost slot (a place for loops, a fill or a
+    reservation); a state is skipped if an earlier one has the same tile and no more bits in use.
+    `points`: the choices of tiles at each slot. `check`: called at each step; it may raise to end
+    the search. Return the tile below each slot, or None if nothing fits.
     """
     seen: dict[tuple[int, Any], list[_Used]] = {}
     stack: list[tuple[Tiles, Any, _Used]] = [((), points.start(), (0.0,) * len(points.memories))]

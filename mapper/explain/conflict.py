@@ -23,10 +23,11 @@ MAX_SUBSETS = 200_000  # looked at for one hitting set
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Constraints that no mapping keeps together, in file order.
+    """Constraints of an architecture that no mapping keeps all together, in file order.
 
-    `smallest`: no set of fewer constraints conflicts. `irreducible`: without any one of them the
-    others can be kept. `unreduced`: the work allowed was used up before either was certain.
+    `kind`: "smallest": no set of fewer constraints conflicts. "irreducible": without any one of
+    them the others can be kept, but a smaller conflict may exist. "unreduced": the work allowed was
+    used up before either was certain (theory/explain.md §2).
     """
 
     constraints: tuple[MappingConstraint, ...]
@@ -34,10 +35,12 @@ class Conflict:
 
 
 def find_conflict(constraints: Sequence[MappingConstraint], feasible: Feasible) -> Conflict | None:
-    """Return the smallest conflict among `constraints`, which conflict together.
+    """Return the smallest set of constraints that no mapping keeps together.
 
-    None if lifting all of them does not help. `feasible` must be monotone: fewer constraints never
-    make it false.
+    `constraints`: these conflict as a whole. `feasible`: tells whether some mapping keeps a set of
+    them; fewer constraints must never make it false. It may raise TooLarge where the work allowed
+    is used up: then an irreducible or unreduced conflict is returned. None if no mapping exists
+    even without all of them, or if that cannot be decided (theory/explain.md §2).
     """
     try:
         if not feasible(frozenset()):
@@ -134,7 +137,11 @@ def _in_order(
 def smallest_correction(
     conflict: Conflict, constraints: Sequence[MappingConstraint], feasible: Feasible
 ) -> tuple[MappingConstraint, ...]:
-    """Return a smallest set whose removal helps (one or two of them), else an irreducible one."""
+    """Return constraints whose removal leaves a mapping, as few as one or two if that suffices.
+
+    Else a set of which none can be left out. `conflict`: one of `constraints`, all those of the
+    Einsum. `feasible`: tells whether some mapping keeps a set of them; it may raise TooLarge.
+    """
     everything = frozenset(constraints)
     for first in conflict.constraints:
         if feasible(everything - {first}):

@@ -28,10 +28,15 @@ RulesEdit = Callable[[PlacementRules, Kept], PlacementRules]
 
 @dataclass(frozen=True, slots=True)
 class MappingConstraint:
-    """A constraint that a field of `component` puts on mappings; `lift` removes it.
+    """One thing that one field of the architecture forbids mappings of an Einsum.
 
-    `kind` is the field (size, keep, loop_bounds, …, enabled; or `unfused`, which comes from mapping
-    Einsums one by one). `tensor`: the tensor concerned, if the field is a set of tensors.
+    `kind`: name of the field (size, keep, may_keep, back, no_refetch_from_above,
+    no_resend_to_below, tensor_order_options, force_memory_hierarchy_order, tile_shape, loop_bounds,
+    reuse, fanout, usage_scale, min_usage, enabled), or "unfused": Einsums mapped one by one
+    exchange a tensor through the outermost memory. `component`: its name. `steps`: path of the
+    field inside the component. `tensor`: the tensor concerned, if the field is a set of tensors.
+    `text`: the constraint in words. `where`: place in the file. `lift`: edit of the component that
+    removes the constraint. Two are equal if kind, component, steps and tensor are.
     """
 
     kind: str
@@ -44,7 +49,7 @@ class MappingConstraint:
 
     @property
     def path(self) -> str:
-        """The field as `--set` names it: `PE.spatial.0.fanout`."""
+        """The field as the option --set names it, for example PE.spatial.0.fanout."""
         return ".".join([self.component, *map(str, self.steps)])
 
     def __str__(self) -> str:
@@ -59,10 +64,10 @@ Locate = Callable[[str, Steps], Where | None]
 def constraints_of(
     component: Component, einsum: Einsum, locate: Locate, min_usage: bool = False
 ) -> Iterator[MappingConstraint]:
-    """Yield the constraints of `component` on mappings of `einsum`, in the order of its fields.
+    """Yield the constraints that a component puts on mappings of an Einsum, in field order.
 
-    `min_usage` asks for that field too: it gives way where nothing reaches it, so that it never
-    makes a mapping impossible.
+    `locate`: returns where in the file a field of a component is written. `min_usage`: yield that
+    field too; it is no constraint by itself, because it gives way where no mapping reaches it.
     """
     for constraint in _all(component, einsum):
         if constraint.kind != "min_usage" or min_usage:
@@ -82,7 +87,7 @@ def _all(component: Component, einsum: Einsum) -> Iterator[MappingConstraint]:
 
 
 def of_size(size: float) -> Edit:
-    """Return the edit that gives a memory another size, in bits."""
+    """Return the edit that gives a memory another size, in bits; inf lifts the limit."""
 
     def edit(component: Component) -> Component:
         assert isinstance(component, Memory)
@@ -121,9 +126,11 @@ def _of_dim(name: str, number: int, dim: SpatialDim, einsum: Einsum) -> Iterator
 
 
 def on_dim(number: int, **changes: object) -> Edit:
-    """Return the edit that changes fields of a component's dimension `number`.
+    """Return the edit that changes fields of one dimension of a component's fanout.
 
-    An edit that removes an element from a set applies to the current set: several edits add up.
+    `number`: of the dimension. `changes`: new values by field. A set is intersected with the
+    present one, and a list of comparisons is opened entry by entry, so that several such edits add
+    up.
     """
 
     def edit(component: Component) -> Component:
@@ -145,7 +152,10 @@ def _merged(current: object, value: object) -> object:
 
 
 def compared(bound: Comparison, einsum: Einsum) -> str:
-    """Write a comparison with the sizes of its rank variables."""
+    """Write a comparison of tile shapes or lanes as text, with the bounds of its rank variables.
+
+    Example: "m (of 64), n (of 8): product <= 16".
+    """
     names = [v for v in einsum.bounds if v in bound.rank_variables]
     listed = ", ".join(f"{v} (of {einsum.bounds[v]})" for v in names) or "nothing"
     kind = "product " if bound.operator.startswith("product") else ""
@@ -153,7 +163,10 @@ def compared(bound: Comparison, einsum: Einsum) -> str:
 
 
 def neutral(bounds: tuple[Comparison, ...], index: int) -> tuple[Comparison, ...]:
-    """Return the comparisons with number `index` always true; the numbers stay the same."""
+    """Return the comparisons with number `index` replaced by one that always holds (>= 0).
+
+    The others keep their numbers.
+    """
     free = replace(bounds[index], operator=">=", value=0)
     return (*bounds[:index], free, *bounds[index + 1 :])
 
@@ -167,23 +180,33 @@ def _open(bound: object) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EditedRules:
-    """The rules of a file after an edit."""
+    """Rules of a file about the tensors of a memory or Toll, with an edit applied after evaluation.
+
+    `inner`: the rules as written. `edit`: changes the evaluated rules, given what holders above
+    keep.
+    """
 
     inner: TensorRules
     edit: RulesEdit
 
     @property
     def names(self) -> frozenset[str]:
-        """Names in the expressions of the file."""
+        """Names that the expressions of the rules use: tensors, and memories above."""
         return self.inner.names
 
     def resolve(self, kept_above: Kept) -> PlacementRules:
-        """Evaluate the block, then edit it."""
+        """Evaluate the rules for what the holders above keep, then apply the edit.
+
+        `kept_above`: tensors that each holder above keeps, by its name.
+        """
         return self.edit(self.inner.resolve(kept_above), kept_above)
 
 
 def on_rules(edit: RulesEdit) -> Edit:
-    """Return the edit of a holder that changes its evaluated rules."""
+    """Return the edit of a component that changes its evaluated rules about tensors.
+
+    `edit`: function of the evaluated rules and of what the holders above keep.
+    """
 
     def changed(component: Component) -> Component:
         assert isinstance(component, TensorHolder)
@@ -310,7 +333,10 @@ def _open_shape(index: int) -> RulesEdit:
 
 
 def set_text(written: object) -> str:
-    """Write a set of tensors, as the file has it, as one expression."""
+    """Write a set of tensors, as an architecture file has it, as one expression.
+
+    A list of expressions becomes their union, "(A) | (B)"; an empty list becomes "Nothing".
+    """
     if isinstance(written, tuple):
         return " | ".join(f"({part})" for part in written) or "Nothing"
     return f"({written})"

@@ -24,14 +24,19 @@ _LANES = 300_000  # choices of a dimension that are looked through
 
 @dataclass(frozen=True, slots=True)
 class FoundMapping:
-    """A mapping that fits: a template, and the tile below each of its slots."""
+    """Mapping of one Einsum that fits.
+
+    `problem`: the Einsum on its path of components. `template`: the mapping without its loops.
+    `tiles`: values per rank variable below each slot of the template (a place for loops, a fill or
+    a reservation).
+    """
 
     problem: Problem
     template: Template
     tiles: Tiles
 
     def bits(self, memory: str) -> dict[str, float]:
-        """Return the bits of each tensor in a memory."""
+        """Return the bits that each tensor takes in a memory, by its name; {} if none is there."""
         slots = slot_sequence(self.problem, self.template)
         return occupied(self.problem, slots, self.tiles).get(memory, {})
 
@@ -42,10 +47,12 @@ def _no_check(_: float) -> None:
 
 @dataclass
 class Existence:
-    """Looks for one mapping in mapspaces of one Einsum that differ in their rules.
+    """Decide whether mapspaces of one Einsum that differ in their rules have any mapping.
 
-    Placements that had one are tried first, then those that hold no more than they must. `check`
-    is called before each step with the states that it looks at.
+    Many such questions are asked to explain why nothing fits. Which memory keeps which tensor in a
+    mapping found before is tried first, then the choices that keep no more than they must. `check`:
+    called before each step with the number of tile shapes that it looks at; it may raise to end the
+    search.
     """
 
     check: Check = _no_check
@@ -53,9 +60,10 @@ class Existence:
     _problems: dict[object, Problem] = field(default_factory=dict, repr=False)
 
     def find(self, space: Mapspace) -> FoundMapping | None:
-        """Return a mapping that fits; None if there is none. Exact.
+        """Return a mapping of a mapspace that fits; None if there is none. Exact.
 
-        UnsupportedFeature if a part has no mapping and the rest has too many choices of lanes.
+        What `check` raises is passed on. Raises UnsupportedFeature if a dimension has too many
+        choices of lanes to look through (theory/explain.md §3).
         """
         if space.uneven:  # mappings with even tiles are in the mapspace
             even = self.find(space.with_even_tiles)
@@ -140,10 +148,10 @@ def _has_tiles(problem: Problem, placement: Placement, lattice: Lattice) -> bool
 
 
 def even_tiles_decide(space: Mapspace) -> bool:
-    """Tell whether some mapping has even tiles if any has uneven ones.
+    """Tell whether a mapspace with uneven tiles has a mapping only if one with even tiles exists.
 
-    This holds without lanes and tile_shape: let the first loop over a variable leave one value, and
-    drop its other loops. No tile is larger then, and no loop stands in a new place.
+    That holds without lanes and without tile_shape rules: the first loop over a variable can be
+    made to leave one value, and its other loops dropped. No tile is larger then.
     """
     components = space.problem.components
     lanes = any(dim.fanout > 1 for component in components for dim in component.spatial)

@@ -30,14 +30,15 @@ _SAID = {
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why `einsum` has no mapping.
+    """Say why an Einsum has no mapping, in numbers, and what would help.
 
-    `conflicts`: the smallest conflict, then conflicts that share no constraint with those before;
-    empty if no constraint can be blamed. `lines`: their constraints in words, a size with the bits
-    that the other constraints need. `relaxations`: every single change that helps, the least change
-    of a number first, then constraints that can only be lifted. `together`: changes that help
-    together, if no single one does. `cut`: the explanation ended early for lack of time; it is true
-    but may be incomplete.
+    `einsum`: its name. `conflicts`: the smallest set of constraints that no mapping keeps together,
+    then further ones that share no constraint with those before; empty if no constraint can be
+    blamed. `lines`: per conflict, its constraints in words; for the size of a memory also the bits
+    that the others need. `relaxations`: every single change that makes a mapping possible, the
+    smallest change of a number first, then constraints that can only be removed. `together`:
+    changes that help together, if no single one does. `cut`: time or work ended early; what is said
+    is true but may be incomplete. str() gives the explanation as text.
     """
 
     einsum: str
@@ -66,7 +67,7 @@ class Explanation:
 
     @property
     def help(self) -> str:
-        """What to write instead."""
+        """What to write in the architecture instead, as text for an error message."""
         if self.relaxations:
             return "\n        or: ".join(r.text for r in self.relaxations)
         if self.together:
@@ -75,9 +76,11 @@ class Explanation:
 
 
 def explain_infeasible(subject: ConstrainedEinsum) -> Explanation | None:
-    """Explain why the Einsum of `subject` has no mapping; None if it has one.
+    """Explain why an Einsum has no mapping; None if it has one.
 
-    Exact for even tiles under the rules of the mapspace; min_usage gives way (Subject).
+    `subject`: the Einsum with the constraints of its architecture. Exact for the mapspace it
+    describes; min_usage counts as no constraint, because it gives way. If even existence cannot be
+    decided in the time allowed, there is taken to be no mapping, and the explanation is cut.
     """
     active = frozenset(subject.constraints)
     try:
@@ -160,15 +163,21 @@ def why_infeasible(
     arch: Arch, workload: Workload, einsum: Einsum, conventions: str = "default",
     backed: frozenset[str] = frozenset(),
 ) -> Explanation | None:  # fmt: skip
-    """Explain why `einsum` has no mapping on `arch`; None if it has one.
+    """Explain why an Einsum has no mapping on an architecture; None if it has one.
 
-    `backed`: tensors that the outermost memory must keep, as mapping Einsums one by one asks.
+    `conventions`: name of the counting rules. `backed`: tensors that the outermost memory must
+    keep, as mapping Einsums one by one demands. Raises TilewrightError for an architecture that
+    cannot be evaluated for this Einsum.
     """
     return explain_infeasible(ConstrainedEinsum(arch, workload, einsum, conventions, backed))
 
 
 def no_mapping(subject: ConstrainedEinsum) -> NoFeasibleMapping:
-    """Return the error for an Einsum without a mapping, with its explanation."""
+    """Return the error to raise for an Einsum without a mapping, with its explanation.
+
+    `subject`: the Einsum with the constraints of its architecture. If it has a mapping after all,
+    the error says that the search method has found none and what to try. Nothing is raised here.
+    """
     explanation = explain_infeasible(subject)
     if explanation is None:  # the search found none where there is one: its method proves nothing
         return NoFeasibleMapping(

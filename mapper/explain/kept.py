@@ -28,10 +28,12 @@ FREE_SHARE = 0.5  # of the budget, for the search of the best mapping
 
 @dataclass(frozen=True, slots=True)
 class NotKept:
-    """The best mapping (`free`), and the best mapping that keeps the tensor (`forced`).
+    """Answer why the best mapping does not keep a tensor in a memory.
 
-    `kept`: the free mapping keeps it already. `forbidden`: rules of the file that exclude it;
-    `forced` is then the best mapping without them. `conflict`: why no mapping at all can keep it.
+    `tensor`, `memory`, `objective`: what was asked. `free`: search for the best mapping. `forced`:
+    search for the best one that keeps the tensor there, without the rules that forbid it; None:
+    there is none. `kept`: the free mapping keeps it already. `forbidden`: constraints of the file
+    that forbid it. `conflict`: why no mapping can keep it. str() gives the answer as text.
     """
 
     tensor: str
@@ -45,7 +47,10 @@ class NotKept:
 
     @property
     def cost(self) -> float | None:
-        """Relative increase of the objective when the tensor is kept there; None: it cannot be."""
+        """Relative increase of the objective if the tensor is kept there; None: it cannot be.
+
+        0.05 stands for 5 % more. 0 if the objective of the best mapping is 0.
+        """
         if self.forced is None:
             return None
         free = self.free.certificate.value
@@ -75,7 +80,10 @@ class NotKept:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, object]:
-        """Return the answer as JSON data."""
+        """Return the answer as a dictionary that can be written as JSON.
+
+        Values of the objective are in its unit; `cost` is relative.
+        """
         forced = self.forced
         return {
             "tensor": self.tensor,
@@ -94,12 +102,13 @@ class NotKept:
 def why_not_kept(
     arch: Arch, workload: Workload, tensor: str, memory: str, **options: Unpack[SearchOptions]
 ) -> NotKept:
-    """Say why the best mapping does not keep `tensor` in `memory`.
+    """Say what it costs to keep a tensor in a memory, or which rules forbid it.
 
-    Two searches with `options` (those of `search`; the budget is for both), without and with the
-    tensor in the memory's `keep`; every Einsum that touches it keeps it there then.
-    SpecError for a memory or a tensor that does not exist; InfeasibleMapping if nothing fits in the
-    first place.
+    Two searches are made: for the best mapping, and for the best one in which every Einsum that
+    uses the tensor must keep it in the memory. `options`: those of `search`; the budget is for
+    both. Raises SpecError for a component that does not exist or holds no tensors, TilewrightError
+    for a tensor that no Einsum uses, InfeasibleMapping if nothing fits without the demand, and
+    whatever else a search raises.
     """
     node = _holder(arch, memory)
     chosen = options.get("einsum")

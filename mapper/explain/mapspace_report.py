@@ -16,9 +16,11 @@ from tilewright.mapper.workload.workload import Workload
 
 @dataclass(frozen=True, slots=True)
 class ConstraintEffect:
-    """The effect of one constraint on the size.
+    """Say what one constraint does to the size of a mapspace.
 
-    `without`: the size under all other constraints; `after`: under this one and those before it.
+    `without`: size under all constraints but this one. `after`: size under this one and those
+    before it in the file. Sizes count templates (mappings without loops), points (mappings), and
+    points that fit all memories.
     """
 
     constraint: MappingConstraint
@@ -28,10 +30,12 @@ class ConstraintEffect:
 
 @dataclass(frozen=True, slots=True)
 class MapspaceReport:
-    """The size of the mapspace of one Einsum on all Computes that may do it.
+    """Size of the mapspace of one Einsum, with and without each constraint.
 
-    `free`: under no constraint but the fanouts. `effects`: every constraint, in file order; a
-    fanout or an exchange of tensors (`unfused`) is never lifted.
+    `einsum`: its name. `size`: under all constraints, summed over the computes that may perform the
+    Einsum. `free`: under none but the fanouts and, for Einsums mapped one by one, the exchange
+    through the outermost memory. `effects`: of every other constraint, in file order. str() gives a
+    table.
     """
 
     einsum: str
@@ -40,7 +44,7 @@ class MapspaceReport:
     effects: tuple[ConstraintEffect, ...]
 
     def to_dict(self) -> dict[str, object]:
-        """Return the report as JSON data."""
+        """Return the report as a dictionary that can be written as JSON."""
         return {
             "einsum": self.einsum,
             **asdict(self.size),
@@ -73,11 +77,14 @@ def mapspace_report(
     arch: Arch, workload: Workload, einsum: str, conventions: str = "default",
     backed: frozenset[str] = frozenset(),
 ) -> MapspaceReport:  # fmt: skip
-    """Count the mapspace of an Einsum with, after and without each constraint of the files.
+    """Count the mappings of an Einsum with, after and without each constraint of its architecture.
 
-    Sizes are exact or None, with the number counted so far. A constraint that pins a holder
-    (tile_shape, no_resend_to_below) opens gaps which the canonical mapspace leaves out otherwise:
-    without it there may be fewer points.
+    `einsum`: its name. `conventions`: name of the counting rules. `backed`: tensors that the
+    outermost memory must keep. A size is exact, or None with the number counted until it took too
+    long. Removing a constraint can leave fewer points: a rule such as tile_shape or
+    no_resend_to_below demands places for loops that otherwise only repeat mappings. Raises
+    TilewrightError for an Einsum that does not exist, or an architecture that cannot be evaluated
+    for it.
     """
     subject = ConstrainedEinsum(arch, workload, workload.einsum(einsum), conventions, backed)
     constraints = subject.constraints_with_min_usage

@@ -38,10 +38,11 @@ def _no_check() -> None:
 def first_mapping(
     space: Mapspace, check: Callable[[], None] = _no_check
 ) -> tuple[Template, Tiles] | None:
-    """Return a template with the tile below each of its slots that fits; None if none does.
+    """Return a template of a mapspace with tiles that fit; None if the mapspace is empty. Exact.
 
-    Exact. Templates with few holders come first: they need the least capacity. `check`: see
-    `reach`.
+    A template is a mapping without its loops; the tiles are those below each of its slots.
+    Templates with few holders come first, because they need the least capacity. `check`: called
+    once per step; it may raise to end the search.
     """
     lattice = Lattice(space.einsum.bounds)
     for template in sorted(space.templates_within(check), key=lambda t: len(t.holders)):
@@ -54,9 +55,12 @@ def first_mapping(
 def reach(
     problem: Problem, template: Template, lattice: Lattice, check: Callable[[], None] = _no_check
 ) -> Tiles | None:
-    """Return tiles for the slots of `template` that keep every rule; None if there are none.
+    """Decide whether a template has a mapping that keeps every rule, and find its tiles.
 
-    `check`, called once per step, may raise to end the search.
+    A template is a mapping without its loops. Return the tile below each slot (a place for loops, a
+    fill or a reservation), or None. Exact: a program over tile shapes keeps the least bits needed
+    below each (theory/explain.md §3). `problem`: the Einsum and its path of components. `lattice`:
+    its tile shapes. `check`: called once per step; it may raise to end the search.
     """
     check()
     slots = slot_sequence(problem, template)
@@ -91,9 +95,11 @@ def _has_open_dimension(slots: Sequence[Slot]) -> bool:
 
 
 def binding(problem: Problem, slots: Sequence[Slot]) -> dict[str, float]:
-    """Return the memories that can overflow, with the bits that the fixed tiles leave free.
+    """Return the memories that a template can overfill, with the bits left for tiles that vary.
 
-    Tiles above every loop and lane are whole tensors whatever the mapping.
+    Tiles above every loop and lane are whole tensors in any mapping; what they take is subtracted
+    from the size. A memory in which whole tensors fit together is left out. `slots`: the template's
+    places for loops, fills and reservations, outermost first.
     """
     whole_tile = tuple(problem.einsum.bounds.values())
     first_loop = _first_loop(slots)

@@ -18,9 +18,11 @@ _MOST_PRODUCTS = 5000  # of lanes, tried
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """One constraint changed so that a mapping exists; `value`: the number to write, None: lift it.
+    """One change of one constraint with which a mapping exists.
 
-    `change`: relative change of the number, inf where the constraint is lifted.
+    `text`: the change in words, as to write it in the file. `edit`: the change of the component.
+    `value`: the number to write; None: remove the constraint. `change`: relative change of the
+    number, inf where the constraint is removed.
     """
 
     constraint: MappingConstraint
@@ -33,9 +35,12 @@ class Relaxation:
 def relaxation_of(
     subject: ConstrainedEinsum, constraint: MappingConstraint, active: Active
 ) -> Relaxation | None:
-    """Return the least change of `constraint` that lets the rest of `active` have a mapping.
+    """Return the least change of a constraint with which a mapping exists; None if none helps.
 
-    None if not even lifting it helps.
+    `subject`: the Einsum with its constraints. `active`: the constraints that are kept, this one
+    among them. Sizes (bits), fanouts (lanes) and the numbers of loop_bounds and tile_shape get the
+    nearest value that helps, others are removed (theory/explain.md §4). Raises TooLarge where the
+    time or work allowed is used up.
     """
     if constraint.kind == "enabled":
         if not subject.enabled_alone(constraint):
@@ -53,7 +58,7 @@ def relaxation_of(
 
 
 def lifted_altogether(constraint: MappingConstraint) -> Relaxation:
-    """Return the change that lifts a constraint."""
+    """Return the change that removes a constraint; whether it helps is not tested."""
     return Relaxation(constraint, _lifted(constraint), constraint.lift)
 
 
@@ -72,7 +77,12 @@ def _lifted(constraint: MappingConstraint) -> str:
 
 
 def least_size(subject: ConstrainedEinsum, constraint: MappingConstraint, active: Active) -> float:
-    """Return the least size, in bits, with which the memory leaves a mapping (exact)."""
+    """Return the least size of a memory, in bits, with which a mapping exists. Exact.
+
+    `constraint`: the size; lifting it must help. `active`: the other constraints that are kept. The
+    size is searched by halving in steps of a common measure of all bit widths. Raises TooLarge
+    where the time or work allowed is used up.
+    """
     unit = _unit(subject, constraint)
     size = subject.sizes().get(constraint.component, 0.0)
     low = int(Fraction(size) / unit) if size < inf else 0

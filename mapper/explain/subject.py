@@ -26,16 +26,24 @@ _PLACING = ("keep", "may_keep", "back")
 
 
 class TooLarge(Exception):  # noqa: N818 - control flow inside this package
-    """The work or the time allowed for an explanation is used up."""
+    """The work or the time allowed for an explanation is used up.
+
+    A signal inside this package, caught where an answer can be given without the question that was
+    too large.
+    """
 
 
 @dataclass
 class ConstrainedEinsum:
-    """One Einsum on one architecture; asks whether it has mappings under some constraints.
+    """One Einsum on one architecture, whose constraints can be removed one by one.
 
-    `backed`: tensors that the outermost memory must keep. min_usage is left out: it gives way where
-    nothing reaches it, so it never forbids a mapping. TooLarge ends a question when the `budget` is
-    over or the work `spent` (states) exceeds WORK; `cut` records that.
+    It answers whether mappings exist under a set of constraints. `backed`: tensors that the
+    outermost memory must keep. `uneven`: rank variables whose tiles need not divide their bound.
+    `exchanged`: tensors shared with other Einsums that may be held first in any memory: rules about
+    that count as waived. `budget`: limit of time. `spent`: tile shapes looked at so far; a question
+    that exceeds WORK, or outlasts the budget, raises TooLarge. `ended`: the budget is over. `cut`:
+    some question was ended so. min_usage counts as no constraint, because it gives way where no
+    mapping reaches it.
     """
 
     arch: Arch
@@ -60,7 +68,11 @@ class ConstrainedEinsum:
 
     @property
     def constraints(self) -> tuple[MappingConstraint, ...]:
-        """All constraints, in file order; disabled components count as one each."""
+        """All constraints on mappings of the Einsum, in file order, without min_usage.
+
+        A component that is disabled for the Einsum counts as one constraint, and so does each
+        tensor that Einsums mapped one by one must exchange through the outermost memory.
+        """
         if self._all is None:
             self._all = tuple(c for c in self._collected() if not self._waived(c))
         return self._all
@@ -101,7 +113,7 @@ class ConstrainedEinsum:
 
     @property
     def constraints_with_min_usage(self) -> tuple[MappingConstraint, ...]:
-        """All constraints and min_usage, in file order."""
+        """All constraints on mappings of the Einsum and each min_usage, in file order."""
         if self._more is None:
             self._more = tuple(self._collected(min_usage=True))
         return self._more
@@ -136,11 +148,17 @@ class ConstrainedEinsum:
         return [name for name in switchable if name in computes]
 
     def locate(self, component: str, steps: Steps) -> Where | None:
-        """Return where a field is written."""
+        """Return where in its file a field of a component is written; None if it is not.
+
+        `steps`: path of the field inside the component, such as ("spatial", 0, "fanout").
+        """
         return self.arch.where(self.arch.node(component), *steps)
 
     def flats(self, enabled: frozenset[str]) -> tuple[FlatArch, ...]:
-        """Return the flattened architectures with some components enabled in any case."""
+        """Return the paths of components from the root to each compute that may perform the Einsum.
+
+        `enabled`: names of components that count as enabled, whatever the file says.
+        """
         if enabled not in self._flats:
             changes = {f"{name}.enabled": True for name in sorted(enabled)}
             arch = self.arch.with_values(changes) if changes else self.arch
@@ -155,9 +173,12 @@ class ConstrainedEinsum:
         edits: Mapping[MappingConstraint, Edit] | None = None,
         min_usage: bool = False,
     ) -> list[Mapspace]:
-        """Return the mapspaces under the constraints `active`; `edits` replace some of them.
+        """Return the mapspaces of the Einsum, one per compute, under some constraints.
 
-        A component that is enabled against its file brings no constraints of its own.
+        `active`: the constraints that are kept; all others are removed. `edits`: changes of a
+        component that take the place of a constraint. `min_usage`: keep the min_usage constraints
+        of `active`, too; otherwise none counts. A component that is enabled against its file brings
+        no constraints of its own.
         """
         constraints = self._constraints_with(min_usage)
         lifted = {c for c in constraints if c not in active}
@@ -191,7 +212,11 @@ class ConstrainedEinsum:
         return replace(flat, components=tuple(components), compute=compute)
 
     def feasible(self, active: Active) -> bool:
-        """Tell whether some mapping keeps all constraints of `active`."""
+        """Tell whether some mapping keeps all constraints of a set.
+
+        Answers are remembered, and those for smaller or larger sets are used. Raises TooLarge where
+        the time or work allowed is used up.
+        """
         if active not in self._known:
             concluded_answer = concluded(self._known, active)
             self._known[active] = (
@@ -200,11 +225,17 @@ class ConstrainedEinsum:
         return self._known[active]
 
     def fits(self, spaces: list[Mapspace]) -> bool:
-        """Tell whether one of the spaces has a mapping; TooLarge when the work is used up."""
+        """Tell whether one of some mapspaces has a mapping.
+
+        Raises TooLarge where the time or work allowed is used up.
+        """
         return any(self.mapping_of(space) is not None for space in spaces)
 
     def check(self, work: float = 0.0) -> None:
-        """Raise TooLarge if the time is over, or `work` (states to look at) is too much."""
+        """Count more work, and raise TooLarge if the work or the time is used up.
+
+        `work`: tile shapes about to be looked at. At most WORK of them are allowed in all.
+        """
         self.spent += work
         self.ended = self.ended or self.budget.is_used_up
         if self.ended or self.spent > WORK:
@@ -212,7 +243,10 @@ class ConstrainedEinsum:
             raise TooLarge
 
     def mapping_of(self, space: Mapspace) -> FoundMapping | None:
-        """Return a mapping of a space, as a template and tiles; TooLarge as above."""
+        """Return a mapping of a mapspace that fits, or None if there is none.
+
+        Raises TooLarge where the time or work allowed is used up, or lanes have too many choices.
+        """
         try:
             return self._existence.find(space)
         except UnsupportedFeature:  # more choices of lanes than can be looked through
@@ -220,7 +254,11 @@ class ConstrainedEinsum:
             raise TooLarge from None
 
     def enabled_alone(self, constraint: MappingConstraint) -> bool:
-        """Tell whether enabling one component, with the rules it has, makes mappings possible."""
+        """Tell whether enabling one disabled component makes mappings possible.
+
+        `constraint`: that the component is disabled. Unlike in `feasible`, the component brings the
+        rules of its file. Raises TooLarge where the time or work allowed is used up.
+        """
         remaining = frozenset(c for c in self.constraints if c != constraint)
         backed = _backed_tensors(remaining)
         try:
@@ -234,7 +272,7 @@ class ConstrainedEinsum:
         return self.fits(spaces)
 
     def sizes(self) -> dict[str, float]:
-        """Return the sizes of the memories, in bits."""
+        """Return the size of each memory on the paths of the Einsum, in bits, by its name."""
         return {
             c.name: c.size
             for flat in self.flats(frozenset())
@@ -263,7 +301,10 @@ def _edits_by_component(
 
 
 def concluded(answers: Mapping[Active, bool], active: Active) -> bool | None:
-    """Conclude whether a set is feasible from the answers for smaller and larger sets; or None."""
+    """Conclude whether a set of constraints can be kept from answers for other sets.
+
+    True if a larger set can be kept, False if a smaller one cannot, None if no answer tells.
+    """
     for decided, answer in answers.items():
         if active <= decided if answer else decided <= active:
             return answer

@@ -26,10 +26,11 @@ _TENSOR_KINDS = ("keep", "may_keep", "no_refetch_from_above", "no_resend_to_belo
 
 
 def no_mapping_together(request: Request) -> InfeasibleMapping:
-    """Return the error for a workload without a mapping, fused or not.
+    """Return the error to raise for a workload that has no mapping, fused or not.
 
-    It names the Einsum that has none on its own, if there is one; else the conflict between the
-    Einsums, among the sizes of memories and the rules about tensors.
+    It names the first Einsum that has none on its own, with the reason; if each has one, the
+    constraints on memory sizes and tensors that conflict between the Einsums, and single changes
+    that help, each tried by a search of the workload. Nothing is raised here.
     """
     subjects = _exchanging(request)
     alone = _first_alone(subjects)
@@ -37,9 +38,9 @@ def no_mapping_together(request: Request) -> InfeasibleMapping:
 
 
 def no_mapping_alone(request: Request) -> InfeasibleMapping | None:
-    """Return the error for the first Einsum that has no mapping wherever shared tensors stay.
+    """Return the error for the first Einsum that has no mapping, wherever shared tensors stay.
 
-    None if each has one, or if that cannot be decided in time.
+    None if each Einsum has a mapping of its own, or if that cannot be decided in the time allowed.
     """
     return _first_alone(_exchanging(request))
 

@@ -42,7 +42,12 @@ class _SolvedSpace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EinsumFront:
-    """The Pareto points of one Einsum on all its Computes; `proven` as in SpaceFront."""
+    """Pareto set of the mappings of one Einsum, over all computes that may perform it.
+
+    `spaces`: its mapspaces, one per compute. `points`: mappings that no other one covers, that is,
+    is nowhere above in the chosen metrics. `proven`: energy in joule up to which no such mapping is
+    missing; inf: the set is whole.
+    """
 
     spaces: tuple[Mapspace, ...]
     points: tuple[FrontPoint, ...]
@@ -50,7 +55,12 @@ class EinsumFront:
 
 
 class EinsumFrontSolver:
-    """Solves the Einsums of one workload, each for its Pareto set over `measures`."""
+    """Find the Pareto set, or the least value of a formula, of each Einsum of a workload.
+
+    `request`: architecture, workload, options and budget. `measures`: the metrics of the front.
+    Einsums that differ in names only are solved once, and their mappings scored again. `solver`:
+    finds mapspaces and single mappings. `statistics`: what was looked at.
+    """
 
     def __init__(self, request: Request, measures: FrontMetrics) -> None:
         self.solver = EinsumSolver(request)
@@ -60,7 +70,12 @@ class EinsumFrontSolver:
         self._solved: dict[Hashable, _SolvedSpace] = {}
 
     def front(self, einsum: Einsum) -> EinsumFront:
-        """Return the Pareto set; InfeasibleMapping, with numbers, if it fits nowhere."""
+        """Return the Pareto set of an Einsum, as far as the budget allows.
+
+        If the budget ends before the first point, one mapping is searched for after all. Raises
+        InfeasibleMapping, with the conflict of constraints in numbers, if the Einsum fits nowhere;
+        UnsupportedFeature for a mapspace that cannot be swept or listed.
+        """
         spaces = self.solver.mapspaces(einsum)
         fronts = [self._front(key, space) for key, space in spaces]
         points = best_points([p for front in fronts for p in front.points], self._measures)
@@ -77,7 +92,12 @@ class EinsumFrontSolver:
         return FrontPoint(solved.best.mapping, score, self._measures.row(score))
 
     def least(self, einsum: Einsum, formula: Formula) -> MapspaceLeast:
-        """Return the least value of `formula`, with the least bound of all Computes."""
+        """Return the mapping of an Einsum with the least value of a formula, and a lower bound.
+
+        The best over all computes of the Einsum, the least of their bounds. Raises
+        InfeasibleMapping, with the conflict of constraints in numbers, if the Einsum fits nowhere;
+        UnsupportedFeature for a mapspace that cannot be swept or listed.
+        """
         minima = [self._least(space, formula) for _, space in self.solver.mapspaces(einsum)]
         feasible = [minimum for minimum in minima if minimum.best is not None]
         bound = min(minimum.lower_bound for minimum in minima)
@@ -116,20 +136,27 @@ class EinsumFrontSolver:
 
 
 def with_lowered_min_usage(space: Mapspace, budget: float | None) -> Mapspace | None:
-    """Return `space` with each min_usage lowered as far as needed; None if that does not help."""
+    """Return the mapspace with each min_usage lowered as far as needed for some mapping to fit.
+
+    min_usage is the least share of a fanout's lanes that a mapping must use. None if lowering does
+    not help. `budget`: seconds; None: no limit.
+    """
     search = FeasibleSpaceRecorder()
     search_with_lowered_min_usage(search, space, Goal("energy"), budget)
     return search.last
 
 
 class FeasibleSpaceRecorder:
-    """A search that remembers the last mapspace in which something fits."""
+    """Search method that remembers the last mapspace in which it found a mapping, as `last`."""
 
     def __init__(self) -> None:
         self.last: Mapspace | None = None
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
-        """Search with DefaultSearch."""
+        """Search a mapspace by the default method, and remember it if a mapping was found.
+
+        `goal`: what is minimized. `budget`: seconds; None: no limit.
+        """
         result = DefaultSearch().find(space, goal, budget)
         if result.best is not None:
             self.last = space

@@ -49,7 +49,11 @@ from tilewright.mapper.workload.errors import UnsupportedFeature
 
 @dataclass(frozen=True, slots=True)
 class FrontResult:
-    """A Pareto set with what is proven about it."""
+    """Pareto set of a search.
+
+    `points`: mappings with the model's scores, sorted by the metrics. `proof`: up to which energy
+    no mapping is missing, and for which mappings that holds. `statistics`: what was looked at.
+    """
 
     points: tuple[ScoredMapping, ...]
     proof: FrontProof
@@ -59,9 +63,14 @@ class FrontResult:
 def front_of_einsums(
     request: Request, einsums: Sequence[Einsum], restrictions: Restrictions
 ) -> FrontResult:
-    """Return the Pareto set over `request.options.front` of Einsums that share no loops.
+    """Return the Pareto set of Einsums that are mapped one by one, sharing no loops.
 
-    `restrictions`: of the mappings searched. TilewrightError for a metric that does not exist.
+    The metrics are those of `request.options.front`. `einsums`: one of the workload, or all of
+    them: then energy and latency are added up, and usages are maxima over the Einsums
+    (theory/fronts.md §4). `restrictions`: what is left out of the mappings searched, for the proof.
+    Raises TilewrightError for a metric that does not exist, InfeasibleMapping if an Einsum fits
+    nowhere, UnsupportedFeature where usages of memories cannot be counted or a mapspace cannot be
+    swept.
     """
     measures = requested_metrics(request, einsums)
     solver = EinsumFrontSolver(request, measures)
@@ -75,7 +84,13 @@ def front_of_einsums(
 
 
 def least_of_einsums(request: Request, einsums: Sequence[Einsum]) -> SearchResult:
-    """Return the mapping with the least value of a formula, of Einsums that share no loops."""
+    """Return the mapping with the least value of a formula, for Einsums that share no loops.
+
+    The formula is the objective of the request, over energy, latency and usages of memories.
+    `einsums`: one of the workload, or all of them. Raises TilewrightError for a formula that is not
+    one, InfeasibleMapping if an Einsum fits nowhere, UnsupportedFeature where usages cannot be
+    counted or a mapspace cannot be swept.
+    """
     formula = requested_formula(request, einsums)
     if len(einsums) == 1:
         return _least(request, einsums[0], formula)
@@ -121,21 +136,33 @@ def _least(request: Request, einsum: Einsum, formula: Formula) -> SearchResult:
 
 
 def check_metrics(request: Request, einsums: Sequence[Einsum]) -> None:
-    """Raise TilewrightError for a front or a formula that asks for what does not exist."""
+    """Check the front and the objective of a request before anything is searched.
+
+    Raises TilewrightError for a metric, a memory or a formula that does not exist. `einsums`: their
+    paths say which memories there are.
+    """
     requested_metrics(request, einsums)
     if request.options.objective not in COST_METRICS:
         requested_formula(request, einsums)
 
 
 def requested_formula(request: Request, einsums: Sequence[Einsum]) -> Formula:
-    """Parse the objective; it may name the memories that the Einsums see."""
+    """Parse the objective of a request as a formula of energy, latency and usages.
+
+    It may name the memories that the Einsums see. Raises TilewrightError for a formula that cannot
+    be read or names something else.
+    """
     components = [c for flat in _flats(request, einsums) for c in flat.components]
     memories = dict.fromkeys(c.name for c in components if isinstance(c, Memory))
     return formula_of(request.options.objective, memories)
 
 
 def requested_metrics(request: Request, einsums: Sequence[Einsum]) -> FrontMetrics:
-    """Return the metrics asked for, on the memories that the Einsums see."""
+    """Return the metrics of the front that a request asks for.
+
+    Usages may be of the memories that the Einsums see. Raises TilewrightError for a metric that
+    does not exist.
+    """
     return front_metrics_of(request.options.front, _flats(request, einsums))
 
 
@@ -146,7 +173,11 @@ def _flats(request: Request, einsums: Sequence[Einsum]) -> list[FlatArch]:
 def pareto_mappings(
     mappings: Sequence[ScoredMapping], measures: FrontMetrics
 ) -> tuple[ScoredMapping, ...]:
-    """Return the mappings that no other one covers in the metrics, sorted by them."""
+    """Return the mappings that no other one covers, sorted by the metrics.
+
+    A mapping covers another if none of its metrics is greater, up to 1e-12, relative; of equal ones
+    the first stays.
+    """
     if not mappings:
         return ()
     values = np.array([measures.values(measures.row(scored.score)) for scored in mappings])

@@ -45,9 +45,12 @@ LeastLabel = Callable[[ValueFunction], WholeLabel | None]  # the label with the 
 def front_of_fused(
     request: Request, incumbent: ScoredMapping, restrictions: Restrictions
 ) -> FrontResult:
-    """Return the Pareto set of fused and unfused mappings; `incumbent`: a mapping found before.
+    """Return the Pareto set of all mappings of a workload, fused or not.
 
-    UnsupportedFeature for what cannot be modelled.
+    Over the metrics that the request asks for. `incumbent`: a mapping found before, which the set
+    may contain. `restrictions`: what is left out of the mappings searched, for the proof. A budget
+    that ends leaves a part of the set, and the proof says so. Raises TilewrightError for a metric
+    that does not exist, UnsupportedFeature for what the fused search cannot model.
     """
     measures = requested_metrics(request, request.workload.einsums)
     if measures.memories:
@@ -63,7 +66,11 @@ def front_of_fused(
 
 
 class FusedFrontSearch:
-    """Finds the Pareto set of one workload; `mappings`: so far."""
+    """Find the Pareto set of a workload over energy and latency, with fused mappings.
+
+    `request`: architecture, workload, options and budget. `mappings`: scored mappings found so far,
+    which contain the set. `statistics`: what was looked at.
+    """
 
     def __init__(self, request: Request) -> None:
         self._request = request
@@ -75,7 +82,11 @@ class FusedFrontSearch:
         self.statistics = SearchStatistics()
 
     def run(self) -> bool:
-        """Tell whether the set is whole."""
+        """Search, and tell whether the set is whole.
+
+        False if the budget ended, or if mappings of copy Einsums were left out that could be
+        better. Raises UnsupportedFeature for what the fused search cannot model.
+        """
         frugal, fast = self._end("energy"), self._end("latency")
         self.statistics = self._optimizer.statistics
         if frugal is None or fast is None:
@@ -131,9 +142,13 @@ class FusedFrontSearch:
 
 
 def hull_corners(least_label: LeastLabel, corners: list[WholeLabel]) -> None:
-    """Put the corners of the convex hull between least energy and least latency into `corners`.
+    """Add the corners of the front's convex hull to a list, from least energy to least latency.
 
-    Of both ends the one with the least of the other metric (as far as rounding shows it).
+    A corner is the mapping with the least value of energy + price * latency, for some price in
+    joule per second. `least_label`: returns the mapping with the least value of a function of
+    energy and latency, None if there is none; it may raise OutOfBudget, and then the list has what
+    was found. `corners`: the list. Of several mappings of equal energy (or latency) at an end, the
+    one with the least of the other metric counts.
     """
     for value in (_energy, _latency):
         end = least_label(value)
@@ -184,7 +199,11 @@ def _add_corners_between(least_label: LeastLabel, chord: _Chord, corners: list[W
 
 
 class FrontPass:
-    """Finds all labels of a graph that no label of `corners` covers."""
+    """Find all mappings of a compatibility graph that no known one covers in energy and latency.
+
+    `graph`: all ways to join the mappings of the Einsums. `columns`: what a partial mapping (label)
+    counts. `corners`: mappings known before, which drop the labels they cover. `budget`: limits.
+    """
 
     def __init__(
         self,
@@ -200,11 +219,14 @@ class FrontPass:
 
     @property
     def labels(self) -> int:
-        """Labels kept on the way."""
+        """Number of labels (partial mappings) kept on the way."""
         return self._walk.labels
 
     def solve(self) -> list[WholeLabel]:
-        """Return the Pareto set; OutOfBudget."""
+        """Return the Pareto set of the graph over energy and latency, by rising energy.
+
+        It includes those of the known mappings that belong to it. Raises OutOfBudget.
+        """
         metrics_of_labels = self._walk.run(self._covered)
         labels = [self._walk.label(n, metrics) for n, metrics in enumerate(metrics_of_labels)]
         return pareto_labels([*self._corners, *labels])
@@ -219,7 +241,11 @@ class FrontPass:
 
 
 def pareto_labels(labels: Sequence[WholeLabel]) -> list[WholeLabel]:
-    """Return the labels that no other one covers in energy and latency, by energy."""
+    """Return the mappings that no other one covers in energy and latency, by rising energy.
+
+    A mapping covers another if neither metric is greater; a label is a mapping as the search knows
+    it.
+    """
     if not labels:
         return []
     rows = np.array([(label.energy, label.latency) for label in labels])

@@ -37,9 +37,11 @@ SLICES = (0.01, 0.1, 1.0, inf)  # of energy, above the least
 def front_with_usage(
     request: Request, incumbent: ScoredMapping, measures: FrontMetrics
 ) -> FrontResult:
-    """Return the Pareto set of fused and unfused mappings; `incumbent`: a mapping found before.
+    """Return the Pareto set of fused and unfused mappings when metrics include usages of memories.
 
-    UnsupportedFeature for what cannot be modelled.
+    The usage of a memory is the most bits in it at a time. `incumbent`: a mapping found before.
+    `measures`: the metrics. A budget that ends leaves a part of the set; the proof says up to which
+    energy it is whole. Raises UnsupportedFeature for what the fused search cannot model or count.
     """
     search = FusedUsageFrontSearch(request, incumbent, measures)
     with garbage_collection_paused():
@@ -50,7 +52,12 @@ def front_with_usage(
 
 
 class FusedUsageFrontSearch:
-    """Finds the Pareto set of one workload; `mappings`: so far."""
+    """Find the Pareto set of a workload over energy, latency and usages, with fused mappings.
+
+    `request`: architecture, workload, options and budget. `incumbent`: a mapping found before.
+    `measures`: the metrics. `mappings`: scored mappings found so far, which contain the set.
+    `restrictions`: what is left out of the mappings searched. `statistics`: what was looked at.
+    """
 
     def __init__(self, request: Request, incumbent: ScoredMapping, measures: FrontMetrics) -> None:
         self._request = request
@@ -69,7 +76,12 @@ class FusedUsageFrontSearch:
         self.statistics = SearchStatistics()
 
     def run(self) -> float:
-        """Return the energy in joule up to which the set is whole."""
+        """Search, mappings of little energy first; return up to which energy the set is whole.
+
+        In joule; inf: it is whole; 0: nothing is proven, because the budget ended at once or
+        mappings of copy Einsums were left out that could be better. Raises UnsupportedFeature for
+        what the fused search cannot model.
+        """
         search = JoinSearch(self._plan.problem, self._budget, cache=self._plan.cache)
         proven = 0.0
         try:

@@ -31,7 +31,12 @@ class _SweepPass(NamedTuple):
 
 
 class LabelSweep:
-    """Sweeps one tree of programs; `used_bits`: fields of the memories whose usage counts."""
+    """Pass all labels of one mapspace that may lead to a mapping a target wants.
+
+    A label is a partial mapping: the tiles below some slot, with costs. `compiled`: the mapspace as
+    a tree of operations on labels. `used_bits`: numbers of the label fields with the bits in use of
+    the counted memories. `budget`: limits. `labels`: number of labels made so far.
+    """
 
     def __init__(
         self, compiled: CompiledMapspace, used_bits: tuple[int, ...], budget: Budget
@@ -46,14 +51,15 @@ class LabelSweep:
 
     @property
     def states(self) -> int:
-        """Number of tile shapes."""
+        """Number of tile shapes in the lattice of the mapspace."""
         return self._engine.lattice.size
 
     @property
     def lower_bound(self) -> tuple[float, ...]:
-        """Return the row of one instance that no mapping is below; inf: there is none.
+        """Lower bounds (joule, second, bits of each counted memory) of every mapping.
 
-        Joule, second, bits used of each memory that counts.
+        Of one instance of the Einsum; inf for energy and latency if there is no mapping. Bits are
+        0.
         """
         remaining, usage = self._root.before, (0.0 for _ in self._used_bits)
         if remaining is None:  # no program
@@ -65,9 +71,11 @@ class LabelSweep:
         return (*bounds, *usage)
 
     def run(self, target: SweepTarget, most_energy: float = np.inf) -> None:
-        """Offer to `target` all that it wants; OutOfBudget leaves it with the offers so far.
+        """Sweep the mapspace, and offer the target every mapping that it wants.
 
-        `most_energy`: mappings above it need not be found (they may be).
+        `target`: says what is of interest, and takes mappings. `most_energy`: joule of one
+        instance; mappings above it need not be found, but may be. Raises OutOfBudget; the target
+        keeps what was offered.
         """
         self._most_energy = most_energy
         fields = self._engine.fields

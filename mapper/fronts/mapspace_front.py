@@ -43,30 +43,36 @@ BOTH: tuple[Objective, ...] = ("energy", "latency")
 
 
 class MapspaceSweep(Protocol):
-    """Goes through one mapspace."""
+    """Something that goes through all mappings of one mapspace for a target.
+
+    A target is a front, or the least value of a formula: it says which lower bounds leave hope, and
+    takes the mappings that are found.
+    """
 
     @property
     def labels(self) -> int:
-        """Number of partial mappings made."""
+        """Number of partial mappings made so far."""
         ...
 
     @property
     def states(self) -> int:
-        """Number of tile shapes, or of their classes."""
+        """Number of tile shapes looked at, or of classes of them where tiles may be uneven."""
         ...
 
     @property
     def lower_bound(self) -> tuple[float, ...]:
-        """Return the row of one instance that no mapping is below; inf: there is none.
+        """Lower bounds (joule, second, bits of each counted memory) of every mapping.
 
-        Joule, second, bits used of each memory that counts.
+        Of one instance of the Einsum; inf for energy and latency if there is no mapping.
         """
         ...
 
     def run(self, target: SweepTarget, most_energy: float = inf) -> None:
-        """Offer to `target` all that it wants; OutOfBudget leaves it with the offers so far.
+        """Go through the mapspace, and offer the target every mapping that it wants.
 
-        `most_energy`: mappings above it need not be found (they may be).
+        `target`: says what is of interest, and takes mappings. `most_energy`: joule of one
+        instance; mappings above it need not be found, but may be. Raises OutOfBudget; the target
+        keeps what was offered.
         """
         ...
 
@@ -74,9 +80,10 @@ class MapspaceSweep(Protocol):
 def mapspace_sweep(
     space: Mapspace, memories: tuple[str, ...], budget: Budget = UNLIMITED
 ) -> MapspaceSweep:
-    """Compile `space` for sweeps whose rows have the bits used of `memories`.
+    """Compile a mapspace, so that it can be swept for fronts and formulas.
 
-    UnsupportedFeature for what is not modelled, OutOfBudget.
+    `memories`: names of those whose bits in use count. `budget`: limits. Raises UnsupportedFeature
+    for what the dynamic program does not model, OutOfBudget.
     """
     if space.uneven:
         from tilewright.mapper.fronts.uneven_sweep import UnevenSweep
@@ -90,7 +97,11 @@ def mapspace_sweep(
 
 
 def with_usage_choices(space: Mapspace, memories: Sequence[str]) -> Mapspace:
-    """Return `space` with all ways to use less of `memories`, also where everything fits."""
+    """Return the mapspace extended by all ways to use less of some memories.
+
+    A mapspace leaves these out where everything fits; where a usage counts they matter. `memories`:
+    names.
+    """
     names = space.crowded | frozenset(memories)
     if names == space.crowded:
         return space
@@ -99,7 +110,11 @@ def with_usage_choices(space: Mapspace, memories: Sequence[str]) -> Mapspace:
 
 @dataclass(frozen=True, slots=True)
 class FrontPoint:
-    """A mapping of one Einsum with its score, and its row (see Measures)."""
+    """Mapping of one Einsum as a point of a front.
+
+    `score`: the model's. `row`: energy in joule, latency in second, then bits in use of each
+    counted memory, of all instances of the Einsum.
+    """
 
     mapping: Mapping
     score: Score
@@ -108,7 +123,11 @@ class FrontPoint:
 
 @dataclass(frozen=True, slots=True)
 class MapspaceFront:
-    """The Pareto points of one mapspace; `proven`: all of them with at most so much energy (J)."""
+    """Pareto set of one mapspace.
+
+    `points`: mappings that no other one covers in the metrics. `proven`: energy in joule up to
+    which no point is missing; inf: the set is whole. `statistics`: what was looked at.
+    """
 
     points: tuple[FrontPoint, ...]
     proven: float
@@ -116,10 +135,13 @@ class MapspaceFront:
 
 
 def front_of_space(space: Mapspace, measures: FrontMetrics, budget: Budget) -> MapspaceFront:
-    """Return the Pareto set of `space` over the metrics, as far as the budget allows.
+    """Return the Pareto set of a mapspace, as far as the budget allows.
 
-    Energy in joule, latency in second, usage in bits, of all instances of the Einsum. What the
-    dynamic program cannot model is enumerated if it is small; else UnsupportedFeature.
+    `measures`: the metrics: energy in joule, latency in second, their product, usages in bits, of
+    all instances of the Einsum. What the dynamic program cannot model is listed mapping by mapping
+    if it is small or a copy Einsum (theory/fronts.md §2). Raises UnsupportedFeature where neither
+    works, InternalError if the sweep and the model disagree. A budget that ends does not raise:
+    `proven` of the result says how far it came.
     """
     began = time.monotonic()
     space = with_usage_choices(space, measures.memories)
@@ -144,7 +166,12 @@ def front_of_space(space: Mapspace, measures: FrontMetrics, budget: Budget) -> M
 
 @dataclass(frozen=True, slots=True)
 class MapspaceLeast:
-    """The mapping of one mapspace with the least value of a formula (None: there is none)."""
+    """Mapping of one mapspace with the least value of a formula.
+
+    `best`: the mapping; None if there is none, or none was found. `value`: of the formula; inf
+    without a mapping. `lower_bound`: no mapping has a lower value. `statistics`: what was looked
+    at.
+    """
 
     best: FrontPoint | None
     value: float
@@ -153,9 +180,13 @@ class MapspaceLeast:
 
 
 def least_of_space(space: Mapspace, formula: Formula, budget: Budget) -> MapspaceLeast:
-    """Return the least value of `formula`; where the budget ends, the best so far and a bound.
+    """Return the mapping of a mapspace with the least value of a formula.
 
-    What the dynamic program cannot model is enumerated, as in front_of_space.
+    `formula`: a function of energy, latency and usages that never falls when one of them rises.
+    Where the budget ends, the result is the best found so far with a lower bound. What the dynamic
+    program cannot model is listed mapping by mapping if it is small or a copy Einsum
+    (theory/fronts.md §3). Raises UnsupportedFeature where neither works, InternalError if the sweep
+    and the model disagree.
     """
     began = time.monotonic()
     space = with_usage_choices(space, formula.memories)
@@ -232,7 +263,12 @@ def _deepened(sweep: MapspaceSweep, target: FrontTarget, budget: Budget) -> floa
 def verified_points(
     space: Mapspace, measures: FrontMetrics, candidates: Sequence[TracedMapping]
 ) -> tuple[FrontPoint, ...]:
-    """Let the model score candidates; InternalError where the sweep's figures differ from it."""
+    """Let the model score the mappings of a sweep; return those that no other one covers.
+
+    `candidates`: mappings with the energy, latency and bits that the sweep computed, of one
+    instance of the Einsum. Raises InternalError if the model's figures differ by more than
+    rounding.
+    """
     verifier = Verifier(space)
     times = space.einsum.n_instances
     points: list[FrontPoint] = []
@@ -247,7 +283,11 @@ def verified_points(
 
 
 def best_points(points: Sequence[FrontPoint], measures: FrontMetrics) -> tuple[FrontPoint, ...]:
-    """Return the points that no other one covers, by the values of the metrics."""
+    """Return the points that no other one covers in the columns the metrics depend on.
+
+    A point covers another if it is nowhere above it, up to 1e-12, relative. Energy and latency
+    count apart, also where the metric is their product. The result is sorted by these columns.
+    """
     if not points:
         return ()
     rows = np.array([point.row for point in points])[:, list(measures.metric_columns)]

@@ -17,10 +17,11 @@ _CHUNK = 1 << 22  # comparisons at a time
 
 
 def undominated(values: Floats) -> Ints:
-    """Return the numbers of the rows that no other row covers; of equal rows the first in order.
+    """Return the numbers of the rows that no other row covers, sorted by value.
 
-    `values`: not negative, smaller is better, shape (rows, metrics). The result is sorted by
-    value. Numbers that differ by noise only count as equal.
+    `values`: not negative, smaller is better, shape (rows, metrics). A row covers another if it is
+    nowhere above it, up to a relative 1e-12; of equal rows the first in the order of values stays.
+    Example: of (1, 9), (2, 5), (2, 6) the first two are left. Without metrics, row 0.
     """
     if not len(values):
         return np.zeros(0, np.int64)
@@ -43,7 +44,8 @@ def _covered_by_later(rows: Floats, number: int) -> bool:
 def covered(values: Floats, points: Floats) -> NDArray[np.bool_]:
     """Tell for each row of `values` whether some row of `points` is nowhere above it.
 
-    Shapes (rows, metrics) and (points, metrics).
+    Shapes (rows, metrics) and (points, metrics); the result has shape (rows,). Numbers count as not
+    above up to a relative 1e-12.
     """
     is_covered = np.zeros(len(values), np.bool_)
     step = max(1, _CHUNK // max(1, points.size))
@@ -55,9 +57,10 @@ def covered(values: Floats, points: Floats) -> NDArray[np.bool_]:
 
 
 def least_row(values: Floats, rows: Floats) -> int:
-    """Return the number of the least value; ties by row.
+    """Return the number of the row with the least value.
 
-    `values`: shape (rows,); `rows`: shape (rows, metrics). Values within 1e-12 of the least tie.
+    `values`: shape (rows,). Values within a relative 1e-12 of the least tie; of these the row with
+    the smallest numbers, compared column by column, is taken. `rows`: shape (rows, metrics).
     """
     ties = np.flatnonzero(values <= values.min() * (1 + NOISE)).tolist()
     return int(min(ties, key=lambda number: tuple(rows[number])))

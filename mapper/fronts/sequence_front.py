@@ -21,7 +21,12 @@ MAX_PAIRS = 1 << 21  # at a time
 
 @dataclass(frozen=True, slots=True)
 class FoldedFronts:
-    """Rows of the workload and, per row, the number of the point of each Einsum."""
+    """Pareto set of several Einsums that run one after the other.
+
+    `rows`: energy in joule, latency in second, bits in use of each counted memory, shape (points,
+    metrics). `choices`: per point, the number of the point of each Einsum's own front, shape
+    (points, Einsums).
+    """
 
     rows: Floats
     choices: Ints
@@ -30,10 +35,13 @@ class FoldedFronts:
 def fold_fronts(
     fronts: Sequence[EinsumFront], bits_of_others: Sequence[Sequence[float]]
 ) -> FoldedFronts:
-    """Combine one point per Einsum; only combinations that no other one covers are kept.
+    """Combine the fronts of Einsums that run one after the other into one.
 
-    `others[i][m]`: bits of memory m that other Einsums keep there while Einsum i runs. Exact: a
-    point that another one covers never becomes better by what is added to both.
+    One point of each Einsum makes a combination: energies and latencies add up, bits in use are the
+    maximum. Combinations that another one covers are dropped on the way, which loses nothing
+    (theory/fronts.md §4). `fronts`: per Einsum. `bits_of_others[i][m]`: bits that tensors of other
+    Einsums take in counted memory m while Einsum i runs. Example: (1 J, 9 s, 8 bits) or (2 J, 3 s,
+    16 bits), then (1 J, 1 s, 12 bits): (2 J, 10 s, 12 bits) and (3 J, 4 s, 16 bits).
     """
     width = len(fronts[0].points[0].row)
     rows = np.zeros((1, width))
@@ -64,10 +72,12 @@ def _joined(folded: FoldedFronts, points: Floats) -> tuple[Floats, Ints]:
 
 
 def proven_up_to(fronts: Sequence[EinsumFront]) -> float:
-    """Return the energy up to which the combination is whole.
+    """Return the energy, in joule, up to which a combination of fronts is whole.
 
-    A combination with less energy in all takes from each Einsum a point of less energy than what
-    the least of the others leaves.
+    `fronts`: of each Einsum, whole up to an energy of its own. A combination within the result
+    takes from each Einsum a point within that Einsum's limit, because the others cost at least
+    their least. Example: two Einsums of at least 1 J each, the first whole up to 3 J, the second
+    whole: 4 J. inf if all are whole, 0 if nothing is proven of one.
     """
     least_energies = [min(point.row[0] for point in front.points) for front in fronts]
     limits = [

@@ -25,8 +25,13 @@ TIE = 1e-12
 
 
 class UnevenSweep:
-    """Sweeps a mapspace with uneven tiles; rows are (energy, latency, bits used of each of
-    `memories`) of one instance."""
+    """Go through all mappings of a mapspace with uneven tiles for a target.
+
+    An uneven tile does not divide its bound: the last one is smaller. A target is a front, or the
+    least value of a formula. `space`: the mapspace. `memories`: names of those whose bits in use
+    count. `budget`: limits. Raises UnsupportedFeature for what the search does not model,
+    OutOfBudget.
+    """
 
     def __init__(self, space: Mapspace, memories: tuple[str, ...], budget: Budget) -> None:
         refuse_unsupported(space.problem, networks=space.problem.conventions.links_carry_all_rounds)
@@ -37,19 +42,20 @@ class UnevenSweep:
 
     @property
     def labels(self) -> int:
-        """Number of partial mappings made."""
+        """Number of partial mappings made so far."""
         return self._run.ranking.labels
 
     @property
     def states(self) -> int:
-        """Number of classes of tile shapes."""
+        """Number of classes of tile shapes looked at."""
         return self._run.ranking.states
 
     @property
     def lower_bound(self) -> tuple[float, ...]:
-        """Return the row of one instance that no mapping is below; inf: there is none.
+        """Lower bounds (joule, second, bits of each counted memory) of every mapping.
 
-        Joule, second, bits used of each memory that counts.
+        Of one instance of the Einsum; inf for energy and latency if there is no mapping. Bits are
+        0.
         """
         rows = [self._start(energy, number) for _, energy, number in self._run.ranking.ranked]
         nothing_fits = (inf, inf, *(0.0,) * self._memories)
@@ -62,10 +68,12 @@ class UnevenSweep:
         return row
 
     def run(self, target: SweepTarget, most_energy: float = inf) -> None:
-        """Offer to `target` all that it wants; OutOfBudget leaves it with the offers so far.
+        """Go through the mapspace, and offer the target every mapping that it wants.
 
-        `most_energy`: mappings above it need not be found. Some are looked for first, with few
-        labels, so that there is something to compare with.
+        `target`: says what is of interest, and takes mappings. `most_energy`: joule of one
+        instance; mappings above it are not looked for. The first run makes a pass with few partial
+        mappings per step first, so that there is something to compare with. Raises OutOfBudget; the
+        target keeps what was offered.
         """
         for beam in (0,) if self._begun else (BEAM, 0):
             for _, energy, number in self._run.ranking.ranked:

@@ -21,7 +21,11 @@ from tilewright.mapper.mapping.mapping import Node, Spatial, Storage, Temporal, 
 
 
 class CopySpatialLoop(NamedTuple):
-    """Tiles of a rank variable distributed over the lanes of a dimension (component, name)."""
+    """Spatial loop of a copy Einsum, which moves a tensor and computes nothing.
+
+    `variable`: rank variable whose values are divided over `lanes` instances. `dim`: (component,
+    dimension) of the fanout.
+    """
 
     variable: str
     lanes: int
@@ -37,10 +41,11 @@ class _StoragePlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KeptTensors:
-    """What a copy keeps on chip for other Einsums.
+    """Say which tensors a copy Einsum keeps on chip for other Einsums, and what that demands.
 
-    `tensors` in the memory `memory`, which stands below the components `components_above`.
-    `spatial_variables`: the variables that their fanouts may distribute. `shared_tensors`: all
+    `tensors`: their names. `memory`: the memory that keeps them. `components_above`: names of the
+    components from the root down to that memory. `spatial_variables`: rank variables that fanouts
+    there may divide over lanes, because other Einsums share these lanes. `shared_tensors`: all
     tensors that several Einsums use.
     """
 
@@ -51,7 +56,13 @@ class KeptTensors:
     shared_tensors: frozenset[str]
 
     def fit(self, mapping: LoopNest) -> LoopNest | None:
-        """Return a mapping as it would be in the tree, None if it has no place there."""
+        """Return a mapping of the copy alone as it would stand in the mapping of the workload.
+
+        Tolls (hardware that charges what passes) of shared tensors move below the storages that are
+        kept, so that they charge only what the copy moves. None if a kept tensor is first held in
+        another memory, or if a spatial loop above it runs over a variable that others may not
+        share.
+        """
         backing = [_first_storage(mapping, tensor) for tensor in self.tensors]
         if any(first.storage.component != self.memory for first in backing):
             return None
@@ -70,7 +81,10 @@ class KeptTensors:
 def spatial_loops_above(
     mapping: LoopNest, bounds: Mapping[str, int], components: frozenset[str]
 ) -> list[CopySpatialLoop]:
-    """Return the spatial loops of some components in a mapping of one Einsum."""
+    """Return the spatial loops of some components in a mapping of one Einsum, outermost first.
+
+    `bounds`: of the rank variables, from which the lanes follow. `components`: names.
+    """
     tile_above = dict(bounds)
     loops: list[CopySpatialLoop] = []
     for node in mapping.nodes:
@@ -86,10 +100,11 @@ def spatial_loops_above(
 def spatial_orders(
     loops: Sequence[CopySpatialLoop], flat: FlatArch, names: Mapping[str, str]
 ) -> list[tuple[CopySpatialLoop, ...]]:
-    """Return the orders that spatial loops may stand in where other Einsums share them.
+    """Return the orders in which spatial loops of a copy may stand to match other Einsums.
 
-    They keep the order of the path; in one dimension they come by the `names` of the loops, behind
-    a Network in every order (pmapping_table.py).
+    `loops`: those above what the copy keeps on chip. `flat`: the path of components, whose order
+    they keep; within one dimension they come by `names`, the common names of rank variables, or in
+    every order if the dimension is below a Network.
     """
     level = {component.name: number for number, component in enumerate(flat.components)}
     dims = {c.name: [dim.name for dim in c.spatial] for c in flat.components}
@@ -108,7 +123,10 @@ def spatial_orders(
 
 
 def components_down_to(flat: FlatArch, memory: str | None) -> Iterator[Component]:
-    """Yield the components of a path down to a memory."""
+    """Yield the components of a path from the root down to a memory, inclusive.
+
+    All of them if the memory is None or not on the path.
+    """
     for component in flat.components:
         yield component
         if component.name == memory:
@@ -116,9 +134,11 @@ def components_down_to(flat: FlatArch, memory: str | None) -> Iterator[Component
 
 
 def copy_branch(nodes: tuple[Node, ...], outermost: str, shared: frozenset[str]) -> Branch:
-    """Split a mapping into the storages of the outermost memory and the rest.
+    """Split the nodes of a copy's mapping into Storage nodes of the outermost memory and the rest.
 
-    Tolls right below them go with them, except for Tolls of tensors that other Einsums use.
+    `nodes`: from the top. `outermost`: name of that memory. `shared`: tensors that other Einsums
+    use. Tolls right below the storages go with them, except for Tolls of shared tensors. The result
+    has no fused loops yet.
     """
     storages: list[Storage] = []
     place = 0
@@ -132,9 +152,10 @@ def copy_branch(nodes: tuple[Node, ...], outermost: str, shared: frozenset[str])
 
 
 def nodes_of_one_lane(nodes: Sequence[Node], loops: Sequence[CopySpatialLoop]) -> tuple[Node, ...]:
-    """Return the nodes without the spatial loops that stand above what is kept.
+    """Return a copy's nodes without the spatial loops above what it keeps on chip.
 
-    Temporal loops above them see one lane.
+    `loops`: these spatial loops, which the mapping of the workload writes once for all Einsums that
+    share them. Tile shapes of temporal loops above them become those of one lane.
     """
     remaining = list(loops)
     reduced: list[Node] = []
@@ -156,7 +177,11 @@ def _is_loop_of(node: Node, loop: CopySpatialLoop) -> TypeGuard[Spatial]:
 
 
 def without_storages(branch: Branch, tensors: Sequence[str]) -> Branch:
-    """Take the first storages of `tensors` out of a branch: they stand above what shares these."""
+    """Take the first Storage node of each of some tensors out of a branch's own nodes.
+
+    They become holders with no loop above, marked as tensors on chip, in the order of `tensors`:
+    the mapping of the workload puts them above all Einsums that share them.
+    """
     inner: list[Node] = []
     taken: dict[str, Storage] = {}
     for node in branch.inner_nodes:
@@ -181,7 +206,10 @@ def without_storages(branch: Branch, tensors: Sequence[str]) -> Branch:
 
 
 def without_null_loops(tiles_above: Mapping[str, int], nodes: Sequence[Node]) -> Iterator[Node]:
-    """Yield the nodes without the loops whose tile is the tile above."""
+    """Yield the nodes without temporal loops of one iteration.
+
+    `tiles_above`: values of each rank variable above the nodes.
+    """
     tiles = dict(tiles_above)
     for node in nodes:
         if isinstance(node, Temporal):

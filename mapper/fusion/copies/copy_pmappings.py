@@ -30,11 +30,12 @@ from tilewright.mapper.workload.einsum import Einsum
 
 @dataclass(frozen=True, slots=True)
 class CopyOccupancy:
-    """What a copy itself occupies in the exchange memories, as the model counts it.
+    """Say what a copy Einsum itself occupies in the memories where tensors are exchanged.
 
-    `absent`: its tensors on chip that have no tile of their own while it runs. `tile_widths`:
-    (tensor, bits per value) of what stands where that tensor stands. `fixed_bits`: bits below all
-    loops, per exchange memory.
+    `absent`: its tensors on chip that need no room while it runs, because the other tensor stands
+    in their place. `tile_widths`: (tensor, bits per value) of tiles that stand where this tensor's
+    holder stands, and shrink with its tile. `fixed_bits`: bits of tiles below all shared loops, per
+    exchange memory.
     """
 
     absent: frozenset[str]
@@ -48,10 +49,11 @@ def copy_occupancy(
     memories: Sequence[str],
     values: Mapping[str, float],
 ) -> CopyOccupancy:
-    """Sort what a copy occupies in the exchange memories.
+    """Sort what a copy occupies on chip by whether shared loops above shrink it.
 
-    `on_chip`: the number of the node of each tensor that it keeps in the first memory for others.
-    `values`: of each tensor, whole.
+    `occupied`: what the model counts for the mapping of the copy. `on_chip`: number of the Storage
+    node of each tensor that the copy keeps in the first of `memories` for others. `memories`: names
+    of the memories in which tensors are exchanged. `values`: values of each tensor, whole.
     """
     first, *deeper = memories
     in_first = [item for item in occupied if item.component == first]
@@ -82,7 +84,10 @@ def _bits_in(occupied: Iterable[Occupancy], memory: str) -> float:
 
 
 def lanes_per_variable(mapping: LoopNest, bounds: Mapping[str, int]) -> dict[str, int]:
-    """Return the lanes over which a mapping of one Einsum distributes each variable."""
+    """Return over how many lanes a mapping of one Einsum divides each rank variable; 1: none.
+
+    `bounds`: of the rank variables.
+    """
     tile_above, lanes = dict(bounds), dict.fromkeys(bounds, 1)
     for node in mapping.nodes:
         if isinstance(node, Temporal | Spatial):
@@ -94,11 +99,12 @@ def lanes_per_variable(mapping: LoopNest, bounds: Mapping[str, int]) -> dict[str
 
 @dataclass(frozen=True, slots=True)
 class CopyPmapping:
-    """A mapping of a copy.
+    """Mapping of a copy Einsum, as it counts within the mapping of the workload.
 
-    `values`: energy in joule, latency in second, bits in use (CountedUsage.pmapping_memories).
-    `lanes`: per variable. `branch`: the number of its branch. `shared_lanes`: the spatial loops
-    above what it keeps on chip.
+    `values`: energy in joule, latency in second, bits in use of the counted memories. `lanes`:
+    instances over which each rank variable is divided. `occupancy`: what it takes on chip.
+    `branch`: number of its nodes among those of the copy. `shared_lanes`: its spatial loops above
+    what it keeps on chip, which other Einsums share.
     """
 
     values: tuple[float, ...]
@@ -110,11 +116,11 @@ class CopyPmapping:
 
 @dataclass(frozen=True, slots=True)
 class CopyLoops:
-    """The loops above what a copy keeps on chip.
+    """Fused loops above what a copy Einsum keeps on chip, without tile shapes.
 
-    `temporal`: variables, outermost first. `spatial`: spatial loops, below the first
-    `loops_above_lanes` temporal ones. `depths`: number of loops of both kinds above each tensor on
-    chip.
+    `temporal`: rank variables of the temporal loops, outermost first. `spatial`: the spatial loops,
+    which stand below the first `loops_above_lanes` temporal ones. `depths`: number of loops of both
+    kinds above each tensor on chip.
     """
 
     temporal: tuple[str, ...]
@@ -124,13 +130,16 @@ class CopyLoops:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The variables of all loops, outermost first."""
+        """Rank variable of each loop, temporal and spatial, outermost first."""
         lanes = (loop.variable for loop in self.spatial)
         upper, lower = self._split
         return (*upper, *lanes, *lower)
 
     def named(self, names: Mapping[str, str]) -> tuple[LoopName, ...]:
-        """Return the names of all loops."""
+        """Return the loops with names common to all Einsums, outermost first.
+
+        `names`: for each rank variable of the copy its common name.
+        """
         spatial = [LoopName(names[loop.variable], loop.dim) for loop in self.spatial]
         upper, lower = ([LoopName(names[v]) for v in variables] for variables in self._split)
         return (*upper, *spatial, *lower)
@@ -141,9 +150,10 @@ class CopyLoops:
         return self.temporal[: self.loops_above_lanes], self.temporal[self.loops_above_lanes :]
 
     def tiles(self, states: Ints, bounds: Mapping[str, int]) -> Ints:
-        """Return the tiles below all loops, shape (states, loops).
+        """Return the values of each loop's variable below that loop, shape (states, loops).
 
-        `states`: tiles below the temporal loops, all lanes together, shape (states, temporal).
+        `states`: values below each temporal loop, all lanes together, shape (states, temporal
+        loops). `bounds`: of the rank variables.
         """
         tile_of = {v: np.full(len(states), bound, np.int64) for v, bound in bounds.items()}
         lanes = dict.fromkeys(bounds, 1)
@@ -175,11 +185,14 @@ class _TilingPairs(NamedTuple):
 
 @dataclass(frozen=True)
 class CopyPmappingMaker:
-    """Makes the pmappings of one copy.
+    """Put mappings of one copy Einsum below loops that other Einsums may share.
 
-    `widths`: bits per value of each tensor in the memories. `shareable[T]`: variables of the loops
-    that may stand above T. `loop_names`: of these loops. `loops_per_variable`: how many there may
-    be over a variable. `capacities`: bits of the exchange memories, of which copies use the first.
+    A copy moves each value once whatever loops stand above, so that these cost nothing and only
+    decide how much it reserves. `einsum`: the copy. `boundary`: (tensor, memory) pairs in which its
+    tensors may stay on chip. `widths`: bits per value there. `shareable[T]`: rank variables of
+    loops that may stand above tensor T. `loop_names`: for each rank variable its name common to all
+    Einsums. `loops_per_variable`: most loops over one variable. `capacities`: bits of the exchange
+    memories; copies keep tensors in the first one.
     """
 
     einsum: Einsum
@@ -193,7 +206,11 @@ class CopyPmappingMaker:
     def groups_without_loops(
         self, order: Sequence[str], pmappings: Sequence[CopyPmapping]
     ) -> Iterator[PmappingGroup]:
-        """Yield the groups without temporal loops; `order`: tensors on chip, outermost first."""
+        """Yield groups of the copy's pmappings with no temporal fused loops.
+
+        `order`: its tensors on chip, outermost first. `pmappings`: the mappings to group, by their
+        shared spatial loops and by what they occupy. Capacity is not checked here.
+        """
         for spatial, of_lanes in _group_by_lanes(pmappings):
             depths = dict.fromkeys(order, len(spatial))
             yield from self._groups(CopyLoops((), depths, 0, spatial), of_lanes)
@@ -201,10 +218,11 @@ class CopyPmappingMaker:
     def groups_below_loops(
         self, order: Sequence[str], reordered: bool, pmappings: Sequence[CopyPmapping]
     ) -> Iterator[PmappingGroup]:
-        """Yield the groups with temporal loops, of those that can fit.
+        """Yield groups of the copy's pmappings below one or more temporal fused loops, if they fit.
 
-        `order`: tensors on chip, outermost first. `reordered`: only groups with a loop between
-        them.
+        `order`: its tensors on chip, outermost first. `reordered`: only groups with a loop between
+        these, because without one another order counts the same. `pmappings`: the mappings to
+        place; each stands below all tile shapes that leave enough values for its lanes.
         """
         bounds = self.einsum.bounds
         deepest = self.shareable[order[-1]] & {v for v, bound in bounds.items() if bound > 1}

@@ -64,10 +64,10 @@ MappingChange = Callable[[LoopNest], LoopNest | None]
 
 
 class LoopCandidates(NamedTuple):
-    """Pmappings of a copy that may stand below shared loops.
+    """Mappings of a copy Einsum that may stand below loops shared with other Einsums.
 
-    `order`: tensors on chip, outermost first. `reordered`: another order counts the same where no
-    loop stands between them.
+    `order`: its tensors on chip, outermost first. `reordered`: another order was added before that
+    counts the same where no loop stands between them. `pmappings`: the mappings.
     """
 
     order: tuple[str, ...]
@@ -77,13 +77,17 @@ class LoopCandidates(NamedTuple):
 
 @dataclass(frozen=True)
 class CopyTable:
-    """The pmappings of one copy, for each choice of what it reads and writes on chip.
+    """Hold the pmappings of one copy Einsum, for each choice of its tensors on chip.
 
-    `groups`: without shared loops. `below_loops`: what groups with loops are made of. `branches`:
-    the second number of an origin tells which. `slack`: how much the least energy and latency could
-    exceed the best of their own mapspaces. `is_optimal`: no pmapping without loops could be better
-    in anything that counts. `shares_loops`: groups with loops are made, and none is missing.
-    `shares_lanes`: so are those with spatial loops above what the copy keeps on chip.
+    A copy moves a tensor and computes nothing; a pmapping is a mapping of one Einsum within the
+    whole. `boundary`: (tensor, memory) pairs in which its tensors may stay on chip. `widths`: bits
+    per value there. `groups`: pmappings without temporal fused loops. `branches`: mapping nodes;
+    the second number of a pmapping's origin tells which are its own. `slack`: by how much energy in
+    joule and latency in second could be less than the best found, where not every mapping was
+    looked at. `is_optimal`: no pmapping without loops that is left out could be better in anything
+    that counts. `maker`: places pmappings below loops. `below_loops`: what it places there.
+    `shares_loops`: pmappings below shared loops are made, and none is missing. `shares_lanes`: so
+    are those with spatial loops above what the copy keeps on chip.
     """
 
     einsum: Einsum
@@ -100,14 +104,17 @@ class CopyTable:
 
     @cached_property
     def with_loops(self) -> CopyTable:
-        """The same with all groups."""
+        """Table that also has the pmappings below temporal fused loops."""
         groups = [
             g for several in self.below_loops for g in self.maker.groups_below_loops(*several)
         ]
         return replace(self, groups=(*self.groups, *groups))
 
     def branch(self, chosen: ChosenPmapping) -> Branch:
-        """Return the nodes of a chosen pmapping."""
+        """Return the mapping nodes of a chosen pmapping of the copy, with its fused loops above.
+
+        Loops of its own that are left with one iteration are dropped.
+        """
         branch: Branch = self.branches[chosen.group.origins[chosen.pmapping, 1]]
         loops = branch_loops(chosen, self.maker.loop_names)
         depths = zip(self.boundary, chosen.group.depths, strict=True)
@@ -159,7 +166,12 @@ class _CopyChoice:
 
 
 class CopySolver:
-    """Solves copies of one workload, one by one."""
+    """Find the mappings of copy Einsums that may be best within a fused mapping.
+
+    `request`: architecture, workload and options. `memories`: in which memories tensors are
+    exchanged. `exchanged`: which tensors. `usage`: the memories whose usage counts. Each copy is
+    searched alone, for each set of tensors that it keeps on chip.
+    """
 
     def __init__(
         self,
@@ -175,7 +187,10 @@ class CopySolver:
         self._usage = usage
 
     def table(self, einsum: Einsum) -> CopyTable:
-        """Return the table of `einsum`; InfeasibleMapping if it fits nowhere."""
+        """Return the pmappings of a copy Einsum for all choices of its tensors on chip.
+
+        Raises InfeasibleMapping, with the reason, if no mapping of the copy fits.
+        """
         boundary = self._exchanged.places_of_einsum(einsum)
         choices = self._choices(einsum, [place.tensor for place in boundary])
         if not choices:

@@ -137,9 +137,11 @@ class OnChipRelaxation:
         return RelaxationSweep(tuple(self._steps), remaining[1:])
 
     def costs_of_later(self, costs: Sequence[Mapping[int, float]]) -> list[dict[Places, float]]:
-        """Return, per Einsum and state behind it, the least that all later Einsums cost.
+        """Return, per Einsum and set of tensors on chip behind it, the least cost of later Einsums.
 
-        `costs`: as for costs_of_others, joule or second.
+        `costs`: lower bounds per Einsum by choice of tensors on chip (as bits), joule or second.
+        Keys of the result are sets of (tensor, memory) pairs; inf if no choices of the later
+        Einsums agree.
         """
         remaining = self._remaining_costs(self._costs_per_step(costs))[1:]
         return [
