@@ -67,7 +67,10 @@ def _shape(shape: Sequence[int] | int, place: str) -> tuple[int, ...]:
 
 
 class CodeBuilder:
-    """Buffers, descriptors, queues and tasks of one class of elements."""
+    """Collects what one class of elements holds and runs: buffers, descriptors, queues and tasks.
+
+    Names are only looked up when the whole program is built.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -83,7 +86,12 @@ class CodeBuilder:
     def buffer(
         self, name: str, dtype: str, shape: Sequence[int] | int, address: int | None = None
     ) -> Buffer:
-        """Declare a buffer; without an address (16-bit words) it follows the highest one."""
+        """Declare an array in the element's SRAM and return it.
+
+        `dtype`: f32, i32, u32, f16, i16 or u16; `shape`: values per dimension; `address`: in 16-bit
+        words, None for the next even address behind all buffers so far. Raises ProgramError for a
+        wrong shape, dtype or address.
+        """
         dims = _shape(shape, f"buffer {self.name}.{name}")
         if not isinstance(dtype, str) or dtype not in DTYPES:
             raise ProgramError(
@@ -110,10 +118,12 @@ class CodeBuilder:
         offset: int | None = None,
         **properties: Any,
     ) -> Ref:
-        """Declare a one-dimensional memory vector (elements of the buffer).
+        """Declare a one-dimensional memory vector (mem1d_dsd) and return it as an operand.
 
-        Properties: `wavelet_index_offset`, or `tensor_access="|i|{5} -> A[2*i + 1]"` in the place
-        of buffer, extent, stride and offset.
+        It has the elements offset + i * stride of the buffer, i in 0..extent-1 (stride 1 and offset
+        0 by default). Properties: `wavelet_index_offset`; `tensor_access`, such as "|i|{5} -> A[2*i
+        + 1]", in the place of buffer, extent, stride and offset. Raises ProgramError for an unknown
+        property or missing, doubled or malformed settings.
         """
         access = properties.pop("tensor_access", None)
         if access is not None:
@@ -140,10 +150,12 @@ class CodeBuilder:
         offset: int | None = None,
         **properties: Any,
     ) -> Ref:
-        """Declare a vector of up to four (extent, coefficient) loops, outermost first.
+        """Declare a memory vector of up to four dimensions (mem4d_dsd) and return it as an operand.
 
-        Properties: `wavelet_index_offset`, or `tensor_access="|i, j|{5, 4} -> A[i + 2*j]"` in the
-        place of buffer, loops and offset.
+        `loops`: (extent, coefficient) per dimension in elements, outermost first; `offset`: the
+        first element. Properties: `wavelet_index_offset`; `tensor_access`, such as "|i, j|{5, 4} ->
+        A[i + 2*j]", in the place of buffer, loops and offset. Raises ProgramError for an unknown
+        property or missing, doubled or malformed settings.
         """
         access = properties.pop("tensor_access", None)
         if access is not None:
@@ -179,64 +191,99 @@ class CodeBuilder:
         return buffer.name, loops, offset
 
     def fabin(self, name: str, queue: int, extent: int, **properties: Any) -> Ref:
-        """Declare `extent` wavelets of an input queue; properties as in `Fabin`."""
+        """Declare a source of `extent` wavelets from an input queue, and return it as an operand.
+
+        Properties are the further fields of `Fabin`: control_transform, priority and simd. Raises
+        ProgramError for another one.
+        """
         return self._dsd(Fabin, name, queue, extent, **properties)
 
     def fabout(self, name: str, queue: int, extent: int, **properties: Any) -> Ref:
-        """Declare `extent` wavelets of an output queue; properties as in `Fabout`."""
+        """Declare a destination of `extent` wavelets to an output queue; return it as an operand.
+
+        Properties are the further fields of `Fabout`: control, advance_switch,
+        wavelet_index_offset, control_transform, zero, priority and simd. Raises ProgramError for
+        another one.
+        """
         return self._dsd(Fabout, name, queue, extent, **properties)
 
     def circbuf(self, name: str, buffer: str, extent: int, wraparound: int | None = None) -> Ref:
-        """Declare `extent` elements of a buffer that start again after `wraparound`, or its end."""
+        """Declare a circular memory vector of `extent` elements and return it as an operand.
+
+        It starts again at the first element after `wraparound` elements, None: at the buffer's end.
+        """
         return self.declare(Circbuf(name, buffer, extent, wraparound))
 
     def fifo(self, name: str, buffer: str, **settings: Any) -> Ref:
-        """Allocate a FIFO in a buffer; settings as in `Fifo`."""
+        """Declare a first-in first-out queue that is kept in a buffer, and return it as an operand.
+
+        Settings are the further fields of `Fifo`: empty_action, full_action, activate_pop,
+        activate_push, priority, simd, dest, src and xdsr. Raises ProgramError for another one.
+        """
         return self._dsd(Fifo, name, buffer, **settings)
 
     def load(self, register: Register, dsd: str | Ref, **settings: Any) -> None:
-        """Load a register before the program starts; settings as in `LoadRegister`."""
+        """Load a descriptor into a data-structure register before the program starts.
+
+        `dsd`: its name, or the operand, which may be moved by an offset. Settings are the further
+        fields of `LoadRegister`, such as xdsr or save_address. Raises ProgramError for another
+        setting, or an operand that changes more than its offset.
+        """
         self._loads.append(as_load(register, dsd, settings))
 
     def main_priority(self, priority: str) -> None:
-        """Give the main thread another priority beside microthreads (MAIN_PRIORITIES)."""
+        """Set the priority of the main thread (tasks) against microthreads.
+
+        low, medium_low (the default), medium_high or high: below the microthreads of priority low,
+        medium, high, or above all.
+        """
         self._main_priority = priority
 
     def element(self, buffer: str, index: Index | int = 0) -> Element:
-        """Return one element of a buffer as scalar source or as destination pointer."""
+        """Return one element of a buffer as an operand; `index` counts values in row-major order.
+
+        It is a scalar as a source and a pointer as a destination. Raises ProgramError if the index
+        is neither an integer nor an expression of counters.
+        """
         return Element(buffer, as_index(index))
 
     def input_queue(self, queue: int, color: str, priority: str = "") -> None:
-        """Bind an input queue to a color; the priority is its microthread's (WSE-2)."""
+        """Bind input queue number `queue` to a color; `priority` is its microthread's (WSE-2)."""
         self._input_queues.append(Queue(queue, color, priority))
 
     def output_queue(self, queue: int, color: str) -> None:
-        """Bind an output queue to a color."""
+        """Bind output queue number `queue` to a color."""
         self._output_queues.append(Queue(queue, color))
 
     def task(
         self, name: str, *, entry: bool = False, blocked: bool = False, **starts: Any
     ) -> TaskBuilder:
-        """Declare a local task; entry tasks are active at cycle 0.
+        """Declare a local task, which runs when it is activated; return the builder of its body.
 
-        starts: `teardown`, a color whose teardown by a control wavelet makes it active here;
-        `empty_input` or `empty_output`, a queue whose emptying does after a flush.
+        `entry`: active from cycle 0 on; `blocked`: it must be unblocked first. `starts`:
+        `teardown`, a color whose teardown by a control wavelet activates it; `empty_input` or
+        `empty_output`, a queue whose emptying after a flush does.
         """
         return self._task(name, entry=entry, blocked=blocked, **starts)
 
     def data_task(
         self, name: str, queue: int, arguments: Arguments = (), *, blocked: bool = False
     ) -> TaskBuilder:
-        """Declare the task that every data wavelet of an input queue starts.
+        """Declare the task that each data wavelet of an input queue starts; return its builder.
 
-        arguments: (counter, dtype) that share the 32 bits of the wavelet, from bit 0 on.
+        `arguments`: (counter, dtype) pairs that share the 32 bits of the wavelet, from bit 0 on.
+        `blocked`: it must be unblocked first.
         """
         return self._task(name, queue=queue, arguments=tuple(arguments), blocked=blocked)
 
     def control_task(
         self, name: str, entry: int, arguments: Arguments = (), *, blocked: bool = False
     ) -> TaskBuilder:
-        """Declare the task that control wavelets of an entry (0-63) start."""
+        """Declare the task that control wavelets of one entry number start; return its builder.
+
+        `entry`: 0 to 63; `arguments`: at most one (counter, dtype) of 16 bits, the wavelet's data;
+        `blocked`: it must be unblocked first.
+        """
         return self._task(name, control=entry, arguments=tuple(arguments), blocked=blocked)
 
     def _dsd(self, kind: type[Dsd], name: str, *values: Any, **properties: Any) -> Ref:
@@ -249,7 +296,10 @@ class CodeBuilder:
         return task
 
     def build(self) -> ElementCode:
-        """Freeze what was declared."""
+        """Return what was declared as a frozen record, unchecked.
+
+        Raises ProgramError for an unknown setting of a task.
+        """
         return ElementCode(
             self.name,
             tuple(self._buffers),
@@ -265,13 +315,17 @@ class CodeBuilder:
         )
 
     def declare(self, dsd: Dsd) -> Ref:
-        """Declare a descriptor that was made or changed elsewhere (dsd_changes.py)."""
+        """Declare a descriptor that was made or changed elsewhere; return it as an operand."""
         self._dsds.append(dsd)
         return Ref(dsd.name)
 
 
 class ProgramBuilder:
-    """Collect codes, placement, colors, routes and edge ports; `build` validates."""
+    """Collects a program for a grid of `height` rows and `width` columns of elements.
+
+    Declare codes (programs of classes of elements), colors, routes and edge ports, place the codes,
+    then call `build`. Raises ProgramError for a wrong size.
+    """
 
     def __init__(self, name: str, height: int, width: int) -> None:
         given = (height, width)
@@ -293,11 +347,14 @@ class ProgramBuilder:
 
     @property
     def codes(self) -> tuple[CodeBuilder, ...]:
-        """The codes in the order of their declaration."""
+        """The builders of the codes, in the order of their declaration."""
         return tuple(self._codes)
 
     def code(self, name: str) -> CodeBuilder:
-        """Declare a class of elements."""
+        """Declare a class of elements and return the builder of its program.
+
+        Raises ProgramError if the name is no text.
+        """
         if not isinstance(name, str):
             raise ProgramError("the name of a code is a text", value=name)
         code = CodeBuilder(name)
@@ -305,7 +362,11 @@ class ProgramBuilder:
         return code
 
     def color(self, name: str, id: int | None = None) -> str:  # noqa: A002
-        """Declare a color; without an id it takes the lowest unused one. Returns the name."""
+        """Declare a color, a virtual channel of the network, and return its name.
+
+        `id`: number of the color, None for the lowest one in no use. Raises ProgramError if it is
+        no integer.
+        """
         if id is not None and not isinstance(id, int):
             raise ProgramError(f"color {name}: the id is a number", value=id)
         used = {color.id for color in self._colors}
@@ -314,7 +375,10 @@ class ProgramBuilder:
         return name
 
     def place(self, code: str, area: Area) -> None:
-        """Give every element of the area this code (later calls win)."""
+        """Give all elements of an area this code; later calls replace earlier ones.
+
+        Raises ProgramError for an unknown code or an area outside of the grid.
+        """
         names = [c.name for c in self._codes]
         if not isinstance(code, str) or code not in names:
             raise ProgramError("placement of an unknown code", value=code, instead=str(names))
@@ -333,7 +397,10 @@ class ProgramBuilder:
         self._placement[rows, area.column : area.column + area.width] = names.index(code)
 
     def placement(self, codes: npt.NDArray[np.integer]) -> None:
-        """Set the whole placement: code numbers in order of declaration, shape (H, W)."""
+        """Set the code of every element: an array (height, width) of numbers of codes from 0 on.
+
+        They count in the order of declaration.
+        """
         self._placement[:, :] = codes
 
     def route(  # noqa: PLR0913 (the keywords of a color's configuration)
@@ -347,9 +414,13 @@ class ProgramBuilder:
         filter: CounterFilter | RangeFilter | None = None,  # noqa: A002
         **properties: Any,
     ) -> None:
-        """Route a color in an area; ports as letters, as in rx="W", tx="ER".
+        """Say what the routers of an area do with a color.
 
-        Properties: `teardown`, the color starts torn down; `swap`, as in `Route`.
+        `rx`: letters of the ports that wavelets are taken from; `tx`: of those they are sent to (N,
+        E, S, W, R for the ramp to the element); rx="W", tx="ER" passes on to the east and to the
+        element. `switch`, `filter`: see the types. Properties: `teardown`, it starts torn down;
+        `swap`, x, y or xy, an exchange with the partner color. Raises ProgramError for no letters
+        or another property.
         """
         try:
             directions = tuple(rx), tuple(tx)
@@ -363,17 +434,17 @@ class ProgramBuilder:
         self._routes.append(new_record(Route, f"route of color {color}", *values, **properties))
 
     def edge_input(self, port: EdgeInput) -> None:
-        """Add streams that enter at the border."""
+        """Add streams of wavelets that enter at the border of the grid."""
         self._edge_inputs.append(port)
 
     def edge_output(self, port: EdgeOutput) -> None:
-        """Add streams that leave at the border."""
+        """Add streams of wavelets that leave at the border of the grid."""
         self._edge_outputs.append(port)
 
     def build(self) -> Program:
-        """Return the program, checked for everything that needs no profile.
+        """Return the program as a frozen record, after all checks that need no machine profile.
 
-        Raises ProgramError.
+        Raises ProgramError that names the first part that is wrong.
         """
         codes = [code.build() for code in self._codes]
         program = Program(

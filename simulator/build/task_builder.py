@@ -61,7 +61,11 @@ Arguments = Sequence[tuple[str, str]]
 
 
 def as_operand(value: OperandLike) -> Operand:
-    """Return a descriptor's name as `Ref`, a number as `Immediate`, an `Index` as its value."""
+    """Return a value as an operand of an operation on descriptors.
+
+    A text is the name of a descriptor, a number (numpy's too) an immediate, an `Index` the value of
+    an expression of counters; operands stay. Raises ProgramError for anything else.
+    """
     if isinstance(value, str):
         return Ref(value)
     if isinstance(value, Index):
@@ -80,14 +84,21 @@ def as_operand(value: OperandLike) -> Operand:
 
 
 def as_value(value: ValueLike) -> Value:
-    """Return a number as `Immediate`, a counter's name or an element as itself."""
+    """Return a value as an operand of a scalar instruction.
+
+    A number (numpy's too) becomes an immediate; a text (name of a counter) or an element stays.
+    """
     if isinstance(value, np.integer | np.floating):
         return Immediate(value.item())
     return value if isinstance(value, str | Element) else Immediate(value)
 
 
 def as_load(register: Register, dsd: str | Ref, settings: dict[str, Any]) -> LoadRegister:
-    """Return the loading of a register."""
+    """Return the instruction that loads a descriptor into a register.
+
+    `dsd`: its name, or the operand, which may be moved by an offset; `settings`: further fields of
+    `LoadRegister`. Raises ProgramError for another setting, or an operand changed in another way.
+    """
     ref = Ref(dsd) if isinstance(dsd, str) else dsd
     if not isinstance(ref, Ref):
         raise ProgramError(f"load of {register}: this is no descriptor", value=dsd)
@@ -102,7 +113,10 @@ def as_load(register: Register, dsd: str | Ref, settings: dict[str, Any]) -> Loa
 
 
 def as_on_control(given: object) -> OnControl | None:
-    """Return (action, task) as a value. Raises ProgramError."""
+    """Return (action, task) as the record of what a control wavelet does; None stays None.
+
+    Raises ProgramError for anything else.
+    """
     if given is None or isinstance(given, OnControl):
         return given
     if not isinstance(given, tuple) or len(given) != 2:
@@ -115,7 +129,12 @@ def as_on_control(given: object) -> OnControl | None:
 
 
 class StartSettings(TypedDict, total=False):
-    """The configuration of an asynchronous operation."""
+    """Keywords of an asynchronous operation.
+
+    `activate`, `unblock`: task to activate or unblock at its end; `microthread`: number of the one
+    it runs on; `label`: word for timelines; `on_control`: (action, task) when a control wavelet
+    comes; `index`: for descriptors with wavelet_index_offset; `priority`: of the microthread.
+    """
 
     activate: str | None
     unblock: str | None
@@ -128,7 +147,7 @@ class StartSettings(TypedDict, total=False):
 
 
 class TaskBuilder:
-    """Instructions of one task, in order."""
+    """Collects the instructions of one task, in order; each method appends one."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -136,9 +155,11 @@ class TaskBuilder:
 
     @property
     def body(self) -> tuple[Instruction, ...]:
+        """The instructions of the task so far, without a loop or branch that is still open."""
         return tuple(self._bodies[0])
 
     def add(self, instruction: Instruction) -> None:
+        """Append an instruction that was made elsewhere."""
         self._bodies[-1].append(instruction)
 
     def op(
@@ -150,7 +171,13 @@ class TaskBuilder:
         index: Index | int | None = None,
         result: str | None = None,
     ) -> None:
-        """Append a synchronous DSD operation."""
+        """Append a synchronous operation on descriptors: the task waits for its end.
+
+        `operation`: name without @; `dest`, `sources`: descriptors or their names, registers,
+        elements, numbers, counters; `label`: word for timelines; `index`: for descriptors with
+        wavelet_index_offset; `result`: counter that gets 1 at the end, 0 if a FIFO ended it early.
+        Raises ProgramError for a value that is no operand.
+        """
         operands = tuple(map(as_operand, sources))
         given = None if index is None else as_index(index)
         self.add(
@@ -166,11 +193,12 @@ class TaskBuilder:
         *sources: OperandLike,
         **settings: Unpack[StartSettings],
     ) -> None:
-        """Append an asynchronous DSD operation.
+        """Append an asynchronous operation on descriptors: it runs beside the task.
 
-        settings: `activate` or `unblock` (a task, at its end), `microthread`, `label`, `index`,
-        `priority`, `on_control`: ("terminate", None), ("activate", task) or ("unblock", task) when
-        a control wavelet comes.
+        It runs on a microthread. Settings: `activate` or `unblock` (a task, at its end),
+        `microthread` (its number), `label`, `index`, `priority`, `on_control`: ("terminate", None),
+        ("activate", task) or ("unblock", task) when a control wavelet comes. Raises ProgramError
+        for another setting or a value that is no operand.
         """
         index = settings.get("index")
         for key in settings:
@@ -196,14 +224,22 @@ class TaskBuilder:
         )
 
     def compute(self, dest: ValueLike, operation: str, *sources: ValueLike, dtype: str) -> None:
-        """Append a scalar instruction; names are counters."""
+        """Append a scalar instruction, `dest = operation(sources)` on values of a dtype.
+
+        `dest`: a counter's name or an element of a buffer; `sources`: those, or numbers. Operations
+        are add, mul, sqrt, ... (the table SCALARS); a counter holds a float by its bits.
+        """
         self.add(Compute(as_value(dest), operation, tuple(map(as_value, sources)), dtype))
 
     @contextmanager
     def map(
         self, *inputs: tuple[str, OperandLike], output: tuple[str, OperandLike] | None = None
     ) -> Iterator[None]:
-        """Open a map over descriptors: (counter, operand) pairs; inside is the callback."""
+        """Open a map (`@map`); what is appended inside is done per element, until an operand ends.
+
+        `inputs`: (counter, operand), the counter gets each value; `output`: the counter whose value
+        is stored by the operand. The body holds scalar instructions, branches and loops only.
+        """
         self._bodies.append([])
         yield
         body = tuple(self._bodies.pop())
@@ -212,15 +248,26 @@ class TaskBuilder:
         self.add_closed(Map(given, result, body))
 
     def set_read_length(self, fifo: str, length: int) -> None:
-        """Append the setting of a FIFO's length as source."""
+        """Append: set the number of elements that each operation reading from the FIFO takes.
+
+        `fifo`: name of its descriptor; `length`: 0 to 65535. Until then it follows the other
+        operands.
+        """
         self.add(SetLength(fifo, True, length))
 
     def set_write_length(self, fifo: str, length: int) -> None:
-        """Append the setting of a FIFO's length as destination."""
+        """Append: set the number of elements that each operation writing to the FIFO puts into it.
+
+        `fifo`: name of its descriptor; `length`: 0 to 65535. Until then it follows the other
+        operands.
+        """
         self.add(SetLength(fifo, False, length))
 
     def end_teardown(self, color: str, position: int | None = None) -> None:
-        """Append the end of a color's teardown, at another switch position if given."""
+        """Append: let a torn-down color move again at this element's router.
+
+        `position`: the switch position to go on at, None for the present one.
+        """
         self.add(EndTeardown(color, position))
 
     def reconfigure(
@@ -232,40 +279,59 @@ class TaskBuilder:
         switch: Switch | None = None,
         filter: CounterFilter | RangeFilter | None = None,  # noqa: A002
     ) -> None:
-        """Append another route, switch and filter of a torn-down color at this element."""
+        """Append: give a torn-down color at this element's router another route, switch and filter.
+
+        `rx`, `tx`: letters of the ports (N E S W R) to take from and send to. None removes the
+        switch or filter.
+        """
         self.add(Reconfigure(color, tuple(rx), tuple(tx), switch, filter))
 
     def bind_input(self, queue: int, color: str) -> None:
-        """Append the binding of an empty input queue to another color."""
+        """Append: bind an input queue, which must be empty, to another color."""
         self.add(BindQueue(queue, False, color))
 
     def bind_output(self, queue: int, color: str) -> None:
-        """Append the binding of an empty output queue to another color."""
+        """Append: bind an output queue, which must be empty, to another color."""
         self.add(BindQueue(queue, True, color))
 
     def flush_input(self, queue: int) -> None:
-        """Append a request to run the task of an input queue's emptying once it is empty."""
+        """Append: activate a task as soon as this input queue is empty (WSE-3).
+
+        It is the task that was declared with `empty_input` of the queue.
+        """
         self.add(Flush(queue, False))
 
     def flush_output(self, queue: int) -> None:
-        """Append a request to run the task of an output queue's emptying once it is empty."""
+        """Append: activate a task as soon as this output queue is empty (WSE-3).
+
+        It is the task that was declared with `empty_output` of the queue.
+        """
         self.add(Flush(queue, True))
 
     def block_microthread(self, microthread: int) -> None:
-        """Append the blocking of a microthread: what runs on it waits (WSE-3)."""
+        """Append: block a microthread; the operation on it waits until it is unblocked (WSE-3)."""
         self.add(BlockMicrothread(microthread))
 
     def unblock_microthread(self, microthread: int) -> None:
-        """Append the unblocking of a microthread."""
+        """Append: unblock a microthread (WSE-3)."""
         self.add(BlockMicrothread(microthread, blocks=False))
 
     def load(self, register: Register, dsd: str | Ref, **settings: Any) -> None:
-        """Append the loading of a register; settings as in `LoadRegister`."""
+        """Append: load a descriptor into a data-structure register.
+
+        `dsd`: its name, or the operand, which may be moved by an offset. Settings are the further
+        fields of `LoadRegister`, such as xdsr, asynchronous or save_address. Raises ProgramError
+        for another setting, or an operand changed in another way.
+        """
         self.add(as_load(register, dsd, settings))
 
     @contextmanager
     def loop(self, name: str, count: int) -> Iterator[Index]:
-        """Open a loop; what is appended inside is its body. Yields the variable."""
+        """Open a loop of `count` turns; what is appended inside is its body.
+
+        Yields the variable (0 to count-1) as an expression for offsets: `with task.loop("k", 3) as
+        k`.
+        """
         self._bodies.append([])
         yield variable(name)
         self.add_closed(Loop(name, count, tuple(self._bodies.pop())))
@@ -275,19 +341,22 @@ class TaskBuilder:
         self._bodies[-1].extend(body)
 
     def add_closed(self, instruction: Instruction) -> None:
-        """Append an instruction to the body that is open now."""
+        """Append an instruction, whose own bodies are complete, to the body that is open now."""
         self._bodies[-1].append(instruction)
 
     @contextmanager
     def when_below(self, name: str, limit: int) -> Iterator[None]:
-        """Open a body that runs only when the counter is below the limit."""
+        """Open a branch: what is appended inside runs only if the counter is below the limit."""
         self._bodies.append([])
         yield
         self.add_closed(If(name, limit, tuple(self._bodies.pop())))
 
     @contextmanager
     def otherwise(self) -> Iterator[None]:
-        """Open the other branch of the `when_below` just closed."""
+        """Open the other branch of the `when_below` that has just been closed.
+
+        Raises ProgramError if something else stands before it.
+        """
         last = self._bodies[-1][-1] if self._bodies[-1] else None
         if not isinstance(last, If) or last.otherwise:
             raise ProgramError(f"task {self.name}: otherwise() must follow when_below()")
@@ -297,21 +366,21 @@ class TaskBuilder:
         self._bodies[-1][-1] = If(last.variable, last.below, last.then, body)
 
     def set(self, name: str, value: int) -> None:
-        """Append the setting of a counter."""
+        """Append: set a counter, a named 32-bit variable of the element, to a number."""
         self.add(Set(name, value))
 
     def increment(self, name: str, value: int = 1) -> None:
-        """Append the addition of a constant to a counter."""
+        """Append: add a number to a counter."""
         self.add(Add(name, value))
 
     def activate(self, task: str) -> None:
-        """Append the activation of a task."""
+        """Append: make a local task active, so that it runs when it is not blocked."""
         self.add(Activate(task))
 
     def block(self, task: str) -> None:
-        """Append the blocking of a task."""
+        """Append: keep a task from starting until it is unblocked."""
         self.add(Block(task))
 
     def unblock(self, task: str) -> None:
-        """Append the unblocking of a task."""
+        """Append: let a blocked task start again."""
         self.add(Unblock(task))

@@ -22,10 +22,11 @@ INTEGER_RESULTS: Final = ("lt", "le", "eq", "ne", "to_int")
 
 
 def check_value_types(given: Mapping[str, str], body: Body, place: str) -> None:
-    """Refuse a body that takes a counter's value for a float of another size.
+    """Check that no scalar instruction takes a counter's value for a float of another size.
 
-    given: the dtype of each counter that has a value before the body. Counters that the body
-    changes are left out. Raises ProgramError.
+    `given`: dtype of the counters that have a value before the body (counters hold floats by their
+    bits); those that the body changes are not checked. `place` begins the message. Raises
+    ProgramError.
     """
     changed = set(_changed_counters(body))
     for compute in walk(body):
@@ -44,14 +45,17 @@ def check_value_types(given: Mapping[str, str], body: Body, place: str) -> None:
 
 
 def differ(left: str, right: str) -> bool:
-    """Return whether a value of one dtype has no meaning as one of the other dtype."""
+    """Return whether a value of one dtype is meaningless as the other: floats of another size."""
     if left not in DTYPES or right not in DTYPES:
         return False  # another check refuses what is no dtype
     return DTYPES[left] != DTYPES[right] and (left in FLOATS or right in FLOATS)
 
 
 def result_dtype(compute: Compute) -> str:
-    """Return the dtype of a scalar instruction's result."""
+    """Return the dtype of a scalar instruction's result.
+
+    It is that of the instruction, but i32 for to_int and for comparisons of floats.
+    """
     integer = compute.operation in INTEGER_RESULTS
     return "i32" if integer and compute.dtype in FLOATS else compute.dtype
 

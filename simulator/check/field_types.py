@@ -24,9 +24,9 @@ NUMBERS: Final = {int: np.integer, float: np.floating}
 
 
 def check_fields(value: Any, place: str) -> None:
-    """Refuse a value, dataclasses within dataclasses, whose fields have other types.
+    """Check that the fields of a dataclass, and of those inside it, have their declared types.
 
-    Raises ProgramError.
+    `place` begins the message. Raises ProgramError.
     """
     pending = [value]  # bodies inside bodies may be deep
     while pending:
@@ -43,9 +43,9 @@ def check_fields(value: Any, place: str) -> None:
 
 
 def new_record(kind: type[M], place: str, *values: Any, **properties: Any) -> M:
-    """Return a value of a class from its first fields and properties by name.
+    """Return a new instance of a dataclass from its first fields and further ones by name.
 
-    Raises ProgramError for a property that it does not have.
+    Raises ProgramError, which begins with `place`, for a name that is no further field.
     """
     if properties:
         names = _names(kind)[len(values) :]  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ MAX_NUMBER: Final = (1 << 31) - 1
 
 
 def check_number(place: str, number: int) -> None:
-    """Refuse a number that the engine's sums cannot hold. Raises ProgramError."""
+    """Raise ProgramError if a number is above 2**31 - 1 in size; `place` begins the message."""
     if abs(number) > MAX_NUMBER:
         raise ProgramError(
             f"{place}: a number is too large", value=number, instead=f"at most {MAX_NUMBER}"
@@ -24,6 +24,9 @@ def check_number(place: str, number: int) -> None:
 
 
 def unknown_name(place: str, kind: str, name: str, names: Iterable[str]) -> ProgramError:
-    """Return the error of a name that none of the declared ones is."""
+    """Return the error of an unknown name.
+
+    `place` begins the message, `kind` says what is named, `names` are those that exist.
+    """
     shown = ", ".join(sorted(names)) or "(none)"
     return ProgramError(f"{place} unknown {kind}", value=name, instead=f"one of {shown}")

@@ -19,9 +19,9 @@ from tilewright.simulator.program.program import ElementCode
 
 
 def used_registers(code: ElementCode) -> list[tuple[Register, object]]:
-    """Return every register that a code names, FIFOs' own included, and the part that names it.
+    """Return every data-structure register that a code names, with the part that names it.
 
-    In the order of the text.
+    In the order of the text; explicit registers of FIFOs are included, a register may come twice.
     """
     uses: list[tuple[Register, object]] = [(load.register, load) for load in code.loads]
     for dsd in code.dsds:
@@ -33,7 +33,10 @@ def used_registers(code: ElementCode) -> list[tuple[Register, object]]:
 
 
 def check_registers(code: ElementCode, profile: Profile) -> None:
-    """Refuse registers that a profile's element does not have. Raises ProgramError."""
+    """Check that a machine has the registers that a code names, and that they can hold its data.
+
+    `profile`: the numbers of the machine. Raises ProgramError.
+    """
     place = f"code {code.name}"
     for register, part in used_registers(code):
         with ErrorSubject(part):

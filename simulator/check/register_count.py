@@ -25,7 +25,12 @@ KINDS: Final = (*FILES, "extended", "stride")
 
 @dataclass(frozen=True, slots=True)
 class RegisterNeed:
-    """Registers of one kind: named by the program, of FIFOs, and of operations per thread."""
+    """How many registers of one kind a code needs.
+
+    `kind`: dest, src0, src1, extended or stride; `named`: by the program; `fifos`: for FIFOs
+    without explicit registers; `operations`: for operations on descriptors that are not loaded by
+    hand.
+    """
 
     kind: str
     named: int
@@ -34,11 +39,15 @@ class RegisterNeed:
 
     @property
     def total(self) -> int:
+        """All of them together."""
         return self.named + self.fifos + self.operations
 
 
 def register_needs(code: ElementCode) -> tuple[RegisterNeed, ...]:
-    """Return what a code needs of each kind: dest, src0, src1, extended, stride."""
+    """Return how many registers of each kind (dest, src0, src1, extended, stride) a code needs.
+
+    Operations of one thread (the main one or a microthread) share their registers.
+    """
     named = _named(code)
     fifos = sum(isinstance(d, Fifo) and d.dest is None for d in code.dsds)
     greatest: dict[tuple[int, str], int] = {}
@@ -58,7 +67,7 @@ def register_needs(code: ElementCode) -> tuple[RegisterNeed, ...]:
 
 
 def check_register_count(code: ElementCode, profile: Profile) -> None:
-    """Refuse a code that needs more registers than an element has. Raises ProgramError."""
+    """Raise ProgramError if a code needs more registers than an element of the machine has."""
     for need in register_needs(code):
         limit = {"extended": profile.xdsr_registers, "stride": profile.stride_registers}.get(
             need.kind, profile.dsr_registers

@@ -30,7 +30,10 @@ _CODES: Final = IdentityCache(256)
 
 
 def check_resources(program: Program, profile: Profile) -> None:
-    """Refuse a program that needs more than the profile's machine has. Raises ProgramError."""
+    """Check that a program fits a machine: SRAM, queues, colors, tasks, registers, routers.
+
+    `profile`: the numbers of the machine. Raises ProgramError that names the first excess.
+    """
     for color in program.colors:
         if not 0 <= color.id < profile.colors:
             with ErrorSubject(color):

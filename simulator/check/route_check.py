@@ -27,9 +27,9 @@ MAX_STREAM: Final = 1 << 26
 
 
 def check_routes_and_ports(program: Program, colors: frozenset[str]) -> None:
-    """Refuse routes and edge ports that do not fit the grid and the colors.
+    """Check that routes and edge ports lie in the grid and use declared colors and legal settings.
 
-    Raises ProgramError.
+    `colors`: names of the program's colors. Raises ProgramError.
     """
     for route in program.routes:
         with ErrorSubject(route):
@@ -47,7 +47,10 @@ def check_routes_and_ports(program: Program, colors: frozenset[str]) -> None:
 
 
 def check_steering(route: Route, place: str) -> None:
-    """Refuse a switch or filter that no router has. Raises ProgramError."""
+    """Check the switch and the filter of a route: positions, ports and limits.
+
+    `place` begins the message. Raises ProgramError.
+    """
     if route.switch is not None:
         _check_switch(route.switch, place)
     if route.filter is None:
@@ -108,7 +111,7 @@ def _check_counter(chosen: CounterFilter, place: str) -> None:
 
 
 def route_place(route: Route) -> str:
-    """Name a route as errors do."""
+    """Return the words that name a route at the start of a message: color and area."""
     return f"route of color {route.color} in {route.area}:"
 
 

@@ -17,7 +17,10 @@ from tilewright.simulator.program.program import (
 
 
 def check_tasks(code: ElementCode) -> None:
-    """Refuse bindings of tasks that do not exist or occur twice. Raises ProgramError."""
+    """Check what starts the tasks of a code, and their arguments.
+
+    Raises ProgramError, for example if two tasks share an input queue or an entry number.
+    """
     bound = {queue.id for queue in code.input_queues}
     for task in code.tasks:
         with ErrorSubject(task):
@@ -69,7 +72,7 @@ def _check_arguments(task: Task, place: str) -> None:
 
 
 def check_empty_handlers(code: ElementCode) -> None:
-    """Refuse two tasks for one queue's emptying, and tasks that are not local.
+    """Check the tasks that a queue's emptying activates: local, and at most one per queue.
 
     Raises ProgramError.
     """
@@ -95,9 +98,9 @@ def _check_one_handler(code: ElementCode, side: str, queues: list[int | None]) -
 
 
 def check_one_queue_per_color(code: ElementCode) -> None:
-    """Refuse input queues that share a color: a router would not know where its words go.
+    """Check that no two input queues ever share a color: the router could not choose.
 
-    Raises ProgramError.
+    Bindings made while the program runs count too. Raises ProgramError.
     """
     queue_of = {queue.color: queue.id for queue in code.input_queues}
     for _, change in all_instructions(code):
@@ -114,7 +117,10 @@ def check_one_queue_per_color(code: ElementCode) -> None:
 
 
 def check_teardown_tasks(program: Program, code: ElementCode) -> None:
-    """Refuse tasks on teardowns that no route can have. Raises ProgramError."""
+    """Check the tasks that a color's teardown activates: local, the color routed, one per color.
+
+    Raises ProgramError.
+    """
     routed = {route.color for route in program.routes}
     for task in code.tasks:
         if task.teardown is not None:

@@ -51,9 +51,10 @@ _CODES: Final = IdentityCache(256)
 
 
 def check_program(program: Program) -> None:
-    """Refuse a program whose parts do not fit together. Raises ProgramError.
+    """Check all of a program that needs no machine profile: names, types, bounds, routes.
 
-    A builder has checked its program already when a machine asks again.
+    Raises ProgramError for the first part that is wrong. The last programs that have passed are
+    remembered and not checked again.
     """
     _CHECKED.of(program, "checked", lambda: _check_program(program))
 
@@ -78,9 +79,10 @@ def _check_program(program: Program) -> None:
 
 
 def check_code(code: ElementCode, colors: frozenset[str]) -> None:
-    """Refuse a code that names what it does not have. Raises ProgramError.
+    """Check the program of one class of elements: names, types, forms, bounds, tasks.
 
-    Candidates have codes in common (`build`): one that has passed is not checked again.
+    `colors`: names of the program's colors. Raises ProgramError. Codes that have passed are
+    remembered and not checked again.
     """
     check = partial(_check_code, colors=colors)
     _CODES.of(code, colors, partial(check_once, code, colors, check))

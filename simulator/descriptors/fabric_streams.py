@@ -94,7 +94,7 @@ def _check_extent(dsd: Fabin | Fabout, place: str) -> None:
 
 
 def paired_values_error(place: str, dsd: Fabin | Fabout) -> ProgramError:
-    """Return the error of a map over wavelets of two values."""
+    """Return the error of a map over a stream whose wavelets hold two values each (SIMD mode)."""
     return ProgramError(
         f"{place}: the callback of a map takes one value, a wavelet of {dsd.name} has two",
         value=dsd.simd,

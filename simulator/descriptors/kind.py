@@ -20,7 +20,10 @@ D = TypeVar("D", bound=Dsd)
 
 
 class ExtraRegisters(NamedTuple):
-    """Registers that a descriptor takes beside a data-structure register."""
+    """How many registers a loaded descriptor takes beside its data-structure register.
+
+    `extended`: 0 or 1; `stride`: one per stride that has to be stored.
+    """
 
     extended: int
     stride: int
@@ -31,7 +34,13 @@ NO_EXTRA_REGISTERS = ExtraRegisters(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class DescriptorKind(Generic[D]):
-    """One kind of descriptor. The check raises ProgramError."""
+    """One kind of descriptor: how it is read, printed, checked and encoded.
+
+    `record`: its dataclass; `word`: first word of its lines of text; `properties`: parsers of its
+    settings by word; `parse`, `text`: read and print a line; `check(descriptor, code, place)`:
+    raises ProgramError; `columns`: fills its columns of an operand's row in the engine's table;
+    `extra_registers`: what it takes when loaded.
+    """
 
     record: type[D]
     """The frozen dataclass of the descriptor."""

@@ -80,9 +80,10 @@ def _check_strides(place: str, strides: Sequence[int], limits: range, instead: s
 
 
 def stride_registers(dsd: Mem4d) -> int:
-    """Return the stride registers of a descriptor whose extents are known (wafer.md §6.3).
+    """Return how many stride registers a loaded mem4d descriptor takes (theory/wafer.md §6.3).
 
     The innermost dimension takes none, and the next one takes none if the innermost stride is 1.
+    So three dimensions with an innermost stride of 1 take one.
     """
     free = 1 if dsd.strides[0] != 1 else 2
     return max(0, len(dsd.extents) - free)

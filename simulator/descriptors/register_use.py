@@ -13,7 +13,11 @@ MAIN_THREAD = -1
 
 
 class RegisterUse(NamedTuple):
-    """Registers of one instruction while it runs; those of a thread's instructions are shared."""
+    """The data-structure registers that one instruction occupies while it runs.
+
+    `thread`: number of its microthread, -1 for the main thread, whose instructions share registers;
+    `counts`: number by kind (dest, src0, src1, extended, stride).
+    """
 
     thread: int
     """The microthread, or MAIN_THREAD."""
@@ -22,7 +26,10 @@ class RegisterUse(NamedTuple):
 
 
 def register_use(resolved: ResolvedOperation, source_files: Sequence[str]) -> RegisterUse:
-    """Return the registers of an operation whose descriptor sources go into these files."""
+    """Return the registers that the descriptors of an operation are loaded into.
+
+    `source_files`: the register file (src0 or src1) of each source that is a descriptor, in order.
+    """
     sources = [source for source in resolved.sources if source.letter == "D"]
     placed = [("dest", resolved.dest), *zip(source_files, sources, strict=True)]
     counts: dict[str, int] = {}

@@ -24,5 +24,5 @@ DESCRIPTOR_WORDS: Final = {kind.word: kind for kind in DESCRIPTOR_KINDS}
 
 
 def descriptor_kind(dsd: Dsd) -> DescriptorKind[Any]:
-    """Return the kind of a descriptor."""
+    """Return the kind of a descriptor: how it is printed, checked and encoded."""
     return _BY_RECORD[type(dsd)]

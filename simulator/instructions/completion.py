@@ -35,14 +35,17 @@ COMPLETION_PROPERTIES: Final[Properties] = {
 
 
 def on_control_text(chosen: OnControl | None) -> str:
-    """Return what a control wavelet does to an operation, empty for nothing."""
+    """Return the text of what a control wavelet does to an operation; empty for None."""
     if chosen is None:
         return ""
     return f" on_control {chosen.action}" + (f" {print_name(chosen.task)}" if chosen.task else "")
 
 
 def check_on_control(code: ElementCode, chosen: OnControl | None, place: str) -> None:
-    """Refuse an unknown action of a control wavelet. Raises ProgramError."""
+    """Check that what a control wavelet does is a known action with the task that it needs.
+
+    `place` names the operation in the error. Raises ProgramError; None passes.
+    """
     if chosen is None:
         return
     if chosen.action not in _CODES:
@@ -56,14 +59,14 @@ def check_on_control(code: ElementCode, chosen: OnControl | None, place: str) ->
 
 
 def on_control_columns(chosen: OnControl | None, encoder: Encoder) -> list[int]:
-    """Return the columns of what a control wavelet does, and to which task."""
+    """Return what a control wavelet does as two numbers of the engine's table: action and task."""
     if chosen is None:
         return [at.CONTROL_IS_DATA, -1]
     return [_CODES[chosen.action], encoder.tasks.get(chosen.task or "", -1)]
 
 
 def completion_columns(part: DsdOperation | LoadRegister, encoder: Encoder) -> list[int]:
-    """Return the columns of what the end does, and to which task."""
+    """Return what an operation's end does as two numbers of the engine's table: action, task."""
     if part.activate:
         return [at.ACTIVATE, encoder.tasks[part.activate]]
     if part.unblock:

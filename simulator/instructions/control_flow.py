@@ -28,7 +28,7 @@ from tilewright.simulator.text.tokens import Line, print_name
 
 @dataclass(frozen=True, slots=True)
 class Loop(Instruction):
-    """Run the body for variable = 0..count-1."""
+    """Run the body `count` times, with the counter `variable` from 0 to count-1."""
 
     variable: str
     count: int
@@ -36,12 +36,13 @@ class Loop(Instruction):
 
     @property
     def bodies(self) -> tuple[tuple[Instruction, ...], ...]:
+        """Its one body."""
         return (self.body,)
 
 
 @dataclass(frozen=True, slots=True)
 class If(Instruction):
-    """Run `then` when the variable is below the limit, else `otherwise`."""
+    """Run `then` if the counter `variable` is below the number `below`, else `otherwise`."""
 
     variable: str
     below: int
@@ -50,40 +51,43 @@ class If(Instruction):
 
     @property
     def bodies(self) -> tuple[tuple[Instruction, ...], ...]:
+        """The two branches."""
         return self.then, self.otherwise
 
 
 @dataclass(frozen=True, slots=True)
 class Set(Instruction):
-    """Set a counter of the element; counters live across tasks and start at 0."""
+    """Set a counter to a number; a counter is a 32-bit variable of the element, 0 at the start."""
 
     variable: str
     value: int
 
     @property
     def counters_set(self) -> tuple[str, ...]:
+        """The counter that is set."""
         return (self.variable,)
 
 
 @dataclass(frozen=True, slots=True)
 class Add(Instruction):
-    """Add a constant to a counter of the element."""
+    """Add a number to a counter, a 32-bit variable of the element."""
 
     variable: str
     value: int
 
     @property
     def counters_set(self) -> tuple[str, ...]:
+        """The counter that is changed."""
         return (self.variable,)
 
 
 def counters_set(body: Body) -> frozenset[str]:
-    """Return the counters that a body gives values, the variables of its loops left out."""
+    """Return the counters that a body and the bodies inside it set, without loop variables."""
     return frozenset(name for instruction in walk(body) for name in instruction.counters_set)
 
 
 def without_counters(counts: Counts, *names: str) -> Counts:
-    """Return the known counters without some of them."""
+    """Return the known ranges of counters (name -> count) without those of some counters."""
     if not any(name in counts for name in names):
         return counts
     return {name: count for name, count in counts.items() if name not in names}

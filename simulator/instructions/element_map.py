@@ -54,11 +54,11 @@ INPUTS_PER_ROW: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Map(Instruction):
-    """`@map`: run the body per element of its operands, until one has no elements left.
+    """The builtin `@map`: run a body of scalar instructions for each element of its operands.
 
-    Every input (counter, operand) gives its counter a value before the body; the output (counter,
-    operand) takes its counter's value behind it. The body has scalar
-    instructions, conditions and loops only.
+    `inputs`: (counter, operand), the counter gets each value before the body; `output`: (counter,
+    operand), the operand takes the counter's value after it, None for no output. It ends when one
+    operand has no elements left. The body has scalar instructions, conditions and loops only.
     """
 
     inputs: tuple[tuple[str, Operand], ...]
@@ -67,14 +67,17 @@ class Map(Instruction):
 
     @property
     def bodies(self) -> tuple[tuple[Instruction, ...], ...]:
+        """Its one body."""
         return (self.body,)
 
     @property
     def operands(self) -> tuple[Operand, ...]:
+        """The operands of the inputs, then that of the output."""
         return tuple(operand for _, operand in self._pairs)
 
     @property
     def counters_set(self) -> tuple[str, ...]:
+        """The counters of the inputs and of the output."""
         return tuple(name for name, _ in self._pairs)
 
     @property
@@ -109,9 +112,10 @@ def _text(instruction: Map) -> str:
 
 
 def resolve_map(code: ElementCode, task: str, instruction: Map) -> ResolvedOperation:
-    """Look up the operands of a map; without an output the destination is a nameless scalar.
+    """Look up the operands of a map in its code, and check that they are legal.
 
-    Raises ProgramError.
+    Without an output the destination is a nameless scalar. Raises ProgramError for an unknown name,
+    no descriptor at all, too many inputs, a FIFO, or a wrong direction of a queue.
     """
     place = f"code {code.name}, task {task}, @map"
     inputs = tuple(operand for _, operand in instruction.inputs)

@@ -15,7 +15,10 @@ from tilewright.simulator.text.tokens import Line, print_name
 
 @dataclass(frozen=True, slots=True)
 class SetLength(Instruction):
-    """Set the length of a FIFO for operations that read from it or write to it, in place."""
+    """Set how many elements operations move that read from a FIFO (`reads`) or write to it.
+
+    `fifo`: its name; `length`: 0 to 65535 elements.
+    """
 
     fifo: str
     reads: bool

@@ -31,21 +31,28 @@ Counts = Mapping[str, int]
 
 
 class BodyParser(Protocol):
-    """What the parser of bodies offers: bodies inside, and names for errors."""
+    """What a parser of instructions may ask of the parser of bodies around it."""
 
     def declare(self, part: str) -> None:
-        """Note that errors which name this part of the task are about the line."""
+        """Note that errors which name this part of the task belong to the line that is read now."""
 
     def body(self, line: Line) -> Body:
-        """End the line, and return the instructions of the lines that are indented deeper."""
+        """End the line and return the instructions of the following lines, indented deeper.
+
+        Raises ProgramError.
+        """
 
     def branch(self, word: str) -> Line | None:
-        """Return the next line, without its word, if it continues an instruction by that word."""
+        """Return the next line, behind `word`, if it begins with this word (`else`), else None."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckContext:
-    """Where an instruction stands, for checks that need no profile."""
+    """Where an instruction stands, for checks that need no machine profile.
+
+    `code`: the program of its class of elements; `task`: name; `counts`: counters known to be in
+    0..count-1 there; `check_body`: checks a body inside.
+    """
 
     code: ElementCode
     task: str
@@ -55,13 +62,17 @@ class CheckContext:
 
     @property
     def place(self) -> str:
-        """The task, as errors name it."""
+        """Code and task, as error messages name them."""
         return f"code {self.code.name}, task {self.task}"
 
 
 @dataclass(frozen=True, slots=True)
 class ColorContext:
-    """Where an instruction stands, for checks of queues and colors."""
+    """Where an instruction stands, for checks of queues and colors.
+
+    `code`: the program of its class of elements; `colors`: names of all colors; `place`: for
+    messages.
+    """
 
     code: ElementCode
     colors: frozenset[str]
@@ -70,7 +81,10 @@ class ColorContext:
 
 @dataclass(frozen=True, slots=True)
 class ProgramContext:
-    """Where an instruction stands, for checks of routes."""
+    """Where an instruction stands, for checks against the routes of the whole program.
+
+    `place`: code and task for messages.
+    """
 
     program: Program
     code: ElementCode
@@ -79,7 +93,7 @@ class ProgramContext:
 
 @dataclass(frozen=True, slots=True)
 class ProfileContext:
-    """Where an instruction stands, for checks against a profile."""
+    """Where an instruction stands, for checks against the profile (the numbers) of a machine."""
 
     code: ElementCode
     task: str
@@ -87,13 +101,17 @@ class ProfileContext:
 
     @property
     def place(self) -> str:
-        """The task, as errors name it."""
+        """Code and task, as error messages name them."""
         return f"code {self.code.name}, task {self.task}"
 
 
 @dataclass(slots=True)
 class FabricChanges:
-    """What a code does to routers and queues while it runs, collected by the encoder."""
+    """What the instructions of a code change at routers and queues while the program runs.
+
+    `routes`: by color, the other routes that its router may get; `bindings`: (queue slot, color) of
+    queues that are bound again; `flushes`: whether a queue is flushed.
+    """
 
     routes: dict[str, list[RouteChange]] = field(default_factory=dict)
     """By color, what its router may be changed to, in the order of the engine's rows."""
@@ -103,7 +121,10 @@ class FabricChanges:
 
 
 class Encoder(Protocol):
-    """What the encoder of a code offers; row numbers count from the code's first row."""
+    """What an instruction may ask of the compiler of a code, which fills the engine's tables.
+
+    Numbers of rows count from the code's first row in each table.
+    """
 
     code: ElementCode
     profile: Profile
@@ -118,38 +139,41 @@ class Encoder(Protocol):
 
     @property
     def next_row(self) -> int:
-        """The number of the next row of the instruction table."""
+        """Number of the next row of the instruction table."""
 
     @property
     def operation_count(self) -> int:
-        """The number of operations so far, and of the next row of their table."""
+        """Number of operations so far, which is that of the next row of their table."""
 
     def emit(self, opcode: int, *arguments: int) -> int:
-        """Append a row to the instruction table; return its number."""
+        """Append a row (opcode, arguments) to the instruction table; return its number."""
 
     def jump_here(self, row: int) -> None:
-        """Let a row of the instruction table lead to the next row."""
+        """Make a branch row of the instruction table lead to the next row."""
 
     def body(self, body: Body) -> None:
-        """Encode the instructions of a body."""
+        """Encode the instructions of a body, in order."""
 
     def variable(self, name: str) -> int:
-        """Return the number of a counter of the element."""
+        """Return the number of a counter of the element; a new name gets a new one."""
 
     def thread(self, microthread: int) -> int:
-        """Return the thread row of a microthread."""
+        """Return the number of the thread that stands for a microthread."""
 
     def operand(self, operand: ResolvedOperand) -> int:
-        """Append an operand's row; return its number."""
+        """Append the row of an operand to its table; return its number."""
 
     def operation(self, op: DsdOperation) -> int:
-        """Append the rows of an operation on descriptors; return the first one's number."""
+        """Append the row of an operation on descriptors and its operands; return its number."""
 
     def append_operation(self, row: list[int], resolved: ResolvedOperation) -> int:
-        """Append a row that is made elsewhere, and note its queues; return its number."""
+        """Append a finished row to the table of operations; return its number.
+
+        The queues of the operation are noted in the row.
+        """
 
     def append_scalar(self, row: list[int]) -> int:
-        """Append a row to the table of scalar operations; return its number."""
+        """Append a row to the table of scalar instructions; return its number."""
 
     def append_load(self, row: list[int]) -> int:
         """Append a row to the table of register loads; return its number."""
@@ -158,22 +182,25 @@ class Encoder(Protocol):
         """Return the number of a data-structure register of the element."""
 
     def loaded_operand(self, load: LoadRegister) -> int:
-        """Return the operand row of what a load puts into its register."""
+        """Return the number of the operand row for what a load puts into its register."""
 
 
 Parser = Callable[[Line, BodyParser], I]
 
 
 def no_check(*_: object) -> None:
-    """Accept every instruction."""
+    """Accept every instruction: the default of the checks of a kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[I]):
-    """One kind of instruction. Every check raises ProgramError.
+    """One kind of instruction: how it is read, printed, checked and encoded.
 
-    The checks run one after the other over a whole code, in the order of the fields, so that the
-    first error of a program is always the same one.
+    `record`: its dataclass; `text`, `encode`: print and compile one; `words`: first words of its
+    lines with their parsers, or `begins` and `parse` where it has none; `has_bodies`: it contains
+    instructions. `check`, `check_colors`, `check_program`, `check_profile` raise ProgramError; they
+    run over a whole code one after the other in this order, so that a program's first error is
+    always the same. `registers`: data-structure registers that it needs beside those it names.
     """
 
     record: type[I]

@@ -22,7 +22,10 @@ from tilewright.simulator.text.tokens import Line, print_name
 
 @dataclass(frozen=True, slots=True)
 class BindQueue(Instruction):
-    """Bind an input or output queue of this element to another color; the queue must be empty."""
+    """Bind a queue of this element, which must be empty, to another color.
+
+    `queue`: its number; `output`: an output queue, else an input queue; `color`: its name.
+    """
 
     queue: int
     output: bool
@@ -31,7 +34,10 @@ class BindQueue(Instruction):
 
 @dataclass(frozen=True, slots=True)
 class Flush(Instruction):
-    """Make the task of a queue's emptying active as soon as the queue is empty (WSE-3)."""
+    """Activate the task that waits for a queue's emptying as soon as the queue is empty (WSE-3).
+
+    `queue`: its number; `output`: an output queue, else an input queue.
+    """
 
     queue: int
     output: bool
@@ -39,7 +45,7 @@ class Flush(Instruction):
 
 @dataclass(frozen=True, slots=True)
 class BlockMicrothread(Instruction):
-    """Let a microthread do nothing until it is unblocked; `blocks` false: unblock it (WSE-3)."""
+    """Block a microthread, so that its operation waits, or (`blocks` False) unblock it (WSE-3)."""
 
     microthread: int
     blocks: bool = True

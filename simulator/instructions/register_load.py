@@ -65,7 +65,10 @@ _FIELDS: Final = {"async": "asynchronous", "ut": "microthread"}
 
 
 def parse_load(line: Line) -> LoadRegister:
-    """Return the rest of a `load` line. Raises ProgramError."""
+    """Return the load of a register that the rest of a `load` line describes.
+
+    Raises ProgramError with the column.
+    """
     register = parse_register(line)
     name = line.name("a descriptor")
     offset = parse_bracket(line, "[", "]") if line.peek() == "[" else NO_OFFSET
@@ -81,7 +84,7 @@ def parse_load(line: Line) -> LoadRegister:
 
 
 def load_text(load: LoadRegister) -> str:
-    """Return the line of a load."""
+    """Return the line of the text form for a load of a register."""
     offset = "" if load.offset == NO_OFFSET else f"[{print_index(load.offset)}]"
     text = f"load %{load.register} {print_name(load.dsd)}{offset}"
     text += "" if load.xdsr is None else f" xdsr {load.xdsr}"
@@ -95,7 +98,11 @@ def load_text(load: LoadRegister) -> str:
 
 
 def check_load(code: ElementCode, load: LoadRegister, place: str, counts: Counts) -> None:
-    """Refuse a load that the register's type or the descriptor forbids. Raises ProgramError."""
+    """Check that a register can hold the descriptor that is loaded, with these settings.
+
+    `counts`: loop variables known to be in 0..count-1, for the bounds of the offset; `place`: for
+    the message. Raises ProgramError.
+    """
     register = load.register
     if not isinstance(register, Register) or register.file not in FILES:
         raise ProgramError(f"{place}: the file of a register is dest, src0 or src1")
@@ -161,7 +168,7 @@ def _check_tasks(code: ElementCode, names: Sequence[str | None], place: str) -> 
 
 
 def load_row(load: LoadRegister, encoder: Encoder) -> int:
-    """Append the row of a load to its table; return its number."""
+    """Append the row of a load to the engine's table of loads; return its number."""
     register, operand = encoder.register(load.register), encoder.loaded_operand(load)
     row = [register, operand, int(load.asynchronous)]
     row += completion_columns(load, encoder)
@@ -173,7 +180,7 @@ def load_row(load: LoadRegister, encoder: Encoder) -> int:
 
 
 def extra_registers(load: LoadRegister, encoder: Encoder) -> list[int]:
-    """Return the numbers + 1 of the extended and stride registers that a load takes."""
+    """Return the extended and stride registers that a load takes, as register numbers plus 1."""
     extended = [] if load.xdsr is None else [Register("xdsr", load.xdsr)]
     strides = [Register("sr", number) for number in load.strides]
     return [encoder.register(register) + 1 for register in (*extended, *strides)]

@@ -28,7 +28,10 @@ from tilewright.simulator.text.tokens import Line, print_name
 
 @dataclass(frozen=True, slots=True)
 class EndTeardown(Instruction):
-    """Let a color move again at this element's router, at another switch position if given."""
+    """Let a torn-down color move again at this element's router.
+
+    `color`: its name; `position`: the switch position to go on at, None for the present one.
+    """
 
     color: str
     position: int | None = None
@@ -38,7 +41,8 @@ class EndTeardown(Instruction):
 class Reconfigure(Instruction):
     """Give a torn-down color at this element's router another route, switch and filter.
 
-    What is not given is not there afterwards; words that wait at the router go by the new route.
+    `rx`, `tx`: ports (N E S W R) to take from and send to. A switch or filter that is not given
+    (None) is removed; words that wait at the router go by the new route.
     """
 
     color: str
@@ -48,17 +52,17 @@ class Reconfigure(Instruction):
     filter: CounterFilter | RangeFilter | None = None
 
     def route(self, before: Route) -> Route:
-        """Return the route of an area after the change."""
+        """Return the route `before` with the new ports, switch and filter."""
         changed = {"rx": self.rx, "tx": self.tx, "switch": self.switch, "filter": self.filter}
         return replace(before, **changed)  # type: ignore[arg-type]
 
     def alone(self) -> Route:
-        """Return the route of a single element after the change, wherever it is."""
+        """Return the new route as that of a single element, with its area at (0, 0)."""
         return self.route(Route(self.color, Area(0, 0), self.rx, self.tx))
 
 
 def route_changes(code: ElementCode) -> list[Reconfigure]:
-    """Return the changes of routes that a code makes, in text order."""
+    """Return the instructions of a code that change routes, in text order."""
     return [change for _, change in all_instructions(code) if isinstance(change, Reconfigure)]
 
 

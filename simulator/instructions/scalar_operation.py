@@ -25,7 +25,13 @@ SCALAR_TYPES: Final = ("f32", "f16", "i16", "u16", "i32", "u32")
 
 @dataclass(frozen=True, slots=True)
 class Compute(Instruction):
-    """`dest = operation(sources)` on scalars of a dtype; a counter holds a float by its bits."""
+    """A scalar instruction: `dest = operation(sources)` on values of a dtype.
+
+    `dest`: a counter (a named 32-bit variable of the element that lives across tasks) or an element
+    of a buffer; `operation`: add, mul, sqrt, ...; `sources`: counters, elements or numbers of the
+    same dtype, except that from_int takes an i32 and the second source of scale is an i16. A
+    counter holds a float by its bits.
+    """
 
     dest: Value
     operation: str
@@ -34,11 +40,12 @@ class Compute(Instruction):
 
     @property
     def counters_set(self) -> tuple[str, ...]:
+        """The counter that gets the result, if it does not go to memory."""
         return (self.dest,) if isinstance(self.dest, str) else ()
 
 
 def begins(line: Line) -> bool:
-    """Return whether a line begins with a counter or an element that gets a value."""
+    """Return whether a line of text begins a scalar instruction: `name =` or `buffer(`."""
     return line.peek(1) in ("=", "(")
 
 
@@ -114,7 +121,10 @@ def _check_element(value: Element, dtype: str, place: str, context: CheckContext
 
 
 def encode_scalar(instruction: Compute, encoder: Encoder) -> None:
-    """Append a scalar instruction's rows. Raises ProgramError for a number that does not fit."""
+    """Append the rows of a scalar instruction to the engine's tables.
+
+    Raises ProgramError for a number that the dtype cannot hold.
+    """
     code, sources = SCALARS[instruction.operation]
     place = f"code {encoder.code.name}, task {encoder.task}, {instruction.operation}"
     row = [code, SCALAR_TYPES.index(instruction.dtype)]
@@ -139,9 +149,9 @@ def _value_columns(value: Value, dtype: str, place: str, encoder: Encoder) -> li
 
 
 def scalar_only(resolved: ResolvedOperation) -> Compute:
-    """Return the scalar instruction that an operation without descriptors is.
+    """Return an operation without descriptors (fnorms, fscaleh, ...) as a scalar instruction.
 
-    Raises ProgramError for a source that is a sum of counters.
+    Raises ProgramError for a source that is an expression of counters, not one counter.
     """
     op = resolved.source
     assert isinstance(op.dest, Element)

@@ -41,19 +41,19 @@ _BY_RECORD: Final[dict[type[Instruction], Kind[Any]]] = {kind.record: kind for k
 
 
 def kind_of(instruction: Instruction) -> Kind[Any]:
-    """Return the kind of an instruction."""
+    """Return the kind of an instruction: how it is printed, checked and encoded."""
     return _BY_RECORD[type(instruction)]
 
 
 def register_kind(kind: Kind[Any]) -> None:
-    """Add a kind to the table while the program runs, as the test of a new instruction does."""
+    """Add a kind of instruction to the table at run time (for tests and extensions)."""
     KINDS.append(kind)
     _BY_RECORD[kind.record] = kind
     _forget_answers()
 
 
 def unregister_kind(kind: Kind[Any]) -> None:
-    """Take a kind out of the table again."""
+    """Remove a kind of instruction from the table again."""
     KINDS.remove(kind)
     del _BY_RECORD[kind.record]
     _forget_answers()
@@ -66,13 +66,16 @@ def _forget_answers() -> None:
 
 @cache
 def records() -> tuple[type[Instruction], ...]:
-    """Return the records of all kinds."""
+    """Return the dataclasses of all kinds of instructions."""
     return tuple(kind.record for kind in KINDS)
 
 
 @cache
 def kinds_by_word() -> dict[str, Kind[Any]]:
-    """Return the kind of each first word of a line, in the order in which errors list them."""
+    """Return the kind of instruction for each word that a line of text may begin with.
+
+    In the order in which error messages list the words.
+    """
     simple = [kind for kind in KINDS if not kind.has_bodies]
     nested = [kind for kind in KINDS if kind.has_bodies]
     return {word: kind for kind in (*simple, *nested) for word in kind.words}
@@ -80,5 +83,5 @@ def kinds_by_word() -> dict[str, Kind[Any]]:
 
 @cache
 def kinds_without_word() -> tuple[Kind[Any], ...]:
-    """Return the kinds whose lines begin with no word of their own."""
+    """Return the kinds whose lines begin with no word of their own: scalar instructions."""
     return tuple(kind for kind in KINDS if kind.begins is not None)

@@ -15,7 +15,10 @@ from tilewright.simulator.text.tokens import Line, print_name
 
 @dataclass(frozen=True, slots=True)
 class Activate(Instruction):
-    """Make a local task runnable (no counting: active is active)."""
+    """Make a local task active, so that it runs when it is not blocked.
+
+    Activations are not counted: an active task that is activated again still runs once.
+    """
 
     task: str
 
@@ -35,7 +38,7 @@ class Unblock(Instruction):
 
 
 def check_task_name(code: ElementCode, place: str, name: str) -> None:
-    """Refuse the name of a task that a code does not have. Raises ProgramError."""
+    """Raise ProgramError if a code has no task of this name; `place` begins the message."""
     if name not in {task.name for task in code.tasks}:
         raise unknown_name(place, "task", name, (task.name for task in code.tasks))
 
