@@ -166,7 +166,7 @@ def _refuse_binding(binding: object, where: Where) -> None:
 
 
 def dump_mapping(mapping: Mapping) -> str:
-    """Write a mapping as YAML that `load_mapping` reads back to an equal mapping."""
+    """Return a mapping as YAML text that `load_mapping` reads back to an equal mapping."""
     lines = ["mapping:", "  nodes:"]
     _write(mapping.nodes, "  ", lines)
     return "\n".join(lines) + "\n"

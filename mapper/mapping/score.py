@@ -12,14 +12,21 @@ Count = int | Fraction
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Cost of a mapping in joule, second, metre² and watt.
+    """What a mapping costs, with every count behind it.
 
-    Keys of the breakdowns: `actions` "einsum/component/tensor/action" (tensor None for compute;
-    exact counts), `energy_by` the same or "einsum/component/leak", `latency_by`
-    "einsum/component", `memory_usage` (fraction of the size) and `memory_bits`
-    "einsum/memory/tensor", `spatial_usage` "einsum/component/dim", `area_by` and `leak_power_by`
-    "component", `capacity` "memory": largest number of bits that are live at a time in one
-    instance. `notes`: limits of the numbers, in words (a Pipeline scored as a Sequential).
+    `energy` = `dynamic_energy` + `leak_energy`, in joules; `latency` in seconds; `area` in square
+    metres; `leak_power` in watts, with nothing gated. `conventions`: rules of the model used.
+    `notes`: limits of the numbers, in words (a Pipeline scored as a Sequential).
+
+    - `actions`: exact number of calls, by "einsum/component/tensor/action" (tensor None for
+      compute).
+    - `energy_by`: joules, by the same key or "einsum/component/leak".
+    - `latency_by`: seconds, by "einsum/component"; `latency_of`: seconds, by Einsum.
+    - `memory_usage`, `memory_bits`: fraction of the memory and bits of each tile, by
+      "einsum/memory/tensor".
+    - `capacity`: most bits in use at one time in one instance, by memory.
+    - `spatial_usage`: used fraction of a dimension, by "einsum/component/dimension".
+    - `area_by`, `leak_power_by`: square metres and watts of all instances, by component.
     """
 
     energy: float
@@ -43,13 +50,14 @@ class Score:
 
     @property
     def edp(self) -> float:
-        """Energy times latency, joule second."""
+        """Energy times latency (energy-delay product), in joule seconds."""
         return self.energy * self.latency
 
     def metric(self, name: str) -> float:
-        """Return a field by name (J, s, m², W), "edp" (J·s), or "usage.MEMORY" in bits.
+        """Return a number of the score by name, in SI units or bits.
 
-        AttributeError for another name; a memory without tiles uses 0 bits.
+        Names: a field (J, s, m², W), "edp" (J s), or "usage.MEMORY", the most bits of that memory
+        in use at one time, 0 if nothing is held there. Raises AttributeError for another name.
         """
         memory = name.removeprefix("usage.")
         return float(getattr(self, name) if memory == name else self.capacity.get(memory, 0))
@@ -85,7 +93,7 @@ class Score:
 
 
 def number(count: Count) -> int | float:
-    """Return a count as a JSON number: a whole count as int, a fraction as the nearest float."""
+    """Return a count as a number for JSON: int if it is whole, else the nearest float."""
     if isinstance(count, int):
         return count
     return count.numerator if count.denominator == 1 else float(count)

@@ -102,7 +102,7 @@ class Lattice:
         return satisfied.astype(np.bool_)
 
     def axes_of(self, variables: Sequence[str]) -> list[LatticeAxis]:
-        """Return the axes of some variables, by name."""
+        """Return the axes (pairs of variable and prime factor of its bound) of some variables."""
         chosen = {self.variables.index(v) for v in variables}
         return [axis for axis in self.axes if axis.variable in chosen]
 
@@ -193,7 +193,7 @@ class Lattice:
 
 
 def factorise(number: int) -> list[tuple[int, int]]:
-    """Return the prime factors of `number` with their exponents, ascending."""
+    """Return pairs (prime, exponent) of a number's prime factors, ascending: 12 is 2^2 * 3."""
     factors: list[tuple[int, int]] = []
     prime = 2
     while prime * prime <= number:
@@ -208,7 +208,7 @@ def factorise(number: int) -> list[tuple[int, int]]:
 
 
 def valuation(number: int, prime: int) -> int:
-    """Return how often `prime` divides `number`."""
+    """Return how often a prime divides a number above 0: 2 divides 12 twice."""
     exponent = 0
     while number % prime == 0:
         number //= prime

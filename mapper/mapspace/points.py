@@ -287,11 +287,11 @@ class Points:
         return None
 
     def start(self) -> Any:
-        """Return the state above the first slot: the whole iteration space."""
+        """Return the state (index of a tile) above the first slot: the whole iteration space."""
         return self.lattice.size - 1
 
     def tile_of(self, state: Any) -> Tile:
-        """Return the tile of a state."""
+        """Return the tile of a state (its index): an extent in values per rank variable."""
         return tuple(self.lattice.tiles[state].tolist())
 
     def successors(self, index: int, state: Any) -> list[Any]:

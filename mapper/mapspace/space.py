@@ -53,21 +53,25 @@ class _PointCache:
 
 @dataclass(frozen=True, eq=False)
 class Mapspace(TemplateSpace):
-    """Mappings of `einsum` on `flat`: placements, holder orders, canonical loops, lanes.
+    """All mappings of one Einsum on one path of components, under the rules of the files.
 
-    `backed` names tensors that the outermost memory must keep, `crowded` memories that may be too
-    small although the tensors of this Einsum fit (others leave some there), `exchanged` tensors
-    that other Einsums share on chip. `conventions` decides
-    a few rules only: under "accelforge" tensors.tile_shape and loop bounds on sets of tensors are
-    ignored, no_refetch_from_above leaves spatial loops alone (model.md §8.3), a tile
-    stays at the next holder of whatever tensor (§4.1), and a tensor that is backed below the
-    outermost memory may come tile by tile, unless it is `exchanged` with other Einsums. `uneven`
-    names rank variables that may have one loop, temporal or spatial, whose tiles do not divide the
-    tile above it; its last tile is smaller (imperfect.md §1). Under "accelforge" it is their
-    outermost loop, and UnsupportedFeature says so of variables in sums (imperfect.md §6).
-    `lists_lane_choices`: see Problem. `chosen_templates`: the only templates, None for all.
-    A change is a new mapspace (`with_flat`, `with_even_tiles`, `with_crowded`, `narrowed`), whose
-    caches are empty.
+    It enumerates, counts, samples and locates mappings. `einsum`, `flat`: computation and path.
+    `conventions`: "default" or "accelforge"; under the latter tensors.tile_shape and loop bounds
+    on sets of tensors are ignored, no_refetch_from_above leaves spatial loops alone
+    (theory/model.md §8.3), a tile keeps its size at the next holder of any tensor (theory/model.md
+    §4.1), and a tensor whose first holder is below the outermost memory may come tile by tile.
+
+    `backed`: tensors that the outermost memory must keep. `crowded`: memories that may be too
+    small although the tensors of this Einsum fit, since others leave some there. `exchanged`:
+    tensors that other Einsums share on chip. `uneven`: rank variables that may have one loop,
+    temporal or spatial, whose tiles do not divide the tile above it, so that the last one is
+    smaller (theory/imperfect.md §1); under "accelforge" it is their outermost loop
+    (theory/imperfect.md §6). `lists_lane_choices`: one template per choice of lanes that a holder
+    sees below itself. `chosen_templates`: the only templates, None for all.
+
+    A change makes a new mapspace (`with_flat`, `with_even_tiles`, `with_crowded`, `narrowed`) with
+    empty caches. Raises TilewrightError for unknown conventions or uneven variables that the
+    Einsum lacks, UnsupportedFeature for uneven variables in sums under "accelforge".
     """
 
     _point_cache: _PointCache = field(init=False, default_factory=_PointCache, repr=False)
@@ -137,9 +141,10 @@ class Mapspace(TemplateSpace):
         return sum(points.count for points in self._points)
 
     def count_fitting(self, limit: int = 1_000_000) -> int | None:
-        """Return the exact number of mappings that fit; None after `limit` steps of counting.
+        """Return the exact number of mappings that fit their memories; None if that takes long.
 
-        Where no memory can overflow it is `size.points`.
+        `limit`: steps of counting at most. Where no memory can overflow, the result is
+        `size.points`.
         """
         total = 0
         for number in range(len(self._points)):
@@ -208,12 +213,13 @@ class Mapspace(TemplateSpace):
     # ---- neighbours
 
     def neighbours(self, mapping: Mapping) -> Iterator[Mapping]:
-        """Yield the mappings one step away: of the same template, then one of each template near.
+        """Yield the mappings one step away from a mapping, each once: in its template, then others.
 
-        In the same template one prime of a loop moves to another slot (of a variable that may be
-        uneven, one tile changes), or a dimension takes other lanes. A template is near if it has
-        one holder more or less, or two holders the other way round; its holders keep the tiles they
-        have as far as they can. InfeasibleMapping if `mapping` is not in the mapspace.
+        In the same template (the mapping without its loops) one prime factor of a loop moves to
+        another slot, one tile of a variable that may be uneven changes, or a dimension takes other
+        lanes. Then comes one mapping of each template with one holder more or less, or two holders
+        swapped, whose tiles are as near as possible. Raises InfeasibleMapping if `mapping` is not
+        in the mapspace.
         """
         points = self._locate(mapping)
         if isinstance(points, str):

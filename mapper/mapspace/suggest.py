@@ -14,14 +14,14 @@ from tilewright.mapper.mapspace.points import Points
 
 
 class Suggests(Protocol):
-    """What proposes numbers, e.g. `optuna.Trial`."""
+    """Something that proposes numbers by name, such as a trial of Optuna."""
 
     def suggest_int(self, name: str, low: int, high: int) -> int:
-        """Propose a whole number from `low` to `high`."""
+        """Propose a whole number from `low` to `high`, both included; `name` identifies it."""
         ...
 
     def suggest_float(self, name: str, low: float, high: float) -> float:
-        """Propose a number from `low` to `high`."""
+        """Propose a number from `low` to `high`; `name` identifies it."""
         ...
 
 

@@ -47,7 +47,10 @@ def no_check() -> None:
 
 
 def checked(items: Iterable[T], check: Callable[[], None]) -> Iterator[T]:
-    """Yield the items; `check` is called before each and may raise to end the enumeration."""
+    """Yield the items of an enumeration, with a call of `check` before each.
+
+    `check` may raise to end the enumeration, for example when time is up.
+    """
     for item in items:
         check()
         yield item
@@ -158,12 +161,15 @@ class TemplateSpace:
 
     @property
     def templates(self) -> tuple[Template, ...]:
-        """All templates, in a fixed order."""
+        """All templates (mappings without their loops), in a fixed order.
+
+        Raises UnsupportedFeature if one has too many choices of lanes to list.
+        """
         return self.templates_within(no_check)
 
     @property
     def templates_made(self) -> int:
-        """How many templates were made: all, or those that a search needs; 0 before."""
+        """How many templates are in the cache: all, or those that a search needs; 0 before."""
         if self.chosen_templates is not None:
             return len(self.chosen_templates)
         return len(self._template_cache.every or self._template_cache.searched or ())

@@ -118,14 +118,18 @@ class UnevenPoints(Points):
 
     @property
     def count(self) -> int:
-        """Number of points before capacity is looked at (exact).
+        """Number of points, exact, whether they fit their memories or not.
 
-        TilewrightError if there are too many tile shapes to count them.
+        Raises TilewrightError if there are too many tiles to count them (3,000,000 steps).
         """
         return self.completions(0, self.start())
 
     def sample(self, rng: random.Random) -> Tiles:
-        """Draw one point uniformly, before capacity is looked at."""
+        """Draw one point uniformly from all points, whether they fit their memories or not.
+
+        Result: the tile below each slot. There must be at least one point. Raises TilewrightError
+        if there are too many tiles to count them.
+        """
         state, tiles = self.start(), []
         for index in range(len(self.slots)):
             options = self.successors(index, state)
@@ -140,7 +144,10 @@ class UnevenPoints(Points):
         return tuple(tiles)
 
     def start(self) -> State:
-        """Return the state above the first slot: the whole iteration space."""
+        """Return the state above the first slot: the whole iteration space.
+
+        A state is a pair (extent, whether an uneven loop may still come) per rank variable.
+        """
         bounds = self.problem.einsum.bounds
         return tuple((bound, v in self.problem.uneven) for v, bound in bounds.items())
 
@@ -230,7 +237,7 @@ class UnevenPoints(Points):
         return [s for s in self.successors(index, state) if self.completions(index + 1, s)]
 
     def tile_of(self, state: State) -> Tile:
-        """Return the tile of a state."""
+        """Return the tile of a state: its extent in values per rank variable."""
         return _tile(state)
 
     def _below_loops(self, slot: TemporalLoops, state: State) -> list[State]:

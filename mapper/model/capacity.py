@@ -205,10 +205,11 @@ def _in_width(occupancy: Occupancy, width: Count) -> Count:
 
 
 def check_capacity(bodies: list[PathOccupancies], peaks: Mapping[str, Count], sizes: Sizes) -> None:
-    """Raise InfeasibleMapping for the first memory with more live bits than its size.
+    """Raise InfeasibleMapping for the first memory with more bits in use at one time than it has.
 
-    `peaks` and `sizes` in bits, by memory; equality is allowed. The message names the place of the
-    largest tile.
+    `peaks`: most bits in use, `sizes`: bits of one instance, both by memory name; equality is
+    allowed. `bodies`: path and tiles of each Einsum, to name the largest tiles and their place in
+    the file.
     """
     for name, bits in peaks.items():
         if bits > sizes[name]:

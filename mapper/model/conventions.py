@@ -51,21 +51,24 @@ Loops = dict[int, PathLoop]
 
 @dataclass(frozen=True, slots=True)
 class Conventions:
-    """One field per point in which the conventions differ: functions of the model, then facts
-    about the mapspace. A fact that follows from a function of the model is a property.
+    """A set of rules of the model and the mapspace, one field per point where the two sets differ.
+
+    The two are "default" (what a machine does) and "accelforge". A fact that follows from a
+    function of the model is a property.
 
     Functions of the model:
 
     - `first_tiles`: treats the field initial_tile_shape of loops.
-    - `traffic`, `hops`, `steps`, `used`: count uneven tiles; `hops` also decides which messages
-      the links of a network carry.
-    - `stops`: the holders at which the lowering of a reservation ends; `sinks`: whether spatial
-      loops that the tensor sees below the holder prevent it (nest.py).
-    - `copy`: the reads and writes of a copy Einsum.
+    - `traffic`, `hops`, `steps`, `used`: count uneven tiles in reads and writes, network hops,
+      steps in time and instances in use; `hops` also decides which messages the links of a network
+      carry.
+    - `stops`: the holders at which a tile stops to shrink with the loops below; `sinks`: whether
+      spatial loops that the tensor sees below the holder prevent that (nest.py).
+    - `copy`: the reads and writes of a copy Einsum, which moves a tensor and computes nothing.
     - `einsum`: the effect of constants in indices on tile sizes.
     - `shared`: the loops that two Einsums have in common; `tile`: whether two Einsums share the
       tile of a Storage that both use (capacity.py).
-    - `places`: places of a distributed memory at work.
+    - `places`: instances at work of a memory spread over an Array.
     - `gate`: the part of a gateable fanout that leaks; `grid_gate`: the part of a component inside
       an Array that leaks, per gateable dimension of the grid.
     - `instances`: the instances of a component that have area and leak.
@@ -79,7 +82,7 @@ class Conventions:
       of tensors (spatial_choices.bounds_in_effect).
     - `backing_above_loops`: no loop is above the outermost holder of a tensor.
     - `copies_hold_below_backing`: a copy Einsum holds its tensors in every memory that must keep
-      them; else only down to the level of the last backing holder.
+      them; else only above the deepest component that is some tensor's outermost holder.
     - `spatial_loops_in_file_order`: the spatial loops of a fanout have the order of the file; else
       below a Network the last one is the outermost.
     - `equal_instances_exchange`: only Einsums with equal n_instances exchange tensors on chip.

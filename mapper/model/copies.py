@@ -63,10 +63,11 @@ def _source_holders(source: Mapping[int, int], destination: int) -> set[int]:
 
 
 def source_moves_up(path: Path, view: EinsumView) -> CountedPath:
-    """Return the path on which accelforge 1.0.467 counts a copy (docs/conventions.md §5).
+    """Return the path and tensors by which accelforge 1.0.467 counts a copy Einsum.
 
-    Every holder counts as one of the source, and values only rise. Holders in one component are
-    merged into the first; no reservation is lowered.
+    Every holder counts as one of the source, whose values only rise from memory to memory. Holders
+    in one component are merged into the first; tiles do not shrink with the loops below. Result:
+    (changed path, tensor name to its view) (docs/conventions.md §5).
     """
     source = next(name for name, tensor in view.tensors.items() if not tensor.output)
     seen: set[str] = set()

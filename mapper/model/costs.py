@@ -43,10 +43,11 @@ class Costs:
 
 
 def costs_of(tally: EinsumCounts, flat: FlatArch, conventions: Conventions) -> Costs:
-    """Return the energy (J) and latency (s) of the counts of an Einsum, times its instances.
+    """Return the energy (J) and latency (s) of an Einsum from its counts, over all its instances.
 
-    Latency is the maximum over components of their latency rule for the calls of the busiest
-    instance; leakage lasts for that time (theory/model.md §5, §6).
+    `tally`: reads, writes, hops and steps of one instance. Latency is the maximum over components
+    of their latency rule for the calls of the busiest instance; leakage lasts for that time
+    (theory/model.md §5, theory/model.md §6).
     """
     costs = Costs()
     calls = _count_actions(tally, costs)

@@ -17,9 +17,10 @@ from tilewright.mapper.workload.errors import MappingError
 
 @dataclass(frozen=True, slots=True)
 class PathLoop:
-    """A loop of the path. `outer` and `tile`: largest tile of `variable` above and below it.
+    """A loop on the path of an Einsum, with the tiles above and below it.
 
-    `initial`: the first tile, if the mapping gives one. `spatial` and `dim`: component and
+    `variable`: its rank variable. `outer`, `tile`: largest tile above and regular tile below, in
+    values. `initial`: the first tile, if the mapping gives one. `spatial`, `dim`: component and
     dimension of a spatial loop; None and "" for a temporal one. `even`: all tiles have `tile`
     values. `outermost`: no loop over the same variable is above.
     """
@@ -35,7 +36,7 @@ class PathLoop:
 
     @property
     def largest(self) -> int:
-        """Largest tile below the loop."""
+        """Largest tile below the loop in values, also if that is the first one."""
         return self.tile if self.initial is None else max(self.tile, self.initial)
 
     @property
@@ -133,9 +134,9 @@ def average_turns(loop: PathLoop, rounds_up: bool) -> Count:
 
 
 def parts(loop: PathLoop, outer: int) -> tuple[tuple[int, int], ...]:
-    """Return (tile size, number of turns) of a loop over `outer` values, in order of time.
+    """Return pairs (tile size, number of turns) of a loop over `outer` values, in order of time.
 
-    The sizes times the turns add up to `outer`. Example: 7 values in tiles of 3: (3, 2), (1, 1).
+    Sizes times turns add up to `outer`. Example: 7 values in tiles of 3: (3, 2), (1, 1).
     """
     sizes: list[tuple[int, int]] = []
     remaining = outer
@@ -166,9 +167,10 @@ def temporal_steps(loops: list[PathLoop], outer: int) -> int:
 
 
 def swapped_variables(items: Sequence[int], loops: dict[int, PathLoop]) -> frozenset[str]:
-    """Return the variables whose loops have another order in a nest than in the mapping.
+    """Return the variables whose loops stand in another order in a tensor's nest.
 
-    `items`: places of the loops in the order of the nest. Only variables that are irrelevant to the
+    `items`: places in the path of loops and holders, in the order of the tensor's loop nest, which
+    moves spatial loops to their fanout; `loops`: place to loop. Only variables irrelevant to the
     tensor can change places; their loops keep the turns they have in the mapping.
     """
     last: dict[str, int] = {}

@@ -20,10 +20,10 @@ from tilewright.mapper.model.view import IRRELEVANT, Count, EinsumView, NetworkV
 
 @dataclass(frozen=True, slots=True)
 class Hops:
-    """Hop actions of one tensor on one network.
+    """Hop actions of one tensor on one network, for one way between two holders.
 
-    `hops`: actions in all. `farthest`: links of the longest way. `traffic[dim]`: actions on the
-    busiest link of dimension `dim`.
+    `network`: as the tensor sees it. `hops`: hop actions in all. `farthest`: links of the longest
+    way. `traffic[dim]`: hop actions on the busiest link of dimension `dim`.
     """
 
     network: NetworkView
@@ -36,8 +36,9 @@ class Hops:
 class NetworkLeg:
     """The way of a tensor over a network, from a holder to the next lower one or to the Compute.
 
-    `place`: level of the network in the architecture. `source`: the component of the upper holder.
-    `loops`: places in the path of the loops above the lower end, outermost first.
+    `network`: as the tensor sees it. `place`: its position on the path, 0 for the outermost.
+    `source`: the component of the upper holder. `loops`: places in the path of the loops above the
+    lower end, outermost first.
     """
 
     network: NetworkView
@@ -163,11 +164,13 @@ def _mesh_multicast(turns: Count, stride: Count) -> Cost:
 
 
 def unicast_on_mesh(turns: Count, stride: Count, spread: int | None) -> Cost:
-    """Return (hops per value, longest way, values on the busiest link) along one axis.
+    """Return what it costs to send each of several instances its own value along one axis.
 
-    Each of `turns` instances, `stride` links apart, gets its own value. `spread`: instances that
-    each place of a distributed source serves, None for one source at the first instance. Source:
-    theory/model.md §7.1.
+    Result: (links summed over all values, links of the longest way, values on the busiest link).
+    `turns`: instances, `stride` links apart. `spread`: instances that each instance of a
+    distributed source serves, None for one source at the first instance. 4 instances, stride 1,
+    one source: 6 links, 4 (accelforge counts one more than the farthest), 3 (theory/model.md
+    §7.1).
     """
     if spread is None:
         return lowest_terms(Fraction(turns * (turns - 1) * stride, 2)), turns * stride, turns - 1

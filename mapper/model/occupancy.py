@@ -11,11 +11,12 @@ from tilewright.mapper.model.view import Count, lowest_terms
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """The reserved tile of one tensor in one instance of a memory.
+    """The tile of one tensor that is reserved in one instance of a memory.
 
-    `bits` of the tile, `width` in bits per value. `origin`: number of the holder's node in the
-    mapping. `loops_above`: loops above the reservation, -1 for a persistent tensor. `backing`: the
-    outermost holder of the tensor. `key`: "einsum/memory/tensor".
+    `component`, `tensor`: names. `bits`: of the tile; `width`: bits per value. `origin`: number of
+    the holder's node in the mapping. `loops_above`: loops above the place from which the tile
+    needs capacity, -1 for a persistent tensor. `persistent`: it stays for all instances of the
+    Einsum. `backing`: the outermost holder of the tensor. `key`: "einsum/memory/tensor".
     """
 
     component: str

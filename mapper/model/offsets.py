@@ -12,14 +12,18 @@ EinsumRule = Callable[[Einsum], Einsum]
 
 
 def offsets_move(einsum: Einsum) -> Einsum:
-    """Return the Einsum unchanged: a constant moves a tile and does not make it larger."""
+    """Return the Einsum unchanged: a constant in an index moves a tile and adds no size.
+
+    Rule of the default conventions.
+    """
     return einsum
 
 
 def offsets_add(einsum: Einsum) -> Einsum:
     """Return the Einsum with tiles that begin at position 0, as accelforge 1.0.467 counts them.
 
-    Example: a tile of `m + 2` has two positions more than a tile of `m`.
+    A constant in an index then makes tiles larger: a tile of `m + 2` has two positions more than a
+    tile of `m`.
     """
     written = [form.written(einsum.starts) for a in einsum.accesses for _, form in a.projection]
     if max(written, default=0) <= 0:

@@ -53,10 +53,12 @@ Step = Hold | Temporal | Spatial
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The steps of one Einsum, outermost first, without the Compute `component`.
+    """The way of one Einsum through a mapping, from the outermost node to its Compute.
 
-    `origins[i]`: number of the node of step i in the whole mapping, counted depth first; `end`:
-    that of the Compute. `places[n]`: place of node n in a file; empty if the mapping has no file.
+    `einsum`, `component`: names of the Einsum and of the Compute. `steps`: holders of tensors and
+    loops, outermost first, without the Compute. `origins[i]`: number of the node of step i in the
+    whole mapping, depth first; `end`: that of the Compute. `splits`: the Sequential nodes on the
+    way. `places[n]`: place of node n in a file; empty if the mapping has no file.
     """
 
     einsum: str
@@ -68,7 +70,10 @@ class Path:
     end: int = -1
 
     def where(self, step: int | None = None) -> Where | None:
-        """Return the place in a file of a step, or of the Compute; None if it has none."""
+        """Return file, line and column of a step (its index), or of the Compute if None.
+
+        None if the mapping has no file.
+        """
         number = self.end if step is None else self.origins[step]
         return self.places[number] if 0 <= number < len(self.places) else None
 
@@ -119,9 +124,11 @@ class _Walker:
 
 
 def paths_of(mapping: Mapping) -> tuple[Path, ...]:
-    """Return one Path per Compute, in the order of execution.
+    """Return one Path per Compute of a mapping, in the order of execution.
 
-    MappingError if a list of nodes does not end in a Compute or a Sequential.
+    A path has the holders and loops from the outermost node down to that Compute. Raises
+    MappingError if a list of nodes does not end in a Compute or a Sequential, or goes on after
+    one.
     """
     return tuple(_Walker(mapping.places).walk(mapping.nodes, (), ()))
 

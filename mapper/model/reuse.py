@@ -27,12 +27,13 @@ from tilewright.mapper.model.view import (
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Values read and written in one holder, for one instance of the Einsum.
+    """Values of one tensor that move in and out of one holder, for one instance of the Einsum.
 
-    `reads` and `writes`: over all instances of the holder; `unit_reads` and `unit_writes`: in the
-    busiest instance. `fills` and `drains`: values from, and back to, the holder above; `served` and
-    `taken`: values to, and from, the level below. These four include the first reads of outputs
-    that are elided (theory/model.md §3.3).
+    `tensor`, `holder`: the tensor, and its Memory or Toll. `reads`, `writes`: over all instances
+    of the holder; `unit_reads`, `unit_writes`: in its busiest instance. `fills`, `drains`: from,
+    and back to, the holder above; `served`, `taken`: to, and from, the level below. These four
+    include first reads of outputs that are elided, as nothing has been written yet
+    (theory/model.md §3.3).
     """
 
     tensor: str

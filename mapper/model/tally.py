@@ -47,11 +47,13 @@ class EinsumCounts:
 
 
 def tally(path: Path, view: EinsumView, conventions: Conventions) -> EinsumCounts:
-    """Count reads, writes, hops, steps and occupied bits of an Einsum (theory/model.md §3, §4, §6).
+    """Count what one instance of an Einsum reads, writes, sends, computes and occupies.
 
-    `path` must be restricted to the tensors of `view`. MappingError if the path is no mapping of
-    the Einsum on this architecture, InfeasibleMapping if it uses more instances of a fanout than
-    exist.
+    `path`: its nodes down to the Compute, with holders of the tensors of `view` only; `view`:
+    tables of the Einsum and the components (theory/model.md §3, theory/model.md §4,
+    theory/model.md §6). Raises MappingError if the path is no mapping of the Einsum on this
+    architecture, InfeasibleMapping if it uses more instances of a fanout than exist. Whether tiles
+    fit is not checked.
     """
     _check_holders(path, view)
     path = conventions.first_tiles(path)

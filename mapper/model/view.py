@@ -40,7 +40,10 @@ class Requests(NamedTuple):
 
 
 class Flat(Protocol):
-    """The part of tilewright.arch.flattening.flat.FlatArch that the model reads."""
+    """What the model reads of a flattened architecture: a path of components.
+
+    `compute`: the Compute at its end; `components`: all, outermost first.
+    """
 
     @property
     def compute(self) -> Compute: ...
@@ -50,13 +53,15 @@ class Flat(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TensorView:
-    """How the Einsum touches one tensor.
+    """How an Einsum touches one tensor, in the numbers that the model needs.
 
-    `leaf`: requests of one operation, in values. `accumulates`: the output's old values are read
-    before they are written. `streams`: a lower holder may keep only the part of its tile that the
-    loops below use at a time; False where a copy counts as one tensor that rises from holder to
-    holder. `relevance[v]`: IRRELEVANT, RELEVANT or PARTIAL (theory/model.md §1.2).
-    `bits_per_value`: the width in the workload, in bits.
+    `name`: of the tensor; `output`: it is written. `leaf`: values that one operation reads and
+    writes. `accumulates`: the output's old values are read before they are written. `streams`: a
+    lower holder may keep only the part of its tile that the loops below use at a time; False where
+    a copy counts as one tensor that rises from holder to holder. `relevance[v]`: IRRELEVANT,
+    RELEVANT or PARTIAL (theory/model.md §1.2). `simple`: the variables if each rank is one
+    variable, else None. `ranks`: per rank (positions of one point, pairs of variable and factor).
+    `bits_per_value`: width in the workload, in bits.
     """
 
     name: str
@@ -70,10 +75,10 @@ class TensorView:
     bits_per_value: Fraction
 
     def tile(self, shape: Mapping[str, int]) -> int:
-        """Return the elements under a tile of the iteration space (theory/model.md §1.3).
+        """Return how many values of the tensor a tile of the iteration space touches.
 
-        `shape[v]`: values of rank variable v in the tile; it must hold every variable of the
-        tensor.
+        `shape[v]`: values of rank variable v in the tile; it must have every variable of the
+        tensor (theory/model.md §1.3). For `A[m, p + r]` with m = 2, p = 4, r = 3: 2 * 6 = 12.
         """
         size = 1
         if self.simple is not None:
@@ -152,9 +157,11 @@ class EinsumView:
 
     @property
     def compute(self) -> Compute:
+        """The Compute at the end of the path."""
         return self.flat.compute
 
     def component(self, name: str) -> Component:
+        """Return a component of the path by name; raises KeyError if there is none."""
         return self.flat.components[self.index[name]]
 
     def holder(self, component: str, tensor: str) -> HolderView:
@@ -181,9 +188,10 @@ class EinsumView:
 
 
 def make_view(einsum: Einsum, flat: Flat) -> EinsumView:
-    """Build the model's tables for `einsum` on `flat`.
+    """Build the model's tables for an Einsum on one path of components.
 
-    `flat` must be flattened for this Einsum: every tensor has a width in every holder of the path.
+    A search scores thousands of mappings with them. `flat` must be flattened for this Einsum:
+    every tensor has a width in every holder of the path.
     """
     components = flat.components
     index = {component.name: place for place, component in enumerate(components)}
@@ -249,10 +257,11 @@ def _is_variable_or_constant(form: Affine) -> bool:
 def values_per_action(
     action: Action, tensor: TensorView, bits_per_value: Mapping[str, Fraction]
 ) -> Fraction:
-    """Return the values of `tensor` per action: as written, or bits per action / bits per value.
+    """Return how many values of a tensor one action reads or writes.
 
-    `bits_per_value`: widths in the component, in bits; the tensor's own width holds where it has
-    none (theory/model.md §3.2).
+    It is the number written in the file, else bits per action / bits per value: 64-bit reads of
+    8-bit values are 8. `bits_per_value`: widths in the component, in bits; the tensor's own width
+    holds where it has none (theory/model.md §3.2).
     """
     fixed_values = action.values_per_action.get(tensor.name)
     if fixed_values is not None:

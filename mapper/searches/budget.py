@@ -47,7 +47,7 @@ class Budget:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until the deadline, not below 0; None: there is none."""
+        """Seconds until the end of the budget, not below 0; None if it has no end."""
         return None if self.deadline == inf else max(self.deadline - time.monotonic(), 0.0)
 
     def checking(self, items: Iterable[T]) -> Iterator[T]:
@@ -60,9 +60,10 @@ class Budget:
             yield item
 
     def check(self, labels: int = 0, more_bytes: float = 0.0) -> None:
-        """Raise OutOfBudget if the time, the labels or the memory exceed the budget.
+        """Raise OutOfBudget if the time, the memory or the number of labels exceeds the budget.
 
-        `more_bytes`: about to be used besides what the process has.
+        `labels`: partial mappings that are kept now. `more_bytes`: bytes of memory about to be
+        used on top of what the process has.
         """
         if labels > self.labels or self.is_late or self._exceeds(more_bytes):
             raise OutOfBudget
@@ -74,7 +75,7 @@ class Budget:
 
     @property
     def is_late(self) -> bool:
-        """Tell whether the time is over."""
+        """Whether the deadline is over."""
         return self.deadline < inf and time.monotonic() > self.deadline
 
     def _exceeds(self, more_bytes: float) -> bool:
@@ -91,7 +92,10 @@ def budget_from(seconds: float | None, memory: float = inf) -> Budget:
 
 
 def resident_bytes() -> int:
-    """Return the bytes of main memory of this process: now, or the most so far if not on Linux."""
+    """Return the bytes of main memory that this process uses.
+
+    On Linux those in use now, elsewhere the most so far.
+    """
     try:
         pages = int(_PAGES.read_text(encoding="ascii").split()[1])
     except (OSError, ValueError, IndexError):  # not Linux

@@ -51,21 +51,27 @@ class SearchOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """How to search.
+    """The options of a search.
 
-    `objective`: energy, latency or edp (ties go to the least of the other metric), or a formula of
-    these and of usage.MEMORY, the bits used of a memory (ties: energy, then latency). `front`: the
-    metrics whose whole Pareto set comes back: energy, latency, edp, usage.MEMORY, or usage for all
-    finite memories; none: the best mapping alone. `einsum`: search this one only. `fusion`: let
-    Einsums of a workload share loops and keep what they exchange on chip. `conventions`: default or
-    accelforge. `uneven`: rank variables that may have one loop whose last tile is smaller, or "all"
-    of them. `budget`: seconds; when they are used up, the best mapping so far comes back with a
-    proven bound. `max_memory`: bytes of the process; a search stops in the same way before it needs
-    more. `method`: search every Einsum alone with this instead of
-    DefaultSearch; a SpaceSearch or a name (exact, exhaustive, random, annealing, optuna; exact is
-    the default, fusion and all). `seed`: where methods that go by chance start. `progress`: is
-    called with the best value and the bound so far. `max_fused_loops_per_rank_variable`: of
-    those that Einsums share.
+    - `objective`: energy, latency or edp (energy times latency; ties go to the least of the other
+      metric), or a formula of these and of usage.MEMORY, the bits used of a memory (ties: energy,
+      then latency).
+    - `front`: metrics whose whole Pareto front comes back: energy, latency, edp, usage.MEMORY, or
+      usage for all finite memories; none: the best mapping alone.
+    - `einsum`: search this one only.
+    - `fusion`: let Einsums of a workload share loops and keep the tensors they exchange on chip.
+    - `conventions`: rules of the model, "default" or "accelforge".
+    - `uneven`: rank variables that may have one loop whose last tile is smaller, or "all" of them.
+    - `budget`: seconds; when they are used up, the best mapping so far comes back with a proven
+      lower bound.
+    - `max_memory`: bytes of the process; a search stops in the same way before it needs more.
+    - `method`: search every Einsum alone with this method (a MapspaceSearch, or a name:
+      exhaustive, random, annealing, optuna). None, or the name exact, is the default search with
+      its proof, and fusion.
+    - `seed`: of the random numbers of methods named by text.
+    - `progress`: called with the best value and the bound so far.
+    - `max_fused_loops_per_rank_variable`: most temporal loops over one rank variable that Einsums
+      share.
     """
 
     objective: str = "energy"

@@ -49,7 +49,10 @@ class Restriction:
 
     @property
     def name(self) -> str:
-        """The name as printed, e.g. "fusion through GlobalBuffer"."""
+        """The restriction as printed, for example "fusion through GlobalBuffer".
+
+        With "if fused: " or "if unfused: " in front if only such mappings must meet it.
+        """
         parameters = {key: _listed(names) for key, names in self.parameters}
         text = self.kind.pattern.format(**parameters)
         return text if self.only_for is None else f"if {self.only_for}: {text}"

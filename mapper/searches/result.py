@@ -62,7 +62,10 @@ class SearchCertificate:
 
 
 def gap_text(gap: float) -> str:
-    """Return a relative distance in percent, from 100 % on as a ratio: "2.5 %", "34 x"."""
+    """Return a relative distance as text: 0.025 is "2.5 %", 33 is "34 x".
+
+    From 1 on it is a ratio to the bound; infinity is "without end".
+    """
     if gap == inf:
         return "without end"
     return f"{100 * gap:.3g} %" if gap < 1 else f"{1 + gap:.2g} x"
@@ -160,7 +163,10 @@ class ReportingSearch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ScoredMapping:
-    """A mapping of the whole workload, or of the Einsum asked for, with the model's score."""
+    """A mapping of the whole workload, or of one Einsum, with the model's score.
+
+    `mapping`: its nodes; `score`: energy, latency, area, leakage and all counts.
+    """
 
     mapping: Mapping
     score: Score
@@ -208,12 +214,13 @@ class FrontProof:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The best mapping, and how good it is proven to be.
+    """What a search returns: the best mapping, and how good it is proven to be.
 
-    `front`: the Pareto set over the metrics asked for, of which `front_proof` tells how much is
-    proven; the best mapping alone if none was asked for. `on_chip`: tensors
-    that Einsums exchange without the outermost memory, in order of first use. `notes`: what else
-    there is to know, e.g. why fused mappings were not searched.
+    `best`: the mapping with its score. `certificate`: what is proven about its objective. `front`:
+    the Pareto front over the metrics asked for, of which `front_proof` tells how much is proven;
+    the best mapping alone (and None) if none was asked for. `statistics`: what the search did, in
+    numbers. `on_chip`: tensors that Einsums exchange without the outermost memory, in order of
+    first use. `notes`: what else there is to know, such as why fused mappings were not searched.
     """
 
     best: ScoredMapping

@@ -121,7 +121,7 @@ class Problem:
 
     @property
     def has_networks(self) -> bool:
-        """Whether values travel on a network somewhere on the path."""
+        """Whether a Network (hardware that moves values between instances) is on the path."""
         return self.first_network < len(self.components)
 
     def level(self, component: str) -> int:

@@ -15,12 +15,12 @@ Combine = Literal["*", "+"]  # what one operation does with the values of the in
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """An affine form over rank variables: sum of coefficient * variable, plus a constant.
+    """An affine form over rank variables, such as the index `2*p + r` of a tensor's rank.
 
-    `terms`: (rank variable, coefficient), in the order written. The variables begin at 0; their
-    beginnings in the file are part of the constant. `point_extent`: positions that one point
-    counts for
-    (docs/conventions.md §12). Example: `2*p + r` is Affine((("p", 2), ("r", 1))).
+    `terms`: pairs (rank variable, factor), in the order written. `constant`: what is added, for
+    variables that begin at 0; if they begin elsewhere in the file, that is part of it.
+    `point_extent`: positions that one point counts for, 1 but under accelforge
+    (docs/conventions.md §12). `2*p + r` is Affine((("p", 2), ("r", 1))).
     """
 
     terms: tuple[tuple[str, int], ...]
@@ -39,15 +39,18 @@ class Affine:
 
     @property
     def is_single(self) -> bool:
-        """Whether the form has one variable, with any factor, so that its tiles do not overlap."""
+        """Whether the form has exactly one variable, with any factor: its tiles do not overlap."""
         return len(self.terms) == 1 and self.point_extent == 1
 
     def written(self, starts: Mapping[str, int]) -> int:
-        """Return the constant as in the file, where variables begin at `starts` (0 if absent)."""
+        """Return the constant as the file has it, where rank variables need not begin at 0.
+
+        `starts`: first value of each variable, 0 if absent.
+        """
         return self.constant - sum(factor * starts.get(name, 0) for name, factor in self.terms)
 
     def value(self, point: Mapping[str, int]) -> int:
-        """Return the position at one point of the iteration space."""
+        """Return the value of the form at a point; `point`: a value per rank variable."""
         return self.constant + sum(factor * point[name] for name, factor in self.terms)
 
 
@@ -68,6 +71,7 @@ class TensorAccess:
 
     @cached_property
     def rank_variables(self) -> frozenset[str]:
+        """The rank variables that stand in some index of the tensor."""
         return frozenset(name for _, form in self.projection for name, _ in form.terms)
 
     @cached_property
@@ -79,17 +83,19 @@ class TensorAccess:
         return relevances
 
     def relevance(self, rank_variable: str) -> Relevance:
-        """Return how the tensor depends on a variable; the first form with the variable decides.
+        """Return how the tensor depends on a rank variable.
 
-        "irrelevant": no form has it; "relevant": the form has no other variable; "partial": the
-        form has several (theory/model.md §1.2).
+        "irrelevant": no index has it, so all its values reuse the tensor; "relevant": it stands
+        alone in an index; "partial": it stands in a sum such as `p + r`, so that neighbouring
+        tiles overlap. The first index with the variable decides (theory/model.md §1.2).
         """
         return self._relevances.get(rank_variable, "irrelevant")
 
     def is_plain(self, rank_variable: str) -> bool:
-        """Tell whether one form has the variable, alone and with factor 1 or -1.
+        """Tell whether exactly one index has the variable, alone and with factor 1 or -1.
 
-        Then tile extent times number of tiles is the same for every tile (theory/model.md §1.2).
+        Then size of a tile times number of tiles is the same for every tile (theory/model.md
+        §1.2).
         """
         forms = [form for _, form in self.projection if rank_variable in dict(form.terms)]
         return len(forms) == 1 and forms[0].is_single and abs(forms[0].terms[0][1]) == 1
@@ -104,9 +110,11 @@ class TensorAccess:
         return prod(form.point_extent for _, form in self.projection)
 
     def tile_size(self, tile: Mapping[str, int]) -> int:
-        """Return the elements under a tile of `tile[v]` values per variable (theory/model.md §1.3).
+        """Return how many values of the tensor a tile of the iteration space touches.
 
-        It is the product of the extents of the ranks.
+        `tile[v]`: values of rank variable v in the tile. It is the product over the ranks of the
+        positions that their indices span (theory/model.md §1.3). For `A[m, p + r]` with m = 2, p =
+        4, r = 3: 12.
         """
         size = 1
         for _, form in self.projection:
@@ -137,18 +145,24 @@ class Einsum:
 
     @property
     def tensors(self) -> tuple[str, ...]:
+        """Names of the tensors that the Einsum reads or writes, in the order of `accesses`."""
         return tuple(access.tensor for access in self.accesses)
 
     @property
     def inputs(self) -> tuple[TensorAccess, ...]:
+        """The accesses of the tensors that the Einsum reads."""
         return tuple(access for access in self.accesses if not access.output)
 
     @cached_property
     def outputs(self) -> tuple[TensorAccess, ...]:
+        """The accesses of the tensors that the Einsum writes."""
         return tuple(access for access in self.accesses if access.output)
 
     def access(self, tensor: str) -> TensorAccess:
-        """Return the access of `tensor`; KeyError if this Einsum does not touch it."""
+        """Return how the Einsum reads or writes a tensor.
+
+        Raises KeyError if it does not touch the tensor.
+        """
         return self._access[tensor]
 
     @cached_property
@@ -157,7 +171,10 @@ class Einsum:
 
     @property
     def operations(self) -> int:
-        """Points of the iteration space: operations of one instance."""
+        """Operations of one instance: the product of all bounds (points of the iteration space).
+
+        For a copy Einsum, too, although it computes nothing.
+        """
         product = 1
         for bound in self.bounds.values():
             product *= bound

@@ -19,9 +19,10 @@ class MappingError(SpecError):
 
 
 class InfeasibleMapping(TilewrightError):  # noqa: N818 - a property of the mapping, not a fault
-    """A mapping that the machine cannot run: too large for it, or against a constraint.
+    """A mapping that the machine cannot run, or no mapping that it could.
 
-    A study records the design with this reason and continues.
+    Its tiles overfill a memory, it uses more instances than exist, or it breaks a constraint. A
+    study records the design with this reason and continues.
     """
 
 

@@ -21,7 +21,10 @@ _LONGEST = 2000
 
 
 class LinearForm(NamedTuple):
-    """A sum of rank variables with whole factors, plus a whole constant, while it is parsed."""
+    """A sum of rank variables with whole factors, plus a whole constant, while it is parsed.
+
+    `factors`: rank variable to factor; `constant`: what is added.
+    """
 
     factors: dict[str, int]
     constant: int

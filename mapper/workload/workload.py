@@ -26,7 +26,10 @@ class Workload:
     file: str = field(default="", compare=False)
 
     def einsum(self, name: str) -> Einsum:
-        """Return the Einsum called `name`; WorkloadError if there is none."""
+        """Return an Einsum by name.
+
+        Raises WorkloadError, with close names, if the workload has none of this name.
+        """
         einsum = self._by_name.get(name)
         if einsum is None:
             instead = did_you_mean(name, list(self._by_name))
@@ -47,10 +50,10 @@ class Workload:
 
     @property
     def tensors(self) -> tuple[str, ...]:
-        """All tensors, in order of first use."""
+        """Names of all tensors of all Einsums, in order of first use."""
         return tuple(dict.fromkeys(t for einsum in self.einsums for t in einsum.tensors))
 
     @property
     def operations(self) -> int:
-        """Operations of all Einsums with all their instances; copies count none."""
+        """Number of operations of all Einsums with all their instances; copy Einsums have none."""
         return sum(e.operations * e.n_instances for e in self.einsums if not e.is_copy)

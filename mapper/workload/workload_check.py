@@ -50,10 +50,12 @@ class EinsumDraft:
 
     @property
     def tensors(self) -> tuple[str, ...]:
+        """Names of the tensors that the Einsum reads or writes, in the order written."""
         return tuple(access.tensor for access, _, _ in self.accesses)
 
     @property
     def outputs(self) -> frozenset[str]:
+        """Names of the tensors that the Einsum writes."""
         return frozenset(access.tensor for access, output, _ in self.accesses if output)
 
 

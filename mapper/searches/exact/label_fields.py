@@ -74,14 +74,14 @@ class LabelFields:
 
     @property
     def width(self) -> int:
-        """The number of fields."""
+        """The number of columns of a label, which is a partial mapping's tuple of costs."""
         networks = len(self.links) + len(self.longest_paths)
         calls = len(self.call_fields) + len(self.deferred_calls)
         return self.lanes + 1 + len(self.gates) + calls + networks
 
     @property
     def call_fields(self) -> tuple[int, ...]:
-        """The fields of calls, each once."""
+        """The columns that count calls of actions, or seconds of such calls, each once."""
         return tuple(dict.fromkeys(self.calls.values()))
 
     @property

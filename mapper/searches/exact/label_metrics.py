@@ -42,7 +42,7 @@ class Goal:
 
     @property
     def second(self) -> Objective:
-        """The metric that decides between equals."""
+        """The metric that decides between equal values: latency for energy, else energy."""
         return "latency" if self.objective == "energy" else "energy"
 
 

@@ -33,7 +33,10 @@ class RandomSearch:
     memory: float = inf
 
     def reporting_to(self, report: Report) -> RandomSearch:
-        """Return the same search that calls `report` whenever its best value falls."""
+        """Return the same search method that calls `report` whenever it finds a better value.
+
+        It calls report(best value, lower bound), with 0 for the bound.
+        """
         return replace(self, report=report)
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:

@@ -194,17 +194,25 @@ class MonotoneQuantity(Algebra):
         return self
 
     def maximum(self, other: object) -> MonotoneQuantity:
+        """Return the larger of this and another quantity or non-negative number."""
         return _combined(np.maximum, self, _rising(other, "max()"))
 
     def minimum(self, other: object) -> MonotoneQuantity:
+        """Return the smaller of this and another quantity or non-negative number."""
         return _combined(np.minimum, self, _rising(other, "min()"))
 
     def power(self, exponent: object) -> MonotoneQuantity:
+        """Return the quantity to a power, a number above 0; raises EvaluationError else."""
         by = _positive(exponent, "**")
         code = self.code
         return MonotoneQuantity(self.uses, lambda columns: np.power(code(columns), by))
 
     def function(self, name: str) -> MonotoneQuantity:
+        """Return a function such as sqrt or exp of the quantity, by its name.
+
+        Raises EvaluationError for logarithms other than log1p, which may be negative, and for
+        unknown functions.
+        """
         if name in _LOGARITHMS:
             raise EvaluationError(
                 f"{name}() may be negative",

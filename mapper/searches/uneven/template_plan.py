@@ -42,16 +42,17 @@ class CapacityCheck:
 
 @dataclass(frozen=True, slots=True)
 class TemplatePlan:
-    """The compiled form of a template; slot numbers run from the outermost slot.
+    """A template, or a part of its mappings, compiled for the search with uneven tiles.
 
-    `charges[i]`, `pins[i]`: costs and tile_shape above slot i (the last entry: at the Compute).
-    `capacity_checks[i]`: of slot i, if it is a reservation that matters. `tails[i][v]`: the slots
-    below slot i that can loop over variable v. `needed_kinds[i][v]`: the counts of v that slot i
-    or a later one reads. `most_lanes[i]`: the most lanes from slot i on; `most_lanes_of[i][v]`:
-    those of one variable. `fewest_steps`: a lower bound of the steps of every mapping.
-    `charge_bounds`: lower bounds of the energy. `step_kinds`: the counts whose extents multiply to
-    the steps (None: steps do not matter). `crossings[i]`: the tensors that a network sends through
-    the lanes of slot i.
+    Slots are numbered from 0 at the outermost. `charges[i]`, `pins[i]`: costs and tile_shape
+    conditions above slot i (the last entry: at the Compute). `capacity_checks[i]`: of slot i, if
+    it is a reservation whose memory can overflow. `tails[i][v]`: the slots below slot i that can
+    loop over variable number v. `needed_kinds[i][v]`: which counts of tiles of v slot i or a later
+    one needs. `most_lanes[i]`: the most lanes (instances) from slot i on; `most_lanes_of[i][v]`:
+    those of one variable. `fewest_steps`: lower bound of the steps in time of every mapping.
+    `charge_bounds`: lower bounds of the energy of costs. `step_kinds`: counts of tiles whose
+    extents multiply to the steps (None: steps do not matter). `crossings[i]`: tensors that a
+    network sends through the lanes of slot i.
     """
 
     template: Template

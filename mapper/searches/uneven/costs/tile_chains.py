@@ -81,12 +81,12 @@ class StateColumn:
 
     @property
     def count(self) -> Floats:
-        """Number of tiles visited."""
+        """Number of tiles visited in each state, full and smaller ones, shape (states,)."""
         return self.full + self.odd
 
     @property
     def extent(self) -> Floats:
-        """Sum of the sizes of the tiles visited."""
+        """Sum of the sizes of the tiles visited in each state, in values, shape (states,)."""
         return self.full * self.tile + self.odd * self.remainder
 
     def shares(self, lanes: int) -> Floats:

@@ -27,7 +27,10 @@ class FormGroup:
 
     @property
     def is_single(self) -> bool:
-        """Whether each value of the one variable is one value of the tensor: extents add up."""
+        """Whether the group is one index that is one variable, with factor 1 or -1.
+
+        Each value of the variable is then one of the tensor, so that tile sizes add up.
+        """
         form = self.forms[0]
         return len(self.forms) == 1 and form.is_single and abs(form.terms[0][1]) == 1
 
