@@ -9,7 +9,7 @@ from tilewright.simulator.profiles.profile import Profile
 
 
 def store_header(profile: Profile) -> at.Table:
-    """Return the header of the store, an int64 array with the profile's cycles of instructions.
+    """Return the header of the engine's store: int64 words with the profile's instruction cycles.
 
     All other words of the header (current cycle, error, counts) are 0.
     """

@@ -30,17 +30,24 @@ class StoreTable:
         return self.start + self.rows * self.width
 
     def view(self, store: at.Table) -> at.Table:
-        """Return the table as an array (rows, width) that shares memory with the store."""
+        """Return the table as an array (rows, width) that shares memory with the store.
+
+        store: the engine's int64 array, in which the table is.
+        """
         return store[self.start : self.end].reshape(self.rows, self.width)
 
     def address(self, number: Addresses) -> Addresses:
-        """Turn row numbers of the table into addresses in the store; negative numbers stay."""
+        """Turn row numbers of the table into addresses in the store; negative numbers stay.
+
+        An address is the index of a row's first word in the engine's int64 array.
+        """
         return np.where(number < 0, number, self.start + number * self.width)
 
     def address_from(self, origin: Addresses, number: Addresses) -> Addresses:
         """Turn row numbers that count from given rows into addresses in the store.
 
-        origin: number of the row from which each counts; a negative number stays as it is.
+        origin: number of the row from which each counts; number: a negative one stays as it is. An
+        address is the index of a row's first word in the engine's int64 array.
         """
         return self.address(np.where(number < 0, number, origin + number))
 

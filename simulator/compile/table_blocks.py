@@ -100,7 +100,11 @@ WIDTHS = (at.O_WIDTH, at.D_WIDTH, at.I_WIDTH, 1, at.BIND_WIDTH, at.U_WIDTH, at.L
 
 
 def tables_of(rows: Rows) -> CodeTables:
-    """Turn lists of rows, one list per table of a code, into int64 arrays."""
+    """Turn lists of rows, one list per table of a compiled code, into int64 arrays.
+
+    The tables, in the order of TABLES: operations, operands, instructions, tasks, bindings, scalar
+    operations, register loads.
+    """
     pairs = zip(rows, WIDTHS, strict=True)
     return CodeTables(*(np.array(r, dtype=np.int64).reshape(len(r), width) for r, width in pairs))
 
@@ -118,7 +122,7 @@ class CompileTarget:
 
     @property
     def key(self) -> Hashable:
-        """A hashable key; targets of the same key give the same tables for a code."""
+        """A hashable key of the profile and the colors; equal keys give equal tables for a code."""
         return self.number, self.colors
 
 
@@ -169,7 +173,7 @@ class ProgramTables:
         return CodeTables(*(np.concatenate([getattr(p, name) for p in parts]) for name in TABLES))
 
     def shapes(self) -> list[tuple[int, int]]:
-        """Return (rows, columns) of each joined table, in the order of TABLES."""
+        """Return (rows, columns) of each table of the program's codes, in the order of TABLES."""
         return list(zip(self.rows.sum(axis=0).tolist(), WIDTHS, strict=True))
 
     def origin(self, table: str, of: str) -> npt.NDArray[np.int64]:

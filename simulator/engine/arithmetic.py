@@ -246,7 +246,7 @@ def convert(arithmetic: int, a: int) -> Word:
 
 @kernel
 def combine_uncommon(arithmetic: int, a: int, b: int, scalar: int) -> Word:
-    """Apply a bit operation, a bit count, a conversion, or a sum of mixed floats to one element.
+    """Apply a bit operation, bit count, conversion or sum of mixed floats to one value each.
 
     The arguments are bits. The mixed sums: f16 + f32, f32 + f16, and f32 a + f16 b * f16 scalar,
     where the product is an f32. Returns the bits of the result.
@@ -267,10 +267,10 @@ def combine_uncommon(arithmetic: int, a: int, b: int, scalar: int) -> Word:
 
 @part_kernel
 def combine_plain(arithmetic: int, value_type: int, operands: OperandBits) -> Word:
-    """Apply a plain operation (`is_plain`) to one element given by bits; return the result's bits.
+    """Apply a plain operation (`is_plain`) to one value of each source; return the result's bits.
 
-    Plain are moves, f32 operations, and sums and differences of 16-bit integers. value_type: one of
-    TYPE_F32, TYPE_F16, TYPE_INT16, TYPE_INT32.
+    Plain are moves, f32 operations, and sums and differences of 16-bit integers. operands: bits;
+    value_type: one of TYPE_F32, TYPE_F16, TYPE_INT16, TYPE_INT32.
     """
     a, b, scalar = operands
     if arithmetic == MOVE:
@@ -295,7 +295,7 @@ def is_plain(arithmetic: int, value_type: int) -> Word:
 
 @kernel
 def combine(arithmetic: int, value_type: int, operands: OperandBits) -> Word:
-    """Apply an operation on descriptors to one element: `a op b`, for fma a + b * scalar.
+    """Apply an operation to one value of each source: `a op b`, for fma a + b * scalar.
 
     operands: bits of both sources and of the scalar; value_type: one of TYPE_F32, TYPE_F16,
     TYPE_INT16, TYPE_INT32. Returns the bits of the result.
@@ -313,7 +313,7 @@ def combine(arithmetic: int, value_type: int, operands: OperandBits) -> Word:
 
 @inner_kernel
 def uncommon_value(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:  # noqa: ARG001
-    """Apply an operation that is not plain to one element; return the bits of the result.
+    """Apply an operation that is not plain to one value of each source; return the result's bits.
 
     `arguments` are (address of the operation, bits of the first source, of the second, of the
     scalar).

@@ -78,7 +78,7 @@ def start_walk(store: Table, place: int, position: int) -> None:
 
 @inline_kernel
 def step_position(store: Table, place: int, row: int) -> None:
-    """Move a memory operand of a thread to its next element, over up to four dimensions.
+    """Move a memory operand of a thread to its next value, over up to four dimensions.
 
     place: address of the operand's position in the thread; row: of the operand. The stride of an
     outer dimension holds the jump back to the start of the inner ones.
@@ -115,7 +115,7 @@ def take(store: Table, memory: Memory, place: int, row: int, now: int) -> Word:
 
 @inline_kernel
 def value_of(store: Table, memory: Memory, computation: Computation, operands: OperandBits) -> Word:
-    """Apply an operation to the bits of one element; return the bits of the result.
+    """Apply an operation to one value of each source, given by its bits; return the result's bits.
 
     computation: the operation's address, arithmetic and type; operands: bits of both sources and of
     the scalar.
@@ -129,9 +129,10 @@ def value_of(store: Table, memory: Memory, computation: Computation, operands: O
 
 @inner_kernel
 def do_element(store: Table, memory: Memory, thread: int, now: int) -> None:
-    """Do one element of a thread's operation: take the sources, compute, write or send the result.
+    """Do an operation on one value of each vector: take the sources, compute, write or send.
 
-    thread: its address; now: the cycle. Its queues must be ready.
+    thread: address of the thread that runs it, whose positions move on; now: the cycle. Its queues
+    must be ready.
     """
     thread = address(thread)
     op = address(store[thread + T_OP])
@@ -156,10 +157,10 @@ def do_element(store: Table, memory: Memory, thread: int, now: int) -> None:
 
 @inner_kernel
 def line_of(store: Table, thread: int, operand: int) -> tuple[int, int, int]:
-    """Return (position, stride, words per element) of a vector operand in memory; 0 words for none.
+    """Return (position, stride, words per value) of a vector operand in memory.
 
-    All in 16-bit words. operand: 0 for the destination, 1 and 2 for the sources of the thread's
-    operation.
+    All in 16-bit words; 0 words per value if the operand is not there or a scalar. thread: address;
+    operand: 0 for the destination, 1 and 2 for the sources of its operation.
     """
     row = store[store[thread + T_OP] + O_OPERANDS + operand]
     if row < 0:
@@ -170,7 +171,11 @@ def line_of(store: Table, thread: int, operand: int) -> tuple[int, int, int]:
 
 @inner_kernel
 def do_flat(store: Table, memory: Memory, thread: int) -> None:
-    """Do all elements of a thread's operation whose operands are one-dimensional and in memory."""
+    """Do a whole operation whose operands are one-dimensional vectors in memory, or scalars.
+
+    thread: address of the thread whose operands are loaded. It takes no cycles here; they are
+    counted elsewhere (`memory_cycles`).
+    """
     op = store[thread + T_OP]
     computation = Computation(op, store[op + O_ARITHMETIC], store[op + O_TYPE])
     scalar = store[thread + T_SCALAR]
@@ -189,9 +194,10 @@ def do_flat(store: Table, memory: Memory, thread: int) -> None:
 
 @inner_kernel
 def do_memory(store: Table, memory: Memory, thread: int, now: int) -> None:
-    """Do all elements of a thread's operation whose operands are in memory, at once.
+    """Do a whole operation whose operands are vectors in memory, of any dimensions, or scalars.
 
-    The cycles that it takes are counted elsewhere (`memory_cycles`).
+    thread: address of the thread whose operands are loaded; now: the cycle. The cycles that it
+    takes are counted elsewhere (`memory_cycles`).
     """
     op = store[thread + T_OP]
     for operand in range(3):

@@ -25,7 +25,7 @@ from tilewright.simulator.run.trace import BUSY, IDLE, WAIT_INPUT, WAIT_OUTPUT
 
 @inner_kernel
 def dispatch(store: Table, memory: Memory, element: int, now: int) -> None:
-    """Start the operation at an element's program counter, and move the counter on.
+    """Start the operation at a processing element's program counter, and move the counter on.
 
     An operation on memory alone is done at once and keeps the main thread busy; one with queues
     starts on its thread. now: the cycle. A queue or thread that is in use is an error of the run.
@@ -64,10 +64,10 @@ def dispatch(store: Table, memory: Memory, element: int, now: int) -> None:
 
 @part_kernel
 def end_task(store: Table, element: int, now: int) -> None:
-    """End an element's running task, and record it in the timeline.
+    """End the running task of a processing element, and record it in the timeline.
 
-    Its last instruction executes K_EXECUTE cycles after its dispatch, which may be the end of the
-    run.
+    now: cycle of the dispatch of its last instruction, which executes K_EXECUTE cycles later; that
+    may be the end of the run.
     """
     end = now + store[at.K_EXECUTE]
     store[at.S_END] = max(store[at.S_END], end)
@@ -78,9 +78,9 @@ def end_task(store: Table, element: int, now: int) -> None:
 
 @part_kernel
 def control_task(store: Table, element: int, code: int, task: int) -> Word:
-    """Activate, block or unblock a task of an element; return the cycles of the instruction.
+    """Activate, block or unblock a task of a processing element; return the instruction's cycles.
 
-    code: I_ACTIVATE, I_BLOCK or else unblock; task: its number.
+    code: I_ACTIVATE, I_BLOCK, or else unblock; task: its number.
     """
     bit = 1 << task
     if code == at.I_ACTIVATE:
@@ -113,7 +113,8 @@ def branch(store: Table, element: int, pc: int, slot: int) -> Word:
 def control(store: Table, memory: Memory, element: int) -> Word:
     """Do an instruction that is no operation on descriptors; return its cycles.
 
-    It is on tasks, counters, scalars, registers or the fabric; the program counter moves on.
+    It is on tasks, counters, scalars, registers or the fabric. element: address of the processing
+    element, whose program counter moves on.
     """
     pc = store[element + at.E_PC]
     code = store[pc]
@@ -207,7 +208,7 @@ def advance_main(store: Table, memory: Memory, element: int, now: int) -> None:
 
 @part_kernel
 def queues_ready(store: Table, element: int, thread: int, now: int) -> Word:
-    """Say whether the next element of a thread's operation can go: BUSY, or what it waits for.
+    """Say whether an operation can go on with its next values: BUSY, or what it waits for.
 
     WAIT_INPUT: an input queue has no ready wavelet; WAIT_OUTPUT: the output queue has no space. The
     queue makes the processing element be visited again when that changes.
@@ -238,10 +239,11 @@ def queues_ready(store: Table, element: int, thread: int, now: int) -> Word:
 
 @part_kernel
 def fire(store: Table, memory: Memory, element: int, thread: int, now: int) -> Word:
-    """Do the next element of a thread's running operation if its queues are ready.
+    """Do a running operation on one more value of each vector, if its queues are ready.
 
-    Returns the cycle state: BUSY, WAIT_INPUT or WAIT_OUTPUT. The following element is due after the
-    operation's cycles per element, whose fractions are carried on.
+    element, thread: addresses of the processing element and of the thread; now: the cycle. Returns
+    BUSY if it was done, else WAIT_INPUT or WAIT_OUTPUT. The following values are due after the
+    operation's cycles per value, whose fractions are carried on.
     """
     if store[store[address(thread) + at.T_OP] + at.O_SPECIAL] == 1:
         return use(store, memory, at.FEATURE_SPECIAL, (element, thread, now, 0))
@@ -279,9 +281,10 @@ def is_served(store: Table, thread: int, ranked: int, rank: int) -> Word:
 
 @part_kernel
 def complete_when_due(store: Table, element: int, thread: int, now: int) -> None:
-    """End an operation whose last element went K_COMPLETION cycles ago; visit it again if less.
+    """End an operation whose last value went K_COMPLETION cycles ago; visit it again if less.
 
-    K_COMPLETION: cycles of the profile from the last element to the end of an operation.
+    K_COMPLETION: cycles of the profile from the last value to the end of an operation. element,
+    thread: addresses of the processing element and of the thread.
     """
     if store[thread + at.T_STATE] != at.COMPLETING:
         return
@@ -293,9 +296,10 @@ def complete_when_due(store: Table, element: int, thread: int, now: int) -> None
 
 @part_kernel
 def run_threads(store: Table, memory: Memory, element: int, now: int) -> Word:
-    """Let the datapath serve at most one running thread of an element, by priority, then in turn.
+    """Let the datapath of a processing element serve at most one running thread in this cycle.
 
-    Returns the cycle state of the element: BUSY, WAIT_INPUT, WAIT_OUTPUT or IDLE (engines.md §1).
+    The highest priority goes first, equal ones in turn (engines.md §1). Returns the state in which
+    the cycle counts: BUSY, WAIT_INPUT, WAIT_OUTPUT or IDLE.
     """
     element = address(element)
     first = store[element + at.E_THREADS]

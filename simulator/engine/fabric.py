@@ -111,9 +111,9 @@ def schedule(store: Table, agent: int, when: int) -> None:
 
 @inline_kernel
 def tail_of(store: Table, queue: int) -> Word:
-    """Return the address of the next free slot of a FIFO that is not full.
+    """Return the address of the place in a FIFO where the next wavelet goes; it is not full.
 
-    The slot still holds the cycle in which it was freed.
+    The place still holds the cycle in which it was freed. queue: address of the FIFO.
     """
     tail = store[queue + F_HEAD] + store[queue + F_COUNT]
     if tail >= store[queue + F_CAP]:
@@ -123,9 +123,10 @@ def tail_of(store: Table, queue: int) -> Word:
 
 @part_kernel
 def has_space(store: Table, queue: int, now: int) -> Word:
-    """Return whether a FIFO could take a word at the start of cycle `now`.
+    """Return whether a FIFO could take a wavelet at the start of cycle `now`.
 
-    A slot that is freed in a cycle is free `credit` cycles later (1 for a plain queue).
+    A place that is freed in cycle t counts as used until t + credit (1 for a plain queue). queue:
+    address of the FIFO.
     """
     queue = address(queue)
     if store[queue + F_COUNT] == store[queue + F_CAP]:
@@ -169,7 +170,8 @@ def push(store: Table, queue: int, payload: int, now: int) -> None:
 def pop(store: Table, queue: int, now: int) -> Word:
     """Take the wavelet at the head of a FIFO; return its bits.
 
-    The agent that waits for space is visited when the slot is free.
+    The agent (FIFO or processing element) that waits for space is visited when the place is free
+    again. queue: address of the FIFO; now: the cycle.
     """
     queue = address(queue)
     head = store[queue + F_HEAD]
@@ -192,7 +194,10 @@ def pop(store: Table, queue: int, now: int) -> Word:
 
 @part_kernel
 def head_ready(store: Table, queue: int) -> Word:
-    """Return the cycle from which the head of a FIFO may move; the FIFO must not be empty."""
+    """Return the cycle from which the head of a FIFO may move; the FIFO must not be empty.
+
+    It is the cycle in which the wavelet came plus the FIFO's latency. queue: address of the FIFO.
+    """
     queue = address(queue)
     return store[address(store[queue + F_RING] + 2 * store[queue + F_HEAD])]
 
@@ -266,7 +271,10 @@ def visit_queue(store: Table, queue: int, now: int) -> Word:
 
 @part_kernel
 def settle_bid(store: Table, queue: int, now: int) -> None:
-    """Move the head of a FIFO that won all its links in cycle `now`; else visit it again."""
+    """Move the head of a FIFO that won all its links in cycle `now`; else visit it again.
+
+    A FIFO bids where other FIFOs use its links, too; the best bid of a link wins in each cycle.
+    """
     for i in range(store[queue + F_SUCCESSORS]):
         link = store[queue + F_LINK + i]
         if store[link + 1] != queue:
@@ -277,9 +285,9 @@ def settle_bid(store: Table, queue: int, now: int) -> None:
 
 @inner_kernel
 def schedule_all(store: Table, agents: Table, cycles: Table) -> None:
-    """Visit each of some agents (FIFOs or elements) in its own cycle.
+    """Visit each of some agents (FIFOs or processing elements) in a cycle of its own.
 
-    agents: addresses; cycles: as many.
+    agents: addresses in the store; cycles: as many, the cycle of each.
     """
     for i in range(agents.size):
         schedule(store, agents[i], cycles[i])

@@ -36,17 +36,26 @@ ADDRESS: Final = (1 << 48) - 1
 
 
 def kernel(function: F) -> F:
-    """Compile a function to machine code that Python can call (by numba). Used as a decorator."""
+    """Compile a function of the engine to machine code that Python can call. Used as a decorator.
+
+    numba compiles it at the first call, and keeps the code on disk.
+    """
     return _compiled(function)
 
 
 def inner_kernel(function: F) -> F:
-    """Compile a function that other kernels call, or Python by its address. Used as a decorator."""
+    """Compile a function that other compiled functions call. Used as a decorator.
+
+    Python can call it by its machine code address only, which makes it cheaper to compile.
+    """
     return _compiled(function, no_cpython_wrapper=True)
 
 
 def inline_kernel(function: F) -> F:
-    """Compile a small function whose machine code goes into its callers. Used as a decorator."""
+    """Compile a small function whose machine code goes into its callers. Used as a decorator.
+
+    The callers are compiled functions of the engine.
+    """
     return _compiled(function, no_cpython_wrapper=True, forceinline=True)
 
 

@@ -42,7 +42,10 @@ def collect(store: Table, now: int) -> Word:
 
 @part_kernel
 def sort_rows(store: Table, first: int, count: int) -> None:
-    """Sort `count` numbers of the store from address `first` on, in place (Shell sort)."""
+    """Sort `count` numbers of the store from address `first` on, in place (Shell sort).
+
+    The numbers are the agents (FIFOs and processing elements) to visit in a cycle.
+    """
     gap = count // 2
     while gap > 0:
         for i in range(gap, count):

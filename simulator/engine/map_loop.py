@@ -26,8 +26,8 @@ from tilewright.simulator.run.trace import BUSY
 def thread_of(store: Table, element: int, op: int) -> Word:
     """Return the address of the thread of an @map operation: the main one, or an additional one.
 
-    @map runs instructions for each element of its operands; an additional thread only holds two
-    further inputs of it.
+    @map runs a callback for each value of its input vectors; an additional thread only holds two
+    further inputs of it. element, op: addresses.
     """
     return store[element + at.E_THREADS] + store[op + at.O_THREAD] * at.T_WIDTH
 
@@ -36,7 +36,8 @@ def thread_of(store: Table, element: int, op: int) -> Word:
 def map_start(store: Table, memory: Memory, element: int, op: int) -> None:
     """Load the operands of an @map operation on its thread, and take its queues.
 
-    @map runs instructions for each element of its operands. A queue that is in use is an error.
+    @map runs a callback for each value of its input vectors. element, op: addresses of the
+    processing element and of the operation. A queue that is in use is an error of the run.
     """
     thread = thread_of(store, element, op)
     store[thread + at.T_OP] = op
@@ -113,7 +114,8 @@ def map_read(store: Table, memory: Memory, element: int, op: int, now: int) -> W
 def map_write(store: Table, memory: Memory, element: int, now: int) -> Word:
     """Give the result of an @map callback to its output: send it or write it to memory.
 
-    Returns BUSY, or WAIT_OUTPUT if the queue has no space.
+    @map runs a callback for each value of its input vectors; its result is in a counter, a named
+    integer of the processing element. Returns BUSY, or WAIT_OUTPUT if the queue has no space.
     """
     thread = store[element + at.E_THREADS]
     op = store[thread + at.T_OP]
@@ -135,7 +137,11 @@ def map_write(store: Table, memory: Memory, element: int, now: int) -> Word:
 
 @inner_kernel
 def map_end(store: Table, element: int, op: int, now: int) -> None:
-    """End an @map operation: free its thread and queues, and record it in the timeline."""
+    """End an @map operation: free its thread and queues, and record it in the timeline.
+
+    @map runs a callback for each value of its input vectors. element, op: addresses; now: the
+    cycle.
+    """
     thread = thread_of(store, element, op)
     save_positions(store, element, thread, 1)
     store[thread + at.T_STATE] = at.FREE

@@ -40,9 +40,10 @@ def record(store: Table, element: int, row: int, start: int, end: int) -> None:
 
 @inner_kernel
 def fail(store: Table, error: int, element: int, row: int, value: int) -> None:
-    """Record an error of the run, unless there is one already; the run ends after this visit.
+    """Record an error of the run, unless there is one already; the run ends then.
 
-    error: its code (ERROR_...); row, value: what the message needs.
+    error: its code (ERROR_...); element: address of the processing element; row, value: what the
+    message needs.
     """
     if store[at.S_ERROR] == at.OK:
         store[at.S_ERROR] = error
@@ -124,7 +125,8 @@ def memory_cycles(store: Table, memory: Memory, thread: int, rows: int, extent: 
 def run_memory(store: Table, memory: Memory, element: int, thread: int, now: int) -> None:
     """Do a whole operation on memory at its dispatch; the main thread is busy for its cycles.
 
-    An operation that takes longer than the whole run may is an error.
+    element, thread: addresses; now: cycle of the dispatch. An operation that takes more cycles than
+    the whole run may is an error of the run.
     """
     op = store[thread + at.T_OP]
     extent = store[op + at.O_EXTENT]
@@ -162,9 +164,10 @@ def complete(store: Table, element: int, thread: int) -> None:
 
 @inner_kernel
 def finish(store: Table, element: int, thread: int, now: int) -> None:
-    """Complete an operation whose last element went in cycle `now`, or let it complete later.
+    """Complete an operation whose last value went in cycle `now`, or let it complete later.
 
-    On the main thread it completes at once; on a microthread K_COMPLETION cycles later.
+    On the main thread it completes at once; on a microthread K_COMPLETION cycles later. element,
+    thread: addresses of the processing element and of the thread.
     """
     thread = address(thread)
     op = address(store[thread + at.T_OP])
@@ -182,7 +185,10 @@ def finish(store: Table, element: int, thread: int, now: int) -> None:
 
 @part_kernel
 def last_element(store: Table, element: int, thread: int, now: int) -> None:
-    """End a plain operation whose last element went in cycle `now`, and count its elements."""
+    """End an operation whose last value went in cycle `now`, and count the values that it did.
+
+    element, thread: addresses of the processing element and of the thread.
+    """
     op = address(store[address(thread) + at.T_OP])
     store[store[element + at.E_RUNS] + store[op + at.O_NUMBER]] += store[op + at.O_EXTENT]
     finish(store, element, thread, now)

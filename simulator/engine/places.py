@@ -10,16 +10,17 @@ from typing import NamedTuple
 
 
 class ThreadPlace(NamedTuple):
-    """Name a thread (an operation in flight) of an element: addresses of both rows in the store."""
+    """Name a thread (an operation in flight) of a processing element: addresses of both rows."""
 
     element: int
     thread: int
 
 
 class OperandPlace(NamedTuple):
-    """Name an operand of a thread: addresses of element and thread, and the operand's number.
+    """Name an operand of an operation in flight.
 
-    operand: 0 is the destination, 1 and 2 are the sources.
+    element, thread: addresses of the processing element and of the thread; operand: 0 is the
+    destination, 1 and 2 are the sources.
     """
 
     element: int
@@ -28,7 +29,7 @@ class OperandPlace(NamedTuple):
 
 
 class QueuePlace(NamedTuple):
-    """Name a queue in use: addresses of the element, of the operand, and of the queue's FIFO."""
+    """Name a queue in use: addresses of the processing element, of the operand, and of its FIFO."""
 
     element: int
     row: int
@@ -36,7 +37,7 @@ class QueuePlace(NamedTuple):
 
 
 class OperandBits(NamedTuple):
-    """Hold the bits of one element of both sources, and those of the operation's scalar."""
+    """Hold the bits of one value of both sources of an operation, and of its scalar."""
 
     first: int
     second: int

@@ -105,7 +105,12 @@ def end_teardown(store: Table, element: int, pc: int) -> Word:
 
 @inner_kernel
 def reconfigure(store: Table, element: int, pc: int) -> Word:
-    """Give a torn-down color another route, switch and filter; return the instruction's cycles."""
+    """Give a torn-down color another route, switch and filter; return the instruction's cycles.
+
+    A torn-down color is stopped at the router until it is configured anew. element, pc: addresses
+    of the processing element and of the instruction. A color that is not torn down is an error of
+    the run.
+    """
     state = torn_state(store, element, pc)
     if state < 0:
         return 0
@@ -169,7 +174,9 @@ def pause(store: Table, element: int, pc: int) -> Word:
 def change_fabric(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:  # noqa: ARG001
     """Do an instruction on routers, queues or microthreads; return its cycles.
 
-    `arguments` are (address of the element, of the instruction, 0, 0).
+    It ends a teardown, reconfigures a color, binds a queue, pauses a microthread, or lets a task
+    wait until a queue is empty. `arguments` are (address of the processing element, of the
+    instruction, 0, 0).
     """
     element, pc, _, _ = arguments
     code = store[pc]

@@ -67,7 +67,10 @@ def wrapped(value: int, dtype: int) -> Word:
 
 @inner_kernel
 def compare(code: int, left: float, right: float) -> Word:
-    """Return 1 if a comparison (LT, LE, EQ, NE) holds, 0 if not, -1 if `code` is no comparison."""
+    """Return 1 if a comparison holds, 0 if not, -1 if `code` is no comparison.
+
+    code: LT, LE, EQ or NE, of left with right.
+    """
     if code == LT:
         return 1 if left < right else 0
     if code == LE:
@@ -154,7 +157,10 @@ def on_floats(code: int, dtype: int, left: int, right: int) -> Word:
 
 @inner_kernel
 def on_bits(code: int, left: int, right: int) -> Word:
-    """Do AND, OR, XOR or a shift (SHL, SHR, by 0 to 31) on two integers."""
+    """Do AND, OR, XOR or a shift (SHL, else right) on two integers; return the result.
+
+    A shift is by the lower five bits of `right`, 0 to 31.
+    """
     if code == AND:
         return left & right
     if code == OR:
@@ -224,9 +230,10 @@ def is_defined(store: Table, element: int, row: int, right: int) -> Word:
 
 @inner_kernel
 def compute(store: Table, memory: Memory, element: int, row: int) -> None:
-    """Do a scalar instruction of an element: write the result to a counter or to memory.
+    """Do a scalar instruction of a processing element: write the result to a counter or memory.
 
-    row: address of the scalar operation.
+    row: address of the scalar operation. Counters are named integers of the processing element;
+    they hold an integer or the bits of a float. An undefined operation is an error of the run.
     """
     code, dtype = store[row + at.U_CODE], store[row + at.U_TYPE]
     left = scalar_value(store, memory, element, row + at.U_LEFT, dtype)

@@ -53,9 +53,10 @@ def second_space(store: Table, element: int, queue: int, now: int) -> Word:
 
 @inner_kernel
 def queue_gives(store: Table, place: QueuePlace, count: int, now: int) -> Word:
-    """Say whether a queue has `count` wavelets ready, or space for them: BUSY or what is missing.
+    """Say whether a queue has `count` wavelets ready, or space for them: BUSY if so.
 
-    WAIT_INPUT or WAIT_OUTPUT: the element is visited again when it changes.
+    Else WAIT_INPUT or WAIT_OUTPUT; the processing element is visited again when it changes. place:
+    its address, that of the operand and of the queue's FIFO.
     """
     element, row, queue = place
     if store[row + at.D_KIND] == at.FABRIC_OUT:
@@ -165,9 +166,10 @@ def put_half(store: Table, memory: Memory, place: ThreadPlace, bits: int, now: i
 
 @inner_kernel
 def simd_group(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
-    """Do the group of elements of a SIMD operation that is ready; return how many they are.
+    """Do the 2 or 4 values of a SIMD operation that are ready; return how many they are.
 
-    `arguments` are (addresses of element and thread, cycle, 0).
+    In mode SIMD_MIXED it is 1. `arguments` are (addresses of processing element and thread, cycle,
+    0).
     """
     element, thread, now, _ = arguments
     op = store[thread + at.T_OP]

@@ -29,9 +29,10 @@ from tilewright.simulator.run.trace import BUSY, WAIT_INPUT, WAIT_OUTPUT
 
 @inner_kernel
 def fifo_push(store: Table, memory: Memory, element: int, fifo: int, bits: int) -> None:
-    """Append a value to a FIFO in an element's memory, which must have space.
+    """Append a value to a FIFO in a processing element's memory, which must have space.
 
-    Activates the FIFO's task that waits for enough values, once there are.
+    element, fifo: addresses; bits: of the value. Activates the FIFO's task that waits for enough
+    values, once they are there.
     """
     tail = store[fifo + at.Q_HEAD] + store[fifo + at.Q_COUNT]
     if tail >= store[fifo + at.Q_CAP]:
@@ -48,9 +49,9 @@ def fifo_push(store: Table, memory: Memory, element: int, fifo: int, bits: int) 
 
 @inner_kernel
 def fifo_pop(store: Table, memory: Memory, element: int, fifo: int) -> Word:
-    """Take the oldest value of a FIFO in an element's memory, which must not be empty.
+    """Take the oldest value of a FIFO in a processing element's memory; return its bits.
 
-    Activates the FIFO's task that waits for space, once there is enough.
+    It must not be empty. Activates the FIFO's task that waits for space, once there is enough.
     """
     wide = store[fifo + at.Q_WIDE]
     head = store[fifo + at.Q_HEAD]
@@ -81,7 +82,7 @@ def fifo_event(store: Table, fifo: int, reads: int, needed: int, asynchronous: i
 
 @inner_kernel
 def step_special(store: Table, thread: int, operand: int) -> None:
-    """Move a memory operand of a thread to its next element; a circular buffer wraps around.
+    """Move a memory operand of a thread to its next value; a circular buffer wraps around.
 
     thread: its address; operand: 0 is the destination, 1 and 2 are the sources.
     """
@@ -103,7 +104,10 @@ def step_special(store: Table, thread: int, operand: int) -> None:
 
 @inner_kernel
 def marked(payload: int) -> Word:
-    """Return a wavelet's lower 30 bits; the two upper bits are set for a control wavelet."""
+    """Return a wavelet's lower 30 bits; the two upper bits are set for a control wavelet.
+
+    So a program can see, in a 32-bit value, which wavelets were control ones.
+    """
     return (payload & 0x3FFFFFFF) | (0xC0000000 if payload & at.IS_CONTROL else 0)
 
 
@@ -137,7 +141,12 @@ def take_special(store: Table, memory: Memory, place: OperandPlace, now: int) ->
 
 @inner_kernel
 def wavelet_of(store: Table, thread: int, bits: int) -> Word:
-    """Return the wavelet that a thread's output sends for a value: with an index, or as control."""
+    """Return the wavelet that a thread's output sends for a value.
+
+    By the output's descriptor it carries an index in its upper 16 bits, is a control wavelet, or
+    makes the first router advance its switch (the last value only). thread: address; bits: of the
+    value.
+    """
     flags = store[store[thread + at.T_ROWS] + at.D_FLAGS]
     if flags & at.INDEXED:
         bits = (bits & 0xFFFF) | (store[thread + at.T_INDEX] & 0xFFFF) << 16
@@ -177,7 +186,10 @@ def put_special(store: Table, memory: Memory, place: ThreadPlace, bits: int, now
 
 @inner_kernel
 def clear_source(store: Table, memory: Memory, thread: int) -> None:
-    """Set to zero the memory vector of the source that the output's `zero_source` names, if any."""
+    """Set to zero the memory vector of one source of an operation, if its output asks for it.
+
+    The output's descriptor names the source by its field `zero_source`. thread: address.
+    """
     operand = store[store[thread + at.T_OP] + at.O_ZERO]
     row = store[thread + at.T_ROWS + operand]
     if operand == 0 or row < 0 or store[row + at.D_KIND] != at.MEMORY:
@@ -193,7 +205,10 @@ def clear_source(store: Table, memory: Memory, thread: int) -> None:
 
 @inner_kernel
 def add_carry(store: Table, thread: int, a: int, b: int) -> Word:
-    """Return the lower 16 bits of a + b + carry of the last element; keep the new carry."""
+    """Return the lower 16 bits of a + b + the carry of the last values; keep the new carry.
+
+    thread: address of the thread, which keeps it; an operation starts with carry 0.
+    """
     total = (a & 0xFFFF) + (b & 0xFFFF) + store[thread + at.T_CARRY]
     store[thread + at.T_CARRY] = total >> 16
     return total & 0xFFFF
@@ -201,7 +216,10 @@ def add_carry(store: Table, thread: int, a: int, b: int) -> Word:
 
 @inner_kernel
 def drop_wavelet(store: Table, element: int, thread: int, now: int) -> None:
-    """Remove a wavelet from an operation's input queue; control wavelets count as elements."""
+    """Remove a wavelet from an operation's input queue; only control wavelets count.
+
+    The operation drops wavelets until as many control wavelets have come as its length says.
+    """
     payload = pop(store, store[thread + at.T_POSITIONS + 1], now)
     if payload & at.IS_CONTROL:
         op = store[thread + at.T_OP]
@@ -314,7 +332,11 @@ def special_ready(store: Table, element: int, thread: int, now: int) -> Word:
 
 @inner_kernel
 def meets_control(store: Table, thread: int, now: int) -> Word:
-    """Take the control wavelet that ends a thread's operation, and return True, if it is next."""
+    """Take the control wavelet that ends a thread's operation, and return True, if it is next.
+
+    It is if the operation ends by control wavelets, and one is ready at the head of an input queue.
+    now: the cycle.
+    """
     if store[thread + at.T_ON_CONTROL] == at.CONTROL_IS_DATA:
         return False
     for operand in range(1, 3):
@@ -368,7 +390,10 @@ def end_early(store: Table, memory: Memory, element: int, thread: int, completed
 
 @inner_kernel
 def streams(store: Table, thread: int) -> Word:
-    """Return 2 if an operand of a thread is a queue, 1 if one is a FIFO in memory, else 0."""
+    """Return 2 if an operand of a thread is a queue, else 1 if one is a FIFO in memory, else 0.
+
+    With 0 the operation is done whole at its dispatch.
+    """
     stream = 0
     for operand in range(3):
         row = store[thread + at.T_ROWS + operand]

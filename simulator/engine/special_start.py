@@ -154,7 +154,9 @@ def ring_offset_of(store: Table, element: int, declared: int, row: int) -> Word:
 def place_operand(store: Table, memory: Memory, place: OperandPlace, row: int) -> Word:
     """Set the first position of a thread's operand; return False on an error of the run.
 
-    An index moves it; a vector that leaves its buffer is an error.
+    row: address of the operand in use. The operation's index moves it; a vector that leaves its
+    buffer is an error, and so is a missing index or a changed length or stride that is out of
+    range.
     """
     element, thread, operand = place
     op = store[thread + at.T_OP]
@@ -293,7 +295,11 @@ def stays_in_buffer(store: Table, place: OperandPlace, row: int, position: int) 
 
 @inner_kernel
 def length_of(store: Table, thread: int, operand: int) -> Word:
-    """Return the number of elements of a thread's operand, 0 if it has no length of its own."""
+    """Return the number of values of a thread's operand, 0 if it has no length of its own.
+
+    thread: address; operand: 0 is the destination, 1 and 2 are the sources. A FIFO in memory has
+    the length that was set for its reads or writes.
+    """
     row = store[thread + at.T_ROWS + operand]
     if store[row + at.D_KIND] == at.POOL:
         fifo = store[thread + at.T_POSITIONS + operand]
@@ -405,7 +411,10 @@ def set_extent(store: Table, element: int, thread: int) -> Word:
 
 @inner_kernel
 def check_halves(store: Table, element: int, thread: int) -> None:
-    """Report as an error an operation that ends early while it keeps half a wavelet."""
+    """Report as an error of the run an operation that ends early and keeps half a wavelet.
+
+    With SIMD modes a wavelet carries two values; the second one would be lost.
+    """
     for operand in range(3):
         if store[thread + at.T_HALF + operand]:
             op = store[thread + at.T_OP]

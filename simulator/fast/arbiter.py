@@ -158,9 +158,9 @@ def best_rival(graph: UnitGraph, times: Times, port: int, now: int) -> Word:
 
 @inner_kernel
 def serve(graph: UnitGraph, times: Times, rival: int, k: int, now: int) -> None:
-    """Let a rival move its next word over the contended link in cycle `now`; find its next bid.
+    """Let a rival FIFO move its next word over the contended link in cycle `now`.
 
-    rival: number of the FIFO; k: its place among the rivals.
+    rival: its number; k: its place among the rivals, whose next bid is found.
     """
     bid = times.bid[k]
     bid[B_LAST] = now

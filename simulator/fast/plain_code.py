@@ -54,7 +54,7 @@ class CodeWords:
 
 
 def code_of_store(store: at.Table, parts: StoreLayout) -> CodeWords:
-    """Return the compiled code of a whole program, by its addresses in the store.
+    """Return the compiled code of a whole program, as Python integers by address in the store.
 
     store: the engine's int64 array; parts: where each table is in it.
     """
@@ -77,7 +77,10 @@ class _BlockLayout:
 
 
 def code_of_block(block: CodeBlock) -> CodeWords:
-    """Return one compiled code alone, by addresses that begin at 0."""
+    """Return one compiled code alone, as Python integers by addresses that begin at 0.
+
+    The header has the cycles of the profile that it was compiled for.
+    """
     tables, _ = join_blocks([block], store_header(block.target.profile))
     sizes = [rows * width for rows, width in zip(block.sizes, WIDTHS, strict=True)]
     firsts = [sum(sizes[:n]) for n in range(len(sizes))]

@@ -162,7 +162,10 @@ class Script:
 
 
 def script_from(walk: MainThreadWalk) -> Script:
-    """Turn all steps of a code's main thread into the script that the solver reads."""
+    """Turn all steps of a code's main thread into the script that the solver of times reads.
+
+    A script has the runs of operations on queues of one element, with what each waits for.
+    """
     tables = tables_of(op_rows(walk.ops, walk.words))
     return Script(tables, walk.ending, walk.tasks, overlapping(walk.ops), lambda: walk)
 
@@ -173,9 +176,10 @@ def overlapping(ops: Sequence[FabricOp]) -> bool:
 
 
 def op_rows(ops: Sequence[FabricOp], words: Sequence[int]) -> TableRows:
-    """Return the rows of each table of `OpTables` for the runs of operations of a code.
+    """Return the rows of each table of `OpTables` for a code's runs of operations on queues.
 
-    words: how many pass each of the 16 queue slots.
+    ops: the runs in order; words: how many pass each of the 16 queue slots (0 to 7 input, 8 to 15
+    output queues).
     """
     followers = _followers(ops)
     slot, passing = _slots(ops, words)
@@ -206,13 +210,16 @@ def _pairs(earlier: Sequence[tuple[int, ...]]) -> list[tuple[int, int]]:
 
 
 def tables_of(rows: TableRows) -> OpTables:
-    """Turn rows, one list per table of `OpTables`, into int64 arrays."""
+    """Turn rows, one list per table of `OpTables`, into int64 arrays.
+
+    They describe the runs of operations on queues of one code.
+    """
     arrays = (np.array(table, dtype=np.int64).ravel() for table in rows)
     return shaped(arrays)
 
 
 def shaped(arrays: Iterable[Ints]) -> OpTables:
-    """Turn flat arrays, one per table of `OpTables`, into tables of the right widths."""
+    """Turn flat int64 arrays, one per table of `OpTables`, into tables of the right widths."""
     pairs = zip(arrays, WIDTHS, strict=True)
     return OpTables(*(a if width == 1 else a.reshape(-1, width) for a, width in pairs))
 

@@ -45,7 +45,10 @@ class LinePair(NamedTuple):
 
 
 class SegmentCounts(NamedTuple):
-    """Hold how many segments each of two lists has."""
+    """Hold how many segments each of two lists of times has.
+
+    A segment (t, r, m) stands for the times t, t + r, ... m times.
+    """
 
     first: int
     second: int
@@ -81,7 +84,10 @@ def append(out: Ints, n: int, t: int, r: int, m: int) -> int:
 
 @inline_kernel
 def copy(out: Ints, source: Ints, count: int) -> None:
-    """Copy the first `count` segments of one list of times to another."""
+    """Copy the first `count` segments of one list of times to another.
+
+    A segment (t, r, m) stands for the times t, t + r, ... m times; a list is (capacity, 3).
+    """
     for i in range(count):
         for column in range(3):
             out[i, column] = source[i, column]
@@ -194,7 +200,10 @@ def paced(out: Ints, x: Ints, count: int, gap: int, start: int) -> int:
 
 @kernel
 def equal_times(a: Ints, b: Ints, counts: SegmentCounts) -> bool:
-    """Return whether two lists of segments hold the same times, whatever their segments."""
+    """Return whether two lists of segments hold the same times, however they are cut.
+
+    A segment (t, r, m) stands for t, t + r, ... m times; counts: segments of both lists.
+    """
     na, nb = counts
     i = j = done_a = done_b = 0
     while i < na and j < nb:
@@ -257,7 +266,10 @@ def lists_share_time(a: Ints, b: Ints, counts: SegmentCounts) -> bool:
 
 @kernel
 def excess(a: Ints, b: Ints, counts: SegmentCounts) -> int:
-    """Return the sum of max(0, a(i) - b(i)) over two lists of equally many times, in cycles."""
+    """Return the sum of max(0, a(i) - b(i)) over two lists of equally many times, in cycles.
+
+    a, b: segments (t, r, m), each t, t + r, ... m times; counts: segments of both.
+    """
     na, nb = counts
     total = i = j = done_a = done_b = 0
     while i < na and j < nb:
@@ -287,7 +299,10 @@ def excess(a: Ints, b: Ints, counts: SegmentCounts) -> int:
 
 @inner_kernel
 def expand(segments: Ints, n: int, out: Ints) -> None:
-    """Write the times of a list of n segments one by one to an array, which must be long enough."""
+    """Write the times of a list of n segments one by one to `out`, which must be long enough.
+
+    A segment (t, r, m) stands for t, t + r, ... m times.
+    """
     k = 0
     for i in range(n):
         for j in range(segments[i, M]):

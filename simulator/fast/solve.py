@@ -113,13 +113,19 @@ def last_time(times: Times, u: int) -> Word:
 
 @inline_kernel
 def following(times: Times, place: int) -> Word:
-    """Return the next place of the worklist, which is a ring of units to evaluate."""
+    """Return the next place of the worklist, a ring of units to evaluate.
+
+    A unit is one run of an operation on queues, or one message. place: index in the ring.
+    """
     return place + 1 if place + 2 < times.queue.size - 1 else 0
 
 
 @inline_kernel
 def put(times: Times, u: int) -> None:
-    """Append unit u to the worklist of units to evaluate."""
+    """Append unit u to the worklist of units to evaluate.
+
+    A unit is one run of an operation on queues, or one message.
+    """
     tail = times.queue[-1]
     times.queue[tail] = u
     times.queue[-1] = following(times, tail)
@@ -127,7 +133,10 @@ def put(times: Times, u: int) -> None:
 
 @inline_kernel
 def enqueue(times: Times, u: int) -> None:
-    """Append unit u to the worklist of units to evaluate, unless it is there."""
+    """Append unit u to the worklist of units to evaluate, unless it is there.
+
+    A unit is one run of an operation on queues, or one message.
+    """
     if times.queued[u] == 1:
         return
     times.queued[u] = 1
@@ -361,7 +370,11 @@ def wake_sources(graph: UnitGraph, times: Times, u: int, column: int) -> None:
 
 @inline_kernel
 def wake_followers(graph: UnitGraph, times: Times, u: int) -> None:
-    """Put the units on the worklist that take words of unit u, or start after it in its element."""
+    """Put the units on the worklist that take words of unit u, or start after it.
+
+    A unit is one run of an operation on queues, or one message. The new times of u may change
+    theirs.
+    """
     row = graph.unit[u]
     if row[at.U_KIND] == at.THREAD:
         op = graph.op[row[at.U_OP]]
@@ -387,7 +400,10 @@ def wake_followers(graph: UnitGraph, times: Times, u: int) -> None:
 
 @inline_kernel
 def is_contended(graph: UnitGraph, u: int) -> Word:
-    """Return whether unit u sends on a link that other FIFOs want, so that an arbiter decides."""
+    """Return whether unit u sends on a link that other FIFOs want, so that an arbiter decides.
+
+    A unit is one run of an operation on queues, or one message.
+    """
     if graph.rival.size == 0:
         return False
     port = graph.unit[u, at.U_OUT]
@@ -462,7 +478,10 @@ def admit_waiting(times: Times, waiting: int, horizon: int) -> int:
 
 @inline_kernel
 def earliest_start(times: Times, waiting: int) -> Word:
-    """Return the earliest starting cycle of the units that wait; FOREVER if none does."""
+    """Return the earliest starting cycle of the units that wait; FOREVER if none does.
+
+    Units (runs of operations, or messages) that start late wait until earlier ones are solved.
+    """
     start = FOREVER
     for i in range(waiting):
         start = min(start, times.first[times.last[i]])
@@ -492,7 +511,7 @@ def enqueue_all(graph: UnitGraph, times: Times) -> None:
 
 @inline_kernel
 def enqueue_sources(graph: UnitGraph, times: Times) -> None:
-    """Put the units on the worklist that take no words from others: edge inputs, pure senders."""
+    """Put the units on the worklist that take no words: edge inputs, operations that only send."""
     for u in range(graph.unit.shape[0]):
         if graph.unit[u, at.U_KIND] == at.EDGE or graph.unit[u, at.U_IN] < 0:
             enqueue(times, u)

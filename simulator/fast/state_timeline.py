@@ -49,8 +49,8 @@ def output_waits(graph: UnitGraph, times: Times, units: Ints, cycles: Ints) -> N
 def due_times(graph: UnitGraph, times: Times, u: int, out: Ints) -> int:
     """Write the cycles from which a unit's words could go if its queues were ready, as segments.
 
-    The first at the unit's start, each later one `gap` cycles after the word before. Returns the
-    number of segments.
+    A unit is one run of an operation on queues. Its first word is due at its start, each later one
+    `gap` cycles after the word before. Returns the number of segments.
     """
     size, gap = graph.unit[u, at.U_SIZE], graph.unit[u, at.U_GAP]
     n = append(out, whole(0), times.start[u], whole(0), whole(1))
@@ -62,9 +62,10 @@ def due_times(graph: UnitGraph, times: Times, u: int, out: Ints) -> int:
 
 @inner_kernel
 def space_times(graph: UnitGraph, times: Times, u: int, out: Ints) -> int:
-    """Write the cycles from which there is space for a unit's words, as segments (t, r, m).
+    """Write the cycles from which there is space for each of a unit's words, as segments.
 
-    Returns their number, 0 if the unit sends no words.
+    A unit is one run of an operation on queues; a segment (t, r, m) stands for t, t + r, ... m
+    times. Returns their number, 0 if the unit sends no words.
     """
     port = graph.unit[u, at.U_OUT]
     if port < 0:

@@ -79,7 +79,10 @@ def end_cycle(timed: TimedProgram, execute: int) -> int:
 
 
 def last_arrival(timed: TimedProgram) -> int:
-    """Return the cycle in which the last word arrives at an edge output, -1 without any."""
+    """Return the cycle in which the last word arrives at an edge output, -1 without any.
+
+    Edge outputs are ports at the border of the grid; only parts that the fast engine covers count.
+    """
     sinks = np.flatnonzero(timed.edge_outputs)
     port = timed.graph.port[sinks]
     last = ends_of(timed.graph, port[:, P_SOURCE])[1]
@@ -87,7 +90,11 @@ def last_arrival(timed: TimedProgram) -> int:
 
 
 def arrivals(timed: TimedProgram) -> dict[int, Ints]:
-    """Return the cycles in which words arrive at the edge outputs: by FIFO an array (words,)."""
+    """Return the cycles in which words arrive at the edge outputs: by FIFO an array (words,).
+
+    Edge outputs are ports at the border of the grid, with one FIFO per position; only parts that
+    the fast engine covers are there.
+    """
     graph, times = timed.graph, timed.times
     cycles = {}
     work = np.empty((int(times.pieces.sum()) + 1, 3), dtype=np.int64)

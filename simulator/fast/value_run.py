@@ -103,9 +103,9 @@ def source_place(flow: Flow, thread: int, operand: int) -> SourcePlace:
 
 @inner_kernel
 def next_value(flow: Flow, source: SourcePlace, i: int, scalar: int) -> at.Word:
-    """Return the bits of a source's value number i; a memory source moves to its next element.
+    """Return the bits of a source's value number i; a source in memory moves to its next value.
 
-    scalar: the bits to return if the source is the operation's scalar.
+    source: where it is; scalar: the bits to return if it is the operation's scalar.
     """
     row, place, data = source
     if data >= 0:

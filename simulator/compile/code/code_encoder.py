@@ -176,12 +176,18 @@ class CodeEncoder:
         return self._operations.operand(operand)
 
     def append_scalar(self, row: Row) -> int:
-        """Append a finished row to the code's table of scalar operations; return its number."""
+        """Append a finished row to the code's table of scalar operations; return its number.
+
+        A row holds operation, dtype, and (kind, value) of destination and two sources.
+        """
         self._scalar_rows.append(row)
         return len(self._scalar_rows) - 1
 
     def append_load(self, row: Row) -> int:
-        """Append a finished row to the code's table of register loads; return its number."""
+        """Append a finished row to the code's table of register loads; return its number.
+
+        A row says which register gets which operand (descriptor), with the settings of the load.
+        """
         self._load_rows.append(row)
         return len(self._load_rows) - 1
 

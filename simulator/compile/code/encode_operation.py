@@ -44,7 +44,10 @@ _OPERANDS: Final = ValueCache(4096)
 
 
 class CompiledFor(NamedTuple):
-    """Hold the profile (a machine's cycles and sizes) that rows are made for, and its number."""
+    """Hold the machine that rows of the engine's tables are made for.
+
+    profile: its cycles and sizes; number: unique for equal profiles, a cheap key for caches.
+    """
 
     profile: Profile
     number: int
@@ -169,7 +172,10 @@ def _operand_row(operand: ResolvedOperand) -> Row:
 
 
 def type_bits(dtypes: Collection[str]) -> int:
-    """Return a set of dtype names as an integer with one bit per dtype, in the order of DTYPES."""
+    """Return a set of dtype names as an integer with one bit per dtype, in the order of DTYPES.
+
+    It says which dtypes the values of an operand may have.
+    """
     return sum(1 << number for number, dtype in enumerate(DTYPES) if dtype in dtypes)
 
 

@@ -140,14 +140,18 @@ class OperationRows:
         base[at.O_VARIANTS] = len(self.rows) - base[at.O_VARIANT]
 
     def levels(self) -> int:
-        """Return the priorities (0 to 6) of operations on queues and FIFOs, one bit each."""
+        """Return the priorities (0 to 6) of a code's operations on queues and FIFOs, one bit each.
+
+        The datapath serves the greatest first; with one bit set it need not compare.
+        """
         special = (row for row in self.rows if row[at.O_FABRIC] or row[at.O_SPECIAL])
         return sum({1 << row[at.O_PRIORITY] for row in special})
 
     def number_runs(self) -> None:
-        """Give every operation the place of its counter of runs, behind all counters of elements.
+        """Give every operation the place where a processing element counts its runs.
 
-        Call it after all rows have been appended.
+        The places follow those where it counts the values that operations have done. Call it after
+        all rows have been appended.
         """
         for row in self.rows:
             row[at.O_RUNS] = len(self.operations) + row[at.O_NUMBER]

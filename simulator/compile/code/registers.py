@@ -64,7 +64,10 @@ class RegisterRows:
         return self._numbers.setdefault(key, len(self._numbers))
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of the registers that have a number, in the order of the numbers."""
+        """Return the names of the registers that have a number, in the order of the numbers.
+
+        A data-structure register holds a descriptor; its name is that of the program's text.
+        """
         return tuple(str(register) for register in self._numbers)
 
     def loaded_operand(self, load: LoadRegister) -> int:

@@ -151,7 +151,10 @@ def form_of(number: TracedNumber | int) -> Form:
 
 
 def value_of(number: TracedNumber | int) -> int:
-    """Return a number as a plain integer: of a traced number (one with a formula) its value."""
+    """Return a number as a plain integer.
+
+    A traced number (an integer with the formula by which it follows from inputs) gives its value.
+    """
     return number.value if isinstance(number, TracedNumber) else number
 
 

@@ -266,7 +266,10 @@ class Steering:
     def tables(self) -> tuple[at.Table, at.Table, Ids, at.Table]:
         """Return all rows as four arrays: ways, states, ports of each way's successors, changes.
 
-        References between them are row numbers. Port -1: no successor there.
+        A way is a router buffer that chooses among its successors (FIFOs that it feeds); a state is
+        the switch and filter of a router for one color; a change is a configuration that a router
+        can be given. References between them are row numbers. ports: (ways, 5), -1 where there is
+        no successor.
         """
         ways = [np.zeros((0, at.W_WIDTH), np.int64), *self.ways]
         state = [np.zeros((0, at.X_WIDTH), np.int64), *self.states]
