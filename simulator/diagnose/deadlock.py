@@ -29,7 +29,11 @@ KINDS = {
 
 
 def find_waits(final: FinalState) -> tuple[Wait, ...]:
-    """Return what waits, at most `MAX_LINES` and a last one that says so; empty if complete."""
+    """Return what waits in a run that stopped: operations, tasks, words in queues, edge outputs.
+
+    `final`: the engine's tables at the end. At most 40 waits and a last one that says that there
+    are more; empty if the run is complete.
+    """
     connections = Connections(final)
     waits_found = chain(
         _operations(connections), _blocked_tasks(final), _words(connections), _outputs(connections)
@@ -39,7 +43,11 @@ def find_waits(final: FinalState) -> tuple[Wait, ...]:
 
 
 class Connections:
-    """The network's connections in both directions."""
+    """The network of queues of a stopped run, to be followed in both directions.
+
+    A queue is an input or output queue of an element, a router's buffer, or an edge port; `fifo` is
+    its row in the network's table.
+    """
 
     def __init__(self, final: FinalState) -> None:
         self.final = final
@@ -53,11 +61,11 @@ class Connections:
         self._sorted = self._targets[used][order]
 
     def count(self, fifo: int) -> int:
-        """Return the words in a queue."""
+        """Return how many words (wavelets) are in a queue."""
         return int(self.final.fifo[fifo, at.F_COUNT])
 
     def is_full(self, fifo: int) -> bool:
-        """Return whether a queue has no space."""
+        """Return whether a queue has no space for another word."""
         return self.count(fifo) >= int(self.final.fifo[fifo, at.F_CAP])
 
     def kind(self, fifo: int) -> int:
@@ -65,21 +73,21 @@ class Connections:
         return int(self.final.network.kind[fifo])
 
     def feeders(self, fifo: int) -> list[int]:
-        """Return the queues that push into a queue."""
+        """Return the queues that push words into a queue."""
         low, high = np.searchsorted(self._sorted, [fifo, fifo + 1])
         return [int(source) for source in self._sources[low:high]]
 
     def fed(self, fifo: int) -> list[int]:
-        """Return the queues that a queue pushes into."""
+        """Return the queues that a queue pushes its words into."""
         count = int(self.final.fifo[fifo, at.F_SUCCESSORS])
         return [int(target) for target in self._targets[fifo, :count]]
 
     def owner(self, fifo: int) -> str:
-        """Name the element of a queue."""
+        """Return the name of the element that a queue belongs to: `element (row, column)`."""
         return self.final.name(int(self.final.network.element[fifo]))
 
     def place(self, fifo: int) -> str:
-        """Name a queue with its color."""
+        """Return words that name a queue: kind, number, element and color."""
         final, owner = self.final, self.owner(fifo)
         if self.kind(fifo) == ROUTER:
             return f"the router of {owner}, color {self.color_at(fifo)}{self._ports(fifo)}"
@@ -95,7 +103,7 @@ class Connections:
         )
 
     def color_at(self, fifo: int) -> str:
-        """Name the color of a router's buffer."""
+        """Return the name of the color whose words a router's buffer holds."""
         number = int(self.final.fifo[fifo, at.F_COLOR])
         return next(c.name for c in self.final.program.colors if c.id == number)
 
@@ -116,7 +124,7 @@ class Connections:
         return next(port.name for port, fifos in ports if fifo in fifos)
 
     def filters(self, fifo: int) -> bool:
-        """Return whether a router's buffer has a filter at the ramp."""
+        """Return whether a queue is a router's buffer with a filter on the way to the element."""
         steered = int(self.final.fifo[fifo, at.F_WAY])
         if self.kind(fifo) != ROUTER or steered < 0:
             return False
@@ -124,7 +132,11 @@ class Connections:
         return bool(self.final.store[state + at.X_FILTER] != at.NO_FILTER)
 
     def who_feeds(self, fifo: int, color: str) -> list[End]:
-        """Follow an empty queue's ways back to where its words should come from."""
+        """Return why an empty queue gets no words, by following the network back to their sources.
+
+        `color`: name, for the message. Each end says, for example, that an element does not send,
+        or where words stand and cannot move.
+        """
         seen, pending, ends = {fifo}, [fifo], []
         while pending:
             sources = [source for source in self.feeders(pending.pop()) if source not in seen]
@@ -155,7 +167,7 @@ class Connections:
         return None
 
     def who_holds(self, fifo: int) -> list[End]:
-        """Follow a queue that cannot move to the full queue from which nobody takes."""
+        """Return why the words of a queue cannot move, by following the full queues ahead."""
         seen = {fifo}
         current: int | None = fifo
         last = fifo

@@ -34,7 +34,10 @@ OF_NO_ELEMENT: Final = (at.ERROR_LIMIT, at.ERROR_FEATURE)
 
 
 def failed_part(final: FinalState) -> Instruction | Route | None:
-    """Return what the run's error is about, None if that is no part of the program's text."""
+    """Return the instruction or route that a run's error is about; None if there is none.
+
+    `final`: the engine's tables when the run stopped with an error.
+    """
     error = int(final.store[at.S_ERROR])
     if error in OF_NO_ELEMENT:
         return None
@@ -47,14 +50,20 @@ def failed_part(final: FinalState) -> Instruction | Route | None:
 
 
 def begun(final: FinalState, element: int) -> tuple[str, Instruction | None]:
-    """Return (task, instruction) that the main thread of an element has just begun."""
+    """Return the name of the task and the instruction that an element's main thread has just begun.
+
+    `element`: row * width + column. The instruction is None if the row stands for none.
+    """
     layout = final.layout(element)
     pc = int(final.element[element, at.E_PC]) - at.I_WIDTH
     return layout.sources[final.parts.instruction.number(pc) - layout.first["instruction"]]
 
 
 def name_of(instruction: Instruction | None) -> str:
-    """Name an instruction that is no operation on descriptors, as it stands in a program's text."""
+    """Return words that name an instruction in a message, such as `load of dsr_dest 1`.
+
+    An instruction without words of its own, and None, are `an instruction`.
+    """
     match instruction:
         case LoadRegister():
             return f"load of {instruction.register}"

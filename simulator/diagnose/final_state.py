@@ -20,9 +20,11 @@ from tilewright.simulator.program.program import Program
 
 @dataclass(frozen=True, slots=True)
 class FinalState:
-    """The engine's state when a run has stopped; `compiled` says what its rows mean.
+    """The state of a run that has stopped, read with the names of the program.
 
-    Elements are numbers `row * width + column`, FIFOs are rows of the network's table.
+    `compiled`: the program as the engine's tables; `store`: their contents at the end. Elements are
+    numbers row * width + column; a FIFO (queue, router buffer or edge port) is a row of the
+    network's table.
     """
 
     compiled: CompiledProgram
@@ -30,58 +32,74 @@ class FinalState:
 
     @property
     def program(self) -> Program:
+        """The program that ran."""
         return self.compiled.program
 
     @property
     def layouts(self) -> tuple[CodeLayout, ...]:
+        """For each code (program of a class of elements), what the rows of its tables stand for."""
         return self.compiled.layouts
 
     @property
     def network(self) -> FifoNetwork:
+        """The network of queues that the routes were compiled to."""
         return self.compiled.network
 
     @property
     def parts(self) -> StoreLayout:
+        """Where each table lies in the store."""
         return self.compiled.parts
 
     @property
     def fifo(self) -> at.Table:
-        """The rows of the network's FIFOs, columns F_..."""
+        """The table of queues, a row each, with the columns F_... of compile/columns.py."""
         return self.parts.fifo.view(self.store)
 
     @property
     def element(self) -> at.Table:
-        """The rows of the elements, columns E_..."""
+        """The table of elements, a row each, with the columns E_... of compile/columns.py."""
         return self.parts.element.view(self.store)
 
     def name(self, element: int) -> str:
-        """Name an element by its place."""
+        """Return the words `element (row, column)` for an element's number."""
         width = self.program.width
         return f"element ({element // width}, {element % width})"
 
     def layout(self, element: int) -> CodeLayout:
-        """Return the layout of an element's code."""
+        """Return what the rows of an element's tables stand for."""
         return self.layouts[int(self.program.placement.ravel()[element])]
 
     def operation(self, element: int, address: int) -> str:
-        """Name an operation of an element by its row's address."""
+        """Return words that name an operation: code, task, operation, label.
+
+        `address`: of the operation's row in the store.
+        """
         layout = self.layout(element)
         number = int(self.store[address + at.O_NUMBER])
         task, resolved = layout.operations[number]
         return operation_name(layout.code, task, resolved.source)
 
     def queue(self, element: int, slot: int) -> int:
-        """Return the FIFO that a queue slot is bound to now."""
+        """Return the FIFO that queue slot `slot` of an element is bound to now.
+
+        Slots 0 to 7 are the input queues, 8 to 15 the output queues.
+        """
         return self.parts.fifo.number(self.element[element, at.E_QUEUES + slot])
 
     def slot(self, element: int, fifo: int) -> int:
-        """Return the queue slot of an element that is bound to a FIFO now, or -1."""
+        """Return the queue slot (0-7 input, 8-15 output) of an element that is bound to a FIFO now.
+
+        -1 if none is.
+        """
         bound = self.element[element, at.E_QUEUES : at.E_QUEUES + 2 * at.OUTPUT_SLOT]
         slots = np.flatnonzero(bound == self.parts.fifo.address(np.array([fifo])))
         return int(slots[0]) if slots.size else -1
 
     def color(self, element: int, slot: int) -> str:
-        """Return the color that a queue slot is bound to now."""
+        """Return the name of the color that a queue slot of an element is bound to now.
+
+        Slots 0 to 7 are the input queues, 8 to 15 the output queues.
+        """
         layout, address = self.layout(element), self.element[element, at.E_QUEUES + slot]
         first = int(self.element[element, at.E_BOUND]) + at.B_FIFO
         for column, (bound_slot, color) in enumerate(layout.bindings):
@@ -90,9 +108,9 @@ class FinalState:
         return first_color(layout.code, slot)
 
     def is_complete(self) -> bool:
-        """Return whether nothing is left to do: tasks, operations, words, edge outputs.
+        """Return whether nothing is left to do: tasks, operations, words in queues, edge outputs.
 
-        Operations that are endless by their extent may wait.
+        Operations of endless extent may still wait.
         """
         sinks = self.network.kind == EDGE_OUT
         counts = self.fifo[:, at.F_COUNT]

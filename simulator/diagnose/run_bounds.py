@@ -16,7 +16,11 @@ from tilewright.simulator.program.instruction import (
 
 
 def bounds_error(final: FinalState, element: int, operand: int, cycle: int) -> MachineError:
-    """Return the error of an operand, given by the address of its row."""
+    """Return the error of an operand that left its buffer, with the elements it would touch.
+
+    `element`: row * width + column; `operand`: address of its row in the store; `cycle`: of the
+    error.
+    """
     store, layout = final.store, final.layout(element)
     row = final.element[element]
     pc = int(row[at.E_PC]) - at.I_WIDTH
@@ -40,7 +44,10 @@ def bounds_error(final: FinalState, element: int, operand: int, cycle: int) -> M
 
 
 def main_thread(final: FinalState, element: int, cycle: int) -> str:
-    """Name the instruction that the main thread of an element has just begun."""
+    """Return words that name the instruction that an element's main thread has just begun.
+
+    They say cycle, element, code, task and instruction.
+    """
     task, instruction = begun(final, element)
     code = final.layout(element).code.name
     place = f"cycle {cycle}, {final.name(element)}, code {code}, task {task}"

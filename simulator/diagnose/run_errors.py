@@ -15,7 +15,10 @@ from tilewright.simulator.text.text_places import place_in_text
 
 
 def run_error(final: FinalState) -> MachineError:
-    """Return the error that stopped a run, with its line in the text of the program."""
+    """Return the error that stopped a run, with its line if the program was read from a text.
+
+    `final`: the engine's tables when the run stopped.
+    """
     error = _message(final)
     part = failed_part(final)
     if part is not None:

@@ -10,7 +10,10 @@ from tilewright.simulator.diagnose.wait_picture import picture
 
 @dataclass(frozen=True, slots=True, order=True)
 class End:
-    """Where a wait leads: what is wrong there, and the place as a node of the graph."""
+    """The cause at the end of a chain of waits.
+
+    `text`: what is wrong there; `node`: the name of the place, a node of the graph of waits.
+    """
 
     text: str
     node: str
@@ -18,7 +21,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One thing that is waited for."""
+    """One thing that something waits for; `text` says what, `ends` are its causes."""
 
     text: str
     ends: Sequence[End]
@@ -30,7 +33,11 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """One operation, task, queue or port that waits; `place` is what others wait for."""
+    """One thing that waits: an operation, task, queue or edge port.
+
+    `who`: its name; `reasons`: what it waits for; `place`: the element or queue where it is, which
+    others may wait for.
+    """
 
     who: str
     reasons: tuple[Reason, ...] = ()
@@ -71,7 +78,7 @@ def _graph(waits: Iterable[Wait]) -> _WaitGraph:
 
 
 def mermaid(waits: Iterable[Wait]) -> str:
-    """Return the graph as a Mermaid flowchart."""
+    """Return the graph of who waits for whom as the text of a Mermaid flowchart."""
     graph = _graph(waits)
     lines = ["flowchart LR"]
     lines += [f'  n{i}["{_plain(node)}"]' for i, node in enumerate(graph.nodes)]
@@ -84,6 +91,6 @@ def _plain(text: str) -> str:
 
 
 def svg(waits: Iterable[Wait]) -> str:
-    """Return the graph as a picture."""
+    """Return the graph of who waits for whom as an SVG picture."""
     graph = _graph(waits)
     return picture(graph.nodes, graph.edges)

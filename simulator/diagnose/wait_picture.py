@@ -58,7 +58,7 @@ class _LaneSpan(NamedTuple):
 
 
 def picture(nodes: Sequence[str], edges: Sequence[tuple[int, int, str]]) -> str:
-    """Return an SVG of named nodes and of edges (from, to, label)."""
+    """Return a graph as an SVG picture; `edges` are (from, to, label) by number of the node."""
     boxes = _boxes(nodes, edges)
     lanes = _lanes(boxes)
     width = LEFT + WIDE + LANE * (max(lanes.values(), default=0) + 2)
@@ -147,7 +147,7 @@ def _way(start: int, end: int, lane: int) -> str:
 
 
 def wrapped(text: str, width: int) -> tuple[str, ...]:
-    """Return a text in lines of fewer letters than a width."""
+    """Return a text as lines of fewer letters than `width`; a longer word has its own line."""
     lines = [""]
     for word in text.split(" "):
         if lines[-1] and len(lines[-1]) + len(word) >= width:

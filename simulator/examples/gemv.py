@@ -14,9 +14,11 @@ exit of a loop; a stage of a chain (2 receive, 3 send, 1 hop); a task's last ins
 
 
 def gemv_like(height: int, width: int, words: int, work: int) -> Program:
-    """Multicast `words` down each column, do `work` multiply-adds, sum over rows and columns.
+    """Return a program with the communication of a matrix-vector product on a grid.
 
-    At least two rows and columns. Without work nothing is multicast: it sums what `sum` holds.
+    It multicasts `words` values down each column, each element does `work` multiply-adds on vectors
+    of that length, then the vectors are summed along the rows and down the last column. The grid
+    has at least two rows and columns. Without work nothing is multicast: it sums the buffers `sum`.
     """
     b = ProgramBuilder("gemv_like", height, width)
     if work:
@@ -47,9 +49,10 @@ def _column_colors(row: int, name: str) -> tuple[str, str]:
 
 
 def wse2_cycles(height: int, width: int, words: int, work: int) -> int:
-    """Return the cycles on wse2-sdk-sim: docs/fast_engine.md derives them.
+    """Return the cycles that `gemv_like` takes on wse2-sdk-sim, by a closed form.
 
-    Receive, work in a loop, a chain along the rows, the same down the last column.
+    docs/fast_engine.md derives it: receive, work in a loop, a chain along the rows, the same down
+    the last column.
     """
     c = WSE2
     loop = 0

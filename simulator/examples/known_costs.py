@@ -13,10 +13,10 @@ RECEIVE, SEND = 2, 3
 
 
 def chain_reduce(elements: int, words: int) -> Program:
-    """Sum the buffers `v` (words f32) of a row of elements into its west end.
+    """Return a program that sums vectors along a row of elements into its west end.
 
-    Every element adds its own vector to the stream from the east and passes it on; neighbours
-    use two alternating colors.
+    Each element has a vector of `words` f32 in the buffer `v`; it adds its own to the stream from
+    the east and passes it on. Neighbours use two alternating colors.
     """
     b = ProgramBuilder("chain_reduce", 1, elements)
     colors = (b.color("even"), b.color("odd"))
@@ -50,11 +50,13 @@ def chain_reduce(elements: int, words: int) -> Program:
 
 
 def two_phase_reduce(elements: int, words: int, group: int) -> Program:
-    """Sum the buffers `v` of a row: chains inside groups, then a chain of the groups' heads.
+    """Return a program that sums vectors along a row in two phases: inside groups, then over them.
 
-    `group` (at least 2) divides `elements`. The phases have colors of their own, so the farthest
-    head must finish the first before it sends: words sent earlier would fill the routers on the
-    way and take turns with the first phase on the links.
+    Both phases are chains, the second one of the groups' heads. Each of the `elements` has a vector
+    of `words` f32 in the buffer `v`; the sum ends at the west end. `group` (at least 2) divides
+    `elements`. The phases have colors of their own, so the farthest head must finish the first
+    before it sends: words sent earlier would fill the routers on the way and take turns with the
+    first phase on the links.
     """
     b = ProgramBuilder("two_phase_reduce", 1, elements)
     group_colors = (b.color("near_even"), b.color("near_odd"))
@@ -94,7 +96,10 @@ def _group_routes(b: ProgramBuilder, column: int, group: int, colors: Sequence[s
 
 
 def message(words: int, hops: int) -> Program:
-    """Send `words` f32 over some hops; the receiver activates the task `done`."""
+    """Return a program that sends `words` f32 over `hops` links to a receiver in the same row.
+
+    The receiver stores them in its buffer `v` and then activates its task `done`.
+    """
     b = ProgramBuilder("message", 1, hops + 1)
     color = b.color("message")
     _sender(b.code("sender"), color, words)
@@ -111,7 +116,10 @@ def message(words: int, hops: int) -> Program:
 
 
 def relay(stages: int, words: int) -> Program:
-    """Pass a vector of f32 on from element to element, each storing it whole first."""
+    """Return a program that passes a vector of `words` f32 from element to element, `stages` times.
+
+    Each element stores the whole vector before it sends it on.
+    """
     b = ProgramBuilder("relay", 1, stages + 1)
     colors = (b.color("even"), b.color("odd"))
     _sender(b.code("sender"), colors[0], words)
@@ -134,7 +142,10 @@ def relay(stages: int, words: int) -> Program:
 
 
 def vector_operation(operation: str, extent: int, sources: int, dtype: str) -> Program:
-    """Run one operation on memory vectors: `dest` and `a` (and `b`)."""
+    """Return a program of one element that runs one operation on memory vectors.
+
+    They have `extent` elements of a dtype: `dest`, `a`, and with two `sources` also `b`.
+    """
     b = ProgramBuilder(operation, 1, 1)
     code = b.code("main")
     names = ["dest", "a", "b"][: sources + 1]

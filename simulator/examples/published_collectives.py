@@ -10,10 +10,11 @@ RECEIVE, SEND = 2, 3
 
 
 def star_reduce(elements: int, words: int) -> Program:
-    """Sum the buffers `v` of a row into its west end, which adds all vectors itself.
+    """Return a program that sums vectors along a row into its west end, which does all additions.
 
-    One color: every router lets its own element's vector pass, then switches to what comes from
-    the east. The root adds the stream to a circular buffer.
+    Each element has a vector of `words` f32 in the buffer `v`. One color: every router lets its own
+    element's vector pass, then switches to what comes from the east. The root adds the stream to a
+    circular buffer.
     """
     b = ProgramBuilder("star_reduce", 1, elements)
     color = b.color("all")
@@ -41,7 +42,10 @@ def star_reduce(elements: int, words: int) -> Program:
 
 
 def broadcast(height: int, width: int, words: int) -> Program:
-    """Send the buffer `v` of the north west element to all others, by one flood of multicasts."""
+    """Return a program that sends the vector of the north west element to all others of a grid.
+
+    The vector is `words` f32 in the buffer `v`; it spreads by one flood of multicasts.
+    """
     b = ProgramBuilder("broadcast", height, width)
     color = b.color("all")
     first, rest = b.code("first"), b.code("rest")
@@ -74,7 +78,11 @@ def _receive(code: CodeBuilder, color: str, words: int) -> None:
 
 
 def aliased_operation(operation: str, extent: int, distance: int) -> Program:
-    """Run `v = v (operation) w` on f32 vectors whose first words differ by `distance` modulo 4."""
+    """Return a program of one element that runs `v = v (operation) w` on vectors in chosen banks.
+
+    They have `extent` f32 elements; the addresses of `v` and `w` differ by `distance` 16-bit words
+    modulo 4, which decides whether they meet on a memory bank.
+    """
     b = ProgramBuilder(operation, 1, 1)
     code = b.code("main")
     code.buffer("v", "f32", extent)

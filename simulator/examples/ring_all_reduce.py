@@ -14,13 +14,14 @@ MOST_SENT = 16
 
 
 def ring_all_reduce(elements: int, words: int) -> Program:
-    """Sum the buffers `v` of a row into every element: reduce-scatter, then all-gather.
+    """Return a program that sums vectors of a row into every element, by a ring on the row.
 
-    The vector has a chunk for every place of the ring, where it is finished. `elements` is even and
-    divides `words`. A chunk travels around once while every element adds its part to what it
-    passes on, one operation per word; all begin by sending, so this goes in slices that the queues
-    hold. Then each finished chunk travels around; an element stores what comes and sends it again,
-    two operations per word, for an operation has one destination.
+    Each element has a vector of `words` f32 in the buffer `v`. First reduce-scatter: the vector has
+    a chunk for every place of the ring, which travels around once while every element adds its
+    part, one operation per word; all begin by sending, so this goes in slices that the queues hold.
+    Then all-gather: each finished chunk travels around; an element stores what comes and sends it
+    again, two operations per word, for an operation has one destination. Raises ProgramError unless
+    `elements` is even and divides `words`.
     """
     b = folded_ring("ring_all_reduce", elements, words)
     for place, column in enumerate(ring_order(elements)):
@@ -31,14 +32,19 @@ def ring_all_reduce(elements: int, words: int) -> Program:
 
 
 def ring_order(elements: int) -> list[int]:
-    """Return the columns along the ring: the even ones to the east, the odd ones back."""
+    """Return the columns in the order of the ring: the even ones to the east, the odd ones back.
+
+    For 6 elements: 0 2 4 5 3 1.
+    """
     return [*range(0, elements, 2), *range(elements - 1, 0, -2)]
 
 
 def folded_ring(name: str, elements: int, words: int) -> ProgramBuilder:
-    """Return a row with a code and a vector per column, and the queues and routes of a ring.
+    """Return the builder of a row of elements with the queues and routes of a ring, without tasks.
 
-    Every element sends to the next one along the ring, over two hops but at the ends.
+    Every element has a code `e<column>` and a vector `v` of `words` f32, and sends to the next one
+    along the ring, over two hops but at the ends. Raises ProgramError unless `elements` is even and
+    divides `words`.
     """
     if elements < 2 or elements % 2 or words % elements:
         raise ProgramError(

@@ -44,14 +44,15 @@ class _ColorRoute(NamedTuple):
 
 
 def tree_reduce(elements: int, words: int) -> Program:
-    """Sum the buffers `v` of a row of 2**n elements into its west end, in n rounds of pairs.
+    """Return a program that sums vectors along a row of 2**n elements by a tree, in n rounds.
 
-    Column c adds what its children c + 1, c + 2, c + 4, ... (below its lowest bit) send, the last
-    of them while it passes the sum on to its parent. All children of an element use one color,
-    its neighbours in the tree the other one. On a child's color every router first lets the
-    child's own vector pass, then what comes from the east, so the children of an element follow
-    each other without a gap and in order. The last child's control wavelet tells its parent's
-    router that all are through.
+    Each element has a vector of `words` f32 in the buffer `v`; the sum ends at the west end. Column
+    c adds what its children c + 1, c + 2, c + 4, ... (below its lowest bit) send, the last of them
+    while it passes the sum on to its parent. All children of an element use one color, its
+    neighbours in the tree the other one. On a child's color every router first lets the child's own
+    vector pass, then what comes from the east, so the children of an element follow each other
+    without a gap and in order. The last child's control wavelet tells its parent's router that all
+    are through.
     """
     b = ProgramBuilder("tree_reduce", 1, elements)
     colors = (b.color("even"), b.color("odd"))

@@ -23,9 +23,12 @@ _NEXT: Final = count()
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The numbers of one machine; times in cycles, sizes as named.
+    """All numbers of one machine: times in cycles, sizes as their names say.
 
-    Raises ProfileError in `with_values` for an unknown field or a wrong value.
+    For example `hop_cycles`: router to router; `dispatch_to_link_cycles`: from the start of an
+    operation to its first word on the link; `input_queue_words`: capacity by queue;
+    `operations`: timing of each operation on descriptors; `sources`: where each number comes from
+    (`assumed: ...` where nothing is published). theory/wafer.md explains them.
     """
 
     name: str
@@ -89,23 +92,27 @@ class Profile:
 
     @property
     def sram_free_bytes(self) -> int:
-        """Bytes of SRAM that buffers may fill."""
+        """Bytes of an element's SRAM that buffers may fill."""
         return self.sram_bytes - self.sram_reserved_bytes
 
     def with_values(self, values: Mapping[str, object]) -> Profile:
-        """Return the profile with some fields changed (`hop_cycles`, `operations.fmacs.group`)."""
+        """Return a copy with some numbers changed.
+
+        Keys are fields, `hop_cycles`, or `operations.<name>.<field>`, `operations.fmacs.group`.
+        Raises ProfileError for an unknown field or a wrong value.
+        """
         return replace(self, **profile_file.changed_fields(self.operations, self.sources, values))
 
 
 def profile_number(profile: Profile) -> int:
-    """Return a number that a profile shares with no other, but with its equals."""
+    """Return a number that identifies a profile in this process; equal profiles have the same."""
     return _NUMBERS.of(profile, lambda: next(_NEXT))
 
 
 def load_profile(name_or_path: str | Path) -> Profile:
-    """Load a profile that ships with the framework by name, or any by path.
+    """Load a machine profile: one that ships, by its name (`wse2-sdk-sim`), or a YAML file by path.
 
-    Raises ProfileError with the place in the file.
+    Raises ProfileError, with the place in the file, for what is wrong or unknown.
     """
     path = Path(name_or_path)
     if path.suffix in {".yaml", ".yml"}:

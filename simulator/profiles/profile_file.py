@@ -97,10 +97,10 @@ OTHER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class OperationTiming:
-    """How fast the datapath does one operation on memory operands.
+    """How fast one operation on descriptors runs on operands in memory (theory/wafer.md §3.2).
 
-    A group of `group` elements takes `cycles[s]` cycles with s memory source streams; a
-    reduction into a scalar takes `reduction` cycles per element (wafer.md §3.2).
+    A group of `group` elements takes `cycles[s]` cycles if s sources stream from memory (s = 0, 1,
+    2); a reduction into a scalar takes `reduction` cycles per element.
     """
 
     group: int
@@ -108,12 +108,15 @@ class OperationTiming:
     reduction: Fraction
 
     def per_element(self, memory_sources: int) -> Fraction:
-        """Return cycles per element with so many memory source streams."""
+        """Return the cycles per element if so many sources (0 to 2) stream from memory."""
         return self.cycles[memory_sources] / self.group
 
 
 def read(document: Document) -> dict[str, object]:
-    """Return the arguments of `Profile` from a loaded file. Raises ProfileError."""
+    """Return the fields of a machine profile from the data of its file, converted to their types.
+
+    Raises ProfileError, with the place, for a missing or unknown field or a wrong value.
+    """
     data = _mapping(document.data, document.where())
     names = {"name", "operations", *AT_LEAST, *OTHER}
     for key in data:
@@ -143,9 +146,10 @@ def changed_fields(
     sources: Mapping[str, str],
     values: Mapping[str, object],
 ) -> dict[str, Any]:
-    """Return the fields of a profile that change, by name, their sources included.
+    """Return the fields of a profile that some changes give new values, by name.
 
-    values: by field, or by `operations.name.field`. Raises ProfileError.
+    `operations`, `sources`: of the old profile; `values`: changes by field or by
+    `operations.name.field`. The sources say that a study changed them. Raises ProfileError.
     """
     changes: dict[str, Any] = {}
     timings = dict(operations)
@@ -166,7 +170,10 @@ def changed_fields(
 
 
 def convert(field: str, value: object, where: Where | None) -> object:
-    """Return a field's value in its type. Raises ProfileError."""
+    """Return the value of a profile's field in the field's type.
+
+    Raises ProfileError, at `where`, if the value is wrong.
+    """
     if field in AT_LEAST:
         return _integer(field, value, where)
     if field in SWITCHES:
@@ -202,7 +209,10 @@ def _word(field: str, value: object, words: tuple[str, ...], where: Where | None
 
 
 def rational(field: str, value: object, where: Where | None) -> Fraction:
-    """Return a positive exact number, written as a number or as text like "100/482"."""
+    """Return a positive exact number, written as a number or as text like "100/482".
+
+    Raises ProfileError, at `where`, which names the field.
+    """
     try:
         if isinstance(value, bool) or not isinstance(value, int | float | str | Fraction):
             raise ValueError

@@ -26,19 +26,22 @@ SANS: Final = 'font-family="sans-serif"'
 
 @dataclass(frozen=True, slots=True)
 class ColorScale:
-    """Which value has which color: from light at `low` to dark at `top`."""
+    """A linear scale of colors, from light at the value `low` to dark at `top`."""
 
     low: float
     top: float
 
     @classmethod
     def of(cls, cells: npt.NDArray[np.float64]) -> ColorScale:
-        """Return the scale of some values: from 0, or from the least if all are above half."""
+        """Return the scale for an array of values: from 0 to the greatest.
+
+        It begins at the least value instead if all are above half of the greatest.
+        """
         low, top = float(cells.min(initial=np.inf)), float(cells.max(initial=0.0))
         return cls(low if top / 2 < low < top else 0.0, top)
 
     def share(self, value: float) -> float:
-        """Return how far a value is from the lightest color, 0 to 1."""
+        """Return where a value lies between the lightest (0) and the darkest color (1)."""
         return (value - self.low) / (self.top - self.low) if self.top > self.low else 0.0
 
     def color(self, value: float) -> str:
@@ -46,19 +49,19 @@ class ColorScale:
         return mixed(self.share(value))
 
     def legend(self) -> str:
-        """Return the range in words."""
+        """Return the range of the scale in words, such as `0 to 128`."""
         told = f"{self.low:g} to {self.top:g}"
         return told + (", colors from the least value" if self.low else "")
 
 
 def mixed(share: float) -> str:
-    """Return the color at a share of the way from light to dark, as #rrggbb."""
+    """Return the color at a share, 0 to 1, of the way from light to dark, as #rrggbb."""
     parts = (round(a + (b - a) * share) for a, b in zip(COLD, HOT, strict=True))
     return "#" + "".join(f"{part:02x}" for part in parts)
 
 
 def frame(width: int, height: int, title: str, parts: Iterable[str]) -> str:
-    """Return an SVG of width x height pixels with a title above its parts."""
+    """Return an SVG of width x height pixels from its title and the SVG text of its parts."""
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'shape-rendering="crispEdges">'
@@ -68,7 +71,10 @@ def frame(width: int, height: int, title: str, parts: Iterable[str]) -> str:
 
 
 def bar(scale: ColorScale, x: int) -> str:
-    """Return the bar of colors at x, the greatest value at its upper end; none for one value."""
+    """Return the SVG of a scale's legend bar at pixel x, the greatest value on top.
+
+    Empty if the scale has only one value.
+    """
     if scale.top <= scale.low:
         return ""
     _, width, height = BAR
@@ -84,7 +90,10 @@ def bar(scale: ColorScale, x: int) -> str:
 
 
 def tick_step(pixels: float) -> int:
-    """Return the least 1, 2 or 5 times a power of ten whose ticks stand far enough apart."""
+    """Return how many cells lie between two ticks: the least of 1, 2, 5, 10, ... with space enough.
+
+    `pixels`: size of a cell.
+    """
     step = 1
     while step * pixels < BETWEEN:
         step = step * 5 // 2 if str(step)[0] == "2" else step * 2
@@ -92,14 +101,17 @@ def tick_step(pixels: float) -> int:
 
 
 class TickUnit(NamedTuple):
-    """The unit of the columns of a map: 16 cycles per column are `TickUnit(16, "cycle")`."""
+    """The unit of a map's columns: 16 cycles per column are `TickUnit(16, "cycle")`."""
 
     per_column: int
     name: str
 
 
 def top_ticks(left: int, count: int, pixels: float, unit: TickUnit) -> str:
-    """Return ticks above `count` columns of some pixels each, and the unit's name at the end."""
+    """Return the SVG of the numbers above a map's columns, with the unit's name at the end.
+
+    `left`: pixel of the first column; `count`: columns; `pixels`: width of a column.
+    """
     step = tick_step(pixels)
     shown = "".join(
         _label(left + int((i + 0.5) * pixels), TOP - 5, str(i * unit.per_column), "middle")
@@ -110,7 +122,10 @@ def top_ticks(left: int, count: int, pixels: float, unit: TickUnit) -> str:
 
 
 def side_labels(left: int, pixels: int, labels: Iterable[str]) -> str:
-    """Return labels left of rows; an empty one is left out."""
+    """Return the SVG of the labels left of a map's rows; an empty label is left out.
+
+    `left`: pixel where the rows begin; `pixels`: height of a row.
+    """
     shown = "".join(
         _label(left - 4, TOP + int((i + 0.5) * pixels) + 4, label, "end")
         for i, label in enumerate(labels)
@@ -127,7 +142,7 @@ def _label(x: int, y: int, text: str, anchor: str) -> str:
 
 
 def short(value: float) -> str:
-    """Return a value in at most six letters or three digits and a unit."""
+    """Return a number as it is in at most six letters, else in three digits with G or M."""
     shown = f"{value:g}"
     if len(shown) <= 6 and "e" not in shown:
         return shown

@@ -37,9 +37,11 @@ LEFT: Final = 36
 
 
 def heat_maps(result: RunResult) -> dict[str, str]:
-    """Return an SVG per state of the elements and per port of the routers that has words.
+    """Return the pictures (SVG) of a run by name.
 
-    A run with looks also gives links and queues over time, see `time_maps`.
+    One for each state of the elements (cycles idle, busy, waiting for input or output) and one for
+    each port of the routers that sent words. If the run was recorded in intervals, also links and
+    queues over time.
     """
     states = result.trace.element_cycles
     maps = {
@@ -55,10 +57,10 @@ def heat_maps(result: RunResult) -> dict[str, str]:
 
 
 def heat_map(values: npt.NDArray[Any], title: str) -> str:
-    """Return an SVG of a (H, W) array of counts, darker where there are more.
+    """Return an SVG of an array (height, width) of numbers, darker where they are greater.
 
     The colors start at 0, or at the least value where all are above half of the greatest; title
-    and bar say so.
+    and bar say so. Large grids are shown as means of blocks.
     """
     cells, block = _blocks(np.asarray(values, dtype=np.float64))
     height, width = cells.shape

@@ -27,7 +27,10 @@ from tilewright.simulator.program.routes import PORTS, Route
 
 @dataclass(frozen=True, slots=True)
 class MemoryRange:
-    """A piece of an element's SRAM, in bytes; without a buffer it is free."""
+    """A piece of an element's SRAM, from byte `start` to before byte `end`.
+
+    `buffer`: name of the array in it, empty for free space; `dtype`: of its values.
+    """
 
     start: int
     end: int
@@ -37,7 +40,12 @@ class MemoryRange:
 
 @dataclass(frozen=True, slots=True)
 class CodeResources:
-    """What the elements of one code use."""
+    """What each element of one code (program of a class of elements) uses of the machine.
+
+    `name`: of the code; `elements`: how many run it; `memory`: pieces of the SRAM in order of
+    addresses; `free_bytes`; `input_queues`, `output_queues`: (number, color, capacity in words);
+    `tasks`: (name, what starts it); `registers`: needed by kind; `operations`: on descriptors.
+    """
 
     name: str
     elements: int
@@ -55,7 +63,11 @@ class CodeResources:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """The resources of a program on a profile's machine."""
+    """What a program uses of a machine; str() gives it as text.
+
+    `codes`: by class of elements; `link_colors`: array (H, W, 5) with a bit per color id for the
+    colors that may leave a router by N, E, S, W, R; `colors`: (id, name).
+    """
 
     codes: tuple[CodeResources, ...]
     link_colors: npt.NDArray[np.int64]
@@ -63,13 +75,16 @@ class Inspection:
     colors: tuple[tuple[int, str], ...]
 
     def colors_of(self, row: int, column: int, port: str) -> tuple[str, ...]:
-        """Return the names of the colors that may leave an element's router by a port."""
+        """Return the names of the colors that may leave the router of an element by a port.
+
+        `port`: one of N E S W R; ValueError for another one.
+        """
         bits = int(self.link_colors[row, column, PORTS.index(port)])
         return tuple(name for number, name in self.colors if bits >> number & 1)
 
     @property
     def most_colors(self) -> int:
-        """The most colors of one link."""
+        """The greatest number of colors that share one link."""
         counts = (self.link_colors[..., None] >> np.arange(64)) & 1
         return int(counts.sum(axis=-1).max(initial=0))
 
@@ -83,7 +98,10 @@ class Inspection:
 
 
 def inspect_program(program: Program, profile: Profile) -> Inspection:
-    """Return what a program uses of a profile's machine, without running it."""
+    """Return what a program uses of a machine (SRAM, queues, registers, links), without running it.
+
+    `profile`: the numbers of the machine.
+    """
     counts = np.bincount(program.placement.ravel(), minlength=len(program.codes))
     codes = tuple(
         _code(code, int(count), profile) for code, count in zip(program.codes, counts, strict=True)

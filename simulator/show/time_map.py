@@ -50,9 +50,10 @@ class _TimeRows:
 
 
 def time_maps(occupancy: IntervalOccupancy, cycles: int) -> dict[str, str]:
-    """Return the pictures `links over time` and `queues over time` of a run's cycles.
+    """Return two pictures (SVG) of a run that was recorded in intervals, by name.
 
-    Of links, the share of cycles in which they carried a word; of queues, their mean words.
+    `links over time`: share of the cycles in which each link carried a word; `queues over time`:
+    mean words in each queue. `cycles`: length of the run.
     """
     links = _rows(occupancy.link_shares(), PORTS, occupancy.interval, cycles)
     queues = _rows(occupancy.queue_words(), QUEUES, occupancy.interval, cycles)

@@ -19,11 +19,11 @@ QUEUES: Final = (
 
 
 def perfetto(result: RunResult, clock_hz: float | None = None) -> dict[str, Any]:
-    """Return the timeline as a JSON-able trace: a process per element, a track per thread.
+    """Return the timeline of a run as trace events, JSON data that Perfetto opens.
 
-    A run with looks adds counter tracks: the share of cycles of each link that is used, the mean
-    words of each queue; of the elements of the timeline, of all without one.
-    Times are in microseconds with a clock, else one microsecond stands for one cycle.
+    There is a process per element and a track per thread. A run recorded in intervals adds counter
+    tracks: the share of cycles in which each link is used, the mean words in each queue. Times are
+    in microseconds of a clock of `clock_hz`; without one, a microsecond stands for a cycle.
     """
     scale = 1.0 if clock_hz is None else 1e6 / clock_hz
     entries = result.trace.timeline

@@ -22,7 +22,11 @@ CHANGES: Final = ("of", "length", "stride")
 
 
 def parse_operand(line: Line) -> Operand:
-    """Return a descriptor, an element, a number, a counter's value or a register."""
+    """Return the operand that stands next on a line.
+
+    `name[offset]{changes}` is a descriptor, `buffer(index)` an element, `#0.5` a number, `=k + 1` a
+    value of counters, `%dsr_src1 2` a register. Raises ProgramError with the column.
+    """
     if line.peek().startswith("#"):
         return Immediate(line.number())
     if line.has("="):
@@ -50,12 +54,18 @@ def _parse_changes(line: Line) -> dict[str, Any]:
 
 
 def parse_element(line: Line, buffer: str) -> Element:
-    """Return the element of a buffer whose index stands next, in parentheses."""
+    """Return the element of a buffer whose index, `(expression)`, stands next on a line.
+
+    Raises ProgramError with the column.
+    """
     return Element(buffer, parse_bracket(line, "(", ")"))
 
 
 def parse_bracket(line: Line, start: str, end: str) -> Index:
-    """Return the expression between two brackets."""
+    """Return the affine expression that stands next on a line between two marks.
+
+    `start`, `end`: the marks, such as [ and ]. Raises ProgramError with the column.
+    """
     line.expect(start)
     index = line.index()
     line.expect(end)
@@ -63,7 +73,10 @@ def parse_bracket(line: Line, start: str, end: str) -> Index:
 
 
 def parse_register(line: Line) -> Register:
-    """Return `%dsr_file number`, `%dsr_fifo_file number`."""
+    """Return the register that stands next: `%dsr_src1 2`, or `%dsr_fifo_src1 2` with a FIFO.
+
+    Raises ProgramError with the column.
+    """
     column = line.column
     text = line.marked("%", "a register")
     fifo = text.startswith("dsr_fifo_")
@@ -79,7 +92,7 @@ def parse_register(line: Line) -> Register:
 
 
 def operand_text(operand: Operand) -> str:
-    """Return an operand as `parse_operand` reads it."""
+    """Return an operand as text, which `parse_operand` reads back."""
     if isinstance(operand, Immediate):
         return f"#{print_number(operand.value)}"
     if isinstance(operand, Element):
@@ -93,7 +106,7 @@ def operand_text(operand: Operand) -> str:
 
 
 def element_text(element: Element) -> str:
-    """Return an element of a buffer."""
+    """Return an element of a buffer as text: `buffer(index)`."""
     return f"{print_name(element.buffer)}({print_index(element.index)})"
 
 

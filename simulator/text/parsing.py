@@ -40,9 +40,9 @@ from tilewright.simulator.text.tokens import Line, Reader
 
 
 def parse_program(text: str, file: str = "<program>") -> Program:
-    """Return the program that a text describes, checked like that of a builder.
+    """Read a program from its text form and check it as far as no machine profile is needed.
 
-    Raises ProgramError with file, line and column.
+    `file` names the text in errors. Raises ProgramError with file, line and column.
     """
     reader = Reader(text, file)
     declarations = _header(reader)

@@ -9,9 +9,9 @@ from tilewright.simulator.text.tokens import Line, Reader
 
 
 def parse_body(reader: Reader, depth: int, place: str) -> Body:
-    """Return the instructions of the next lines at a depth; `place` names the task in errors.
+    """Return the instructions of the next lines at a depth of indentation (two blanks each).
 
-    Raises ProgramError.
+    `place` names the code and task in errors. Raises ProgramError with line and column.
     """
     words = kinds_by_word()
     lines = IndentedLines(reader, depth, place)
@@ -44,7 +44,7 @@ def _kind_without_word(line: Line) -> Kind[Instruction] | None:
 
 
 class IndentedLines:
-    """The lines of a task at one depth (`instructions.kind.BodyParser`)."""
+    """The lines of a task at one depth of indentation, for parsers of instructions with bodies."""
 
     def __init__(self, reader: Reader, depth: int, place: str) -> None:
         self._reader = reader
@@ -52,16 +52,19 @@ class IndentedLines:
         self._place = place
 
     def declare(self, part: str) -> None:
-        """Note that errors which name this part of the task are about the line."""
+        """Note that errors which name this part of the task belong to the line that is read now."""
         self._reader.declare(f"{self._place}, {part}")
 
     def body(self, line: Line) -> Body:
-        """End the line, and return the instructions of the lines that are indented deeper."""
+        """End the line and return the instructions of the following lines, indented deeper.
+
+        Raises ProgramError with line and column.
+        """
         line.end()
         self._reader.advance()
         return parse_body(self._reader, self._depth + 1, self._place)
 
     def branch(self, word: str) -> Line | None:
-        """Return the next line, without its word, if it continues an instruction by that word."""
+        """Return the next line, behind `word`, if it begins with this word (`else`), else None."""
         line = self._reader.at(self._depth)
         return line if line is not None and line.has(word) else None

@@ -35,7 +35,10 @@ class _CodeDeclarations:
 
 
 def parse_code(reader: Reader, name: str) -> ElementCode:
-    """Return the code whose declarations stand in the next lines, indented."""
+    """Return the code (program of one class of elements) of the next lines, indented by one step.
+
+    `name`: of the code. Raises ProgramError with line and column; names are not looked up yet.
+    """
     code = _CodeDeclarations(name)
     words = (*DESCRIPTOR_WORDS, "buffer", *QUEUES, "load", "task", "main_priority")
     while (line := reader.at(1)) is not None:

@@ -37,7 +37,7 @@ from tilewright.simulator.text.tokens import print_name, print_settings
 
 
 def print_program(program: Program) -> str:
-    """Return the text form of a program."""
+    """Return the text form of a program, which `parse_program` reads back to an equal one."""
     lines = [f"program {print_name(program.name)} {program.height} x {program.width}"]
     lines += [f"color {print_name(color.name)} {color.id}" for color in program.colors]
     for code in program.codes:
@@ -52,7 +52,10 @@ def print_program(program: Program) -> str:
 
 
 def placement_areas(program: Program) -> list[tuple[str, Area]]:
-    """Return disjoint rectangles that cover the grid, each with its code, in reading order."""
+    """Return disjoint rectangles that cover the grid, each with the name of its elements' code.
+
+    They come in reading order of their upper left corners.
+    """
     uncovered = program.placement.copy()
     areas = []
     for row in range(program.height):
@@ -70,7 +73,10 @@ def placement_areas(program: Program) -> list[tuple[str, Area]]:
 
 
 def print_body(body: Body, depth: int = 0) -> Iterator[str]:
-    """Yield the lines of a body of instructions; a second body inside one stands behind `else`."""
+    """Yield the lines of a body of instructions, indented by `depth` steps of two blanks.
+
+    The second body of an instruction follows a line `else`.
+    """
     pad = "  " * depth
     for instruction in body:
         yield pad + kind_of(instruction).text(instruction)

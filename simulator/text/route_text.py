@@ -20,7 +20,10 @@ from tilewright.simulator.text.tokens import Line, Properties, flag, print_name
 
 
 def parse_area(line: Line) -> Area:
-    """Return `[row:row, column:column]`, the ends excluded."""
+    """Return the area that stands next on a line, `[row:row, column:column]`, the ends excluded.
+
+    [0:2, 1:4] has two rows and three columns. Raises ProgramError with the column.
+    """
     column = line.column
     line.expect("[")
     rows = line.span()
@@ -44,7 +47,7 @@ def _parse_ports(line: Line) -> tuple[str, ...]:
 
 
 def parse_route(line: Line) -> Route:
-    """Return the rest of a `route` line."""
+    """Return the route that the rest of a `route` line describes; ProgramError with the column."""
     color = line.name("a color's name")
     area = parse_area(line)
     rx, tx = _parse_directions(line)
@@ -54,7 +57,11 @@ def parse_route(line: Line) -> Route:
 
 
 class RouteSettings(NamedTuple):
-    """What a router does with a color."""
+    """What a router does with a color, as read from text.
+
+    `rx`: ports to take from, `tx`: ports to send to (letters of N E S W R); `switch`: further
+    positions; `filter`: at the ramp to the element; None without.
+    """
 
     rx: tuple[str, ...]
     tx: tuple[str, ...]
@@ -63,7 +70,7 @@ class RouteSettings(NamedTuple):
 
 
 def parse_route_settings(line: Line) -> RouteSettings:
-    """Return ports, switch and filter of a router."""
+    """Return the ports, switch and filter that stand next; ProgramError with the column."""
     rx, tx = _parse_directions(line)
     switch = _parse_switch(line)
     return RouteSettings(rx, tx, switch, _parse_filter(line))
@@ -135,14 +142,14 @@ def _parse_port(line: Line) -> dict[str, Any]:
 
 
 def parse_edge_input(line: Line) -> EdgeInput:
-    """Return the rest of an `edge_input` line."""
+    """Return the edge input that the rest of its line describes; ProgramError with the column."""
     return EdgeInput(
         **_parse_port(line), **line.settings(EDGE_PROPERTIES, "property of an edge input")
     )
 
 
 def parse_edge_output(line: Line) -> EdgeOutput:
-    """Return the rest of an `edge_output` line."""
+    """Return the edge output that the rest of its line describes; ProgramError with the column."""
     return EdgeOutput(**_parse_port(line))
 
 
@@ -154,7 +161,7 @@ EDGE_PROPERTIES: Final[Properties] = {
 
 
 def route_text(route: Route) -> str:
-    """Return a route's ports, swap, switch and filter."""
+    """Return a route's ports, swap, switch, filter and teardown as text, without color and area."""
     text = f"rx {''.join(route.rx)} tx {''.join(route.tx)}"
     text += f" swap {route.swap}" if route.swap else ""
     if route.switch is not None:
@@ -180,7 +187,7 @@ def _counter_text(chosen: CounterFilter) -> str:
 
 
 def edge_text(port: EdgeInput | EdgeOutput) -> str:
-    """Return the line of an edge port."""
+    """Return the line of the text form for an edge input or output."""
     word = "edge_input" if isinstance(port, EdgeInput) else "edge_output"
     last = port.first + port.positions
     text = (

@@ -12,14 +12,18 @@ _READ = IdentityCache(16)
 
 
 def remember(program: Program, place_of: Callable[[str, object], Where]) -> None:
-    """Note how to find the line that an error of a program is about; for the last programs read."""
+    """Remember, for a program read from a text, the function that finds the place of an error.
+
+    `place_of(message, part)` gives the place. Only the last 16 programs are remembered.
+    """
     _READ.of(program, "text", lambda: place_of)
 
 
 def place_in_text(program: Program, message: str, part: object = None) -> Where | None:
-    """Return the line of a part of a program, or the one that an error's text is about.
+    """Return where a part of a program stands in the text that the program was read from.
 
-    None for a program that nobody read.
+    Without a known part, the declaration that the error's `message` begins with. None for a program
+    that was not read from a text.
     """
     place_of = _READ.of(program, "text", lambda: None)
     return None if place_of is None else place_of(message, part)

@@ -34,17 +34,17 @@ TOKEN: Final = re.compile(
 
 
 def print_name(name: str) -> str:
-    """Return a name as it stands in the text: bare if it is an identifier, else in quotes."""
+    """Return a name as it stands in a program's text: quoted unless it is an identifier."""
     return name if PLAIN.match(name) else json.dumps(name)
 
 
 def print_number(value: float | int) -> str:
-    """Return a number of the program; floats keep a point, an exponent, `inf` or `nan`."""
+    """Return a number as text; floats keep a point, an exponent, `inf` or `nan`."""
     return repr(float(value)) if isinstance(value, float) else str(int(value))
 
 
 def print_index(index: Index) -> str:
-    """Return an affine expression, `2*k + j + -1`."""
+    """Return an affine expression of counters as text: `2*k + j + -1`."""
     parts = [
         f"{value}*{print_name(name)}" if value != 1 else print_name(name)
         for name, value in index.terms
@@ -56,7 +56,7 @@ def print_index(index: Index) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word of a line and the column where it starts."""
+    """A word of a line: its kind (name, integer, number, string, mark), text, and column from 1."""
 
     kind: str
     text: str
@@ -64,7 +64,11 @@ class Token:
 
 
 class Line:
-    """The words of one line, read from left to right; every failure names line and column."""
+    """The words of one line of a program's text, taken from left to right.
+
+    `number`: of the line from 1; `depth`: its indentation in steps of two blanks. Every failure is
+    a ProgramError that names file, line and column.
+    """
 
     def __init__(self, file: str, number: int, text: str) -> None:
         self.file = file
@@ -99,14 +103,17 @@ class Line:
     def fail(
         self, problem: str, column: int | None = None, *, value: object, instead: str | None = None
     ) -> ProgramError:
-        """Return an error at a column, by default at the next word."""
+        """Return (not raise) an error at a column, by default that of the next word.
+
+        `value`: what was found; `instead`: what to write.
+        """
         shown_column = self.column if column is None else column
         where = Where(self.file, self.row, shown_column)
         return ProgramError(problem, where=where, value=value, instead=instead)
 
     @property
     def column(self) -> int:
-        """The column of the next word."""
+        """The column of the next word, from 1; behind the last word, the end of the line."""
         return self._tokens[self._next].column if self.more else self._length + 1
 
     @property
@@ -115,30 +122,36 @@ class Line:
         return self._next < len(self._tokens)
 
     def peek(self, ahead: int = 0) -> str:
-        """Return a word that comes, empty behind the end."""
+        """Return the next word without taking it, or one `ahead` words later; empty behind the end."""
         position = self._next + ahead
         return self._tokens[position].text if position < len(self._tokens) else ""
 
     def take(self, kind: str, meaning: str) -> str:
-        """Return the next word, which must be of a kind."""
+        """Take and return the next word, which must be of a kind; ProgramError otherwise.
+
+        `meaning`: what is expected, in words.
+        """
         if not self.more or self._tokens[self._next].kind != kind:
             raise self.fail(f"here stands {meaning}", value=self.peek())
         self._next += 1
         return self._tokens[self._next - 1].text
 
     def has(self, text: str) -> bool:
-        """Take the next word if it is this one."""
+        """Take the next word if it is this one; return whether it was."""
         is_next = self.more and self.peek() == text
         self._next += is_next
         return is_next
 
     def expect(self, text: str) -> None:
-        """Take the next word, which must be this one."""
+        """Take the next word; ProgramError if it is not this one."""
         if not self.has(text):
             raise self.fail(f"`{text}` is missing", value=self.peek(), instead=f"`{text}` here")
 
     def choose(self, words: Sequence[str], meaning: str) -> str:
-        """Take the next word, which must be one of those known."""
+        """Take and return the next word; ProgramError, with close words, if it is none of these.
+
+        `meaning`: what the words are, for the message.
+        """
         word = self.peek()
         if word not in words:
             close = get_close_matches(word, words, n=1)
@@ -151,12 +164,12 @@ class Line:
         return word
 
     def end(self) -> None:
-        """Refuse words that are left."""
+        """Raise ProgramError if words are left."""
         if self.more:
             raise self.fail("the line goes on where it should end", value=self.peek())
 
     def name(self, meaning: str = "a name") -> str:
-        """Return a name, bare or in quotes."""
+        """Take and return a name, bare or in quotes; ProgramError for another word."""
         if self.more and self._tokens[self._next].kind == "string":
             return self._string()
         word = self.take("name", meaning)
@@ -175,13 +188,13 @@ class Line:
         return str(name)
 
     def marked(self, mark: str, meaning: str) -> str:
-        """Return a name behind `@` or `%`."""
+        """Take and return the name behind a mark, `@` or `%`; ProgramError for another word."""
         if not self.peek().startswith(mark):
             raise self.fail(f"here stands {meaning}", value=self.peek(), instead=f"{mark}name")
         return self.take("name", meaning)[1:]
 
     def integer(self, meaning: str = "a whole number") -> int:
-        """Return a whole number."""
+        """Take and return a whole number; ProgramError for another word."""
         column = self.column
         text = self.take("integer", meaning)
         if len(text) > MAX_DIGITS:
@@ -189,7 +202,7 @@ class Line:
         return int(text)
 
     def number(self) -> int | float:
-        """Return the number behind `#`."""
+        """Take and return the number of a word `#3`, `#-0.5` or `#inf`; ProgramError otherwise."""
         column = self.column
         text = self.take("number", "#number")[1:]
         try:
@@ -202,7 +215,7 @@ class Line:
             ) from None
 
     def integers(self) -> tuple[int, ...]:
-        """Return `[1, 2, 3]`."""
+        """Take and return whole numbers in brackets, `[1, 2, 3]`; ProgramError otherwise."""
         self.expect("[")
         integers = [self.integer()]
         while self.has(","):
@@ -213,7 +226,11 @@ class Line:
     def settings(
         self, parsers: Mapping[str, Callable[[Line], Any]], meaning: str, needed: Sequence[str] = ()
     ) -> dict[str, Any]:
-        """Return the properties that the line ends with, each at most once."""
+        """Take and return the properties that a line ends with, by word.
+
+        `parsers`: reads the value behind each word; `needed`: words that must be there; `meaning`:
+        what they are, for messages. Raises ProgramError for an unknown, repeated or missing one.
+        """
         values: dict[str, Any] = {}
         while self.more:
             column = self.column
@@ -229,13 +246,13 @@ class Line:
         return values
 
     def span(self) -> tuple[int, int]:
-        """Return `first:last` as written."""
+        """Take and return the two numbers of `first:last`; ProgramError otherwise."""
         first = self.integer()
         self.expect(":")
         return first, self.integer()
 
     def index(self) -> Index:
-        """Return an affine expression."""
+        """Take and return an affine expression of counters, `2*k + -1`; ProgramError otherwise."""
         constant, terms = 0, []
         while True:
             if self.more and self._tokens[self._next].kind == "integer":
@@ -255,22 +272,25 @@ Properties = dict[str, Callable[[Line], Any]]
 
 
 def flag(_: Line) -> bool:
-    """Return that a property without a value is set."""
+    """Return True: the parser of a property that has no value and is set by its word."""
     return True
 
 
 def print_settings(part: object, names: Sequence[str]) -> str:
-    """Return the properties of a part that are set, names and words: ` priority high`."""
+    """Return the properties of a record that are set, as text: ` priority high`.
+
+    `names`: the fields to print, which are also the words.
+    """
     values = ((name, getattr(part, name)) for name in names)
     return "".join(f" {name} {print_name(value)}" for name, value in values if value)
 
 
 class Reader:
-    """The lines that hold something, one at a time.
+    """The lines of a program's text that are neither empty nor comments, one at a time.
 
     A comment goes from `//`, from `#` with a blank behind it, or from `#` as the first character of
-    a line to the line's end. Remembers the line of every declaration, for errors found later.
-    Raises ProgramError.
+    a line to the line's end. The reader remembers the line of every declaration, for errors that
+    are found later. Raises ProgramError for a text that is too long.
     """
 
     def __init__(self, text: str, file: str) -> None:
@@ -299,9 +319,9 @@ class Reader:
         self.line = None
 
     def at(self, depth: int) -> Line | None:
-        """Return the line if it stands at a depth, None if it stands further out.
+        """Return the present line if its indentation has this depth, None if it has less.
 
-        Raises ProgramError if it stands deeper.
+        Raises ProgramError if it has more.
         """
         line = self.line
         if line is None or line.depth < depth:
@@ -313,11 +333,11 @@ class Reader:
         return line
 
     def declare(self, description: str) -> None:
-        """Note that what an error would name so stands in this line."""
+        """Note that errors whose message begins with these words belong to the present line."""
         self._declared.setdefault(description, self.here())
 
     def here(self) -> Where:
-        """Return the place where the line begins."""
+        """Return the place where the present line begins."""
         assert self.line is not None
         return Where(self.file, self.line.row, 2 * self.line.depth + 1)
 
@@ -327,7 +347,10 @@ class Reader:
         return part
 
     def place_of(self, message: str, part: object = None) -> Where:
-        """Return where a part stands, or the declaration that an error's text starts with."""
+        """Return where a part of the program stands, for an error.
+
+        Without a known part, the declaration that `message` begins with; else the file alone.
+        """
         exact = self._parts.get(id(part)) if part is not None else None
         if exact is not None:
             return exact
