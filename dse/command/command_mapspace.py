@@ -69,9 +69,10 @@ def mapspace_command(  # noqa: PLR0913, PLR0917 (one per option)
 def answer_why_not(
     arch: Any, workload: Any, target: str, options: Mapping[str, Any], as_json: bool
 ) -> None:
-    """Print why the best mapping does not keep a tensor in a memory; `target`: TENSOR@MEMORY.
+    """Print why the best mapping does not keep a tensor in a memory.
 
-    `options`: keywords of the search. TilewrightError if `target` has another form.
+    `target`: TENSOR@MEMORY; `options`: keywords of the search; `as_json`: print a JSON document.
+    Raises TilewrightError if `target` has another form or names something unknown.
     """
     from tilewright.mapper.explain.kept import why_not_kept
 

@@ -35,7 +35,11 @@ _KINDS = {  # any of these top-level keys
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a file is, what it holds, or what is wrong with it."""
+    """The result of checking one file.
+
+    `file`: its name; `kind`: what it is (architecture, workload, ...), None if unclear; `summary`:
+    what it holds; `error`: what is wrong with it, None if it is valid.
+    """
 
     file: str
     kind: str | None
@@ -43,7 +47,7 @@ class Verdict:
     error: str | None
 
     def document(self) -> dict[str, Any]:
-        """Return the verdict as JSON data."""
+        """Return the result as JSON data."""
         return {
             "file": self.file,
             "kind": self.kind,

@@ -25,24 +25,30 @@ SETTINGS_HELP = (
 
 
 def settings_option(help_text: str = SETTINGS_HELP) -> Callable[[F], F]:
-    """Return the option --set KEY=VALUE."""
+    """Return a decorator that gives a command the option --set KEY=VALUE, which may be repeated."""
     return click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help=help_text)
 
 
 def files_option(name: str, description: str, *, required: bool = True) -> Callable[[F], F]:
-    """Return the option --NAME FILE, which may be repeated: the files are read as one."""
+    """Return a decorator that gives a command the option --NAME FILE.
+
+    It may be repeated: the files are then read as one. `description`: what the file is.
+    """
     text = f"{description} file, or the name of a shipped one. Repeated, the files are read as one."
     option = f"--{name}"
     return click.option(option, multiple=True, required=required, metavar="FILE", help=text)
 
 
 def json_option() -> Callable[[F], F]:
-    """Return the option --json."""
+    """Return a decorator that gives a command the option --json."""
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
 def parse_settings(items: Iterable[str]) -> dict[str, Setting]:
-    """Return KEY=VALUE items as a dictionary; values are read as YAML reads them."""
+    """Return the items KEY=VALUE of --set as a dictionary, with values read as YAML reads them.
+
+    Raises SpecError for an item without key or `=`.
+    """
     settings: dict[str, Setting] = {}
     for item in items:
         key, equals, text = item.partition("=")
@@ -73,7 +79,10 @@ def say(message: str) -> None:
 
 
 def emit(document: object) -> None:
-    """Print the JSON document of a command on standard output."""
+    """Print the JSON document of a command on standard output.
+
+    Fractions and arrays become plain numbers and lists; TypeError for what has no JSON form.
+    """
     click.echo(json.dumps(document, indent=2, ensure_ascii=False, default=_plain))
 
 
@@ -88,10 +97,13 @@ def _plain(value: Any) -> object:
 
 
 class Commands(click.Group):
-    """A group of commands in which an error of the user ends with one message and its exit code."""
+    """A group of commands in which an error of the user ends with one message."""
 
     def invoke(self, context: click.Context) -> Any:
-        """Run the command; print a TilewrightError to standard error and exit with its code."""
+        """Run the command; print a TilewrightError or OSError and exit with its code.
+
+        The code of a TilewrightError is its `exit_code`, that of an OSError is 2.
+        """
         try:
             return super().invoke(context)
         except TilewrightError as error:
@@ -105,13 +117,13 @@ class Commands(click.Group):
 
 
 def os_error_text(error: OSError) -> str:
-    """Return what the system refused: the reason, and the path if it has one."""
+    """Return what the system refused: the reason, and the path if the error has one."""
     reason = error.strerror or str(error) or type(error).__name__
     return f"{reason}: {error.filename}" if error.filename else reason
 
 
 def check_writable(path: Path) -> None:
-    """Raise OSError now if a file cannot be written at `path` later; nothing stays of the trial."""
+    """Raise OSError if no file can be written at `path`; an existing file is left as it is."""
     existed = path.exists()
     with path.open("ab"):
         pass

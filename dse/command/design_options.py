@@ -19,7 +19,7 @@ WORKLOAD_OPTION = files_option("workload", "Workload")
 
 
 def conventions_option() -> Callable[[F], F]:
-    """Return the option --conventions."""
+    """Return a decorator that gives a command the option --conventions (default or accelforge)."""
     return click.option(
         "--conventions",
         type=click.Choice(["default", "accelforge"]),
@@ -32,8 +32,12 @@ def conventions_option() -> Callable[[F], F]:
 def load_both(
     arch: Names, workload: Names, settings: Mapping[str, Any], other_files: tuple[Path, ...] = ()
 ) -> tuple[Any, Any]:
-    """Load both; a setting is a field of the architecture (`Buffer.size`), or a variable that must
-    stand in one of their files or in one of `other_files`."""
+    """Return the architecture and the workload that a command line names.
+
+    `arch`, `workload`: files or names of shipped ones, several are read as one. `settings` (--set):
+    a field of the architecture (`Buffer.size`), or a variable that must stand in one of their files
+    or in one of `other_files`. Raises SpecError for an unknown name or a file that is wrong.
+    """
     from tilewright.arch.files.several import load_documents
     from tilewright.arch.spec.load import load_arch
     from tilewright.dse.command.settings import check_used

@@ -19,18 +19,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MappingAnswer:
-    """The result of a search and the seconds it took."""
+    """The answer of a search for a mapping.
+
+    `result`: the best mapping, its costs and the certificate; `objective`: what was minimized;
+    `seconds`: the wall-clock time of the search.
+    """
 
     result: SearchResult
     objective: str
     seconds: float
 
     def mapping_file(self) -> str:
-        """Return the best mapping as the text of a mapping file."""
+        """Return the best mapping as the YAML text of a mapping file."""
         return _text(self.result.best.mapping)
 
     def document(self) -> dict[str, Any]:
-        """Return the answer as JSON data; `mapping` is the text of a mapping file."""
+        """Return the answer as JSON data, in SI units; `mapping` is the text of a mapping file."""
         score, proof = self.result.best.score, self.result.certificate
         return {
             "objective": self.objective,
@@ -91,7 +95,7 @@ class MappingAnswer:
         return ["", *table, f"{some(len(self.result.front), 'mapping')}: {proof}"]
 
     def text(self) -> str:
-        """Return the answer for the terminal."""
+        """Return the answer for the terminal: loop nest, costs with units, what is proven."""
         from tilewright.mapper.searches.restrictions import with_restrictions
         from tilewright.mapper.searches.result import gap_text
 
@@ -117,7 +121,10 @@ class MappingAnswer:
 
 
 def find_mapping(arch: Arch, workload: Workload, options: Mapping[str, Any]) -> MappingAnswer:
-    """Search with the keywords of `tilewright.mapper.search`."""
+    """Search the best mapping of a workload on an architecture, and time it.
+
+    `options`: keywords of `tilewright.mapper.search`, whose errors are raised.
+    """
     from tilewright.mapper.searches.api import search
 
     start = time.perf_counter()

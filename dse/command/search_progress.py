@@ -19,7 +19,11 @@ PATIENCE = 0.5  # seconds: a search that is faster shows nothing
 
 
 class SearchDisplay:
-    """One line on standard error, only on a terminal; call it with each Progress."""
+    """One line on the terminal (standard error) that shows how a search for a mapping goes.
+
+    Use it as a context manager and call it with each Progress. It shows nothing if standard error
+    is no terminal or in the first half second.
+    """
 
     def __init__(self, metric: str) -> None:
         self._metric = metric
@@ -51,7 +55,7 @@ class SearchDisplay:
         self._status.update(self.line(progress))
 
     def line(self, progress: Progress) -> str:
-        """Return the state in words."""
+        """Return the state of a search in words: the best value, a lower bound, and their gap."""
         from tilewright.mapper.searches.result import gap_text
 
         parts = [progress.doing]

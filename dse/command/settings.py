@@ -22,9 +22,11 @@ def check_used(
     components: AbstractSet[str] = frozenset(),
     tensors: AbstractSet[str] = frozenset(),
 ) -> None:
-    """Raise SpecError for a name that occurs in none of the files, nor in a file they include.
+    """Check that each name given by --set is a variable of some file, or stands in one.
 
-    Names of `components` and `tensors` are no variables unless a file declares them as such.
+    `files`: looked through, with those they include; `components`: names that are no variables
+    unless a file declares them so; `tensors`: likewise. Raises SpecError, with close names, for
+    another name, which would silently change nothing.
     """
     if not settings:
         return

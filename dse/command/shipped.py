@@ -14,18 +14,21 @@ Kind = Literal["hardware", "workloads", "mappings"]
 
 
 def studies_folder() -> Path:
-    """Return the folder of the shipped studies, hardware and workloads."""
+    """Return the folder of the studies, hardware and workloads that ship with Tilewright."""
     return Path(str(resources.files("tilewright.studies")))
 
 
 def shipped_studies() -> dict[str, Path]:
-    """Return the shipped studies by name, sorted."""
+    """Return the study files that ship with Tilewright by name, sorted."""
     study_files = studies_folder().glob("*/study.yaml")
     return {path.parent.name: path for path in sorted(study_files)}
 
 
 def find_study(name_or_file: str) -> Path:
-    """Return the study file of that path or name; SpecError if there is none."""
+    """Return the study file with a path or, if there is none, that of a shipped study by name.
+
+    Raises SpecError, with close names, if neither exists.
+    """
     path = Path(name_or_file)
     if path.is_file():
         return path.resolve()
@@ -40,9 +43,10 @@ def find_study(name_or_file: str) -> Path:
 
 
 def find_file(name: str, kind: Kind, base: Path, where: Where | None = None) -> Path:
-    """Return the file called `name`: beside `base`, or shipped as `kind` (`.yaml` may be left out).
+    """Return the path of an input file: in the folder `base`, or else among the shipped ones.
 
-    SpecError if there is none.
+    `kind`: hardware, workloads or mappings, the folder of shipped files, whose names may be given
+    without `.yaml`. Raises SpecError, at `where` and with close names, if there is none.
     """
     shipped = studies_folder() / kind
     for candidate in (base / name, shipped / name, shipped / f"{name}.yaml"):
@@ -58,5 +62,8 @@ def find_file(name: str, kind: Kind, base: Path, where: Where | None = None) -> 
 
 
 def find_files(names: Sequence[str], kind: Kind) -> list[Path]:
-    """Return the files of the command line called `names`; SpecError if one is missing."""
+    """Return the paths of files named on the command line, in the current folder or shipped ones.
+
+    `kind`: hardware, workloads or mappings. Raises SpecError if one is missing.
+    """
     return [find_file(name, kind, Path.cwd()) for name in names]

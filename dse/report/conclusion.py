@@ -16,7 +16,12 @@ from tilewright.dse.study.study import StudySpec
 
 @dataclass(frozen=True, slots=True)
 class BestDesign:
-    """A design of the front that stands out, and how it compares with the reference."""
+    """A design of the Pareto front that stands out, and how it compares with the reference.
+
+    `title`: why, such as `Lowest energy` or `Balanced`; `trial`: the design; `value`: its metric
+    with unit; `comparison`: in words, empty without a reference; `better`: than the reference, None
+    if the same or not to be said.
+    """
 
     title: str
     trial: Trial
@@ -26,13 +31,20 @@ class BestDesign:
 
 
 def reference_of(trials: Sequence[Trial]) -> Trial | None:
-    """Return the reference design: the first baseline, if it has metrics."""
+    """Return the reference design: the first baseline among the trials.
+
+    None if there is no baseline, or if it has no metrics.
+    """
     first = next((trial for trial in trials if trial.baseline), None)
     return first if first is not None and first.metrics else None
 
 
 def compare(value: float, reference: float, goal: Goal) -> tuple[str, bool | None]:
-    """Say how a value stands to the reference's: `2.6× lower`, `12 % higher`, `the same`."""
+    """Return how a value stands to a reference, in words, and whether that is better.
+
+    The words are `2.6× lower`, `12 % higher` or `the same`; for equal values better is None.
+    `goal`: minimize or maximize.
+    """
     if value == reference:
         return "the same", None
     direction = "lower" if value < reference else "higher"
@@ -51,7 +63,11 @@ def _percent(share: float) -> str:
 
 
 def highlights(spec: StudySpec, trials: Sequence[Trial]) -> list[BestDesign]:
-    """Return the best design of each objective, and the balanced one if there are several."""
+    """Return the best design of each objective, and the balanced one if there are several.
+
+    The balanced design is the one of the Pareto front that is nearest to the best of every
+    objective, each scaled to its span. Empty without a feasible design.
+    """
     front = front_of(trials, spec.objectives)
     if not front:
         return []
@@ -96,7 +112,10 @@ def _compared(objective: Objective, trial: Trial, reference: Trial) -> str:
 
 
 def census(trials: Sequence[Trial], front: int) -> str:
-    """Say how many designs were tried and what became of them."""
+    """Return sentences that say how many designs were tried and what became of them.
+
+    `front`: number of designs on the Pareto front.
+    """
     distinct = [trial for trial in trials if trial.same_as is None]
     counts = Counter(trial.status for trial in distinct)
     text = f"{len(distinct)} different designs were tried in {len(trials)} trials"
@@ -109,7 +128,10 @@ def census(trials: Sequence[Trial], front: int) -> str:
 
 
 def conclusion(spec: StudySpec, trials: Sequence[Trial]) -> str:
-    """Return the answer as plain text for the terminal."""
+    """Return the answer of a study as plain text.
+
+    It has the question, counts of designs, and the best designs, or the reasons why there are none.
+    """
     front = front_of(trials, spec.objectives)
     lines = [*textwrap.wrap(spec.question, 96), "", census(trials, len(front))]
     for best in highlights(spec, trials):

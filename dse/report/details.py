@@ -21,7 +21,10 @@ Numbers = npt.NDArray[np.int64]
 
 
 class Spans(NamedTuple):
-    """The spans of a lane in order, an array each; `kind` is a place in `names`."""
+    """The spans of one lane (row) of a timeline, in order, as an array for each column.
+
+    `start`, `end`: times; `kind`: position in `names`, which holds (text, kind of operation).
+    """
 
     start: Numbers
     end: Numbers
@@ -40,7 +43,11 @@ def section(
     time_by: Mapping[str, float],
     facts: Mapping[str, object],
 ) -> dict[str, Any]:
-    """Return a section; the breakdowns largest first."""
+    """Return the report's section on one Einsum of a design, as plain JSON values.
+
+    `loop_nest`: the mapping as text; `energy_by`: joule by component; `time_by`: seconds by
+    component; `facts`: short statements by name. The breakdowns are sorted, largest first.
+    """
     return {
         "einsum": einsum,
         "loop_nest": loop_nest,
@@ -53,9 +60,11 @@ def section(
 
 
 def timeline(unit: str, end: float, lanes: Sequence[Lane]) -> dict[str, Any]:
-    """Return a timeline of at most MAX_LANES lanes, spread evenly, of at most MAX_SPANS spans each.
+    """Return a timeline for the report, as plain JSON values.
 
-    Where a lane has more spans, neighbours are joined into one that says how many they are.
+    `unit`: of the times; `end`: the last time; `lanes`: (name, spans) of its rows. At most 16 lanes
+    are kept, spread evenly, with at most 120 spans each; where a lane has more, neighbours are
+    joined into one that says how many they are.
     """
     count = min(len(lanes), MAX_LANES)
     chosen = [lanes[position * (len(lanes) - 1) // max(1, count - 1)] for position in range(count)]

@@ -16,7 +16,11 @@ _WIDE = 20.0
 
 @dataclass(frozen=True, slots=True)
 class ChartAxis:
-    """One axis: pixel = `start` + `length` × (position - `low`) / (`high` - `low`)."""
+    """One axis of a chart of two metrics, with the way from values to pixels.
+
+    `metric`: its name; `low`, `high`: ends of the axis, powers of ten if `logarithmic`; `start`:
+    pixel of the low end; `length`: pixels to the high end, negative upward.
+    """
 
     metric: str
     low: float
@@ -27,16 +31,16 @@ class ChartAxis:
 
     @property
     def title(self) -> str:
-        """Name of the metric, and how the axis is divided."""
+        """The name of the metric, and whether the axis is logarithmic."""
         return label(self.metric) + (" (logarithmic)" if self.logarithmic else "")
 
     def at(self, value: float) -> float:
-        """Return the pixel of a value."""
+        """Return the pixel of a value of the metric."""
         position = math.log10(value) if self.logarithmic else value
         return round(self.start + self.length * (position - self.low) / (self.high - self.low), 2)
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Return about six ticks: pixel and text."""
+        """Return about six ticks of the axis, each as (pixel, text)."""
         if self.logarithmic:
             exponents = range(math.ceil(self.low), math.floor(self.high) + 1)
             positions = [
@@ -50,7 +54,7 @@ class ChartAxis:
         return [(self.at(value), self.shown(value)) for value in values]
 
     def shown(self, value: float) -> str:
-        """Return a value as the page writes it."""
+        """Return a value of the metric as text with its unit."""
         if self.metric.startswith("usage."):
             return with_unit(value, "bit")
         return quantity(value, self.metric)
@@ -58,7 +62,10 @@ class ChartAxis:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A scatter of a front: `points` are (x, y, what it says), in the order of the front."""
+    """A scatter chart of a Pareto front over two metrics.
+
+    `points`: (x pixel, y pixel, text) in the order of the front.
+    """
 
     x: ChartAxis
     y: ChartAxis
@@ -66,12 +73,12 @@ class Chart:
 
     @property
     def line(self) -> str:
-        """The points as an SVG polyline, from left to right."""
+        """The points as `x,y` pairs of an SVG polyline, from left to right."""
         return " ".join(f"{x},{y}" for x, y, _ in sorted(self.points))
 
 
 def front_chart(points: Sequence[tuple[float, float]], x_metric: str, y_metric: str) -> Chart:
-    """Return the chart of points (x, y) over two metrics."""
+    """Return the scatter chart of points (x, y), values of two metrics of those names."""
     x = _axis(x_metric, [p[0] for p in points], _LEFT, WIDTH - _LEFT - _RIGHT)
     y = _axis(y_metric, [p[1] for p in points], HEIGHT - _BOTTOM, -(HEIGHT - _TOP - _BOTTOM))
     x_name, y_name = label(x_metric), label(y_metric)

@@ -25,7 +25,11 @@ Part = tuple[str, float]  # name, value
 
 @dataclass(frozen=True, slots=True)
 class StackedBar:
-    """One total and its share of all; a part is its kind, its width in per cent, what it says."""
+    """One bar of a chart: a total, divided into parts.
+
+    `name`: its label; `shown`: the total with unit; `percent`: its share of all, as text; `parts`:
+    (kind, width in per cent, text).
+    """
 
     name: str
     shown: str
@@ -35,7 +39,7 @@ class StackedBar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Stacked bars. `kinds` of parts, in the order of their colours."""
+    """A chart of stacked bars; `kinds` are those of their parts, in the order of the colours."""
 
     title: str
     kinds: tuple[str, ...]
@@ -44,7 +48,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class OccupancyGrid:
-    """A table of numbers, shaded: (text, shade 0 … 1) by row and column."""
+    """A shaded table of numbers: by row and column a text and a shade from 0 to 1."""
 
     title: str
     columns: tuple[str, ...]
@@ -52,13 +56,19 @@ class OccupancyGrid:
 
 
 def write_page(path: Path, answer: MappingAnswer, subject: str) -> None:
-    """Write the page of an answer; `subject`: the workload and the architecture in words."""
+    """Write the HTML page on the answer of a search for a mapping.
+
+    `subject`: workload and architecture in words. Raises OSError if it cannot be written.
+    """
     command = shlex.join(["tilewright", *sys.argv[1:]])
     write_atomically(path, render_mapping(answer, subject, command))
 
 
 def render_mapping(answer: MappingAnswer, subject: str, command: str) -> str:
-    """Return the page as HTML text. `subject`: the workload and the architecture in words."""
+    """Return the HTML page on the answer of a search for a mapping.
+
+    `subject`: workload and architecture in words; `command`: the command line that asked.
+    """
     return templates().get_template("mapping.html").render(_context(answer, subject, command))
 
 
@@ -89,10 +99,10 @@ def _context(answer: MappingAnswer, subject: str, command: str) -> dict[str, Any
 
 
 def stacked(title: str, values: Mapping[str, Sequence[Part]], unit: str) -> Bars:
-    """Return bars for values that are not zero, the longest first, scaled to the longest.
+    """Return a chart of the bars whose total is above zero, the longest first and of full width.
 
-    `values`: (kind, value in `unit`) of the parts of each bar. Bars in joule show their share of
-    the total.
+    `values`: by bar the (kind, value in `unit`) of its parts. Bars in joule show their share of the
+    total.
     """
     totals = {name: sum(value for _, value in parts) for name, parts in values.items()}
     nonzero_names = sorted((n for n in totals if totals[n] > 0), key=lambda n: (-totals[n], n))
@@ -120,7 +130,7 @@ def _parts(
 
 
 def memories(best: ScoredMapping) -> Bars:
-    """Return how full each finite memory is when it is fullest, in per cent of its size."""
+    """Return a chart of how full each finite memory is at its fullest, in per cent."""
     rows = []
     for memory, bits in sorted(best.score.capacity.items()):
         size = _size(best, memory)
@@ -142,7 +152,10 @@ def _size(best: ScoredMapping, memory: str) -> float | None:
 
 
 def coloured(nest: str) -> Iterable[tuple[str, str]]:
-    """Yield the lines of a loop nest, each with the kind of node it stands for."""
+    """Yield the lines of a loop nest, each with the kind of node that it shows.
+
+    Kinds: storage, spatial, temporal, compute, step; empty for another line.
+    """
     kinds = {"[": "storage", "p": "spatial", "f": "temporal", "c": "compute", "s": "step"}
     for line in nest.splitlines():
         yield line, kinds.get(line.lstrip()[:1], "")
@@ -207,10 +220,10 @@ def _cells(values: Mapping[str, float], depth: int) -> dict[tuple[str, str], flo
 def grid(
     title: str, cells: Mapping[tuple[str, str], float], unit: str, order: Sequence[str] = ()
 ) -> OccupancyGrid:
-    """Return a table of the values by (row, column), without columns of zeros.
+    """Return a shaded table of values by (row, column), without columns that are all zero.
 
-    Unit "%": values are fractions. Shades are relative to the greatest value, of fractions to 1.
-    `order`: of the columns; others stay as they come, behind them.
+    `unit`: of the values; with "%" they are fractions. Shades are relative to the greatest value,
+    of fractions to 1. `order`: of the columns; others stay as they come, behind them.
     """
     used = dict.fromkeys(column for (_, column), value in cells.items() if value > 0)
     columns = tuple(name for name in dict.fromkeys((*order, *used)) if name in used)

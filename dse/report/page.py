@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 def templates() -> Environment:
-    """Return the templates of this package: everything escaped, nothing undefined."""
+    """Return the Jinja2 environment of the report's pages.
+
+    All values are escaped for HTML; a name without a value is an error.
+    """
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
     pages = Environment(

@@ -14,7 +14,11 @@ _NUMBER = re.compile(r"(?<![A-Za-z_])\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class ReasonGroup:
-    """Designs that fail for one reason; `pattern` has `#` for the numbers."""
+    """Designs that are no answers for the same reason, apart from the numbers in it.
+
+    `pattern`: the reason with `#` for numbers; `example`: the reason of the first; `status`:
+    infeasible, violates or error; `numbers`: of the trials.
+    """
 
     pattern: str
     example: str
@@ -23,11 +27,12 @@ class ReasonGroup:
 
     @property
     def count(self) -> int:
+        """Number of designs in the group."""
         return len(self.numbers)
 
 
 def reason_of(trial: Trial) -> str:
-    """Return the reason of a trial in one line; empty if it is feasible."""
+    """Return why a trial is no answer, in one line; empty if it is feasible."""
     if trial.status == "violates":
         return "beyond the limit " + ", ".join(limit_text(limit) for limit in trial.violations)
     if trial.reason is None:
@@ -36,13 +41,16 @@ def reason_of(trial: Trial) -> str:
 
 
 def limit_text(limit: str) -> str:
-    """Return a limit of the log, `area <= 0.0006`, as people write it: `area ≤ 600 mm²`."""
+    """Return a limit as text for people: `area <= 0.0006` becomes 600 mm² with its sign."""
     metric, sign, value = limit.split(" ")
     return f"{label(metric)} {'≤' if sign == '<=' else '≥'} {quantity(float(value), metric)}"
 
 
 def group_reasons(trials: Sequence[Trial]) -> list[ReasonGroup]:
-    """Group the distinct designs that are no answers, the most frequent reason first."""
+    """Group the designs that are no answers by reason, the most frequent reason first.
+
+    A design that was tried several times counts once.
+    """
     groups: dict[tuple[str, str], list[Trial]] = {}
     for trial in trials:
         if trial.status == "feasible" or trial.same_as is not None:

@@ -19,14 +19,14 @@ from tilewright.dse.study.study import StudySpec
 
 
 def write_report(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> Path:
-    """Write the report of a run and return its path."""
+    """Write report.html of a run into its directory and return its path."""
     path = run.path / REPORT
     write_atomically(path, render(run, spec, trials))
     return path
 
 
 def render(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> str:
-    """Return the page as HTML text."""
+    """Return the report of a run as the text of one HTML page that needs no network."""
     pages = templates()
     pages.filters["knob"] = knob_text
     pages.filters["reason"] = reason_of

@@ -20,7 +20,11 @@ MAX_DETAILS = 16_000_000
 
 
 def report_data(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dict[str, Any]:
-    """Return the data of the page."""
+    """Return what the report's page knows, as JSON data for its scripts.
+
+    It has objectives, limits, metrics with units, knobs, trials, front, details of the designs
+    shown (at most 16 MB), and hypervolume by batch.
+    """
     front = front_of(trials, spec.objectives)
     reference = reference_of(trials)
     return {
@@ -40,7 +44,7 @@ def report_data(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> 
 
 
 def metric_names(spec: StudySpec, trials: Sequence[Trial]) -> list[str]:
-    """Return the objectives, then the other metrics that are not zero everywhere."""
+    """Return the names of the objectives, then of the other metrics that are not always zero."""
     first = [objective.metric for objective in spec.objectives]
     nonzero_names = {
         name for trial in trials for name, value in trial.metrics.items() if value != 0

@@ -31,22 +31,28 @@ _COUNTED = ("cycles", "hops", "elements", "")
 
 
 def some(number: int, noun: str) -> str:
-    """Write a number of things: `noun` is one of them."""
+    """Return a number of things as text; `noun` is in the singular: `1 mapping`, `2 mappings`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def label(metric: str) -> str:
-    """Return the name of a metric as prose."""
+    """Return the name of a metric as prose: `energy-delay product` for `edp`."""
     return LABELS.get(metric, metric.replace("_", " "))
 
 
 def quantity(value: float, metric: str) -> str:
-    """Return a metric's value with unit, three or four significant digits: `3.42 µJ`."""
+    """Return a metric's value with its unit and SI prefix, in three or four digits: `3.42 µJ`.
+
+    The value is in the metric's SI unit.
+    """
     return with_unit(value, UNITS.get(metric, ""))
 
 
 def with_unit(value: float, unit: str) -> str:
-    """Return a value with its unit and an SI prefix where the unit takes one."""
+    """Return a value with its unit, and an SI prefix where the unit takes one.
+
+    m² become mm², bits become B, KiB, MiB or GiB; cycles and other counts have no prefix.
+    """
     if value == 0 or not math.isfinite(value):
         return f"{value:g} {unit}".strip()
     if unit == "m²":  # 1 mm² is 1e-6 m²: a prefix on a squared unit is squared

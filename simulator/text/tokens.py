@@ -122,7 +122,10 @@ class Line:
         return self._next < len(self._tokens)
 
     def peek(self, ahead: int = 0) -> str:
-        """Return the next word without taking it, or one `ahead` words later; empty behind the end."""
+        """Return the next word, or the one `ahead` words later, without taking it.
+
+        Empty behind the end of the line.
+        """
         position = self._next + ahead
         return self._tokens[position].text if position < len(self._tokens) else ""
 
