@@ -65,14 +65,20 @@ class Lattice:
 
     @cached_property
     def digits(self) -> NDArray[np.int64]:
-        """Exponents of the prime factors of each state's tile, int64, shape (states, axes)."""
+        """Exponents of the prime factors of all tiles, int64, shape (states, axes).
+
+        A state is the index of a tile; an axis is a pair of rank variable and prime.
+        """
         states = np.arange(self.size, dtype=np.int64)
         columns = [states // a.stride % a.radix for a in self.axes]
         return np.stack(columns, axis=1) if columns else np.zeros((self.size, 0), np.int64)
 
     @cached_property
     def tiles(self) -> NDArray[np.int64]:
-        """Extents in values of each state's tile, int64, shape (states, rank variables)."""
+        """Sizes of all tiles, in values, int64, shape (states, rank variables).
+
+        A state is the index of a tile.
+        """
         tiles = np.ones((self.size, len(self.bounds)), np.int64)
         for column, axis in enumerate(self.axes):
             powers = np.array([axis.prime**e for e in range(axis.radix)], np.int64)

@@ -194,7 +194,10 @@ class Points:
 
     @property
     def count(self) -> int:
-        """Number of points, exact, whether they fit their memories or not."""
+        """Number of points (choices of the tile below each slot), exact, fitting or not.
+
+        Whether tiles fit their memories is not looked at; tile_shape is obeyed.
+        """
         return int(self._counts()[-1][-1])
 
     def sample(self, rng: random.Random) -> Tiles:
@@ -266,7 +269,10 @@ class Points:
         return self.lattice.admitted(self.pins[index])
 
     def admits(self, index: int, tile: Sequence[int]) -> bool:
-        """Tell whether tile_shape admits a tile (an extent per variable) above slot `index`."""
+        """Tell whether tile_shape of the architecture file admits a tile above slot `index`.
+
+        `tile`: an extent in values per rank variable. True where the file sets none.
+        """
         named = dict(zip(self._names, tile, strict=True))
         return all(holds(comparison, named) for comparison in self.pins[index])
 

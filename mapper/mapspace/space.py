@@ -117,7 +117,10 @@ class Mapspace(TemplateSpace):
                     yield self.mapping_at(point)
 
     def mapping_at(self, point: MapspacePoint) -> Mapping:
-        """Return the mapping (nodes Storage, Temporal, Spatial, Toll, Compute) of a point."""
+        """Return the mapping of a point (a template with a tile below each slot).
+
+        Its nodes are Storage, Toll, Temporal and Spatial, and a Compute at the end.
+        """
         return assemble(self.problem, self._points[point.template].slots, point.tiles)
 
     # ---- size

@@ -43,7 +43,7 @@ class _TemplateCache:
 
 
 def no_check() -> None:
-    """Do nothing: the check for enumerations that shall not be interrupted."""
+    """Do nothing: the `check` of enumerations that are never to be interrupted."""
 
 
 def checked(items: Iterable[T], check: Callable[[], None]) -> Iterator[T]:
@@ -125,7 +125,7 @@ class TemplateSpace:
         return replace(self, crowded=memories, chosen_templates=None)
 
     def narrowed(self, chosen: Iterable[Template]) -> Self:
-        """Return the mapspace that has only the given templates."""
+        """Return the mapspace with only the given templates (mappings without their loops)."""
         return replace(self, chosen_templates=tuple(chosen))
 
     # ---- placements
@@ -169,7 +169,10 @@ class TemplateSpace:
 
     @property
     def templates_made(self) -> int:
-        """How many templates are in the cache: all, or those that a search needs; 0 before."""
+        """How many templates (mappings without their loops) have been made so far.
+
+        All, or those that a search needs; 0 before the first request for them.
+        """
         if self.chosen_templates is not None:
             return len(self.chosen_templates)
         return len(self._template_cache.every or self._template_cache.searched or ())
@@ -207,7 +210,11 @@ class TemplateSpace:
         return self._with_all_lanes(self._ordered(among))
 
     def first_template(self, placement: Placement) -> Template | None:
-        """Return one template of a placement, lanes left open; None if no order is legal."""
+        """Return one template of a placement, lanes left open; None if no order is legal.
+
+        A placement says which memory keeps which tensors, a template also in which order they
+        stand.
+        """
         return next(iter(self._ordered([placement])), None)
 
     def templates_with_capacity(self, among: Iterable[Placement]) -> Iterator[Template]:

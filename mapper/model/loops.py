@@ -36,7 +36,7 @@ class PathLoop:
 
     @property
     def largest(self) -> int:
-        """Largest tile below the loop in values, also if that is the first one."""
+        """Largest tile below the loop, in values: the first tile if that is the larger one."""
         return self.tile if self.initial is None else max(self.tile, self.initial)
 
     @property

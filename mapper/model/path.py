@@ -179,7 +179,11 @@ def restrict(path: Path, tensors: frozenset[str]) -> Path:
 
 
 def keep(path: Path, places: list[int]) -> Path:
-    """Return the path with only the steps at `places` (ascending indices into `path.steps`)."""
+    """Return the path with only some of its steps (holders of tensors and loops).
+
+    `places`: ascending indices into `path.steps`. Splits (places where a fused mapping branches)
+    move along.
+    """
     splits = tuple(
         replace(split, position=sum(1 for place in places if place < split.position))
         for split in path.splits

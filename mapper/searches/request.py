@@ -122,7 +122,8 @@ class Request:
     def whole_mapping(self, mapping: LoopNest) -> LoopNest:
         """Return the mapping of the whole workload for one that a search of this request found.
 
-        Here it is the same; a request for a changed workload overrides this.
+        Here it is the same. Requests that stand for another one, with changed memory sizes or for
+        one partition of the outermost memory, override this.
         """
         return mapping
 
@@ -130,7 +131,8 @@ class Request:
     def scoring_request(self) -> Request:
         """The request whose workload and architecture the model scores whole mappings with.
 
-        Here this request itself; a request for a changed workload overrides this.
+        Here this request itself. Requests that stand for another one, with changed memory sizes or
+        for one partition of the outermost memory, override this.
         """
         return self
 
@@ -149,7 +151,10 @@ class Request:
         return report
 
     def with_budget_share(self, share: float) -> Request:
-        """Return the same request with a part of the seconds that are left, from 0 to 1."""
+        """Return the same request with only a part of the seconds that are left.
+
+        `share`: from 0 to 1. Without a deadline the request comes back unchanged.
+        """
         seconds_left = self.seconds_left
         if seconds_left is None:
             return self
@@ -157,7 +162,7 @@ class Request:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until the end of the budget, not below 0; None if there is no end."""
+        """Seconds until the deadline of the request, not below 0; None if there is none."""
         return self.budget.seconds_left
 
     @property

@@ -90,7 +90,7 @@ class SearchStatistics:
     compatibilities: int = 0
 
     def plus(self, added: SearchStatistics) -> SearchStatistics:
-        """Return the sums of two searches' numbers."""
+        """Return the sums of the numbers of two searches, as of one; neither is changed."""
         return SearchStatistics(
             self.templates + added.templates,
             self.states + added.states,
@@ -104,7 +104,10 @@ class SearchStatistics:
 
 @dataclass(frozen=True, slots=True)
 class EinsumMapping:
-    """A mapping of one Einsum with its energy (J) and latency (s) over all its instances."""
+    """A mapping of one Einsum with its costs over all instances of the Einsum.
+
+    `mapping`: its nodes; `energy`: joules; `latency`: seconds.
+    """
 
     mapping: Mapping
     energy: float
@@ -149,12 +152,12 @@ Report = Callable[[float, float], None]  # best value so far, and a bound below 
 
 
 def no_report(value: float, lower_bound: float) -> None:
-    """Report to nobody: the default where progress may be reported."""
+    """Do nothing with the best value so far and a bound below it: the default for `report`."""
 
 
 @runtime_checkable
 class ReportingSearch(Protocol):
-    """A search method that can report how far it is."""
+    """A search method that can report its best value while it runs."""
 
     def reporting_to(self, report: Report) -> MapspaceSearch:
         """Return the same method that calls `report` (best value, bound) at each better value."""

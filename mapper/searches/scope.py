@@ -90,7 +90,10 @@ def perfect_factors(einsums: Iterable[Einsum]) -> Restrictions:
 
 
 def spatial_restrictions(spaces: Iterable[Mapspace]) -> Restrictions:
-    """Return the conditions on the places of spatial loops, as far as they matter, each once."""
+    """Return the conditions on where spatial loops stand that all searched mappings meet.
+
+    Part of what a certificate says. Only those that matter on these hardware paths, each once.
+    """
     return tuple(dict.fromkeys(each for space in spaces for each in _spatial_restrictions(space)))
 
 

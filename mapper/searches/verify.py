@@ -27,7 +27,10 @@ def figures_agree(first: float, second: float) -> bool:
 
 
 class Verifier:
-    """Scores mappings of one mapspace with the model, whose tables it makes once."""
+    """Scores mappings of one mapspace with the analytical model, apart from the search.
+
+    The model's tables for its Einsum and path of components are made once.
+    """
 
     def __init__(self, space: Mapspace) -> None:
         self._view = make_view(space.einsum, space.flat)

@@ -50,7 +50,10 @@ class Affine:
         return self.constant - sum(factor * starts.get(name, 0) for name, factor in self.terms)
 
     def value(self, point: Mapping[str, int]) -> int:
-        """Return the value of the form at a point; `point`: a value per rank variable."""
+        """Return the value of the form at one point of the iteration space.
+
+        `point`: a value per rank variable, counted from 0. `2*p + r` at p = 3, r = 1 is 7.
+        """
         return self.constant + sum(factor * point[name] for name, factor in self.terms)
 
 

@@ -39,5 +39,5 @@ class NoFeasibleMapping(InfeasibleMapping):
 class UnsupportedFeature(TilewrightError):  # noqa: N818 - a limit of the search, not a fault
     """A feature of the files, or a request, that a search cannot handle exactly.
 
-    The text names another way.
+    It is refused instead of answered approximately; the text names another way.
     """

@@ -71,7 +71,11 @@ def _intermediates(drafts: list[EinsumDraft]) -> frozenset[str]:
 
 
 class Names:
-    """Resolves the names (sets of tensors, general names, widths) of a workload's Einsums."""
+    """Resolves the names in the expressions of a workload's Einsums.
+
+    These are sets of tensors (Inputs, Outputs, Intermediates), general names such as weight,
+    persistent tensors and widths in bits.
+    """
 
     def __init__(
         self,

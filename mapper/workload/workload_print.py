@@ -59,7 +59,7 @@ def _access(access: TensorAccess) -> str:
 
 
 def affine_text(form: Affine) -> str:
-    """Return an index as the notation writes it: `2*p + r - 1`."""
+    """Return an affine form as an index of the concise notation, such as `2*p + r - 1`."""
     text = ""
     for name, factor in form.terms:
         size = name if abs(factor) == 1 else f"{abs(factor)}*{name}"

@@ -167,7 +167,10 @@ class CopyMappings:
 
     @cached_property
     def ignores_tiles(self) -> bool:
-        """Whether the costs depend on holders and lanes only, not on tile sizes."""
+        """Whether a copy's costs depend on its holders and lanes only, not on tile sizes.
+
+        A lane is an instance along a dimension of a fanout.
+        """
         return self._plain and not self._has_tile_shape and not self.repeated
 
     @cached_property

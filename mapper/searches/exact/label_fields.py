@@ -86,12 +86,20 @@ class LabelFields:
 
     @property
     def n_energy_fields(self) -> int:
-        """How many leading columns decide between labels when only dynamic energy counts."""
+        """How many leading columns decide between labels when only dynamic energy counts.
+
+        A label is a partial mapping's tuple of costs. These columns are energy, bits in use, and
+        costs paid later.
+        """
         return self.lanes
 
     @property
     def n_class_fields(self) -> int:
-        """How many leading columns decide when calls follow from lanes: also lanes and gates."""
+        """How many leading columns decide between labels when calls follow from the lanes alone.
+
+        A label is a partial mapping's tuple of costs. These columns are energy, bits in use, costs
+        paid later, lanes and power gates.
+        """
         return self.lanes + 1 + len(self.gates)
 
 

@@ -89,7 +89,10 @@ class LabelMetrics:
         return compute.latency({**calls, "compute": moved * float(compute.actions_scale)})
 
     def compute_latency(self, lanes: float) -> float:
-        """Return the seconds of the Compute for all operations with `lanes` busy instances."""
+        """Return the seconds of the Compute for all operations of one instance of the Einsum.
+
+        `lanes`: how many instances of the Compute are busy.
+        """
         return self._compute_latency(self._problem.einsum.operations / lanes)
 
     def latency(self, label: Floats) -> float:

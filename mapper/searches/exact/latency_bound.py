@@ -101,7 +101,10 @@ class RemainingLatency:
         return replace(self, seconds=self.seconds + added[:, np.newaxis])
 
     def least_latency(self) -> float:
-        """Return the least latency (s) of any mapping, from the bounds at the innermost step."""
+        """Return the least latency of any mapping in seconds, for one instance of the Einsum.
+
+        To be called for the innermost step, before which a mapping has no costs yet.
+        """
         rows = zip(self.terms, self.seconds, strict=True)
         return max((float(term[_CONSTANT] + row[0]) for term, row in rows), default=0.0)
 

@@ -49,7 +49,10 @@ class FormulaTarget:
 
     @property
     def least_value(self) -> float:
-        """The value of the formula at the floor (the row that no mapping is below)."""
+        """The value of the formula at the floor, a row of costs that no mapping is below.
+
+        So no mapping has a smaller value.
+        """
         return float(self._values(self._floor[np.newaxis])[0])
 
     def _beyond(self, limit: float) -> Floats:

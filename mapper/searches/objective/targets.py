@@ -40,19 +40,30 @@ class SweepTarget(Protocol):
     """
 
     def corners(self) -> Floats:
-        """Return rows such that no mapping at or above one in all columns is of interest."""
+        """Return rows such that no mapping at or above one in all columns is of interest.
+
+        Shape (corners, columns): energy in J, latency in s, bits of each tracked memory.
+        """
         ...
 
     def hopeful(self, floors: Floats) -> NDArray[np.bool_]:
-        """Tell which rows of lower bounds leave room for a mapping of interest, shape (rows,)."""
+        """Tell which rows of lower bounds leave room for a mapping of interest.
+
+        `floors`, shape (rows, columns): energy in J, latency in s, bits of each tracked memory.
+        The result has shape (rows,).
+        """
         ...
 
     def wanted(self, rows: Floats) -> list[int]:
-        """Return the numbers of the rows whose mappings are to be offered, in order."""
+        """Return the numbers of the rows whose mappings are to be offered, in order.
+
+        `rows`, shape (rows, columns): energy in J, latency in s, bits of each tracked memory, of
+        complete mappings.
+        """
         ...
 
     def offer(self, candidates: Sequence[TracedMapping]) -> None:
-        """Take mappings whose rows `wanted` has named."""
+        """Take mappings whose rows `wanted` has named, as new points or as the best so far."""
         ...
 
 
@@ -101,7 +112,10 @@ class FrontTarget:
         return pareto_rows
 
     def offer(self, candidates: Sequence[TracedMapping]) -> None:
-        """Add mappings to the front, and drop those that another one covers."""
+        """Add mappings to the front, and drop those that another one covers.
+
+        A mapping covers another if it is nowhere above it in the compared columns.
+        """
         mappings = [*self.mappings, *candidates]
         rows = np.array([mapping.row for mapping in mappings])[:, self._counted]
         pareto_rows = undominated(rows)

@@ -79,7 +79,10 @@ class DeferredCost:
 
 
 def deferred_charges(sites: Iterable[ChargeSite]) -> list[DeferredCharge]:
-    """Return the costs of these sites that can be paid once lanes above them are known."""
+    """Return, of some sites of costs, the costs that can be paid once lanes above are known.
+
+    A site is the slot where a cost is charged; most have no such cost.
+    """
     return [site.deferral for site in sites if site.deferral is not None]
 
 
@@ -108,7 +111,11 @@ def deferred_costs(
 def deferred_field_counts(
     problem: Problem, slots: Sequence[Slot], charges: Sequence[DeferredCharge]
 ) -> tuple[int, int]:
-    """Return how many columns `deferred_costs` needs: (for energy, for calls)."""
+    """Return how many columns of the labels `deferred_costs` needs: (for energy, for calls).
+
+    A label is a partial mapping's tuple of costs. `charges`: costs to be paid once the lanes above
+    them are known; those with the same target, topmost slot and factors share a column.
+    """
     targets = [key.target for key in _by_carrier(problem, slots, charges)]
     return targets.count(0), len(targets) - targets.count(0)
 

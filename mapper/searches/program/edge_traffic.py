@@ -70,7 +70,10 @@ def values_per_move(problem: Problem, charge: EdgeCharge) -> int:
 
 
 def edges(problem: Problem, template: Template) -> Iterator[Edge]:
-    """Yield each pair of successive holders of each tensor; the last pair ends at the Compute."""
+    """Yield each pair of successive holders of a tensor in a template, for all tensors.
+
+    Values move between the two. The last pair of a tensor ends at the Compute.
+    """
     compute_level = len(problem.components) - 1
     levels = [problem.level(holder.component) for holder in template.holders]
     for tensor in problem.einsum.tensors:

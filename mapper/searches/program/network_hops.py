@@ -71,10 +71,10 @@ class HopLoop:
 
 
 class HopCounts(NamedTuple):
-    """What one round of a spatial loop costs on a network.
+    """What one round of a spatial loop costs on a network, per value of a lane's tile.
 
-    `links`: links that each value of a lane's tile takes, summed over the lanes. `path`: links of
-    the longest way. `busiest`: times that value crosses the busiest link.
+    `links`: links crossed per value of the tile of one lane, summed over the lanes. `path`: links
+    of the longest way. `busiest`: how many lanes' tiles the busiest link carries.
     """
 
     links: float
@@ -182,7 +182,10 @@ def _fixed_hop_loops(problem: Problem, leg: ChargedLeg, slots: Sequence[Slot]) -
 
 
 class SlottedLoops(NamedTuple):
-    """The spatial loops of one dimension, and the number of their slot in the template."""
+    """The spatial loops of one dimension, and the number of their slot in the template.
+
+    `slot`: counted from 0 at the outermost; `loops`: variables and choices of lanes.
+    """
 
     slot: int
     loops: SpatialLoops

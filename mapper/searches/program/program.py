@@ -60,7 +60,10 @@ class LoopStep:
 
 @dataclass(frozen=True, slots=True)
 class SingleLoopStep:
-    """A step of the dynamic program: a temporal loop over at most one of `variables`."""
+    """A step of the dynamic program: a temporal loop over at most one of `variables`.
+
+    It stands where a window slides over one variable before its tile is reserved.
+    """
 
     variables: tuple[str, ...]
 
@@ -206,7 +209,11 @@ class TemplateCompiler:
         return ProgramDraft(self._problem, template, slots).program(slots, [], bits)
 
     def deferred_counts(self, template: Template) -> DeferredCounts:
-        """Return how many columns of labels a template can use for costs that are paid later."""
+        """Return how many columns of labels a template can use for costs that are paid later.
+
+        A label is a partial mapping's tuple of costs; it carries such a cost until the lanes of
+        dimensions above are known.
+        """
         slots = slot_sequence(self._problem, template)
         choices = [len(slot.choices) for slot in slots if isinstance(slot, SpatialLoops)]
         grows = any(isinstance(slot, Reservation) and slot.open_dims for slot in slots)
@@ -379,7 +386,11 @@ class CostsBySlot:
         return ChargeStep(tuple(terms), required)
 
     def spatial_step(self, slot: int, loops: SpatialLoops) -> SpatialStep:
-        """Return the step of the dimension at a slot: what its choices of lanes add or multiply."""
+        """Return the step of the dimension at a slot, with the costs of each choice of lanes.
+
+        `loops`: the dimension with its choices. Each may add amounts to columns of the labels
+        (cost tuples of partial mappings), multiply them, or charge costs by tile.
+        """
         added, factors = self._added.get(slot, []), self._factors.get(slot, [])
         per_site = self._charges.get(slot, [])
         charges = tuple(tuple(sorted(chain(*terms))) for terms in zip(*per_site, strict=True))

@@ -31,7 +31,10 @@ class SlotPosition:
 
     @classmethod
     def at(cls, index: int, variables: int) -> SlotPosition:
-        """Return the position above slot `index`, for a number of variables."""
+        """Return the position of a partial mapping for which slot `index` comes next.
+
+        `variables`: how many rank variables there are.
+        """
         return cls((index,) * variables, index)
 
     def after_variable(self, variable: int) -> SlotPosition:
@@ -59,13 +62,13 @@ class StepShares:
     fewest: Floats
 
     def take(self, rows: Ints) -> StepShares:
-        """Return the contributions of some labels, by their numbers."""
+        """Return the contributions of some partial mappings (labels), by their numbers."""
         return StepShares(self.grid_index[rows], self.steps[rows], self.fewest[rows])
 
     def combined(self, shares: StepShares) -> StepShares:
         """Return the contributions of two disjoint sets of variables together.
 
-        Indices add, steps multiply.
+        Indices of tiles on the grid add up; steps so far and fewest steps multiply.
         """
         return StepShares(
             self.grid_index + shares.grid_index,

@@ -61,7 +61,7 @@ class PartRanking:
 
     @property
     def states(self) -> int:
-        """Number of combinations of tile classes, on which bounds are kept."""
+        """Number of combinations of classes of tile sizes, for which energy bounds are kept."""
         return prod(self.grid.shape)
 
     @property
@@ -140,12 +140,18 @@ class PartRanking:
         self.ranked = sorted(ranked)
 
     def remaining_energy(self, number: int) -> RemainingEnergy:
-        """Return lower bounds of the energy still to pay at each slot of part `number`."""
+        """Return lower bounds of the energy still to pay, in joules, at each slot of a part.
+
+        `number`: of the part (a template or its mappings with one class of lanes).
+        """
         plan = self.prepared(False).plans[number]
         return remaining_energy(self.grid, plan.slots, plan.charge_bounds)
 
     def plan(self, number: int) -> TemplatePlan:
-        """Return the compiled form of part `number` in which labels count energy alone."""
+        """Return the compiled form of a part that counts energy alone, not steps or calls.
+
+        `number`: of the part (a template or its mappings with one class of lanes).
+        """
         return self.prepared(False).plans[number]
 
     def lower_bound(self, energy: Floats, steps: Floats, kind: float) -> Floats:

@@ -192,7 +192,11 @@ class SlotWalk:
         return total
 
     def tile(self, states: Ints, v: int) -> Ints:
-        """Return the nominal tile sizes of variable number `v`, in values, shape (labels,)."""
+        """Return the tile sizes of one rank variable in some partial mappings, shape (labels,).
+
+        `states`, shape (labels, variables): numbers of tile states; `v`: number of the variable.
+        In values; smaller last tiles do not count.
+        """
         tiles: Ints = self._chains[v].column(ALL).tile[states[:, v]]
         return tiles
 
@@ -334,7 +338,10 @@ class SlotWalk:
         return product
 
     def completion_bounds(self, plan: TemplatePlan) -> CompletionBounds:
-        """Return an object that bounds the steps of a plan's partial mappings to their end."""
+        """Return the object that computes lower bounds of steps for a template's partial mappings.
+
+        `plan`: the compiled template.
+        """
         return CompletionBounds(self._grid, self._chains, plan)
 
     def steps(self, plan: TemplatePlan, states: Ints) -> Floats:

@@ -70,7 +70,11 @@ class TemplatePlan:
     crossings: Mapping[int, tuple[LaneCrossing, ...]]
 
     def forgotten_variables(self, index: int) -> list[int]:
-        """Return the variables of which slot `index` is the last to need some count of tiles."""
+        """Return the rank variables with some count of tiles that no charge below needs.
+
+        Slot `index` is the last that needs it; after it, partial mappings that differ in that
+        count alone are the same. Variables are given by number.
+        """
         if index + 1 >= len(self.needed_kinds):
             return []
         return [

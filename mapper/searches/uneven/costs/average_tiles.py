@@ -30,7 +30,10 @@ class AverageStateColumn(StateColumn):
         return self.average * self.tile
 
     def shares(self, lanes: int) -> Floats:
-        """Return the fewest steps with so many lanes, as fractions, shape (states,)."""
+        """Return the fewest steps in time that the tiles of each state need with some lanes.
+
+        Shape (states,), fractions included: the values visited, divided by `lanes`.
+        """
         return self.average * self.tile / lanes
 
 

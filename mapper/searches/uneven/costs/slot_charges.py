@@ -115,9 +115,9 @@ class ChargeCompiler:
         return tuple(self._kind(v, False, self._dims) for v in self._problem.einsum.bounds)
 
     def charges(self) -> dict[int, tuple[SlotCharge, ...]]:
-        """Return the costs charged above each slot, by its number.
+        """Return the costs of values that move, by the number of the slot above which they arise.
 
-        The number of slots stands for the Compute.
+        Slots count from 0 at the outermost; the number of slots stands for the Compute.
         """
         by_slot: dict[int, dict[ValueCount, list[tuple[int, float]]]] = {}
         for tap in self._taps:

@@ -90,7 +90,11 @@ class StateColumn:
         return self.full * self.tile + self.odd * self.remainder
 
     def shares(self, lanes: int) -> Floats:
-        """Return the fewest steps with so many lanes, shape (states,); each tile takes one."""
+        """Return the fewest steps in time that the tiles of each state need with some lanes.
+
+        Shape (states,). Over 4 lanes a tile of 10 values takes at least 3 steps, a tile of 1 value
+        one.
+        """
         full_steps, odd_steps = np.ceil(self.tile / lanes), np.ceil(self.remainder / lanes)
         steps: Floats = self.full * full_steps + self.odd * odd_steps
         return steps
@@ -138,11 +142,17 @@ class TileChains:
         return [(row[i], row[i + 1], row[i + 2]) for i in range(3, len(row), 3)]
 
     def tile(self, state: int) -> int:
-        """Return the nominal tile size of a state, in values."""
+        """Return the tile size of a state, in values; a smaller last tile does not count.
+
+        `state`: its number. A state is a tile with its counts of tiles visited.
+        """
         return int(self._rows[state][0])
 
     def column(self, kind: CountKind) -> StateColumn:
-        """Return tile sizes and counts of one kind for all states so far."""
+        """Return, as arrays over all states so far, tile sizes and one kind of count of tiles.
+
+        `kind`: all tiles visited, or only the largest or first of some loops.
+        """
         size, column = self._columns.get(kind, (0, None))
         if column is None or size != len(self._rows):
             place = 3 + 3 * self._number[kind]

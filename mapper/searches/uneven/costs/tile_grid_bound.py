@@ -114,11 +114,14 @@ class TileGrid:
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """What one class further adds to the flat index of the grid, per rank variable."""
+        """How far the flat index of the grid moves with one class of tiles, per rank variable."""
         return tuple(prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
 
     def along(self, variable: int, values: Floats | Ints) -> Floats:
-        """Return one number per class of a variable, shaped to combine with arrays of the grid."""
+        """Reshape one number per tile class of a variable so that it combines with grid arrays.
+
+        `variable`: its number; the result has length 1 along all other axes.
+        """
         shape = [1] * len(self.shape)
         shape[variable] = len(values)
         return np.asarray(values, np.float64).reshape(shape)
@@ -254,7 +257,10 @@ class RemainingEnergy:
 
     @property
     def least(self) -> float:
-        """Least joules that any mapping of the template pays, besides the Compute's operations."""
+        """Least joules that any mapping of the template pays for what moves, for one instance.
+
+        The Compute's operations are not in it. Infinity if it is certain that no mapping fits.
+        """
         return float(self.above[0].reshape(-1)[-1])
 
 
