@@ -87,7 +87,10 @@ def _all(component: Component, einsum: Einsum) -> Iterator[MappingConstraint]:
 
 
 def of_size(size: float) -> Edit:
-    """Return the edit that gives a memory another size, in bits; inf lifts the limit."""
+    """Return the edit that gives a memory another size, in bits; inf lifts the limit.
+
+    An edit is a function from a component to its changed copy.
+    """
 
     def edit(component: Component) -> Component:
         assert isinstance(component, Memory)
@@ -128,9 +131,9 @@ def _of_dim(name: str, number: int, dim: SpatialDim, einsum: Einsum) -> Iterator
 def on_dim(number: int, **changes: object) -> Edit:
     """Return the edit that changes fields of one dimension of a component's fanout.
 
-    `number`: of the dimension. `changes`: new values by field. A set is intersected with the
-    present one, and a list of comparisons is opened entry by entry, so that several such edits add
-    up.
+    An edit is a function from a component to its changed copy. `number`: of the dimension.
+    `changes`: new values by field. A set is intersected with the present one, and a list of
+    comparisons is opened entry by entry, so that several such edits add up.
     """
 
     def edit(component: Component) -> Component:
@@ -163,9 +166,11 @@ def compared(bound: Comparison, einsum: Einsum) -> str:
 
 
 def neutral(bounds: tuple[Comparison, ...], index: int) -> tuple[Comparison, ...]:
-    """Return the comparisons with number `index` replaced by one that always holds (>= 0).
+    """Return the comparisons with one of them replaced by one that always holds.
 
-    The others keep their numbers.
+    `bounds`: comparisons of tile shapes or lanes with numbers, as tile_shape and loop_bounds list
+    them. `index`: of the one to replace (by >= 0); the others keep their numbers, so that several
+    edits add up.
     """
     free = replace(bounds[index], operator=">=", value=0)
     return (*bounds[:index], free, *bounds[index + 1 :])
@@ -203,9 +208,11 @@ class EditedRules:
 
 
 def on_rules(edit: RulesEdit) -> Edit:
-    """Return the edit of a component that changes its evaluated rules about tensors.
+    """Return the edit of a Memory or Toll that changes its rules about tensors.
 
-    `edit`: function of the evaluated rules and of what the holders above keep.
+    Rules (keep, may_keep, …) are expressions in the file; `edit` gets their values as sets of
+    tensors, and what the holders above keep, and returns the changed values. The returned edit maps
+    the component to its changed copy.
     """
 
     def changed(component: Component) -> Component:

@@ -25,8 +25,7 @@ def reach_open(problem: Problem, template: Template) -> tuple[Tile, ...] | None:
 
     A template is a mapping without its loops. The dynamic program of the search runs without costs,
     so that no list of all choices of lanes is made. Return the tile below each slot (a place for
-    loops, a fill or a reservation), or None if nothing fits. Raises UnsupportedFeature for a
-    template that the program cannot compile.
+    loops, a fill or a reservation), or None if nothing fits.
     """
     n_deferred = deferred_reservation_count(problem, slot_sequence(problem, template), frozenset())
     fields = label_fields(problem, (), deferred=DeferredCounts(bits=n_deferred))

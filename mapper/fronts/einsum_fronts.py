@@ -147,7 +147,10 @@ def with_lowered_min_usage(space: Mapspace, budget: float | None) -> Mapspace | 
 
 
 class FeasibleSpaceRecorder:
-    """Search method that remembers the last mapspace in which it found a mapping, as `last`."""
+    """Search method that remembers the last mapspace in which it found a mapping.
+
+    `last`: that mapspace; None if no search has found a mapping yet.
+    """
 
     def __init__(self) -> None:
         self.last: Mapspace | None = None

@@ -49,10 +49,11 @@ from tilewright.mapper.workload.errors import UnsupportedFeature
 
 @dataclass(frozen=True, slots=True)
 class FrontResult:
-    """Pareto set of a search.
+    """Pareto set of a search: mappings of which none is covered by another in the metrics.
 
-    `points`: mappings with the model's scores, sorted by the metrics. `proof`: up to which energy
-    no mapping is missing, and for which mappings that holds. `statistics`: what was looked at.
+    `points`: the mappings with the model's scores, sorted by the metrics. `proof`: up to which
+    energy in joule no mapping is missing, and under which restrictions that holds. `statistics`:
+    what was looked at.
     """
 
     points: tuple[ScoredMapping, ...]

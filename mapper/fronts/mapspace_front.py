@@ -43,7 +43,7 @@ BOTH: tuple[Objective, ...] = ("energy", "latency")
 
 
 class MapspaceSweep(Protocol):
-    """Something that goes through all mappings of one mapspace for a target.
+    """Interface of what goes through all mappings of one mapspace for a target.
 
     A target is a front, or the least value of a formula: it says which lower bounds leave hope, and
     takes the mappings that are found.
@@ -80,10 +80,11 @@ class MapspaceSweep(Protocol):
 def mapspace_sweep(
     space: Mapspace, memories: tuple[str, ...], budget: Budget = UNLIMITED
 ) -> MapspaceSweep:
-    """Compile a mapspace, so that it can be swept for fronts and formulas.
+    """Compile the mapspace of an Einsum, so that all its mappings can be gone through.
 
-    `memories`: names of those whose bits in use count. `budget`: limits. Raises UnsupportedFeature
-    for what the dynamic program does not model, OutOfBudget.
+    The result offers to a target (a front, or the least value of a formula) every mapping that it
+    wants, with energy, latency and the bits in use of `memories`. `budget`: limits. Raises
+    UnsupportedFeature for what the dynamic program does not model, OutOfBudget.
     """
     if space.uneven:
         from tilewright.mapper.fronts.uneven_sweep import UnevenSweep
@@ -99,8 +100,8 @@ def mapspace_sweep(
 def with_usage_choices(space: Mapspace, memories: Sequence[str]) -> Mapspace:
     """Return the mapspace extended by all ways to use less of some memories.
 
-    A mapspace leaves these out where everything fits; where a usage counts they matter. `memories`:
-    names.
+    A mapspace leaves out mappings that only use less of a memory in which everything fits; where
+    the usage of a memory counts, they matter. `memories`: names.
     """
     names = space.crowded | frozenset(memories)
     if names == space.crowded:

@@ -33,10 +33,10 @@ from tilewright.mapper.templates.slots import Fill
 
 
 class BranchLoop(NamedTuple):
-    """Name a fused loop and the tile of its rank variable below it.
+    """Name a fused loop of one Einsum: one that it may share with other Einsums.
 
-    `name`: the variable as this Einsum calls it, and the (component, dimension) of a spatial loop.
-    `tile`: values of the variable per iteration.
+    `name`: the rank variable as this Einsum calls it, and the (component, dimension) of a spatial
+    loop. `tile`: values of the variable per iteration.
     """
 
     name: LoopName
@@ -81,10 +81,12 @@ class Branch:
 
 
 def branch_of(table: PmappingTable, chosen: ChosenPmapping) -> Branch:
-    """Return the mapping nodes of the chosen pmapping of one Einsum.
+    """Return the mapping nodes of one Einsum for its chosen pmapping.
 
-    `table`: the pmappings (mappings within the whole) of the Einsum. `chosen`: which of them. Equal
-    Einsums share one solution; the nodes have the names of this Einsum.
+    A pmapping is the mapping of one Einsum within that of the workload. `table`: the pmappings of
+    the Einsum. `chosen`: which of them. The result has the nodes of the outermost memory, the fused
+    loops (those that may be shared with other Einsums), the holders among these, and the nodes
+    below, under the names of this Einsum.
     """
     number, label = chosen.group.origins[chosen.pmapping].tolist()
     solution = table.solution
@@ -109,10 +111,11 @@ def branch_of(table: PmappingTable, chosen: ChosenPmapping) -> Branch:
 
 
 def branch_loops(chosen: ChosenPmapping, loop_names: Mapping[str, str]) -> tuple[BranchLoop, ...]:
-    """Return the fused loops of a chosen pmapping in the Einsum's own rank variables.
+    """Return the fused loops of a chosen mapping of one Einsum in its own rank variables.
 
-    `loop_names`: for each rank variable of the Einsum, its name common to all Einsums, which the
-    chosen pmapping uses. Outermost first.
+    Fused loops are those that it may share with other Einsums. `chosen`: names them by variables
+    common to all Einsums. `loop_names`: for each rank variable of the Einsum its common name. The
+    result has, per loop and outermost first, the name and the values of the variable below it.
     """
     variables = {name: variable for variable, name in loop_names.items()}
     return tuple(

@@ -87,9 +87,10 @@ class _EinsumLoops(NamedTuple):
 
 
 def outer_fanouts(flat: FlatArch) -> tuple[Component, ...]:
-    """Return the components with several instances, from the root down to the outermost memory.
+    """Return the components with a fanout, from the root down to the outermost memory.
 
-    The memory's own fanout counts. Empty if the path has no memory.
+    The memory's own fanout counts: each instance of it is a lane with a memory of its own. Empty if
+    there are none, or if the path has no memory.
     """
     last = next((i for i, c in enumerate(flat.components) if isinstance(c, Memory)), -1)
     return tuple(c for c in flat.components[: last + 1] if c.own_fanout > 1)

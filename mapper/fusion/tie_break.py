@@ -27,10 +27,10 @@ NOISE = 1e-12  # relative: sums of the same terms in another order
 
 @dataclass(frozen=True, slots=True)
 class TieBreak:
-    """Hold what the search for a better mapping of equal value found.
+    """Hold what the search for a better mapping among equally good ones found.
 
-    `result`: with a label if there is such a mapping, else without one. `statistics`: what was
-    looked at.
+    `result`: has a mapping if there is one as good with less of the other metric (latency if energy
+    is minimized, else energy), else none. `statistics`: what was looked at.
     """
 
     result: JoinResult

@@ -76,7 +76,7 @@ class TileBuffer:
 
     @property
     def rotation(self) -> ModuloRotation:
-        """Rule by which successive tiles of the tensor take the copies of this buffer in turn."""
+        """Rule for which copy of the buffer holds which tile: tile i has copy i modulo `copies`."""
         return ModuloRotation(self.base, self.size, (self.copies,))
 
 

@@ -75,7 +75,11 @@ class ExchangeMemories:
 
     @property
     def capacities(self) -> tuple[float, ...]:
-        """Capacities in bits, in the order of `memories`; inf where all tensors fit together."""
+        """Capacities in bits, in the order of `memories`.
+
+        inf for a memory in which whole tiles of all tensors of all Einsums fit together, so that it
+        need not be checked.
+        """
         return (self.second_bits, *(bits for _, bits in self.deeper))
 
     @property

@@ -25,7 +25,10 @@ from tilewright.mapper.workload.workload import Workload
 
 
 class TensorPlace(NamedTuple):
-    """Name a tensor and a memory on chip in which Einsums may exchange it (or a Toll it passes)."""
+    """Name a tensor and a memory on chip in which Einsums may exchange it.
+
+    Where held tiles are listed, `memory` may also be a Toll that the tensor passes.
+    """
 
     tensor: str
     memory: str
@@ -101,9 +104,10 @@ class ExchangedTensors:
         )
 
     def places_of_tensor(self, tensor: str) -> tuple[TensorPlace, ...]:
-        """Return the (tensor, memory) pairs in which one exchangeable tensor may stay on chip.
+        """Return the (tensor, memory) pairs in which one exchanged tensor may stay on chip.
 
-        Outermost memory first. A tensor of a copy Einsum has the first memory only.
+        `tensor`: one that may stay on chip between Einsums. Outermost memory first. A tensor of a
+        copy Einsum (one that only moves a tensor) has the first memory only.
         """
         memories = self.memories_of.get(tensor, self.memories)
         memories = self.memories[:1] if tensor in self.copied else memories
@@ -120,7 +124,11 @@ class ExchangedTensors:
         return _users_sharing_loops(tensor, self.users, self.exchangeable)
 
     def loop_names_of(self, einsum: Einsum) -> Mapping[str, str]:
-        """Return, for each rank variable of an Einsum, its name common to all Einsums."""
+        """Return, for each rank variable of an Einsum, its name common to all Einsums.
+
+        Variables of several Einsums that index the same rank of an exchanged tensor have one common
+        name, so that loops over them can be shared.
+        """
         return self.loop_names[self.workload.einsums.index(einsum)]
 
     def shareable_variables(self, einsum: Einsum) -> dict[str, frozenset[str]]:

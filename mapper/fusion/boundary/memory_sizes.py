@@ -36,7 +36,10 @@ class EqualSizeRequest(Request):
     sizes: tuple[tuple[str, Fraction], ...] = ()
 
     def flat_archs(self, einsum: Einsum) -> tuple[FlatArch, ...]:
-        """Return the paths of an Einsum, one per compute, with the memories in common sizes."""
+        """Return the paths of an Einsum, one per compute, with the memories in common sizes.
+
+        Values of the Einsum get the bits that fill the same share of these sizes as before.
+        """
         assert self.whole_request is not None
         sizes = dict(self.sizes)
         return tuple(

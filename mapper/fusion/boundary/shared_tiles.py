@@ -70,16 +70,18 @@ class HeldTile(ABC):
 
     @abstractmethod
     def above(self, shared_loops: int) -> Self:
-        """Return what is held above the innermost of `shared_loops` shared loops.
+        """Return the part that stands above the innermost of `shared_loops` shared loops.
 
-        Only that is still there when an Einsum runs that shares so many loops.
+        Only that part is still there when an Einsum runs that shares so many loops with those
+        before.
         """
 
     @abstractmethod
     def merged(self, following: Self, shared_loops: int) -> Self:
-        """Return what is held after one more Einsum, which itself holds `following`.
+        """Return what is held of the contested tensor after one more Einsum.
 
-        `shared_loops`: how many loops it shares with the Einsums before.
+        `following`: what that Einsum itself holds of it in the same memory. `shared_loops`: how
+        many loops it shares with the Einsums before.
         """
 
     @abstractmethod
@@ -88,9 +90,10 @@ class HeldTile(ABC):
     ) -> Iterator[Saving]:
         """Yield by how many bits this tile and that of the next Einsum take less than their sum.
 
-        `following`: what the next Einsum holds. `shared_loops`: how many loops it shares with the
-        Einsums before. `loops_above_tile`: its fused loops with their tile shapes, shape (tilings,
-        loops).
+        They may be one tile, or take the width of one Einsum. `following`: what the next Einsum
+        holds of the same tensor in the same memory. `shared_loops`: how many loops it shares with
+        the Einsums before. `loops_above_tile`: its fused loops with their tile shapes, shape
+        (tilings, loops).
         """
 
 
@@ -111,18 +114,21 @@ class SharedTile(HeldTile):
     max_width: float = 0.0
 
     def position(self, shared_loops: int) -> tuple[int, int]:
-        """Return the numbers of loops above the holder and above its tile, (-1, -1) if it is lower.
+        """Return the numbers of loops above the tile's holder and above the tile itself.
 
-        Einsums that share `shared_loops` loops must agree about these two. Below the shared loops
-        each Einsum has a tile of its own, wherever that is; so the second number is at most
-        `shared_loops`.
+        Einsums that share `shared_loops` loops must agree about these two. (-1, -1) if the holder
+        stands below these loops: there each Einsum has a tile of its own, wherever that is. The
+        second number is at most `shared_loops` for the same reason.
         """
         if not 0 <= self.holder_depth < shared_loops:
             return -1, -1
         return self.holder_depth, min(self.tile_depth, shared_loops)
 
     def above(self, shared_loops: int) -> SharedTile:
-        """Return the tile, or none if its holder stands below `shared_loops` shared loops."""
+        """Return the tile if its holder stands above the innermost of the shared loops, else none.
+
+        `shared_loops`: their number. None is a tile whose `holder_depth` is -1.
+        """
         return self if self.holder_depth < shared_loops else SharedTile()
 
     def merged(self, following: SharedTile, shared_loops: int) -> SharedTile:
@@ -192,16 +198,19 @@ class SeparateTiles(HeldTile):
     max_width: float = 0.0
 
     def position(self, shared_loops: int) -> tuple[int, int]:
-        """Return the number of loops above the holder, twice; (-1, -1) if it stands lower.
+        """Return the number of loops above the tiles' holder, twice.
 
-        Einsums that share `shared_loops` loops must agree about it. The tiles do not matter: each
-        Einsum has its own.
+        Einsums that share `shared_loops` loops must agree about it; (-1, -1) if the holder stands
+        below these loops. The places of the tiles do not matter: each Einsum has its own.
         """
         is_shared = 0 <= self.holder_depth < shared_loops
         return (self.holder_depth, self.holder_depth) if is_shared else (-1, -1)
 
     def above(self, shared_loops: int) -> SeparateTiles:
-        """Return the tiles below fewer than `shared_loops` loops; none if the holder is lower."""
+        """Return the tiles that stand above the innermost of `shared_loops` shared loops.
+
+        No tiles and no holder if the holder stands below these loops.
+        """
         if self.holder_depth >= shared_loops:
             return SeparateTiles()
         tiles = tuple(tile for tile in self.tiles if tile.loops_above < shared_loops)
@@ -210,8 +219,9 @@ class SeparateTiles(HeldTile):
     def merged(self, following: SeparateTiles, shared_loops: int) -> SeparateTiles:
         """Return the tiles of the Einsums so far together with those of the next one.
 
-        Only `following`, the tiles of the next Einsum, where the holder stands below the
-        `shared_loops` shared loops.
+        `following`: the tiles of the next Einsum, which shares `shared_loops` loops with those
+        before. Tiles below these loops are gone when it runs; if the holder stands there, only
+        `following` is returned.
         """
         if not 0 <= self.holder_depth < shared_loops:
             return following

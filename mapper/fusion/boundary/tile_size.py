@@ -32,7 +32,11 @@ class RankExtent(NamedTuple):
 
 
 class ExchangedTensorView(NamedTuple):
-    """Describe a tensor as one Einsum sees it: bits per value, and positions covered per rank."""
+    """Describe a tensor as one Einsum sees it.
+
+    `bits`: bits per value. `ranks`: per rank, the positions that a tile covers, as a function of
+    the tile shape.
+    """
 
     bits: float
     ranks: tuple[RankExtent, ...]
@@ -50,7 +54,7 @@ class Extent:
 
     @property
     def width(self) -> float:
-        """Bits per value, the same in all views; 0 if there are no views."""
+        """Bits per value, the same for all Einsums whose views are covered; 0 if there are none."""
         return self.views[0].bits if self.views else 0.0
 
     def bits_below(self, loops: Sequence[LoopName], tiles: Ints) -> Floats:
@@ -74,11 +78,14 @@ class Extent:
         return largest
 
     def merged(self, extent: Extent) -> Extent:
-        """Return the extent that covers both: its tile is the larger of the two."""
+        """Return the extent with the views of both: its tile is the larger one for each tile shape.
+
+        A view is the tensor as one Einsum sees it.
+        """
         return Extent(tuple(dict.fromkeys((*self.views, *extent.views))))
 
     def with_width(self, bits: float) -> Extent:
-        """Return the same extent with `bits` bits per value in all views."""
+        """Return the same function of the tile shapes with `bits` bits per value."""
         return Extent(tuple(ExchangedTensorView(bits, view.ranks) for view in self.views))
 
 

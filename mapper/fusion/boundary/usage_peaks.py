@@ -73,10 +73,11 @@ class OutermostTensors:
     widening_exchanged: tuple[ExchangedBits, ...]
 
     def bits(self, depths: Sequence[int], live_depths: Sequence[int]) -> OutermostBits:
-        """Return the bits in the outermost memory, given which tensors are on chip.
+        """Return the bits in the outermost memory while the Einsum runs, by what is on chip.
 
-        `depths`: number of loops above each place of this Einsum's tensors, -1 if the tensor is not
-        there. `live_depths`: the same for the places that may be on chip before it.
+        `depths`: number of loops above each (tensor, memory) pair in which this Einsum's tensors
+        may stay on chip, -1 if the tensor is not there. `live_depths`: the same for the pairs that
+        may be on chip before it. Only whether a number is below 0 matters.
         """
         return OutermostBits(
             self.new_bits + _bits_off_chip(self.new_exchanged, depths),

@@ -21,7 +21,7 @@ from tilewright.mapper.mapping.mapping import Node, Spatial, Storage, Temporal, 
 
 
 class CopySpatialLoop(NamedTuple):
-    """Spatial loop of a copy Einsum, which moves a tensor and computes nothing.
+    """Spatial loop of a copy Einsum, one that moves a tensor and computes nothing.
 
     `variable`: rank variable whose values are divided over `lanes` instances. `dim`: (component,
     dimension) of the fanout.
@@ -134,11 +134,12 @@ def components_down_to(flat: FlatArch, memory: str | None) -> Iterator[Component
 
 
 def copy_branch(nodes: tuple[Node, ...], outermost: str, shared: frozenset[str]) -> Branch:
-    """Split the nodes of a copy's mapping into Storage nodes of the outermost memory and the rest.
+    """Split the mapping of a copy Einsum into nodes of the outermost memory and the rest.
 
-    `nodes`: from the top. `outermost`: name of that memory. `shared`: tensors that other Einsums
-    use. Tolls right below the storages go with them, except for Tolls of shared tensors. The result
-    has no fused loops yet.
+    A copy moves a tensor and computes nothing. `nodes`: of its mapping, from the top. `outermost`:
+    name of that memory. `shared`: tensors that other Einsums use. Storage nodes of the outermost
+    memory come first, each split by tensor, with the Toll nodes right below them, except for Tolls
+    of shared tensors. The rest is the copy's own nodes. The result has no fused loops yet.
     """
     storages: list[Storage] = []
     place = 0
@@ -177,10 +178,12 @@ def _is_loop_of(node: Node, loop: CopySpatialLoop) -> TypeGuard[Spatial]:
 
 
 def without_storages(branch: Branch, tensors: Sequence[str]) -> Branch:
-    """Take the first Storage node of each of some tensors out of a branch's own nodes.
+    """Take the first Storage node of each of some tensors out of a copy's own nodes.
 
-    They become holders with no loop above, marked as tensors on chip, in the order of `tensors`:
-    the mapping of the workload puts them above all Einsums that share them.
+    `branch`: the mapping nodes of a copy Einsum. `tensors`: those that it keeps on chip for other
+    Einsums. In the result their nodes stand among the holders above the copy's own nodes, with 0
+    fused loops above, so that the mapping of the workload can write them above all Einsums that
+    share them.
     """
     inner: list[Node] = []
     taken: dict[str, Storage] = {}
@@ -206,9 +209,10 @@ def without_storages(branch: Branch, tensors: Sequence[str]) -> Branch:
 
 
 def without_null_loops(tiles_above: Mapping[str, int], nodes: Sequence[Node]) -> Iterator[Node]:
-    """Yield the nodes without temporal loops of one iteration.
+    """Yield mapping nodes without the temporal loops that have one iteration.
 
-    `tiles_above`: values of each rank variable above the nodes.
+    That is, those whose tile shape equals the tile above. `tiles_above`: values of each rank
+    variable above the nodes.
     """
     tiles = dict(tiles_above)
     for node in nodes:

@@ -136,9 +136,10 @@ class CopyLoops:
         return (*upper, *lanes, *lower)
 
     def named(self, names: Mapping[str, str]) -> tuple[LoopName, ...]:
-        """Return the loops with names common to all Einsums, outermost first.
+        """Return the loops under names common to all Einsums, outermost first.
 
-        `names`: for each rank variable of the copy its common name.
+        Temporal and spatial ones, as they stand. `names`: for each rank variable of the copy Einsum
+        its common name.
         """
         spatial = [LoopName(names[loop.variable], loop.dim) for loop in self.spatial]
         upper, lower = ([LoopName(names[v]) for v in variables] for variables in self._split)
@@ -206,10 +207,11 @@ class CopyPmappingMaker:
     def groups_without_loops(
         self, order: Sequence[str], pmappings: Sequence[CopyPmapping]
     ) -> Iterator[PmappingGroup]:
-        """Yield groups of the copy's pmappings with no temporal fused loops.
+        """Yield groups of mappings of the copy Einsum with no temporal loop shared with others.
 
         `order`: its tensors on chip, outermost first. `pmappings`: the mappings to group, by their
-        shared spatial loops and by what they occupy. Capacity is not checked here.
+        shared spatial loops and by which tensors on chip need no room. Capacity is not checked
+        here.
         """
         for spatial, of_lanes in _group_by_lanes(pmappings):
             depths = dict.fromkeys(order, len(spatial))
@@ -218,11 +220,12 @@ class CopyPmappingMaker:
     def groups_below_loops(
         self, order: Sequence[str], reordered: bool, pmappings: Sequence[CopyPmapping]
     ) -> Iterator[PmappingGroup]:
-        """Yield groups of the copy's pmappings below one or more temporal fused loops, if they fit.
+        """Yield groups of mappings of the copy Einsum below temporal loops shared with others.
 
         `order`: its tensors on chip, outermost first. `reordered`: only groups with a loop between
         these, because without one another order counts the same. `pmappings`: the mappings to
-        place; each stands below all tile shapes that leave enough values for its lanes.
+        place; each stands below all lists of one loop or more and all tile shapes that leave enough
+        values for its lanes. Those that exceed the first exchange memory are left out.
         """
         bounds = self.einsum.bounds
         deepest = self.shareable[order[-1]] & {v for v, bound in bounds.items() if bound > 1}

@@ -104,16 +104,21 @@ class CopyTable:
 
     @cached_property
     def with_loops(self) -> CopyTable:
-        """Table that also has the pmappings below temporal fused loops."""
+        """Table that also has the copy Einsum's mappings below temporal loops shared with others.
+
+        They are made when first asked for.
+        """
         groups = [
             g for several in self.below_loops for g in self.maker.groups_below_loops(*several)
         ]
         return replace(self, groups=(*self.groups, *groups))
 
     def branch(self, chosen: ChosenPmapping) -> Branch:
-        """Return the mapping nodes of a chosen pmapping of the copy, with its fused loops above.
+        """Return the mapping nodes of a chosen mapping of the copy Einsum.
 
-        Loops of its own that are left with one iteration are dropped.
+        `chosen`: one of the table, with its fused loops (those it may share with other Einsums).
+        They become the loops of the result, and the number of them above each tensor on chip is
+        noted. Temporal loops of the copy that are left with one iteration are dropped.
         """
         branch: Branch = self.branches[chosen.group.origins[chosen.pmapping, 1]]
         loops = branch_loops(chosen, self.maker.loop_names)
@@ -187,8 +192,10 @@ class CopySolver:
         self._usage = usage
 
     def table(self, einsum: Einsum) -> CopyTable:
-        """Return the pmappings of a copy Einsum for all choices of its tensors on chip.
+        """Return the mappings of a copy Einsum for all choices of its tensors on chip.
 
+        A copy moves a tensor and computes nothing; it may read and write tensors on chip that other
+        Einsums write and read. Each mapping is one within the mapping of the workload (a pmapping).
         Raises InfeasibleMapping, with the reason, if no mapping of the copy fits.
         """
         boundary = self._exchanged.places_of_einsum(einsum)

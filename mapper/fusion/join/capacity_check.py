@@ -69,7 +69,11 @@ class CapacityCheck:
 
     @property
     def label_width(self) -> int:
-        """Number of columns of a label after the join."""
+        """Number of columns of a label after the join.
+
+        A label is a choice of mappings for the Einsums so far; its columns are energy, latency,
+        usages, and the bits in exchange memories.
+        """
         return self._columns.head + 2 * self._loops_after * len(self._columns.capacities)
 
     def put(

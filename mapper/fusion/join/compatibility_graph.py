@@ -70,7 +70,10 @@ class Edges:
     target_nodes: Ints
 
     def select(self, chosen: Ints) -> Edges:
-        """Return the edges with these numbers, shape (edges chosen,)."""
+        """Return only the edges with these numbers.
+
+        `chosen`: numbers of edges, in the order wanted.
+        """
         return replace(
             self,
             nodes=self.nodes[chosen],
@@ -100,7 +103,7 @@ class CompatibilityGraph:
 
     @property
     def size(self) -> int:
-        """Number of nodes and edges."""
+        """Number of nodes and edges of the graph, for statistics."""
         edges = sum(len(edges.nodes) for step in self.edges for edges in step)
         return edges + sum(len(codes) for nodes in self.codes for codes in nodes.values())
 

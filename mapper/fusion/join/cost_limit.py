@@ -16,9 +16,9 @@ LITTLE = 1e-3  # relative: so much more than asked for costs less than to search
 
 @dataclass(frozen=True, slots=True)
 class CostLimit:
-    """Limit what a pmapping of one Einsum may cost: energy in joule, latency in second.
+    """Limit what the mapping of one Einsum in a fused mapping (a pmapping) may cost.
 
-    inf: no limit.
+    `energy` in joule, `latency` in second; inf: no limit.
     """
 
     energy: float = inf

@@ -180,10 +180,11 @@ class EinsumBounds:
         return JoinLimits((limit[0] * (1 + NOISE), limit[1] * (1 + NOISE)), remaining)
 
     def own_limits(self) -> list[dict[OnChipChoice, CostLimit]]:
-        """Return, per Einsum, the bound of each choice of tensors on chip as its cost limit.
+        """Return, per Einsum and choice of tensors on chip, its lower bound as its cost limit.
 
-        A pmapping within it is one that attains the bound, if one was found. Only the metric whose
-        bounds are raised is limited; choices with an infinite bound are left out.
+        Under it an Einsum has only mappings that attain the bound, if one was found that does. Only
+        the metric whose bounds are raised (energy or latency) is limited; choices with an infinite
+        bound are left out.
         """
         metric = self._metric
         return [

@@ -122,7 +122,7 @@ class JoinSearch:
 
     @property
     def statistics(self) -> SearchStatistics:
-        """What was looked at so far: labels, tile shapes, templates, nodes and edges."""
+        """Counts of what was looked at so far: labels, tile shapes, templates, nodes and edges."""
         built = self._builder.statistics
         labels = built.labels + self._labels
         return replace(built, labels=labels, evaluations=1, compatibilities=self._graph_size)
@@ -140,10 +140,12 @@ class JoinSearch:
         return self._result(exhausted=False)
 
     def graph_within(self, energy: float, latency: float) -> CompatibilityGraph | None:
-        """Return the graph of all mappings within a limit of energy and one of latency.
+        """Return the graph of all mappings of the workload within a limit of energy and of latency.
 
-        `energy` in joule, `latency` in second. None if an Einsum has no pmapping within them.
-        Raises OutOfBudget, and UnsupportedFeature for what the search cannot model.
+        `energy` in joule, `latency` in second. The nodes of the graph are what Einsums before and
+        after a point must agree about, its edges the mappings of one Einsum. None if an Einsum has
+        no mapping within the limits. Raises OutOfBudget, and UnsupportedFeature for what the search
+        cannot model.
         """
         limit = energy, latency
         bounds = self._new_bounds()

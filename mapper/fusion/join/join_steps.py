@@ -146,14 +146,21 @@ class JoinStep:
 
     @property
     def groups(self) -> tuple[PmappingGroup, ...]:
-        """Pmappings of all tables of the Einsum, grouped by fused loops and tensors on chip."""
+        """Mappings of the Einsum from all its tables, in groups.
+
+        The mappings of a group agree in the loops that may be shared with other Einsums and in
+        where tensors stay on chip, but for tile shapes.
+        """
         return tuple(group for table in self.tables for group in table.groups)
 
     def tensors_with_tile(self, source: Compatibility, group: PmappingGroup) -> tuple[int, ...]:
         """Return the numbers of the live tensors that take bits while this Einsum runs.
 
-        `source`: the compatibility before it. `group`: its pmappings. Left out are tensors that
-        wait, and what a copy Einsum is the last to read if it writes another tensor in its place.
+        Live: written before, and read now or later. `source`: what the Einsums before it fix: the
+        shared loops, and where each live tensor stands. `group`: mappings of this Einsum that go
+        with that. Left out are tensors that only wait, because a copy passed them on without room
+        of their own, and what a copy Einsum is the last to read if it writes another tensor in its
+        place.
         """
         still_live = {carried.live for carried in self.carried}
         last = {
@@ -164,10 +171,11 @@ class JoinStep:
         return tuple(i for i in range(len(source.depths)) if i not in source.waiting | last)
 
     def shared_loops(self, source: Compatibility, group: PmappingGroup) -> int:
-        """Return how many outermost loops of the pmappings count as shared with the Einsums before.
+        """Return how many outermost loops count as shared between this Einsum and those before.
 
-        All loops of the compatibility `source`; under the accelforge conventions only those above a
-        live tensor that takes bits.
+        `source`: what the Einsums before fix, with the list of shared loops. `group`: mappings of
+        this Einsum that go with that. All loops of the list count; under the accelforge conventions
+        only those above a live tensor that takes bits.
         """
         if not self.counts_exchanged_loops:
             return len(source.loops)
@@ -176,10 +184,12 @@ class JoinStep:
     def tensors_from_now(
         self, source: Compatibility, group: PmappingGroup, memory: str
     ) -> list[int]:
-        """Return which tensors take bits in a memory from this Einsum on.
+        """Return which tensors start to take bits in a memory when this Einsum runs.
 
-        Positions among the places of the Einsum's tensors: those that it writes, and those that
-        waited for it, if the pmappings of `group` keep them in `memory` and give them room.
+        Positions in the list of places where the Einsum's tensors may be on chip: of tensors that
+        it writes, and of those that took no room until now, because a copy only passed them on.
+        `group`: mappings of the Einsum that agree about places; a tensor counts if they keep it in
+        `memory` and give it room. `source`: what the Einsums before fix.
         """
         waited = [tensor.position for tensor in self.read if tensor.live in source.waiting]
         boundary = self.tables[0].boundary
@@ -426,10 +436,10 @@ def _with_extents(
 
 
 class TileCodes:
-    """Number lists of tile shapes, one number for the tiles of all loops of a tiling.
+    """Number the tile shapes of lists of loops: one number for the tiles of all loops of a list.
 
     Each loop has the same number of bits, the outermost one the lowest bits, so that lists which
-    begin alike have equal low bits. `steps`: the Einsums whose tiles occur. Raises
+    begin alike have equal low bits. `steps`: the Einsums in whose mappings the tiles occur. Raises
     UnsupportedFeature if 62 bits are not enough.
     """
 

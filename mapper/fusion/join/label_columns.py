@@ -18,10 +18,12 @@ METRICS = 2  # energy, latency
 
 @dataclass(frozen=True, slots=True)
 class LabelColumns:
-    """Say which columns a label has; a label is a choice of pmappings for the Einsums so far.
+    """Say which columns a label has: a choice of mappings for the Einsums so far, with its costs.
 
     `capacities`: bits of the memories in which tensors are exchanged, the second memory first.
-    `usage`: the memories whose usage counts.
+    `usage`: the memories whose usage (most bits in them at a time) counts. The columns are energy,
+    latency, usages, two for the outermost memory if its usage counts, then per exchange memory the
+    bits above each shared loop that stay and the peaks of finished Einsums.
     """
 
     capacities: tuple[float, ...]
@@ -29,7 +31,10 @@ class LabelColumns:
 
     @property
     def pmapping_head(self) -> int:
-        """Number of columns of a pmapping before its reserved bits: energy, latency, own usages."""
+        """Number of columns of one Einsum's mapping (a pmapping) before its reserved bits.
+
+        Energy, latency, and the usages that it decides alone.
+        """
         return METRICS + len(self.usage.pmapping_memories)
 
     @property
@@ -38,15 +43,20 @@ class LabelColumns:
         return METRICS + len(self.usage.names)
 
     def usage_column(self, memory: str) -> int:
-        """Return the column of a label with the usage of an exchange memory.
+        """Return the number of the label's column with the usage of an exchange memory, in bits.
 
-        Raises ValueError for a memory whose usage does not count.
+        A label is a choice of mappings for the Einsums so far. Raises ValueError for a memory whose
+        usage does not count.
         """
         return METRICS + self.usage.names.index(memory)
 
     @property
     def head(self) -> int:
-        """Number of columns of a label before the bits of the exchange memories."""
+        """Number of columns of a label before the bits of the exchange memories.
+
+        A label is a choice of mappings for the Einsums so far: energy, latency and usages come
+        first, then two columns for the outermost memory if its usage counts.
+        """
         return self.n_measures + 2 * bool(self.usage.outermost)
 
     def outermost_bits(self, number: int, edges: Edges) -> OutermostBits:
@@ -63,10 +73,11 @@ class LabelColumns:
 
 @dataclass(frozen=True, slots=True)
 class LabelPairs:
-    """Pairs of a label and a pmapping that may follow it.
+    """Pairs of a label and a mapping of the next Einsum (a pmapping) that may follow it.
 
-    `labels`, `edges`, `pmappings`: number of the label, of the graph's edge and of the pmapping,
-    shape (pairs,) each.
+    A label is a choice of mappings for the Einsums so far. `labels`, `edges`, `pmappings`: per pair
+    the number of the label, of the edge in the compatibility graph, and of the pmapping in its
+    group; shape (pairs,) each.
     """
 
     labels: Ints
@@ -74,5 +85,5 @@ class LabelPairs:
     pmappings: Ints
 
     def select(self, chosen: Ints) -> LabelPairs:
-        """Return the pairs with these numbers."""
+        """Return only the pairs with these numbers."""
         return LabelPairs(self.labels[chosen], self.edges[chosen], self.pmappings[chosen])

@@ -52,7 +52,7 @@ class JoinLabels:
     origins: Ints
 
     def select(self, chosen: Ints) -> JoinLabels:
-        """Return the labels with these numbers."""
+        """Return only the labels with these numbers."""
         return JoinLabels(self.nodes[chosen], self.values[chosen], self.origins[chosen])
 
 
@@ -178,8 +178,10 @@ def _first_numbers(front: Front) -> list[int]:
 def undominated_labels(pieces: Sequence[JoinLabels]) -> JoinLabels:
     """Return the labels that no other label of the same node dominates.
 
-    A label dominates another if none of its values is greater: energy, latency, usages, bits kept
-    above each shared loop, and peaks (theory/fusion.md §5). `pieces`: labels of one compatibility.
+    A label is a choice of mappings for the Einsums so far; labels of one node have the same shared
+    loops, tile shapes and places of tensors on chip. A label dominates another if none of its
+    values is greater: energy, latency, usages, bits kept above each shared loop, and peaks
+    (theory/fusion.md §5). `pieces`: labels that share all but tile shapes.
     """
     nodes = np.concatenate([piece.nodes for piece in pieces])
     values = np.concatenate([piece.values for piece in pieces])

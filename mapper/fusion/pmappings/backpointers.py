@@ -44,7 +44,11 @@ class Backpointers:
         return {slot: tuple(tile) for slot, tile in pairs if slot is not None}
 
     def tile_state(self, label: int) -> int:
-        """Return the tile shape at the top of a label, as its number in the lattice."""
+        """Return the tile shape at the top of a label, as its number in the lattice.
+
+        A label is a partial mapping below the lowest tensor exchanged on chip; the lattice lists
+        all tile shapes of the Einsum. `label`: one of `labels`.
+        """
         return int(self._states_of(label)[-1])
 
     def _states_of(self, label: int) -> Ints:
@@ -52,11 +56,12 @@ class Backpointers:
 
 
 def backpointers_of(solved: Sequence[SolvedProgram], origins: Ints) -> Iterator[Backpointers]:
-    """Yield, per solved program, the tiles of the labels that became pmappings.
+    """Yield, per solved program, the tiles of the labels that were used in pmappings.
 
-    `solved`: the inner programs with the tables of all their labels, which need not be kept
-    afterwards. `origins`: (number of the program, label there) of each pmapping, shape (pmappings,
-    2), in any order, with repetitions.
+    A program is the search below the lowest tensor exchanged on chip, a label a partial mapping in
+    it, a pmapping the whole mapping of one Einsum. `solved`: the programs with the tables of all
+    their labels, which need not be kept afterwards. `origins`: (number of the program, number of
+    the label) of each pmapping, shape (pmappings, 2), in any order, with repetitions.
     """
     order = np.lexsort((origins[:, 1], origins[:, 0]))
     sorted_origins = origins[order]

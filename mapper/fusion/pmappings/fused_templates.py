@@ -49,15 +49,20 @@ class FusedTemplate:
 
     @property
     def region(self) -> Holders:
-        """Holders below those of the outermost memory, down to the lowest backing one on chip."""
+        """Holders below those of the outermost memory, down to the lowest backing one on chip.
+
+        A holder is a memory that keeps the tile of one tensor; it backs the tensor if it is the
+        outermost one to do so. Loops shared with other Einsums may stand among these.
+        """
         return self.template.holders[self.n_outermost : self.lowest_on_chip + 1]
 
     @property
     def streamed(self) -> frozenset[int]:
         """Places in the region of the holders whose tiles shrink with loops below the region.
 
-        Such a holder stands right above the lowest tensor on chip with no loop between, and
-        reserves the smaller tile below it.
+        The region: the holders below the outermost memory, down to the lowest that backs a tensor
+        on chip. Such a holder stands right above that lowest one with no loop between, and reserves
+        the smaller tile below it.
         """
         last = self.lowest_on_chip
         runs = (run for run in self.template.adjacent if run.first <= last)
@@ -71,9 +76,10 @@ class FusedTemplate:
 
     @property
     def exchanging(self) -> Holders:
-        """Holders of the region above which fused loops may stand.
+        """Holders above which loops shared with other Einsums may stand.
 
-        All but those of private tensors, which stand above all loops.
+        Those below the outermost memory, down to the lowest that backs a tensor on chip, without
+        the holders of tensors that this Einsum alone uses: these stand above all loops.
         """
         return self.region[self.n_private :]
 

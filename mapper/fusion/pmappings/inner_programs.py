@@ -100,12 +100,19 @@ class CutTemplate:
 
     @property
     def region_slots(self) -> list[int]:
-        """Numbers of the slots that fill the holders of the region."""
+        """Numbers of the slots that fill the holders of the region, outermost first.
+
+        The region: the holders below the outermost memory, down to the lowest that backs a tensor
+        on chip. A slot is a place of a template: loops, a fill or a reservation.
+        """
         return _region_slots(self.slots, self.template)
 
     @property
     def lowest_slot(self) -> int:
-        """Number of the slot that fills the lowest holder that backs a tensor on chip."""
+        """Number of the slot that fills the lowest holder which backs a tensor on chip.
+
+        A slot is a place of a template: loops, a fill or a reservation.
+        """
         fills = [i for i, slot in enumerate(self.slots) if isinstance(slot, Fill)]
         return fills[self.template.lowest_on_chip]
 

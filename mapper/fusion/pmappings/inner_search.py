@@ -130,8 +130,9 @@ class InnerSearch:
     def look_ahead(self, check: Callable[[], None]) -> None:
         """Compute, for each operation and tile shape, a lower bound of the cost still to come.
 
-        `check`: called now and then; it may raise OutOfBudget. Must run once before the other
-        methods (theory/lattice.md §6.1).
+        Operations are the steps of the searches below the lowest tensor exchanged on chip. `check`:
+        called now and then; it may raise OutOfBudget. Must run once before the other methods
+        (theory/lattice.md §6.1).
         """
         self._look_ahead(self._root, check)
 

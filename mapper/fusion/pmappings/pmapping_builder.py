@@ -251,12 +251,19 @@ class OnChipChoice:
 
     @property
     def key(self) -> Hashable:
-        """Key that is equal for choices which pose the same problem under other names."""
+        """Key that is equal for choices which pose the same problem under other names.
+
+        A choice is an Einsum with the set of its exchanged tensors that stay on chip.
+        """
         return self.fused_einsum.key, self.mask
 
     @property
     def name(self) -> tuple[str, int, int]:
-        """(name of the Einsum, number of the compute, mask of the tensors on chip)."""
+        """(name of the Einsum, number of its compute, exchanged tensors on chip as bits).
+
+        The bits count over the (tensor, memory) pairs in which the Einsum's tensors may stay on
+        chip.
+        """
         return self.fused_einsum.einsum.name, self.fused_einsum.number, self.mask
 
 
@@ -292,17 +299,18 @@ class TableBuilder:
         self.statistics = SearchStatistics()
 
     def choices(self, fused: FusedEinsum) -> tuple[OnChipChoice, ...]:
-        """Return the choices of exchanged tensors on chip that the memory rules allow an Einsum.
+        """Return which sets of its exchanged tensors an Einsum may keep on chip, and where.
 
-        Some may turn out not to fit.
+        These are the sets that the memory rules of the architecture allow; some may turn out not to
+        fit.
         """
         return tuple(OnChipChoice(fused, mask) for mask in sorted(fused.placements))
 
     def compulsory_costs(self, choice: OnChipChoice) -> EnergyLatency:
-        """Return lower bounds of the energy and latency of a choice that need no search.
+        """Return lower bounds of an Einsum's energy and latency that need no search.
 
-        In joule and second, of all instances: computing, and moving each tensor once
-        (theory/lattice.md §6.3).
+        `choice`: the Einsum and its exchanged tensors on chip. In joule and second, of all
+        instances: computing, and moving each tensor once (theory/lattice.md §6.3).
         """
         key = choice.key
         if key not in self._compulsory_costs:
@@ -324,11 +332,12 @@ class TableBuilder:
     def least_costs(
         self, choice: OnChipChoice, pmapping_filter: PmappingFilter
     ) -> EnergyLatency | None:
-        """Search a choice; return the least energy and the least latency of its pmappings.
+        """Search one Einsum with a set of tensors on chip; return its least energy and latency.
 
-        In joule and second, of all instances, each that of its own best pmapping; None if
-        `pmapping_filter` leaves none. The latency is 0 where it is not counted. Raises OutOfBudget,
-        and UnsupportedFeature for templates that cannot be modelled.
+        `choice`: the Einsum and its exchanged tensors on chip. `pmapping_filter`: which of its
+        mappings are looked at. In joule and second, of all instances, each that of its own best
+        mapping; None if the filter leaves none. The latency is 0 where it is not counted. Raises
+        OutOfBudget, and UnsupportedFeature for templates that cannot be modelled.
         """
         blocks = self._solution(choice, pmapping_filter).blocks.values()
         costs_of_blocks = [block.values[:, :2].min(axis=0) for block in blocks if len(block.states)]
@@ -338,11 +347,12 @@ class TableBuilder:
         return energy, latency
 
     def table(self, choice: OnChipChoice, pmapping_filter: PmappingFilter) -> PmappingTable:
-        """Search a choice; return the table of its pmappings under the names of its Einsum.
+        """Search one Einsum with a set of tensors on chip; return the table of its mappings.
 
-        It has all that `pmapping_filter` asks for that nothing beats in energy, latency and bits,
-        and may have a few more a little above the limit. Raises OutOfBudget, and UnsupportedFeature
-        for templates that cannot be modelled.
+        `choice`: the Einsum and its exchanged tensors on chip. `pmapping_filter`: which of its
+        mappings are made; the table has all of these that nothing beats in energy, latency and
+        bits, and may have a few a little above the cost limit. Raises OutOfBudget, and
+        UnsupportedFeature for templates that cannot be modelled.
         """
         solution = self._solution(choice, pmapping_filter)
         fused, exchanged = choice.fused_einsum, self._exchanged

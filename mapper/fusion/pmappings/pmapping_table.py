@@ -69,13 +69,18 @@ class PmappingGroup:
     def least_costs(self) -> Floats:
         """Least energy in joule and least latency in second per tiling, shape (tilings, 2).
 
-        Each of the two is that of its own best pmapping.
+        A tiling is one choice of tile shapes for the fused loops. Each of the two is that of its
+        own best mapping.
         """
         return np.minimum.reduceat(self.values[:, :2], self.start[:-1], axis=0)
 
     @property
     def on_chip_mask(self) -> int:
-        """Boundary places on chip, as bits: bit i is set if `depths[i]` is not -1."""
+        """Which exchanged tensors are on chip, as bits.
+
+        Bit i is set if the tensor is at place i of the (tensor, memory) pairs in which the Einsum's
+        tensors may stay on chip.
+        """
         return sum(1 << place for place, depth in enumerate(self.depths) if depth >= 0)
 
 
@@ -135,7 +140,10 @@ class PmappingTable:
     loop_names: Mapping[str, str]
 
     def numbered(self, number: int) -> PmappingTable:
-        """Return the table with `number` noted in its groups, as one of several of its Einsum."""
+        """Return a copy of the table whose groups note that it has this number.
+
+        One Einsum may have several tables, one per compute and set of tensors on chip.
+        """
         return replace(self, groups=tuple(replace(group, table=number) for group in self.groups))
 
 

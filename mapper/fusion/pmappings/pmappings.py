@@ -72,7 +72,8 @@ class PmappingSource:
     def holder_depth(self, place: int) -> int:
         """Return the number of fused loops, temporal and spatial, above a holder of the region.
 
-        `place`: number of the holder, from the outermost in.
+        The region: the holders below the outermost memory, down to the lowest that backs a tensor
+        on chip. `place`: number of the holder there, from the outermost in.
         """
         n_spatial = len(self.inner_program.spatial_loops_above(place))
         return n_spatial + self._loops_down_to(gap_below_lanes(place))
@@ -88,7 +89,11 @@ class PmappingSource:
 
     @property
     def loops_above_lanes(self) -> list[int]:
-        """Number of temporal fused loops above each spatial one, outermost first."""
+        """Number of temporal fused loops above each spatial one, outermost first.
+
+        Fused loops are those above the lowest tensor exchanged on chip, which other Einsums may
+        share.
+        """
         spatial = self.inner_program.spatial_loops
         return [self._loops_down_to(gap_above_lanes(loop.region_place)) for loop in spatial]
 
@@ -180,10 +185,11 @@ class PmappingMaker:
         self.sources: list[PmappingSource] = []
 
     def make(self, solved: Sequence[SolvedProgram]) -> dict[NumberedCompatibility, PmappingBlock]:
-        """Return the pmappings that nothing beats, by fused loops and tensors on chip.
+        """Return the mappings of the Einsum that nothing beats, by fused loops and tensors on chip.
 
-        Compared are, per tile shape, energy, latency, bits above each loop and bits in use of
-        counted memories. `solved`: the searches with their labels. Raises OutOfBudget.
+        `solved`: the searches below the lowest tensor on chip, with their labels (partial
+        mappings). Compared are, per tile shape, energy, latency, bits above each loop and bits in
+        use of counted memories. Raises OutOfBudget.
         """
         self._solved = solved
         for number in range(len(solved)):
@@ -192,9 +198,10 @@ class PmappingMaker:
         return {compatibility: _undominated_block(blocks) for compatibility, blocks in pieces}
 
     def origins(self, blocks: Mapping[NumberedCompatibility, PmappingBlock]) -> Ints:
-        """Return (number of the program, number of the label) of every pmapping of `blocks`.
+        """Return from which label each mapping (pmapping) of some blocks was made.
 
-        In their order, shape (pmappings, 2). They tell which labels must be traced back.
+        (number of the search, number of the label, a partial mapping, there), in the order of
+        `blocks`; shape (pmappings, 2). They tell which labels must be traced back.
         """
         programs = np.array([source.number for source in self.sources], np.int64)
         no_origins = np.zeros((0, 2), np.int64)

@@ -74,14 +74,19 @@ class RegionStates:
 
     @cached_property
     def toll_passages(self) -> list[TollPassage]:
-        """Tensors that pass Tolls in the region, with where, outermost first."""
+        """Where tensors pass Tolls above the lowest tensor on chip, outermost first.
+
+        A Toll is hardware that charges what passes it.
+        """
         return toll_passages(self._engine.problem, self.inner_program)
 
     @cached_property
     def tile_shape_masks(self) -> list[tuple[int, NDArray[np.bool_]]]:
-        """Holders of the region with a tile_shape rule, each with the tile shapes it admits.
+        """Which tile shapes each tile_shape rule of the architecture admits in the region.
 
-        Pairs of a place in the region and a boolean array of shape (states,).
+        The region: the holders below the outermost memory, down to the lowest that backs a tensor
+        on chip. Pairs of the place of a holder there and a boolean array over all tile shapes of
+        the lattice, shape (states,); the rule concerns the tile right above the holder.
         """
         places = tile_shape_places(self._engine.problem, self.inner_program.template)
         return [(place, self._engine.lattice.admitted(shapes)) for place, shapes in places]

@@ -38,7 +38,9 @@ from tilewright.mapper.templates.spatial_choices import Lanes, SpatialLoops
 def gap_above_lanes(place: int) -> int:
     """Return the number of the gap above the spatial loops right above a holder of the region.
 
-    A gap is a place for temporal fused loops; gaps are numbered from the outermost in: 2 * place.
+    The region: the holders below the outermost memory, down to the lowest that backs a tensor on
+    chip. A gap is a place in it for temporal loops that Einsums may share. `place`: number of the
+    holder. Gaps are numbered from the outermost in: this one has the number 2 * place.
     """
     return 2 * place
 
@@ -46,7 +48,10 @@ def gap_above_lanes(place: int) -> int:
 def gap_below_lanes(place: int) -> int:
     """Return the number of the gap between a holder of the region and the spatial loops above it.
 
-    2 * place + 1. It is the only gap of a holder without spatial loops right above it.
+    The region: the holders below the outermost memory, down to the lowest that backs a tensor on
+    chip. A gap is a place in it for temporal loops that Einsums may share. `place`: number of the
+    holder. This gap has the number 2 * place + 1; it is the only one of a holder without spatial
+    loops right above it.
     """
     return 2 * place + 1
 

@@ -125,10 +125,12 @@ def _reservation(loops_above: int, order: LoopOrder) -> TileReservation:
 
 
 def tiles_above(upper: Sequence[NumberedLoop], deeper: Sequence[NumberedLoop]) -> Mapping[int, int]:
-    """Return the tile above the `deeper` loops for each of their variables; 0: the whole bound.
+    """Return, for the variables of some loops, the tile above these loops.
 
-    Both arguments are (variable, tile) pairs, outermost first; `upper` loops stand above the
-    `deeper` ones.
+    `upper`: loops that stand above the `deeper` ones. Both are (variable, tile below the loop)
+    pairs, outermost first. A variable of `deeper` loops has the tile of its last `upper` loop, or
+    0, which stands for its whole bound. Example: upper ((m, 4),), deeper ((n, 2), (m, 1)): n has 0,
+    m has 4.
     """
     tile_of = dict(upper)
     return {variable: tile_of.get(variable, 0) for variable, _ in deeper}
