@@ -128,9 +128,9 @@ class CompileTarget:
 
 @dataclass(frozen=True)
 class CodeBlock:
-    """Hold one compiled code, to be used in every program that has this code.
+    """Hold one compiled code (what a class of elements runs), for every program that has it.
 
-    - `layout`: what its rows stand for; they count from 0.
+    - `layout`: what the rows of its tables stand for; they count from 0.
     - `target`: profile and colors that it was compiled for.
     - `sizes`: rows of each table.
     - `make`: makes the tables.

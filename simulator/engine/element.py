@@ -96,8 +96,9 @@ def control_task(store: Table, element: int, code: int, task: int) -> Word:
 def branch(store: Table, element: int, pc: int, slot: int) -> Word:
     """Do the end of a loop's turn, or a test whether a counter is below a limit.
 
-    pc: address of the instruction; slot: of the counter. It jumps back to the loop's body, or over
-    the branch that is not taken. Returns the cycles of the instruction.
+    element: address of the processing element; pc: of the instruction; slot: of the counter, a
+    named integer. It jumps back to the loop's body, or over the branch that is not taken. Returns
+    the cycles of the instruction.
     """
     loop = store[pc] == at.I_END_LOOP
     if loop:
@@ -158,9 +159,11 @@ def execute(store: Table, memory: Memory, element: int, now: int) -> None:
 
 @inner_kernel
 def next_task(store: Table, memory: Memory, element: int, now: int) -> Word:
-    """Start the runnable task of an element with the lowest number; return whether there is one.
+    """Start the runnable task with the lowest number; return whether there is one.
 
     A task is runnable if it is active, or a wavelet for it is there, and it is not blocked.
+    element: address of the processing element; now: the cycle. The task's first instruction is due
+    after the cycles of a task switch.
     """
     runnable = store[element + at.E_ACTIVE]
     if store[element + at.E_LISTEN]:
@@ -185,9 +188,10 @@ def next_task(store: Table, memory: Memory, element: int, now: int) -> Word:
 
 @inner_kernel
 def advance_main(store: Table, memory: Memory, element: int, now: int) -> None:
-    """Run an element's main thread until it waits, or until its next instruction is due later.
+    """Run a processing element's main thread until it waits or its next instruction is due later.
 
-    now: the cycle. Instructions that take no cycles are done in one call; an error ends it.
+    element: its address in the store; now: the cycle. Instructions that take no cycles are done in
+    one call; an error of the run ends it.
     """
     while store[at.S_ERROR] == at.OK:
         if store[element + at.E_STATE] == at.M_SYNC:
@@ -271,8 +275,8 @@ def fire(store: Table, memory: Memory, element: int, thread: int, now: int) -> W
 def is_served(store: Table, thread: int, ranked: int, rank: int) -> Word:
     """Return whether the datapath may serve a thread in the turn of priority `rank`.
 
-    ranked: whether the element has operations of several priorities; if not, every thread in use
-    counts.
+    thread: address of the thread, which is one operation in flight; ranked: whether the processing
+    element has operations of several priorities; if not, every thread in use counts.
     """
     if store[thread + at.T_STATE] in (at.FREE, at.MAPPING, at.PAUSED):
         return False
@@ -336,10 +340,10 @@ def run_threads(store: Table, memory: Memory, element: int, now: int) -> Word:
 
 @part_kernel
 def visit_element(store: Table, memory: Memory, element: int, now: int) -> None:
-    """Do all that an element does in one cycle: its main thread, then its running threads.
+    """Do all that a processing element does in one cycle: its main thread, then its other threads.
 
-    The cycles since the last visit are counted first, in the state that the element had (idle,
-    busy, waiting for input or output).
+    The cycles since the last visit are counted first, in the state that it had: idle, busy, waiting
+    for input or for output.
     """
     element = address(element)
     since = now - store[element + at.E_SINCE]

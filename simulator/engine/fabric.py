@@ -153,7 +153,8 @@ def await_space(store: Table, queue: int, agent: int, now: int) -> None:
 def push(store: Table, queue: int, payload: int, now: int) -> None:
     """Append a wavelet to a FIFO, which must have space; it is ready after the FIFO's latency.
 
-    Whoever takes from the FIFO is visited then. payload: the wavelet's bits; now: the cycle.
+    Whoever takes from the FIFO (a FIFO or a processing element) is visited then. payload: the
+    wavelet's bits; now: the cycle.
     """
     queue = address(queue)
     count = store[queue + F_COUNT]
@@ -204,9 +205,10 @@ def head_ready(store: Table, queue: int) -> Word:
 
 @inline_kernel
 def move(store: Table, queue: int, now: int) -> None:
-    """Move the head of a FIFO to all FIFOs that it feeds, at once; all of them must have space.
+    """Move the wavelet at the head of a FIFO to all FIFOs that it feeds, in one cycle.
 
-    Two words that arrive at one FIFO in the same cycle are an error of the run.
+    All of them must have space. Two wavelets that come to one FIFO in the same cycle are an error
+    of the run. queue: address of the FIFO; now: the cycle.
     """
     queue = address(queue)
     payload = pop(store, queue, now)
@@ -243,8 +245,8 @@ def leads(store: Table, queue: int, link: int, now: int) -> Word:
 def visit_queue(store: Table, queue: int, now: int) -> Word:
     """Move the head of a FIFO if it is ready and there is space; return True if it bids instead.
 
-    It bids if one of its links is used by other FIFOs, too; the best bid moves later in the cycle.
-    A FIFO that cannot move is visited again when it may.
+    It bids if one of its links is used by other FIFOs, too; the best bid moves later in the cycle
+    (`settle_bid`). A FIFO that cannot move is visited again when it may. queue: its address.
     """
     queue = address(queue)
     if store[queue + F_COUNT] == 0:

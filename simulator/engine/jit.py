@@ -60,7 +60,7 @@ def inline_kernel(function: F) -> F:
 
 
 def part_kernel(function: F) -> F:
-    """Merge a function into the one or two kernels that call it. Used as a decorator.
+    """Merge a function into the one or two compiled functions that call it. Used as a decorator.
 
     It is not compiled alone, which would cost 0.1 to 0.2 s at the first run (docs/machine.md).
     """

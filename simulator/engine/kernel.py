@@ -60,9 +60,10 @@ def sort_rows(store: Table, first: int, count: int) -> None:
 
 @part_kernel
 def shuffle(store: Table, count: int) -> None:
-    """Permute the agents of a cycle by the seed in the store; results must not depend on it.
+    """Permute the agents (FIFOs and processing elements) of a cycle, by the seed in the store.
 
-    A negative seed sorts them, so that the first of several errors of a cycle is always the same.
+    Results must not depend on the order of visits, which tests check so. A negative seed sorts
+    them, so that the first of several errors of a cycle is always the same.
     """
     batch = store[at.S_LISTS + (store[at.S_CYCLE] & 1)]
     state = store[at.S_SHUFFLE]

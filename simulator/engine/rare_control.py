@@ -16,9 +16,10 @@ from tilewright.simulator.engine.scalar import compute
 
 @inner_kernel
 def load_register(store: Table, element: int, row: int) -> None:
-    """Load a descriptor into a data-structure register of an element.
+    """Load a descriptor into a data-structure register of a processing element.
 
-    row: address of the load. Its extended and stride registers belong to it from now on.
+    row: address of the load, which says which register gets which descriptor, with the settings of
+    the load. Extended and stride registers that it names belong to the register from now on.
     """
     register = store[element + at.E_REGISTERS] + store[row + at.L_REGISTER] * at.R_WIDTH
     operand = store[row + at.L_ROW]
@@ -135,9 +136,10 @@ def reconfigure(store: Table, element: int, pc: int) -> Word:
 
 @inner_kernel
 def bind_queue(store: Table, element: int, pc: int) -> Word:
-    """Bind a queue of an element to another color; return the instruction's cycles.
+    """Bind a queue of a processing element to another color; return the instruction's cycles.
 
-    A queue that holds words, or that an operation uses, is an error of the run.
+    element, pc: addresses of the processing element and of the instruction. A queue that holds
+    words, or that an operation uses, is an error of the run.
     """
     slot, row = store[pc + 1], store[element + at.E_BOUND] + store[pc + 2] * at.B_WIDTH
     before, after = store[element + at.E_QUEUES + slot], store[row + at.B_FIFO]
@@ -157,9 +159,10 @@ def bind_queue(store: Table, element: int, pc: int) -> Word:
 
 @inner_kernel
 def pause(store: Table, element: int, pc: int) -> Word:
-    """Block or unblock a microthread of an element; return the instruction's cycles.
+    """Block or unblock a microthread of a processing element; return the instruction's cycles.
 
-    A running operation pauses, and goes on in the next cycle when it is unblocked.
+    A running operation pauses, and goes on in the next cycle when it is unblocked. element, pc:
+    addresses of the processing element and of the instruction.
     """
     thread = store[element + at.E_THREADS] + store[pc + 1] * at.T_WIDTH
     blocks = store[pc + 2]

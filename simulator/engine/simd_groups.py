@@ -80,10 +80,10 @@ def queue_gives(store: Table, place: QueuePlace, count: int, now: int) -> Word:
 
 @inner_kernel
 def group_ready(store: Table, element: int, thread: int, width: int, now: int) -> Word:
-    """Say whether a group of `width` elements of a thread's operation can go in this cycle.
+    """Say whether `width` values of a thread's operation can go together in this cycle.
 
-    Returns BUSY, WAIT_INPUT or WAIT_OUTPUT, or -1 - action if a full or empty FIFO ends the
-    operation.
+    All its queues and FIFOs in memory must have them, or space for them. Returns BUSY, WAIT_INPUT
+    or WAIT_OUTPUT, or -1 - action if a full or empty FIFO ends the operation.
     """
     store[thread + at.T_GROUP] = width
     for step in range(3):

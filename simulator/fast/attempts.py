@@ -114,17 +114,20 @@ def _attempts(graph: UnitGraph) -> Iterator[SolverAttempt]:
 def fifos_of(graph: UnitGraph, units: npt.NDArray[np.bool_]) -> Ints:
     """Return the numbers of FIFOs that chosen units use, one per unit, each once, sorted.
 
-    units: (units,) mask. A unit's first input FIFO counts, else its output FIFO.
+    A unit is one run of an operation on queues, or one message. units: (units,) mask. A unit's
+    first input FIFO counts, else its output FIFO. They tell which parts of a program a failure
+    concerns.
     """
     port = graph.unit[units]
     return np.unique(np.where(port[:, U_IN] >= 0, port[:, U_IN], port[:, U_OUT]))
 
 
 def new_times(graph: UnitGraph, attempt: SolverAttempt, issue: int, completion: int) -> Times:
-    """Return empty times of all units of a graph, with working space, for one attempt.
+    """Return empty times of all units of a graph, with the working space of the solver.
 
-    attempt: limits of the solver; issue, completion: cycles of the profile from a dispatch to the
-    main thread's next instruction, and from an operation's last element to its end.
+    A unit is one run of an operation on queues, or one message. attempt: limits of the solver, such
+    as segments per unit; issue, completion: cycles of the profile from a dispatch to the main
+    thread's next instruction, and from an operation's last value to its end.
     """
     units = graph.unit.shape[0]
     contended = units if graph.rival.size else 0

@@ -50,10 +50,11 @@ Bools = npt.NDArray[np.bool_]
 def fill_store(
     timed: TimedProgram, parts: StoreLayout, flow: Flow, arrived: dict[int, Ints], cycles: int
 ) -> None:
-    """Write into the store what the reference engine would leave at the end of a run.
+    """Write into the store what the reference engine would leave there at the end of a run.
 
-    Only parts that the fast engine covers are written: counts of queues, words at edge outputs,
-    cycles and counts of elements. arrived: the cycles of the words at each FIFO of an edge output;
+    store: the engine's int64 array (`flow.store`). Only parts that the fast engine covers are
+    written: counts of queues, words at edge outputs, cycles and counts of elements. parts: where
+    each table is in the store; arrived: the cycles of the words at each FIFO of an edge output;
     flow: the words of all streams; cycles: those of the run.
     """
     store, graph = flow.store, timed.graph

@@ -122,7 +122,7 @@ class WordSpan(NamedTuple):
 
 
 class CycleRange(NamedTuple):
-    """Hold a range of cycles, both ends included."""
+    """Hold a range of cycles, first and last both included."""
 
     first: int
     last: int

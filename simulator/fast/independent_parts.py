@@ -69,12 +69,16 @@ class Division:
 
     @property
     def reason(self) -> str:
-        """The reason why the first refused part is not covered; empty if all are."""
+        """Why the first refused part is not covered by the fast engine; empty if all parts are."""
         return next(iter(self.reasons.values()), "")
 
     @cached_property
     def part(self) -> Ints:
-        """The number of the part of each FIFO, then of each element: (FIFOs + elements,)."""
+        """The number of the independent part of each FIFO, then of each element, as one array.
+
+        (FIFOs + elements,). A part is a set of elements, queues and links that no other part
+        touches.
+        """
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
@@ -100,9 +104,10 @@ class Division:
         ]
 
     def refuse(self, missing: NotCovered) -> None:
-        """Leave the parts of some elements and FIFOs to the reference engine, for a reason.
+        """Leave the independent parts of some elements and FIFOs to the reference engine.
 
-        missing: names them; without elements and FIFOs all parts are left.
+        missing: names them, and the reason, which is kept; without elements and FIFOs all parts are
+        left.
         """
         if missing.elements is None and missing.fifos is None:
             self.reasons.setdefault(-1, missing.reason)
@@ -136,7 +141,11 @@ class Division:
         return True
 
     def certificates(self) -> tuple[PartCertificate, ...]:
-        """Return the certificate of each part that has elements, ordered by its first element."""
+        """Return, for each independent part that has elements, whether the fast engine covers it.
+
+        A part is a set of elements, queues and links that no other part touches. The certificates
+        are in the order of the parts' first elements (row * width + column).
+        """
         _, first, counts = np.unique(
             self.part[self.fifos.size :],
             return_index=True,

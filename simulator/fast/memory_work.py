@@ -24,6 +24,7 @@ class TouchedWords(NamedTuple):
     """Hold the memory words of an operation: spans that it reads or writes, and those it writes.
 
     A span is the first and the last of consecutive 16-bit words, by their addresses in the element.
+    Two operations may run side by side if neither writes what the other touches.
     """
 
     touched: list[Span]

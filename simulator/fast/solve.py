@@ -70,10 +70,11 @@ from tilewright.simulator.fast.segments import (
 
 
 class Overlap(NamedTuple):
-    """Name words that a unit and the unit before it have in common: `size` of them.
+    """Name words that a unit and a unit that sends to it have in common: `size` of them.
 
-    first, source_first: number of the first in each; shift: cycles until the place of a word that
-    the unit takes is free for its source (credit delay).
+    A unit is one run of an operation on queues, or one message. first: number of the first word in
+    the taker; source_first: in the sender, whose word can only go when the place of an earlier one
+    is free; shift: cycles from the leaving of a word until its place is free (credit delay).
     """
 
     first: int
@@ -171,9 +172,9 @@ def gather(graph: UnitGraph, times: Times, out: Ints, span: WordSpan, strict: in
     """Write the cycles of some words of a port to `out`, as segments; return their number.
 
     A port is a timed FIFO, a segment (t, r, m) is the cycles t, t + r, ... m times. span: which
-    words, and a shift of their times. Words of units whose times are not known, and words of
-    negative number, are NEVER (before every cycle); with strict = 1 an unknown time gives UNKNOWN
-    (-1). FULL (-2): the segments do not fit.
+    words, and a shift of their times. Words whose times are not found yet, and words of negative
+    number, are NEVER (before every cycle); with strict = 1 a time not found gives UNKNOWN (-1).
+    FULL (-2): the segments do not fit.
     """
     port, index, size, shift = span
     n: int = whole(0)
@@ -310,6 +311,7 @@ def evaluate(graph: UnitGraph, times: Times, u: int, start: int) -> Word:
 def delays(times: Times, u: int, source: int, overlap: Overlap) -> bool:
     """Return whether new times of unit u delay a word of its source, which waits for space.
 
+    A unit is one run of an operation on queues, or one message; source: the unit that sends to u.
     overlap: the words concerned, and the cycles from a word's leaving until its place is free.
     """
     a, b, size, shift = overlap
@@ -342,7 +344,8 @@ def delays(times: Times, u: int, source: int, overlap: Overlap) -> bool:
 def wake_sources(graph: UnitGraph, times: Times, u: int, column: int) -> None:
     """Put the units on the worklist whose words the new times of unit u delay, for want of space.
 
-    column: U_IN or U_IN2, the input of u whose sources are meant.
+    A unit is one run of an operation on queues, or one message. column: U_IN or U_IN2, the input of
+    u whose senders are meant.
     """
     row = graph.unit[u]
     port = row[column]
@@ -414,8 +417,9 @@ def is_contended(graph: UnitGraph, u: int) -> Word:
 def is_unchanged(graph: UnitGraph, times: Times, u: int, start: int, count: int) -> Word:
     """Return whether a newly found start and times are those that unit u has already.
 
-    The times are `count` segments in work[3]; on a contended link the cycles from which each word
-    could go, in work[2], must be the same, too.
+    A unit is one run of an operation on queues, or one message. The new times are `count` segments
+    in work[3]; on a contended link the cycles from which each word could go, in work[2], must be
+    the same, too.
     """
     pieces = times.pieces[u]
     if pieces == 0 or times.start[u] != start:
@@ -432,7 +436,8 @@ def is_unchanged(graph: UnitGraph, times: Times, u: int, start: int, count: int)
 def update(graph: UnitGraph, times: Times, u: int, start: int) -> int:
     """Evaluate unit u; if its times changed, keep them and wake the units that depend on them.
 
-    start: earliest cycle of its first word. Returns False if the segments do not fit.
+    A unit is one run of an operation on queues, or one message. start: earliest cycle of its first
+    word. Returns False if the segments do not fit, else True.
     """
     n = evaluate(graph, times, u, start)
     if n == UNKNOWN:
@@ -462,7 +467,8 @@ def update(graph: UnitGraph, times: Times, u: int, start: int) -> int:
 def admit_waiting(times: Times, waiting: int, horizon: int) -> int:
     """Put the waiting units that start up to cycle `horizon` on the worklist.
 
-    waiting: how many units wait; their numbers are in `times.last`, their starts in `times.first`.
+    Units (runs of operations, or messages) that start late wait until earlier ones are solved.
+    waiting: how many wait; their numbers are in `times.last`, their starts in `times.first`.
     Returns how many still wait.
     """
     remaining = 0
@@ -492,7 +498,8 @@ def earliest_start(times: Times, waiting: int) -> Word:
 def finish(times: Times) -> None:
     """Store the cycles of the first and the last word of every unit, once all times are found.
 
-    If a unit has no times, the outcome in the header becomes UNKNOWN.
+    A unit is one run of an operation on queues, or one message. If one has no times (it waits for
+    ever), the outcome in the header becomes UNKNOWN.
     """
     for u in range(times.pieces.size):
         if times.pieces[u] == 0:

@@ -57,7 +57,8 @@ class SourcePlace(NamedTuple):
 def fifo_of(flow: Flow, thread: int, operand: int) -> at.Word:
     """Return the number of the FIFO that a thread's operand is; the operand must be a queue.
 
-    thread: address of the thread; operand: 0 for the destination, 1 and 2 for the sources.
+    flow: state of the run; thread: address of the thread; operand: 0 for the destination, 1 and 2
+    for the sources.
     """
     queue = flow.store[thread + at.T_POSITIONS + operand]
     return (queue - flow.fifo) // at.F_WIDTH

@@ -16,7 +16,8 @@ def slot_of(queue: int, output: bool) -> int:
 def first_color(code: ElementCode, slot: int) -> str:
     """Return the color that a queue of a code is bound to at the start of the program; "" for none.
 
-    slot: 0 to 7 for input queues, 8 to 15 for output queues.
+    slot: 0 to 7 for input queues, 8 to 15 for output queues. A code, which a class of elements
+    runs, may bind a queue to other colors later.
     """
     queues = code.output_queues if slot >= at.OUTPUT_SLOT else code.input_queues
     colors = (queue.color for queue in queues if queue.id == slot % at.OUTPUT_SLOT)

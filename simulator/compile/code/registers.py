@@ -197,7 +197,8 @@ def _loads_of(code: ElementCode, register: Register) -> list[LoadRegister]:
 def loads_asynchronous(code: ElementCode, resolved: ResolvedOperation) -> bool:
     """Return whether any load of a register of the operation makes it asynchronous.
 
-    An asynchronous operation runs on a microthread beside the main thread.
+    A data-structure register holds a descriptor that the code loads; an asynchronous operation runs
+    on a microthread beside the main thread.
     """
     registers = [operand.register for operand in resolved.operands if operand.register]
     return any(load.asynchronous for register in registers for load in _loads_of(code, register))
@@ -206,6 +207,7 @@ def loads_asynchronous(code: ElementCode, resolved: ResolvedOperation) -> bool:
 def loaded_slots(code: ElementCode, resolved: ResolvedOperation) -> set[int]:
     """Return the slots of the queues that the registers of an operation may hold.
 
+    A data-structure register holds a descriptor, of a queue or of memory, that the code loads.
     Slots 0 to 7 are input queues, 8 to 15 output queues. Empty for an operation without registers.
     """
     slots = (

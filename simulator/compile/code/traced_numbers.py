@@ -289,8 +289,9 @@ class FamilyConditions:
 class Formulas:
     """Hold a list of integers, some with formulas, to be filled in for other inputs.
 
-    numbers: plain integers and traced numbers (with formulas); guide: the conditions of the same
-    trace, which fix the order of inputs and steps.
+    So the tables of a code give those of a code with other numbers (engines.md §9). numbers: plain
+    integers and traced numbers (with formulas); guide: the conditions of the same trace, which fix
+    the order of inputs and steps.
     """
 
     def __init__(self, numbers: Sequence[TracedNumber | int], guide: FamilyConditions) -> None:
