@@ -108,8 +108,9 @@ def load_operands(store: Table, memory: Memory, element: int, thread: int, op: i
 def memory_cycles(store: Table, memory: Memory, thread: int, rows: int, extent: int) -> Word:
     """Return the cycles of a thread's operation on memory, at least 1.
 
-    rows: address of its three operand rows' numbers; extent: elements. It is groups (elements that
-    go at once) times cycles per group, plus those of groups whose reads meet on a bank, rounded up.
+    thread: its address; rows: address of the three words that name its operands' rows; extent:
+    values per vector. It is groups (values that go at once) times cycles per group, plus those of
+    groups whose two reads meet on a memory bank, rounded up.
     """
     op = store[thread + at.T_OP]
     group = store[op + at.O_GROUP]

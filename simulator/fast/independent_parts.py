@@ -59,7 +59,7 @@ class Division:
 
     @property
     def whole(self) -> bool:
-        """Whether the fast engine covers all parts of the program."""
+        """Whether the fast engine covers all parts of the program, that is, none is refused."""
         return not self.reasons
 
     @property

@@ -52,8 +52,9 @@ class LoopRuns(NamedTuple):
 def busy_cycles(code: CodeWords, op: int) -> int:
     """Return the cycles for which an operation on memory alone keeps the main thread busy.
 
-    op: address of the operation's row. It is elements / group, rounded up, times the cycles per
-    group (elements that go at once), rounded up; at least 1.
+    op: address of the operation's row. A group is the values that go at once: the cycles are the
+    number of groups, rounded up, times the cycles per group, rounded up; at least 1. Example: 10
+    values in groups of 4 at 1 cycle each take 3.
     """
     row = code.row(op, at.O_WIDTH)
     groups = -(-row[at.O_EXTENT] // row[at.O_GROUP])

@@ -41,8 +41,9 @@ from tilewright.simulator.fast.value_state import (
 class SourcePlace(NamedTuple):
     """Say where an operation's source is while values are computed: in memory or in a stream.
 
-    `row`: its operand row, -1 for a scalar or nothing. `place`: address of its position in memory.
-    `data`: index of its first word among the words of all streams, -1 unless it is a queue.
+    `row`: address of its operand row, -1 for a scalar or nothing. `place`: address in the store of
+    the word that holds its position in memory. `data`: index of its first word among the words of
+    all streams, -1 unless it is a queue.
     """
 
     row: int

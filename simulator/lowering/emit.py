@@ -31,10 +31,11 @@ def declare_vectors(code: CodeBuilder, candidate: Candidate) -> None:
 def tile_body(candidate: Candidate) -> tuple[Instruction, ...]:
     """Return the instructions that compute one tile: loops around one vector operation.
 
-    The same for all elements. The number of the tile is in the counter `step` (a named variable of
-    the element), which the caller increments. The operation is output = vector * scalar at the
-    first visit of an output value, output = output + vector * scalar later, so that no output is
-    read before it is written (first-write elision, model.md §3.3).
+    A candidate maps one Einsum to the grid, in tiles (passes in time); all elements run the same
+    body. The number of the tile is in the counter `step` (a named integer of the element), which
+    the caller increments. The operation is output = vector * scalar at the first visit of an output
+    value, output = output + vector * scalar later, so that no output is read before it is written
+    (first-write elision, model.md §3.3).
     """
     summed_over_tiles = (
         candidate.tile_variable is not None and candidate.tile_variable in candidate.reduced
