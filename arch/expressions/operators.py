@@ -75,27 +75,42 @@ class Algebra:
     described_as: ClassVar[str] = "a value"
 
     def elements(self) -> Iterable[Any]:
-        """Return what a generator expression (`... for x in this`) iterates over."""
+        """Return the items that a loop in an expression (`... for x in value`) visits.
+
+        The base class raises EvaluationError.
+        """
         raise EvaluationError(f"{self.described_as} is not a list")
 
     def item(self, key: object) -> object:
-        """Return what `this[key]` is."""
+        """Return what `value[key]` is in an expression; the base class raises EvaluationError."""
         raise EvaluationError(f"[{key!r}] does not apply to {self.described_as}")
 
     def maximum(self, other: object) -> object:
-        """Return what max(this, other) is."""
+        """Return what max(value, other) is in an expression.
+
+        The base class raises EvaluationError.
+        """
         raise EvaluationError(f"max() does not compare {self.described_as} and {describe(other)}")
 
     def minimum(self, other: object) -> object:
-        """Return what min(this, other) is."""
+        """Return what min(value, other) is in an expression.
+
+        The base class raises EvaluationError.
+        """
         raise EvaluationError(f"min() cannot compare {self.described_as} and {describe(other)}")
 
     def power(self, exponent: object) -> object:
-        """Return what this ** exponent is."""
+        """Return what value ** exponent is in an expression.
+
+        The base class raises EvaluationError.
+        """
         raise EvaluationError(f"** does not apply to {describe(self)} and {describe(exponent)}")
 
     def function(self, name: str) -> object:
-        """Return what a function of numbers, such as sqrt, gives for this; `name`: the function."""
+        """Return what a function of numbers, such as sqrt, gives for this value.
+
+        `name`: of the function. The base class raises EvaluationError.
+        """
         raise EvaluationError(f"{name}() takes numbers, not {describe(self)}")
 
 

@@ -31,7 +31,10 @@ class SourceMap:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A position in a text, line and column from 0, with the way back to the user's file."""
+    """A position in a YAML text that is traced back to the user's file.
+
+    `lines`: for each line, where it comes from; `line`, `column`: from 0.
+    """
 
     lines: SourceMap
     line: int

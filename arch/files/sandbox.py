@@ -176,7 +176,10 @@ class AssertExtension(Extension):
     tags = {"assert"}  # noqa: RUF012  # the base class declares it so
 
     def parse(self, parser: Parser) -> nodes.Node:
-        """Return the parsed tag, a call that checks the condition when the template is rendered."""
+        """Parse the tag `{% assert condition, message %}` into a call that checks the condition.
+
+        When the template is rendered and the condition is false, TemplateAssertError is raised.
+        """
         line = next(parser.stream).lineno
         condition = parser.parse_expression()
         message: nodes.Expr = nodes.Const(None)

@@ -182,27 +182,27 @@ class ActionView(Algebra):
 
     @property
     def name(self) -> str:
-        """Name of the action."""
+        """Name of the action, such as read."""
         return self.costs.name
 
     @property
     def throughput(self) -> float:
-        """Actions per second of one instance."""
+        """Actions per second of one instance of the component, scales included."""
         return self.costs.throughput
 
     @property
     def latency(self) -> float:
-        """Seconds of one call."""
+        """Seconds that one action takes, scales included."""
         return self.costs.latency
 
     @property
     def energy(self) -> float:
-        """Joule per action."""
+        """Joule per action, scales included."""
         return self.costs.energy
 
     @property
     def bits_per_action(self) -> object:
-        """Bits that one action moves."""
+        """Bits that one action moves, as the file writes it (default 1)."""
         return self.costs.bits_per_action
 
     @property
@@ -225,7 +225,7 @@ class ActionTable(Algebra):
     described_as: ClassVar[str] = "the list of actions"
 
     def elements(self) -> Iterable[ActionView]:
-        """Return the actions in order."""
+        """Return the component's actions in the order of the file format."""
         return self.views
 
     def item(self, key: object) -> ActionView:

@@ -46,15 +46,16 @@ class Resolver:
         return self.arch.where(self.node, *steps)
 
     def nested(self, names: Names) -> Resolver:
-        """Return a resolver that looks names up in `names` first."""
+        """Return a copy that looks up names of expressions in `names` before its own."""
         return Resolver(
             self.arch, self.node, Layer(names, self.names), self.einsum, self.unresolved
         )
 
     def number(self, value: object, *steps: str | int) -> float:
-        """Return a number of at least 0, maybe infinite; NaN without a needed Einsum.
+        """Evaluate a field that must be a number of at least 0 (infinity allowed).
 
-        Raises SpecError for anything else.
+        `value`: as written; `steps`: path of the field in its component. NaN if the expression
+        needs an Einsum and there is none. Raises SpecError, with the place, for anything else.
         """
         result = self._evaluate(value, _WAITING, steps)
         if result is _WAITING:
@@ -74,9 +75,10 @@ class Resolver:
         return float(number)
 
     def count(self, value: object, *steps: str | int) -> int:
-        """Return a whole number of at least 1; 1 without a needed Einsum.
+        """Evaluate a field that must be a whole number of at least 1.
 
-        Raises SpecError for anything else.
+        `value`: as written; `steps`: path of the field in its component. 1 if the expression needs
+        an Einsum and there is none. Raises SpecError, with the place, for anything else.
         """
         result = self._evaluate(value, 1, steps)
         number = self._as_number(result, value, steps)
@@ -89,9 +91,10 @@ class Resolver:
         return int(number)
 
     def fraction(self, value: object, *steps: str | int) -> Fraction:
-        """Return an exact number above 0; 1 without a needed Einsum.
+        """Evaluate a field that must be a number above 0, exactly: 0.1 gives one tenth.
 
-        Raises SpecError for anything else.
+        `value`: as written; `steps`: path of the field in its component. 1 if the expression needs
+        an Einsum and there is none. Raises SpecError, with the place, for anything else.
         """
         number = self._as_number(self._evaluate(value, 1, steps), value, steps)
         if not math.isfinite(number) or number <= 0:
@@ -103,13 +106,18 @@ class Resolver:
         return exact(number)
 
     def flag(self, value: object, *steps: str | int) -> bool:
-        """Return True or False; a set is true if it is not empty. SpecError for text."""
+        """Evaluate a field that must be true or false; a set is true if it is not empty.
+
+        `value`: as written; `steps`: path of the field in its component. True if the expression
+        needs an Einsum and there is none. Raises SpecError, with the place, for text.
+        """
         return bool(self.condition(value, *steps))
 
     def condition(self, value: object, *steps: str | int) -> object:
-        """Return what a condition comes to: True, False, or the set or number of an expression.
+        """Evaluate a condition; return True, False, or the set or number that its expression gives.
 
-        True without a needed Einsum. Raises SpecError for text.
+        `value`: as written; `steps`: path of the field in its component. True if the expression
+        needs an Einsum and there is none. Raises SpecError, with the place, for text.
         """
         if not isinstance(value, str):
             return bool(value)
@@ -121,7 +129,11 @@ class Resolver:
         return result
 
     def tensors(self, value: object, *steps: str | int) -> frozenset[str]:
-        """Return the tensor names that a set expression selects; SpecError for anything else."""
+        """Evaluate a set expression such as `~Intermediates`; return the names of the tensors.
+
+        `value`: as written; `steps`: path of the field in its component. Empty if the expression
+        needs an Einsum and there is none. Raises SpecError, with the place, for anything else.
+        """
         try:
             return tensor_set(value, self.names, self.where(*steps))
         except UnknownNameError as error:

@@ -80,7 +80,7 @@ def evaluate_deep(value: object, names: Names, where: Where | None) -> object:
 
 
 class Layer(Mapping[str, object]):
-    """Names of two mappings: those of `inner` hide those of `outer`."""
+    """A mapping of names to values: those of `inner`, then those of `outer` that it lacks."""
 
     def __init__(self, inner: Names, outer: Names) -> None:
         self._inner = inner

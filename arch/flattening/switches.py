@@ -26,7 +26,7 @@ class KeepsNothing:
     names: frozenset[str] = frozenset()
 
     def resolve(self, kept_above: Kept) -> PlacementRules:
-        """Return rules that keep nothing, whatever the holders above keep."""
+        """Return rules that keep no tensor, whatever the Memories and Tolls above keep."""
         del kept_above
         return PlacementRules(keep=frozenset(), may_keep=frozenset())
 

@@ -50,7 +50,7 @@ cli.add_command(validate_command)
 
 
 def main() -> NoReturn:
-    """Run the command line and exit."""
+    """Run the command line `tilewright` with the process's arguments and exit with its code."""
     gc.set_threshold(200_000)  # imports make no cycles worth looking for
     try:
         code = cli.main(prog_name="tilewright", standalone_mode=False)

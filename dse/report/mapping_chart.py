@@ -35,7 +35,7 @@ class ChartAxis:
         return label(self.metric) + (" (logarithmic)" if self.logarithmic else "")
 
     def at(self, value: float) -> float:
-        """Return the pixel of a value of the metric."""
+        """Return the pixel, along this axis, at which a value of the metric stands."""
         position = math.log10(value) if self.logarithmic else value
         return round(self.start + self.length * (position - self.low) / (self.high - self.low), 2)
 
@@ -78,7 +78,10 @@ class Chart:
 
 
 def front_chart(points: Sequence[tuple[float, float]], x_metric: str, y_metric: str) -> Chart:
-    """Return the scatter chart of points (x, y), values of two metrics of those names."""
+    """Return the scatter chart of a Pareto front over two metrics.
+
+    `points`: (x, y) values of the metrics `x_metric` and `y_metric`, in SI units.
+    """
     x = _axis(x_metric, [p[0] for p in points], _LEFT, WIDTH - _LEFT - _RIGHT)
     y = _axis(y_metric, [p[1] for p in points], HEIGHT - _BOTTOM, -(HEIGHT - _TOP - _BOTTOM))
     x_name, y_name = label(x_metric), label(y_metric)

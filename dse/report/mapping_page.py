@@ -39,7 +39,10 @@ class StackedBar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """A chart of stacked bars; `kinds` are those of their parts, in the order of the colours."""
+    """A chart of horizontal stacked bars.
+
+    `title`; `kinds`: of the parts, in the order of their colours; `bars`: from top to bottom.
+    """
 
     title: str
     kinds: tuple[str, ...]
@@ -48,7 +51,10 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class OccupancyGrid:
-    """A shaded table of numbers: by row and column a text and a shade from 0 to 1."""
+    """A table of numbers whose cells are shaded by size.
+
+    `columns`: names; `rows`: (name, cells), a cell being (text, shade from 0 to 1).
+    """
 
     title: str
     columns: tuple[str, ...]

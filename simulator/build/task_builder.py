@@ -147,7 +147,10 @@ class StartSettings(TypedDict, total=False):
 
 
 class TaskBuilder:
-    """Collects the instructions of one task, in order; each method appends one."""
+    """Collects the instructions of one task of an element, in the order of the calls.
+
+    Bodies of loops, branches and maps are written as `with` blocks.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -159,7 +162,7 @@ class TaskBuilder:
         return tuple(self._bodies[0])
 
     def add(self, instruction: Instruction) -> None:
-        """Append an instruction that was made elsewhere."""
+        """Append an instruction that was made elsewhere to the body that is open."""
         self._bodies[-1].append(instruction)
 
     def op(
@@ -248,25 +251,26 @@ class TaskBuilder:
         self.add_closed(Map(given, result, body))
 
     def set_read_length(self, fifo: str, length: int) -> None:
-        """Append: set the number of elements that each operation reading from the FIFO takes.
+        """Append an instruction that sets how many elements an operation takes from a FIFO.
 
-        `fifo`: name of its descriptor; `length`: 0 to 65535. Until then it follows the other
-        operands.
+        `fifo`: name of its descriptor; `length`: 0 to 65535. Until then each operation that reads
+        from it takes as many elements as its other operands have.
         """
         self.add(SetLength(fifo, True, length))
 
     def set_write_length(self, fifo: str, length: int) -> None:
-        """Append: set the number of elements that each operation writing to the FIFO puts into it.
+        """Append an instruction that sets how many elements an operation puts into a FIFO.
 
-        `fifo`: name of its descriptor; `length`: 0 to 65535. Until then it follows the other
-        operands.
+        `fifo`: name of its descriptor; `length`: 0 to 65535. Until then each operation that writes
+        to it puts as many elements as its other operands have.
         """
         self.add(SetLength(fifo, False, length))
 
     def end_teardown(self, color: str, position: int | None = None) -> None:
-        """Append: let a torn-down color move again at this element's router.
+        """Append an instruction that lets a torn-down color move again at this element's router.
 
-        `position`: the switch position to go on at, None for the present one.
+        A teardown, a command of a control wavelet, has stopped it. `position`: the switch position
+        to go on at, None for the present one.
         """
         self.add(EndTeardown(color, position))
 
@@ -279,45 +283,54 @@ class TaskBuilder:
         switch: Switch | None = None,
         filter: CounterFilter | RangeFilter | None = None,  # noqa: A002
     ) -> None:
-        """Append: give a torn-down color at this element's router another route, switch and filter.
+        """Append an instruction that gives a torn-down color another route at this element.
 
-        `rx`, `tx`: letters of the ports (N E S W R) to take from and send to. None removes the
-        switch or filter.
+        `rx`, `tx`: letters of the router's ports (N E S W R) to take from and send to; `switch`,
+        `filter`: new ones, None removes the old one.
         """
         self.add(Reconfigure(color, tuple(rx), tuple(tx), switch, filter))
 
     def bind_input(self, queue: int, color: str) -> None:
-        """Append: bind an input queue, which must be empty, to another color."""
+        """Append an instruction that binds an input queue to another color (virtual channel).
+
+        `queue`: its number; it must be empty when the instruction runs, else the run fails.
+        """
         self.add(BindQueue(queue, False, color))
 
     def bind_output(self, queue: int, color: str) -> None:
-        """Append: bind an output queue, which must be empty, to another color."""
+        """Append an instruction that binds an output queue to another color (virtual channel).
+
+        `queue`: its number; it must be empty when the instruction runs, else the run fails.
+        """
         self.add(BindQueue(queue, True, color))
 
     def flush_input(self, queue: int) -> None:
-        """Append: activate a task as soon as this input queue is empty (WSE-3).
+        """Append an instruction that activates a task as soon as an input queue is empty (WSE-3).
 
-        It is the task that was declared with `empty_input` of the queue.
+        `queue`: its number; the task is the one that was declared with this `empty_input`.
         """
         self.add(Flush(queue, False))
 
     def flush_output(self, queue: int) -> None:
-        """Append: activate a task as soon as this output queue is empty (WSE-3).
+        """Append an instruction that activates a task as soon as an output queue is empty (WSE-3).
 
-        It is the task that was declared with `empty_output` of the queue.
+        `queue`: its number; the task is the one that was declared with this `empty_output`.
         """
         self.add(Flush(queue, True))
 
     def block_microthread(self, microthread: int) -> None:
-        """Append: block a microthread; the operation on it waits until it is unblocked (WSE-3)."""
+        """Append an instruction that blocks a microthread, by number (WSE-3).
+
+        The asynchronous operation that runs on it waits until the microthread is unblocked.
+        """
         self.add(BlockMicrothread(microthread))
 
     def unblock_microthread(self, microthread: int) -> None:
-        """Append: unblock a microthread (WSE-3)."""
+        """Append an instruction that unblocks a blocked microthread, by number (WSE-3)."""
         self.add(BlockMicrothread(microthread, blocks=False))
 
     def load(self, register: Register, dsd: str | Ref, **settings: Any) -> None:
-        """Append: load a descriptor into a data-structure register.
+        """Append an instruction that loads a descriptor into a data-structure register.
 
         `dsd`: its name, or the operand, which may be moved by an offset. Settings are the further
         fields of `LoadRegister`, such as xdsr, asynchronous or save_address. Raises ProgramError
@@ -337,16 +350,19 @@ class TaskBuilder:
         self.add_closed(Loop(name, count, tuple(self._bodies.pop())))
 
     def extend(self, body: Iterable[Instruction]) -> None:
-        """Append instructions that were made elsewhere."""
+        """Append instructions that were made elsewhere to the body that is open."""
         self._bodies[-1].extend(body)
 
     def add_closed(self, instruction: Instruction) -> None:
-        """Append an instruction, whose own bodies are complete, to the body that is open now."""
+        """Append a loop, branch or map, whose body is complete, to the body around it."""
         self._bodies[-1].append(instruction)
 
     @contextmanager
     def when_below(self, name: str, limit: int) -> Iterator[None]:
-        """Open a branch: what is appended inside runs only if the counter is below the limit."""
+        """Open a branch: what is appended in the `with` block runs if a counter is below a limit.
+
+        `name`: of the counter, a 32-bit variable of the element; `limit`: a number.
+        """
         self._bodies.append([])
         yield
         self.add_closed(If(name, limit, tuple(self._bodies.pop())))
@@ -366,21 +382,24 @@ class TaskBuilder:
         self._bodies[-1][-1] = If(last.variable, last.below, last.then, body)
 
     def set(self, name: str, value: int) -> None:
-        """Append: set a counter, a named 32-bit variable of the element, to a number."""
+        """Append an instruction that sets a counter, a named 32-bit variable of the element."""
         self.add(Set(name, value))
 
     def increment(self, name: str, value: int = 1) -> None:
-        """Append: add a number to a counter."""
+        """Append an instruction that adds a number to a counter.
+
+        A counter is a named 32-bit variable of the element.
+        """
         self.add(Add(name, value))
 
     def activate(self, task: str) -> None:
-        """Append: make a local task active, so that it runs when it is not blocked."""
+        """Append an instruction that makes a local task active; it runs once it is not blocked."""
         self.add(Activate(task))
 
     def block(self, task: str) -> None:
-        """Append: keep a task from starting until it is unblocked."""
+        """Append an instruction that keeps a task from starting until it is unblocked."""
         self.add(Block(task))
 
     def unblock(self, task: str) -> None:
-        """Append: let a blocked task start again."""
+        """Append an instruction that lets a blocked task start again."""
         self.add(Unblock(task))

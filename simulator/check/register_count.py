@@ -39,7 +39,7 @@ class RegisterNeed:
 
     @property
     def total(self) -> int:
-        """All of them together."""
+        """Registers of this kind in all: named ones, of FIFOs, and of operations."""
         return self.named + self.fifos + self.operations
 
 

@@ -37,17 +37,23 @@ class FinalState:
 
     @property
     def layouts(self) -> tuple[CodeLayout, ...]:
-        """For each code (program of a class of elements), what the rows of its tables stand for."""
+        """For each code (program of a class of elements), what the rows of its tables stand for.
+
+        Example: which operation of the program row 7 of the operation table is.
+        """
         return self.compiled.layouts
 
     @property
     def network(self) -> FifoNetwork:
-        """The network of queues that the routes were compiled to."""
+        """The network of queues, router buffers and edge ports that the routes were compiled to."""
         return self.compiled.network
 
     @property
     def parts(self) -> StoreLayout:
-        """Where each table lies in the store."""
+        """Where each table (elements, queues, instructions, ...) lies in the store.
+
+        The store is the one array of 64-bit words that the engine works on.
+        """
         return self.compiled.parts
 
     @property
@@ -61,18 +67,22 @@ class FinalState:
         return self.parts.element.view(self.store)
 
     def name(self, element: int) -> str:
-        """Return the words `element (row, column)` for an element's number."""
+        """Return the words `element (row, column)` for an element's number row * width + column."""
         width = self.program.width
         return f"element ({element // width}, {element % width})"
 
     def layout(self, element: int) -> CodeLayout:
-        """Return what the rows of an element's tables stand for."""
+        """Return what the rows of the tables stand for that an element runs.
+
+        `element`: row * width + column.
+        """
         return self.layouts[int(self.program.placement.ravel()[element])]
 
     def operation(self, element: int, address: int) -> str:
-        """Return words that name an operation: code, task, operation, label.
+        """Return words that name an operation of an element: code, task, operation, label.
 
-        `address`: of the operation's row in the store.
+        `element`: row * width + column; `address`: of the operation's row in the store, the one
+        array that the engine works on.
         """
         layout = self.layout(element)
         number = int(self.store[address + at.O_NUMBER])

@@ -28,7 +28,10 @@ from tilewright.simulator.text.tokens import Line, print_name
 
 @dataclass(frozen=True, slots=True)
 class Loop(Instruction):
-    """Run the body `count` times, with the counter `variable` from 0 to count-1."""
+    """The instruction `loop`: run `body` `count` times.
+
+    The counter `variable`, a 32-bit variable of the element, goes from 0 to count-1.
+    """
 
     variable: str
     count: int
@@ -42,7 +45,10 @@ class Loop(Instruction):
 
 @dataclass(frozen=True, slots=True)
 class If(Instruction):
-    """Run `then` if the counter `variable` is below the number `below`, else `otherwise`."""
+    """The instruction `if`: run `then` if a counter is below a number, else `otherwise`.
+
+    `variable`: name of the counter, a 32-bit variable of the element; `below`: the number.
+    """
 
     variable: str
     below: int
@@ -57,7 +63,11 @@ class If(Instruction):
 
 @dataclass(frozen=True, slots=True)
 class Set(Instruction):
-    """Set a counter to a number; a counter is a 32-bit variable of the element, 0 at the start."""
+    """The instruction `set`: give a counter a value.
+
+    `variable`: name of the counter, a 32-bit variable of the element that lives across tasks and is
+    0 at the start.
+    """
 
     variable: str
     value: int
@@ -70,7 +80,10 @@ class Set(Instruction):
 
 @dataclass(frozen=True, slots=True)
 class Add(Instruction):
-    """Add a number to a counter, a 32-bit variable of the element."""
+    """The instruction `add`: add the number `value` to a counter.
+
+    `variable`: name of the counter, a 32-bit variable of the element that lives across tasks.
+    """
 
     variable: str
     value: int
@@ -82,12 +95,19 @@ class Add(Instruction):
 
 
 def counters_set(body: Body) -> frozenset[str]:
-    """Return the counters that a body and the bodies inside it set, without loop variables."""
+    """Return the counters that a body of instructions sets, bodies inside it included.
+
+    A counter is a named 32-bit variable of the element; variables of loops in the body are not
+    counted as set.
+    """
     return frozenset(name for instruction in walk(body) for name in instruction.counters_set)
 
 
 def without_counters(counts: Counts, *names: str) -> Counts:
-    """Return the known ranges of counters (name -> count) without those of some counters."""
+    """Return what is known of counters, without some of them.
+
+    `counts` maps a counter to n if its value is known to be in 0..n-1; `names` are dropped.
+    """
     if not any(name in counts for name in names):
         return counts
     return {name: count for name, count in counts.items() if name not in names}

@@ -81,9 +81,9 @@ class ColorContext:
 
 @dataclass(frozen=True, slots=True)
 class ProgramContext:
-    """Where an instruction stands, for checks against the routes of the whole program.
+    """Where an instruction stands, for checks against the whole program.
 
-    `place`: code and task for messages.
+    `program`; `code`: the program of its class of elements; `place`: code and task for messages.
     """
 
     program: Program
@@ -93,7 +93,10 @@ class ProgramContext:
 
 @dataclass(frozen=True, slots=True)
 class ProfileContext:
-    """Where an instruction stands, for checks against the profile (the numbers) of a machine."""
+    """Where an instruction stands, for checks against a machine.
+
+    `code`: the program of its class of elements; `task`: name; `profile`: the machine's numbers.
+    """
 
     code: ElementCode
     task: str
@@ -146,50 +149,59 @@ class Encoder(Protocol):
         """Number of operations so far, which is that of the next row of their table."""
 
     def emit(self, opcode: int, *arguments: int) -> int:
-        """Append a row (opcode, arguments) to the instruction table; return its number."""
+        """Append a row to the instruction table of the engine; return the row's number.
+
+        `opcode`: what it does; `arguments`: its further columns.
+        """
 
     def jump_here(self, row: int) -> None:
-        """Make a branch row of the instruction table lead to the next row."""
+        """Make a jump in the engine's instruction table lead to the row that comes next.
+
+        `row`: number of the row that holds the jump.
+        """
 
     def body(self, body: Body) -> None:
         """Encode the instructions of a body, in order."""
 
     def variable(self, name: str) -> int:
-        """Return the number of a counter of the element; a new name gets a new one."""
+        """Return the number of a counter (32-bit variable) of the element; a new name gets one."""
 
     def thread(self, microthread: int) -> int:
-        """Return the number of the thread that stands for a microthread."""
+        """Return the number of the thread in the engine's table that stands for a microthread."""
 
     def operand(self, operand: ResolvedOperand) -> int:
-        """Append the row of an operand to its table; return its number."""
+        """Append the row of an operand to the engine's table of operands; return its number."""
 
     def operation(self, op: DsdOperation) -> int:
-        """Append the row of an operation on descriptors and its operands; return its number."""
+        """Append the rows of an operation on descriptors and of its operands.
+
+        Returns the number of the operation's row in the engine's table of operations.
+        """
 
     def append_operation(self, row: list[int], resolved: ResolvedOperation) -> int:
-        """Append a finished row to the table of operations; return its number.
+        """Append a finished row to the engine's table of operations; return the row's number.
 
-        The queues of the operation are noted in the row.
+        `resolved`: the operation, from which the queues it uses are noted.
         """
 
     def append_scalar(self, row: list[int]) -> int:
-        """Append a row to the table of scalar instructions; return its number."""
+        """Append a row to the engine's table of scalar instructions; return the row's number."""
 
     def append_load(self, row: list[int]) -> int:
-        """Append a row to the table of register loads; return its number."""
+        """Append a row to the engine's table of register loads; return the row's number."""
 
     def register(self, register: Register) -> int:
-        """Return the number of a data-structure register of the element."""
+        """Return the engine's number for a data-structure register of the element."""
 
     def loaded_operand(self, load: LoadRegister) -> int:
-        """Return the number of the operand row for what a load puts into its register."""
+        """Return the number of the operand row of the descriptor that a load loads."""
 
 
 Parser = Callable[[Line, BodyParser], I]
 
 
 def no_check(*_: object) -> None:
-    """Accept every instruction: the default of the checks of a kind."""
+    """Accept every instruction; used where a kind of instruction needs no check of some sort."""
 
 
 @dataclass(frozen=True, slots=True)

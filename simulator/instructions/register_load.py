@@ -168,7 +168,7 @@ def _check_tasks(code: ElementCode, names: Sequence[str | None], place: str) -> 
 
 
 def load_row(load: LoadRegister, encoder: Encoder) -> int:
-    """Append the row of a load to the engine's table of loads; return its number."""
+    """Append the row of a register load to the engine's table of loads; return the row's number."""
     register, operand = encoder.register(load.register), encoder.loaded_operand(load)
     row = [register, operand, int(load.asynchronous)]
     row += completion_columns(load, encoder)
@@ -180,7 +180,11 @@ def load_row(load: LoadRegister, encoder: Encoder) -> int:
 
 
 def extra_registers(load: LoadRegister, encoder: Encoder) -> list[int]:
-    """Return the extended and stride registers that a load takes, as register numbers plus 1."""
+    """Return the numbers, plus 1, of the extended and stride registers that a load takes.
+
+    A multi-dimensional or circular vector needs them beside the register itself. 0 is left to mean
+    none.
+    """
     extended = [] if load.xdsr is None else [Register("xdsr", load.xdsr)]
     strides = [Register("sr", number) for number in load.strides]
     return [encoder.register(register) + 1 for register in (*extended, *strides)]

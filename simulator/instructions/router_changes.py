@@ -57,7 +57,7 @@ class Reconfigure(Instruction):
         return replace(before, **changed)  # type: ignore[arg-type]
 
     def alone(self) -> Route:
-        """Return the new route as that of a single element, with its area at (0, 0)."""
+        """Return the new route as a `Route` of one element, with the area (0, 0), for checks."""
         return self.route(Route(self.color, Area(0, 0), self.rx, self.tx))
 
 

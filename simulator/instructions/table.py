@@ -66,7 +66,7 @@ def _forget_answers() -> None:
 
 @cache
 def records() -> tuple[type[Instruction], ...]:
-    """Return the dataclasses of all kinds of instructions."""
+    """Return the dataclasses of all kinds of instructions, in the order of the table."""
     return tuple(kind.record for kind in KINDS)
 
 

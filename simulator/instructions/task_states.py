@@ -15,7 +15,7 @@ from tilewright.simulator.text.tokens import Line, print_name
 
 @dataclass(frozen=True, slots=True)
 class Activate(Instruction):
-    """Make a local task active, so that it runs when it is not blocked.
+    """The instruction `activate`: make a local task active, so that it runs when not blocked.
 
     Activations are not counted: an active task that is activated again still runs once.
     """
@@ -25,14 +25,14 @@ class Activate(Instruction):
 
 @dataclass(frozen=True, slots=True)
 class Block(Instruction):
-    """Keep a task from starting until it is unblocked."""
+    """The instruction `block`: keep a task from starting until it is unblocked."""
 
     task: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unblock(Instruction):
-    """Let a blocked task start again."""
+    """The instruction `unblock`: let a blocked task start again."""
 
     task: str
 

@@ -69,7 +69,10 @@ class Machine:
 
     @property
     def fused_store(self) -> tuple[at.Table, Ids]:
-        """The engine's table with queues merged, and for each queue the one it became part of."""
+        """The engine's table of the program in which chains of queues are merged, and the merging.
+
+        The second value gives, for each queue of the network, the queue that it became part of.
+        """
         if self._fused is None:
             compiled = self.compiled
             self._fused = fuse_queues(compiled.store, compiled.parts, compiled.network)

@@ -56,7 +56,11 @@ def print_index(index: Index) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word of a line: its kind (name, integer, number, string, mark), text, and column from 1."""
+    """A word of a line of a program's text.
+
+    `kind`: name, integer, number, string or mark; `text`: as written; `column`: where it starts,
+    from 1.
+    """
 
     kind: str
     text: str
@@ -130,9 +134,10 @@ class Line:
         return self._tokens[position].text if position < len(self._tokens) else ""
 
     def take(self, kind: str, meaning: str) -> str:
-        """Take and return the next word, which must be of a kind; ProgramError otherwise.
+        """Take and return the next word of the line, which must be of a kind.
 
-        `meaning`: what is expected, in words.
+        `kind`: name, integer, number, string or mark; `meaning`: what is expected, in words. Raises
+        ProgramError, with the column, for another kind.
         """
         if not self.more or self._tokens[self._next].kind != kind:
             raise self.fail(f"here stands {meaning}", value=self.peek())
@@ -140,13 +145,13 @@ class Line:
         return self._tokens[self._next - 1].text
 
     def has(self, text: str) -> bool:
-        """Take the next word if it is this one; return whether it was."""
+        """Take the next word of the line if it is `text`; return whether it was."""
         is_next = self.more and self.peek() == text
         self._next += is_next
         return is_next
 
     def expect(self, text: str) -> None:
-        """Take the next word; ProgramError if it is not this one."""
+        """Take the next word of the line, which must be `text`; ProgramError otherwise."""
         if not self.has(text):
             raise self.fail(f"`{text}` is missing", value=self.peek(), instead=f"`{text}` here")
 
@@ -167,12 +172,15 @@ class Line:
         return word
 
     def end(self) -> None:
-        """Raise ProgramError if words are left."""
+        """Check that all words of the line are taken; ProgramError otherwise."""
         if self.more:
             raise self.fail("the line goes on where it should end", value=self.peek())
 
     def name(self, meaning: str = "a name") -> str:
-        """Take and return a name, bare or in quotes; ProgramError for another word."""
+        """Take and return the next word, a name, bare or in quotes; ProgramError for another one.
+
+        `meaning`: what is expected, in words.
+        """
         if self.more and self._tokens[self._next].kind == "string":
             return self._string()
         word = self.take("name", meaning)
@@ -275,7 +283,7 @@ Properties = dict[str, Callable[[Line], Any]]
 
 
 def flag(_: Line) -> bool:
-    """Return True: the parser of a property that has no value and is set by its word."""
+    """Return True: it parses a property that has no value and is set by its mere word."""
     return True
 
 
@@ -313,7 +321,7 @@ class Reader:
         self.advance()
 
     def advance(self) -> None:
-        """Go to the next line; `line` is None behind the last."""
+        """Go to the next line that is neither empty nor a comment; `line` is None at the end."""
         for number, text in self._lines:
             bare = text.strip()
             if bare and not bare.startswith(("//", "#")):
@@ -345,7 +353,7 @@ class Reader:
         return Where(self.file, self.line.row, 2 * self.line.depth + 1)
 
     def place(self, part: P, where: Where) -> P:
-        """Note where a part of the program stands; return the part."""
+        """Note where a part of the program stands in the text, for errors; return the part."""
         self._parts[id(part)] = where
         return part
 
