@@ -26,7 +26,8 @@ def assemble(problem: Problem, slots: Sequence[Slot], tiles: Sequence[Tile]) -> 
 
     `slots`: fills, loops, reservations and Toll crossings, outermost first; `tiles[i]`: extent in
     values of each rank variable, in the order of Einsum.bounds, below `slots[i]`. A loop is
-    written where the extent changes. The last tile must be all ones for a complete mapping.
+    written where the extent changes. The last tile must be all ones for a complete mapping. A
+    template is a mapping without its loops.
     """
     nodes: list[Node] = []
     tile_above = tuple(problem.einsum.bounds.values())

@@ -34,7 +34,8 @@ class MapspacePoint:
     """One point of a mapspace, from which a mapping follows.
 
     `template`: number of the template in the mapspace; `tiles`: the tile below each of its slots,
-    outermost slot first, with an extent per rank variable.
+    outermost slot first, with an extent per rank variable. A template is a mapping without its
+    loops.
     """
 
     template: int
@@ -54,7 +55,8 @@ def locate(
 
     `candidates`: pairs (template, its slots); a point's `template` counts these. There are several
     points where a mapping leaves open which loops shrink a tile. Capacity and tile_shape are not
-    checked.
+    checked. A template is a mapping without its loops; a slot is a place of a template for loops,
+    a fill or a reserved tile; a point is one choice of all tile sizes of a template.
     """
     reason = _refusal(problem, mapping)
     if reason is not None:

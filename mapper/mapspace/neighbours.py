@@ -26,7 +26,8 @@ def moved_tiles(points: Points, tiles: Sequence[Tile]) -> Iterator[Tiles]:
     variable with even tiles from a loop to another; or changes one tile of a variable that may be
     uneven (loops above and below it divide their share anew); or gives one dimension another
     choice of lanes, where a loop per changed variable makes up for it. tile_shape is obeyed,
-    capacity not looked at.
+    capacity not looked at. A template is a mapping without its loops; a lane is one instance along
+    a dimension of a fanout.
     """
     for column in range(len(points.problem.einsum.bounds)):
         yield from _of_variable(points, tiles, column)
@@ -40,7 +41,8 @@ def random_move(points: Points, tiles: Sequence[Tile], rng: Random) -> Tiles | N
     """Return a random point one step away in the same template; None if the draw has none.
 
     `tiles`: the tile below each slot of the present point. A rank variable or a dimension is drawn
-    first, then its new tiles, so the choice is not uniform. Capacity is not looked at.
+    first, then its new tiles, so the choice is not uniform. Capacity is not looked at. A template
+    is a mapping without its loops.
     """
     dims = [
         (number, slot.choices)
@@ -236,7 +238,7 @@ def carried_over(points: Points, tiles: Sequence[Tile], target: Points) -> Tiles
     `points`, `tiles`: the present template and its tile below each slot; `target`: the other
     template. Slot by slot from the outermost, the tile is taken that is nearest in factors to the
     one the next common holder has, among those from which the rest can be finished. None if the
-    template has no point. Capacity is not looked at.
+    template has no point. Capacity is not looked at. A template is a mapping without its loops.
     """
     goals = _goals(points, tiles, target)
     state, carried = target.start(), []

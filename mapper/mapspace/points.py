@@ -44,7 +44,7 @@ class Points:
     all divisor tiles of the Einsum, made if not given. `pins`: per slot, the tile_shape conditions
     on the tile above it. `memories`: names of those with finite capacity. A state is the index of
     a tile in the lattice; in the subclass `UnevenPoints` it also says which variables an uneven
-    loop may still cut.
+    loop may still cut. A template is a mapping without its loops.
     """
 
     def __init__(
@@ -87,7 +87,9 @@ class Points:
         """Enumerate the points that fit, of a template in which no tile waits for lanes.
 
         The template must have no open dimensions (whose lanes multiply a reserved tile); the parts
-        that `with_chosen_lanes` yields have none.
+        that `with_chosen_lanes` yields have none. A template is a mapping without its loops; a
+        point is one choice of all tile sizes of a template; a lane is one instance along a
+        dimension of a fanout.
         """
         return self._extend((), self._bounds, (0.0,) * len(self.memories))
 
@@ -110,7 +112,8 @@ class Points:
         """Yield the same points in disjoint parts, one for each choice of lanes of open dimensions.
 
         An open dimension is one whose lanes (instances in use) multiply the tile of some
-        reservation. If there is none, the only part is this object itself.
+        reservation. If there is none, the only part is this object itself. A point is one choice
+        of all tile sizes of a template.
         """
         open_dims = self._open_dims()
         if not open_dims:
@@ -145,7 +148,8 @@ class Points:
         """Return the bits in use of each memory below slot `index`, from those above it.
 
         `tile`: the one above the slot; `used`: bits per memory, in the order of `memories`. None
-        if tile_shape at the slot refuses the tile, or if its memory has too little capacity.
+        if tile_shape at the slot refuses the tile, or if its memory has too little capacity. A
+        slot is a place of a template for loops, a fill or a reserved tile.
         """
         slot = self.slots[index]
         if not self.admits(index, tile):
@@ -163,6 +167,7 @@ class Points:
         """Yield the tiles that the loops of slot `index` can leave of the tile above it.
 
         They divide it; for temporal loops, only tiles that later slots can bring to one iteration.
+        A slot is a place of a template for loops, a fill or a reserved tile.
         """
         slot = self.slots[index]
         if isinstance(slot, SpatialLoops):
@@ -247,7 +252,8 @@ class Points:
         """Return the number of ways to go on from a tile above slot `index` to a single iteration.
 
         A completion chooses the tiles below slot `index` and all later ones; capacity is not
-        looked at. `state`: index of the tile. The number is exact.
+        looked at. `state`: index of the tile. The number is exact. A slot is a place of a template
+        for loops, a fill or a reserved tile.
         """
         return int(self._counts()[len(self.slots) - index][state])
 
@@ -255,14 +261,15 @@ class Points:
         """Return, for each tile above slot `index`, how many ways lead to a single iteration.
 
         Exact whole numbers, shape (states,), as float64 or, if too large for that, Python
-        integers.
+        integers. A slot is a place of a template for loops, a fill or a reserved tile.
         """
         return self._counts()[len(self.slots) - index]
 
     def admitted(self, index: int) -> Any:
         """Return for each tile whether tile_shape admits it above slot `index`, shape (states,).
 
-        None if the architecture file sets no tile_shape there.
+        None if the architecture file sets no tile_shape there. A slot is a place of a template for
+        loops, a fill or a reserved tile.
         """
         if not self.pins[index]:
             return None
@@ -271,7 +278,8 @@ class Points:
     def admits(self, index: int, tile: Sequence[int]) -> bool:
         """Tell whether tile_shape of the architecture file admits a tile above slot `index`.
 
-        `tile`: an extent in values per rank variable. True where the file sets none.
+        `tile`: an extent in values per rank variable. True where the file sets none. A slot is a
+        place of a template for loops, a fill or a reserved tile.
         """
         named = dict(zip(self._names, tile, strict=True))
         return all(holds(comparison, named) for comparison in self.pins[index])
@@ -293,7 +301,10 @@ class Points:
         return None
 
     def start(self) -> Any:
-        """Return the state (index of a tile) above the first slot: the whole iteration space."""
+        """Return the state (index of a tile) above the first slot: the whole iteration space.
+
+        A slot is a place of a template for loops, a fill or a reserved tile.
+        """
         return self.lattice.size - 1
 
     def tile_of(self, state: Any) -> Tile:
@@ -304,7 +315,8 @@ class Points:
         """Return the states below slot `index` from which later slots have all needed loops.
 
         `state`: the tile above the slot. Unlike `options` it does not check that choices of lanes
-        and tile_shape further down leave a completion.
+        and tile_shape further down leave a completion. A slot is a place of a template for loops,
+        a fill or a reserved tile; a lane is one instance along a dimension of a fanout.
         """
         below = states_below(self.lattice, self.slots[index], state)
         return [s for s in below if self._can_finish(index, self.tile_of(s))]
@@ -312,7 +324,9 @@ class Points:
     def options(self, index: int, state: Any) -> list[Any]:
         """Return the states below slot `index` from which at least one point can be completed.
 
-        `state`: the tile above the slot; capacity is not looked at.
+        `state`: the tile above the slot; capacity is not looked at. A slot is a place of a
+        template for loops, a fill or a reserved tile; a point is one choice of all tile sizes of a
+        template.
         """
         counts = self._counts()[len(self.slots) - 1 - index]
         return [s for s in states_below(self.lattice, self.slots[index], state) if counts[s]]
@@ -340,7 +354,9 @@ def completions_above(lattice: Lattice, slot: Slot, completions: Any) -> Any:
     """Return, for each tile above a slot, the number of ways to finish a point there.
 
     `completions`: the same numbers below the slot, shape (states,); so is the result. A tile's
-    number is the sum over all tiles that the slot's loops can leave of it.
+    number is the sum over all tiles that the slot's loops can leave of it. A slot is a place of a
+    template for loops, a fill or a reserved tile; a point is one choice of all tile sizes of a
+    template.
     """
     if isinstance(slot, SpatialLoops):
         total = np.zeros(lattice.shape, completions.dtype)
@@ -368,7 +384,9 @@ def states_below(lattice: Lattice, slot: Slot, state: int) -> list[int]:
     """Return the indices of the tiles that a slot's loops can leave of a tile, ascending.
 
     `state`: index of the tile above in `lattice`. Of spatial loops, one per choice of lanes that
-    divides the tile; a slot without loops leaves the tile as it is.
+    divides the tile; a slot without loops leaves the tile as it is. A slot is a place of a
+    template for loops, a fill or a reserved tile; a lane is one instance along a dimension of a
+    fanout.
     """
     if isinstance(slot, SpatialLoops):
         shifts = lattice.shifts(slot.variables, slot.choices)

@@ -119,7 +119,8 @@ class Mapspace(TemplateSpace):
     def mapping_at(self, point: MapspacePoint) -> Mapping:
         """Return the mapping of a point (a template with a tile below each slot).
 
-        Its nodes are Storage, Toll, Temporal and Spatial, and a Compute at the end.
+        Its nodes are Storage, Toll, Temporal and Spatial, and a Compute at the end. A template is
+        a mapping without its loops.
         """
         return assemble(self.problem, self._points[point.template].slots, point.tiles)
 
@@ -129,7 +130,8 @@ class Mapspace(TemplateSpace):
     def size(self) -> MapspaceSize:
         """The number of templates and of mappings, whether they fit or not; computed once.
 
-        With uneven variables, raises TilewrightError if there are too many tiles to count.
+        With uneven variables, raises TilewrightError if there are too many tiles to count. A
+        template is a mapping without its loops.
         """
         counted = [self._repeats.count(number) for number in range(len(self._points))]
         points = sum(count for count, _ in counted)
@@ -139,7 +141,8 @@ class Mapspace(TemplateSpace):
     def point_count_bound(self) -> int:
         """An upper bound of the number of mappings, fast: points that share a mapping count each.
 
-        With uneven variables, raises TilewrightError if there are too many tiles to count.
+        With uneven variables, raises TilewrightError if there are too many tiles to count. A point
+        is one choice of all tile sizes of a template.
         """
         return sum(points.count for points in self._points)
 
@@ -163,7 +166,8 @@ class Mapspace(TemplateSpace):
     def sample(self, rng: random.Random) -> Mapping:
         """Draw a mapping that fits; points with tiles that fit are equally likely.
 
-        Raises InfeasibleMapping if there is no point or none of 10,000 draws fits.
+        A point is one choice of all tile sizes of a template. Raises InfeasibleMapping if there is
+        no point or none of 10,000 draws fits.
         """
         return self.mapping_at(self.draw(rng))
 
@@ -171,7 +175,8 @@ class Mapspace(TemplateSpace):
         """Draw a point uniformly from those that fit and are the canonical one of their mapping.
 
         A point is a template with a tile below each slot. At most `tries` draws are made. Raises
-        InfeasibleMapping if there is no point or none of the draws fits.
+        InfeasibleMapping if there is no point or none of the draws fits. A template is a mapping
+        without its loops.
         """
         counts = [points.count for points in self._points]
         if not sum(counts):
@@ -194,8 +199,9 @@ class Mapspace(TemplateSpace):
         """Build a mapping from the choices of a trial, for example of Optuna.
 
         The trial is asked for a number "template" and for a share between 0 and 1 per tile, each
-        scaled to what is legal at that place. Raises InfeasibleMapping, with numbers, if the tiles
-        overfill a memory or break a tile_shape, or if there is no point at all.
+        scaled to what is legal at that place. A template is a mapping without its loops; a point
+        is one choice of all tile sizes of a template. Raises InfeasibleMapping, with numbers, if
+        the tiles overfill a memory or break a tile_shape, or if there is no point at all.
         """
         usable = [i for i, points in enumerate(self._points) if points.count]
         if not usable:
@@ -221,8 +227,9 @@ class Mapspace(TemplateSpace):
         In the same template (the mapping without its loops) one prime factor of a loop moves to
         another slot, one tile of a variable that may be uneven changes, or a dimension takes other
         lanes. Then comes one mapping of each template with one holder more or less, or two holders
-        swapped, whose tiles are as near as possible. Raises InfeasibleMapping if `mapping` is not
-        in the mapspace.
+        swapped, whose tiles are as near as possible. A slot is a place of a template for loops, a
+        fill or a reserved tile; a lane is one instance along a dimension of a fanout. Raises
+        InfeasibleMapping if `mapping` is not in the mapspace.
         """
         points = self._locate(mapping)
         if isinstance(points, str):
@@ -243,7 +250,8 @@ class Mapspace(TemplateSpace):
 
         First those of the same template (one prime factor of a loop moves, or one dimension takes
         other lanes), then one of each template that differs by a holder more or less or by two
-        swapped.
+        swapped. A template is a mapping without its loops; a point is one choice of all tile sizes
+        of a template; a lane is one instance along a dimension of a fanout.
         """
         points = self._points[point.template]
         for tiles in moved_tiles(points, point.tiles):
@@ -257,7 +265,9 @@ class Mapspace(TemplateSpace):
     def random_neighbour(self, point: MapspacePoint, rng: random.Random) -> MapspacePoint | None:
         """Return a random point one step from `point`, in one of ten cases in another template.
 
-        None if the draw leads to no point, or to one that does not fit its memories: try again.
+        None if the draw leads to no point, or to one that does not fit its memories: try again. A
+        template is a mapping without its loops; a point is one choice of all tile sizes of a
+        template.
         """
         points = self._points[point.template]
         number, tiles = point.template, None

@@ -30,7 +30,7 @@ def suggested_tiles(points: Points, trial: Suggests, name: str) -> tuple[Tile, .
 
     For each slot and rank variable with a choice, a share between 0 and 1, called
     `name.slot.variable`, picks among the legal extents in ascending order. `points` must not be
-    empty. Capacity is not looked at.
+    empty. Capacity is not looked at. A template is a mapping without its loops.
     """
     names = tuple(points.problem.einsum.bounds)
     state, tiles = points.start(), []

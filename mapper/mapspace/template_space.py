@@ -91,7 +91,10 @@ class TemplateSpace:
 
     @cached_property
     def problem(self) -> Problem:
-        """What all templates share (Einsum, path, conventions), with facts cached for all."""
+        """What all templates share (Einsum, path, conventions), with facts cached for all.
+
+        A template is a mapping without its loops.
+        """
         return Problem(
             self.einsum,
             self.flat.components,
@@ -112,7 +115,8 @@ class TemplateSpace:
     def with_flat(self, flat: FlatArch) -> Self:
         """Return the mapspace of the same Einsum on an edited path of components.
 
-        A choice of templates (`chosen_templates`) is dropped.
+        A choice of templates (`chosen_templates`) is dropped. A template is a mapping without its
+        loops.
         """
         return replace(self, flat=flat, chosen_templates=None)
 
@@ -120,7 +124,8 @@ class TemplateSpace:
         """Return the mapspace in which exactly these memories may be short of capacity.
 
         Templates whose only merit is to save capacity there are then kept, even if this Einsum's
-        tensors fit whole. A choice of templates is dropped.
+        tensors fit whole. A choice of templates is dropped. A template is a mapping without its
+        loops.
         """
         return replace(self, crowded=memories, chosen_templates=None)
 
@@ -142,7 +147,8 @@ class TemplateSpace:
     def sparse_placements(self) -> Iterator[Placement]:
         """Yield placements that hold no more tensors than they must.
 
-        If any placement has a mapping with even tiles, one of these has.
+        If any placement has a mapping with even tiles, one of these has. A placement says which
+        memory keeps which tensors.
         """
         return sparse_placements(self._holders, self.einsum, self.backed)
 
@@ -163,7 +169,8 @@ class TemplateSpace:
     def templates(self) -> tuple[Template, ...]:
         """All templates (mappings without their loops), in a fixed order.
 
-        Raises UnsupportedFeature if one has too many choices of lanes to list.
+        A lane is one instance along a dimension of a fanout. Raises UnsupportedFeature if one has
+        too many choices of lanes to list.
         """
         return self.templates_within(no_check)
 
@@ -181,7 +188,8 @@ class TemplateSpace:
         """Return all templates in a fixed order, from the cache once they are made.
 
         `check` is called before each template is made and may raise, for example when time is up.
-        Raises UnsupportedFeature if a template has too many choices of lanes to list.
+        A lane is one instance along a dimension of a fanout. Raises UnsupportedFeature if a
+        template has too many choices of lanes to list.
         """
         if self.chosen_templates is not None:
             return self.chosen_templates
@@ -205,7 +213,8 @@ class TemplateSpace:
     def each_template(self, among: Iterable[Placement] | None = None) -> Iterator[Template]:
         """Yield the templates one by one, uncached, in the order of `templates`.
 
-        `among`: only those of these placements (which memory keeps which tensors).
+        `among`: only those of these placements (which memory keeps which tensors). A template is a
+        mapping without its loops.
         """
         return self._with_all_lanes(self._ordered(among))
 
@@ -213,7 +222,8 @@ class TemplateSpace:
         """Return one template of a placement, lanes left open; None if no order is legal.
 
         A placement says which memory keeps which tensors, a template also in which order they
-        stand.
+        stand. A template is a mapping without its loops; a lane is one instance along a dimension
+        of a fanout.
         """
         return next(iter(self._ordered([placement])), None)
 
@@ -221,7 +231,8 @@ class TemplateSpace:
         """Yield the templates of placements in which one value of each tensor fits.
 
         Left out are those with a memory that cannot even hold one value of each tensor kept there.
-        `among`: the placements (which memory and Toll keeps which tensors).
+        `among`: the placements (which memory and Toll keeps which tensors). A template is a
+        mapping without its loops.
         """
         return self._with_all_lanes(filter(self.problem.fits_single_values, self._ordered(among)))
 
@@ -229,7 +240,10 @@ class TemplateSpace:
         """Yield a few templates of some placements, to find out quickly whether a mapping exists.
 
         Only the first and last choice of each dimension whose lanes decide slots, and no adjacent
-        holders. A mapping found there proves that there is one; none found proves nothing.
+        holders. A mapping found there proves that there is one; none found proves nothing. A
+        placement says which memory keeps which tensors; a template is a mapping without its loops;
+        a slot is a place of a template for loops, a fill or a reserved tile; a lane is one
+        instance along a dimension of a fanout.
         """
         roomy = filter(self.problem.fits_single_values, self._ordered(among))
         return (variant for ordered in roomy for variant in some_lanes(self.problem, ordered))

@@ -31,7 +31,7 @@ def problem_signature(space: Mapspace) -> Hashable:
 
     It has all that a search looks at: bounds, indices, components, placements, leakage, with
     tensors and rank variables numbered. Einsums may differ in name and n_instances. Latency rules
-    that cannot be compared count as different.
+    that cannot be compared count as different. A placement says which memory keeps which tensors.
     """
     tensors = {tensor: i for i, tensor in enumerate(space.einsum.tensors)}
     variables = {v: i for i, v in enumerate(space.einsum.bounds)}

@@ -67,7 +67,7 @@ class HolderSpan(NamedTuple):
 
     `first`: the outermost holder that a group of adjacent holders (no loop between them) may begin
     with; `backed`: the holder that the group must reach, below `first`, because a fused mapping
-    holds its tensor on chip from there.
+    holds its tensor on chip from there. A template is a mapping without its loops.
     """
 
     first: int
@@ -97,7 +97,8 @@ def overflowing(problem: Problem, template: Template) -> frozenset[str]:
     """Return the names of the memories too small for all tensors that a template keeps there.
 
     Whole tensors in bits are added up per memory and compared with the size of one instance in
-    bits. Tolls, which only pass values, have no size and never overflow.
+    bits. Tolls, which only pass values, have no size and never overflow. A template is a mapping
+    without its loops.
     """
     bits: dict[str, float] = {}
     for holder in template.holders:

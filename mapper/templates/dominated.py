@@ -20,7 +20,7 @@ def is_needless(problem: Problem, template: Template, crowded: frozenset[str]) -
     such holder moved up into the order of the memory hierarchy never costs more. Never true with
     networks, for a copy Einsum, under no_resend_to_below or tile_shape of that memory, or if the
     memory cannot hold all its tensors whole or is among `crowded` (names of memories that may be
-    short of capacity).
+    short of capacity). A template is a mapping without its loops.
     """
     # the costs of networks and copies depend on all loops above lanes
     if problem.has_networks or problem.einsum.is_copy:

@@ -40,7 +40,8 @@ def with_lanes(problem: Problem, template: Template) -> Iterator[Template]:
     A lane is one instance along a dimension of a fanout. Lanes decide slots in two cases: a memory
     spread over an Array has the capacity of the instances at work, and a holder written below
     spatial loops of a deeper component sees the tiles of all these lanes together. Each variant
-    restricts each such dimension to choices that have the same effect.
+    restricts each such dimension to choices that have the same effect. A slot is a place of a
+    template for loops, a fill or a reserved tile.
 
     Raises UnsupportedFeature if there are more than 20,000 variants, unless not even one value of
     each tensor fits the memories (then nothing is yielded), and for uneven tiles over lanes above
@@ -65,7 +66,9 @@ def some_lanes(problem: Problem, template: Template) -> Iterator[Template]:
 
     Only dimensions whose lanes (instances along a fanout) decide a slot are restricted. A mapping
     found in one of these variants proves that a mapping exists; none found proves nothing. Raises
-    UnsupportedFeature for uneven tiles over lanes above a holder of an outer memory.
+    UnsupportedFeature for uneven tiles over lanes above a holder of an outer memory. A template is
+    a mapping without its loops; a slot is a place of a template for loops, a fill or a reserved
+    tile.
     """
     yield from _variants(
         template,
@@ -204,7 +207,7 @@ def swapped_variables(
     and the next. A holder of an outer memory written below spatial loops of a deeper component
     sees these loops below the temporal loops of the gaps between. Over a variable relevant to its
     tensor the two cannot change places, so that variable is excluded there. `dims`: the spatial
-    loops with the choices that the template leaves.
+    loops with the choices that the template leaves. A template is a mapping without its loops.
     """
     swapped: list[set[str]] = [set() for _ in template.holders]
     for loops in dims:
@@ -223,7 +226,7 @@ def early_holders(problem: Problem, template: Template, level: int) -> tuple[int
     `level`: place of the component with these spatial loops on the path, 0 for the outermost. A
     result is a holder of a component above `level` that the template orders after some holder at
     or below `level` (its hierarchy is out of order). Ascending; numbers count the holders from 0
-    at the outermost.
+    at the outermost. A template is a mapping without its loops.
     """
     holders = template.holders
     first = _first_at(problem, template, level)
@@ -245,7 +248,8 @@ def remaining_choices(template: Template, dims: Sequence[SpatialLoops]) -> tuple
 
     `dims`: the dimensions of the path with all legal choices. The lane restrictions of the
     template (dimensions whose lanes it fixes because its slots depend on them) replace the choices
-    of theirs.
+    of theirs. A template is a mapping without its loops; a slot is a place of a template for
+    loops, a fill or a reserved tile; a lane is one instance along a dimension of a fanout.
     """
     if not template.lane_restrictions:
         return tuple(dims)
@@ -283,7 +287,7 @@ def lanes_seen_below(
 
     They are those of deeper components above a holder of an outer memory. `dims`: the dimensions
     with the choices that the template leaves. Variables irrelevant to the holder's tensor are
-    listed, too.
+    listed, too. A template is a mapping without its loops.
     """
     lanes: list[dict[str, int]] = [{} for _ in template.holders]
     open_dims: list[list[DimName]] = [[] for _ in template.holders]

@@ -64,7 +64,8 @@ class AdjacentHolders:
     holders whose tiles are reserved in one place, in the order of these places. Below the last
     holder stand, group by group: loops over variables relevant to the tensors of this and all
     later groups (their tiles shrink), at most one loop over a variable of a sliding window of the
-    group, then the reservations of the group. A holder in no group keeps its whole tile.
+    group, then the reservations of the group. A holder in no group keeps its whole tile. A
+    template is a mapping without its loops.
     """
 
     first: int
@@ -78,7 +79,8 @@ class LaneRestriction:
 
     A template restricts a dimension if its slots depend on the lanes (instances along it) in use.
     `component`, `dim`: names; `choices`: for each choice the number of lanes of each rank
-    variable, in the order of the variables of `SpatialLoops`.
+    variable, in the order of the variables of `SpatialLoops`. A template is a mapping without its
+    loops; a slot is a place of a template for loops, a fill or a reserved tile.
     """
 
     component: str

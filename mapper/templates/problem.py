@@ -114,7 +114,8 @@ class Problem:
         """Whether choices of lanes with the same effect on all counts share one template.
 
         A lane is an instance along a dimension. Not so for copy Einsums, uneven tiles or networks,
-        whose costs depend on more than these counts, nor if `lists_lane_choices` is set.
+        whose costs depend on more than these counts, nor if `lists_lane_choices` is set. A
+        template is a mapping without its loops.
         """
         has_order = self.einsum.is_copy or self.uneven or self.has_networks
         return not has_order and not self.lists_lane_choices
@@ -201,7 +202,7 @@ class Problem:
         """Tell whether one value of each tensor fits every memory in which a template holds it.
 
         False proves that no mapping of the template fits. Capacities count all instances of a
-        memory.
+        memory. A template is a mapping without its loops.
         """
         ones = dict.fromkeys(self.einsum.bounds, 1)
         needed_bits: dict[str, float] = {}
@@ -338,7 +339,8 @@ def required_tile_shape(problem: Problem, template: Template, slot: Slot) -> tup
 
     They apply where `slot` is the fill (Storage node) of the first holder of its memory in the
     template; the result is empty elsewhere and under conventions that ignore tile_shape. Each
-    Comparison limits the tile extents, in values, of some rank variables.
+    Comparison limits the tile extents, in values, of some rank variables. A template is a mapping
+    without its loops.
     """
     if not isinstance(slot, Fill) or not problem.conventions.honours_tile_shape:
         return ()

@@ -222,7 +222,8 @@ def streaming_variables(
     """Return the rank variables relevant to the tensors of all given holders.
 
     Loops over these right below the holders shrink all their tiles (they stream). `holders`:
-    numbers of holders of the template, 0 for the outermost.
+    numbers of holders of the template, 0 for the outermost. A template is a mapping without its
+    loops.
     """
     tensors = frozenset(template.holders[i].tensor for i in holders)
     return problem.shared_variables(tensors, "relevant")

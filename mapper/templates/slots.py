@@ -30,7 +30,7 @@ class TemporalLoops:
     """A place of a template where temporal loops may stand.
 
     `variables`: rank variables over which loops may run, in any number; `single`: over at most one
-    of them.
+    of them. A template is a mapping without its loops.
     """
 
     variables: tuple[str, ...]
@@ -45,7 +45,8 @@ class Reservation:
     for every instance of the Einsum (theory/model.md §4.2). `lanes`: pairs (rank variable, lanes)
     of spatial loops written above the holder but acting below it, by which the tile is larger.
     `open_dims`: pairs (component, dimension) of such loops whose lanes are not chosen yet.
-    `places`: instances of a memory spread over an Array that share the tile.
+    `places`: instances of a memory spread over an Array that share the tile. A template is a
+    mapping without its loops.
     """
 
     tensor: str

@@ -34,7 +34,8 @@ class CountCache:
     `lanes`: spatial dimensions to the number of choices per product of lanes of each variable.
     `points`: (gaps per variable, dimensions) to the number of points. `orders`: orders of the
     holders of each memory to the number of orders per gaps. A gap is a place where a loop may
-    stand.
+    stand. A point is one choice of all tile sizes of a template; a lane is one instance along a
+    dimension of a fanout.
     """
 
     lanes: dict[tuple[SpatialLoops, ...], Counter[Gaps]] = field(default_factory=dict)
@@ -48,7 +49,7 @@ class ClosedFormCounts:
     A point is a template with a tile below each slot, that is, a mapping. A placement (which
     tensors each memory keeps) is plain if the gaps in which a loop may stand are independent of
     each other; the points then follow from how primes of the bounds spread over gaps. `memo`: a
-    cache to share between problems of the same Einsum.
+    cache to share between problems of the same Einsum. A template is a mapping without its loops.
     """
 
     def __init__(self, problem: Problem, memo: CountCache) -> None:
@@ -77,7 +78,9 @@ class ClosedFormCounts:
 
         Not with networks, windows, uneven variables, distributed memories, floating holders,
         refetch or tile_shape rules, open hierarchies, memories too small for whole tensors, or
-        holders below lanes of deeper components.
+        holders below lanes of deeper components. A placement says which memory keeps which
+        tensors; a template is a mapping without its loops; a lane is one instance along a
+        dimension of a fanout.
         """
         problem = self._problem
         if not self._possible or any(holder.floating for holder in template.holders):
@@ -107,7 +110,9 @@ class ClosedFormCounts:
         """Return (number of templates, number of points) of a plain placement.
 
         All its points fit their memories, as no memory is too small for its whole tensors.
-        `template`: any template of it.
+        `template`: any template of it. A placement says which memory keeps which tensors; a
+        template is a mapping without its loops; a point is one choice of all tile sizes of a
+        template.
         """
         orders = self._orders_of(placement, template)
         dims = self._problem.spatial_loops(template)

@@ -22,6 +22,7 @@ def count_fitting(points: Points, limit: int) -> tuple[int | None, int]:
     A point gives a tile to each slot of the template. Result: (exact number or None, steps); None
     as soon as more than `limit` steps, each one entry of an array, were needed. Goes from the
     outermost slot down with one array per amount of bits in use; `walk_fitting` is the slow twin.
+    A template is a mapping without its loops.
     """
     total, steps = 0, 0
     for fixed in points.with_chosen_lanes():

@@ -15,7 +15,9 @@ def walk_fitting(points: Points, limit: int) -> tuple[int | None, int]:
 
     A point gives a tile to each slot of the template; uneven loops are allowed. Result: (exact
     number or None, steps); None after more than `limit` steps, each one pair of a tile and a tile
-    below it. Points with the same tile and the same bits in use are counted together.
+    below it. Points with the same tile and the same bits in use are counted together. A template
+    is a mapping without its loops; a slot is a place of a template for loops, a fill or a reserved
+    tile.
     """
     total, steps = 0, 0
     for fixed in points.with_chosen_lanes():
@@ -57,7 +59,8 @@ def tight(points: Points) -> dict[str, int]:
     """Return the memories that can overflow, with the number of the last slot that reserves there.
 
     A memory can overflow if the whole tensors that the template keeps there exceed its capacity;
-    below that last slot its bits in use need not be told apart.
+    below that last slot its bits in use need not be told apart. A template is a mapping without
+    its loops.
     """
     last_slots: dict[str, int] = {}
     for memory in points.memories:

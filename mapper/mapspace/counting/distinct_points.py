@@ -23,7 +23,8 @@ def may_repeat(slots: Sequence[Slot]) -> bool:
     """Tell whether several points of a template may stand for the same mapping.
 
     So where temporal loops stand right above a reservation (the tile that needs capacity): a
-    mapping does not say above which of its loops the tile is reserved.
+    mapping does not say above which of its loops the tile is reserved. A template is a mapping
+    without its loops; a point is one choice of all tile sizes of a template.
     """
     return any(
         isinstance(slot, Reservation) and index > 0 and isinstance(slots[index - 1], TemporalLoops)
@@ -35,7 +36,7 @@ def count_distinct(points: Points) -> int:
     """Return the number of different mappings of a template, whether they fit its memories or not.
 
     The template must have no adjacent holders (holders with no loop between them whose tiles
-    shrink together) and no uneven loops.
+    shrink together) and no uneven loops. A template is a mapping without its loops.
     """
     total, exact = _counted(points, np.float64)
     return total if exact else _counted(points, object)[0]

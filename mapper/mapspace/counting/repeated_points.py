@@ -28,7 +28,7 @@ class Repeats:
     A point is a template with a tile below each slot; its mapping does not say above which loop a
     tile is reserved, so several points may have one mapping. The canonical point is the first of
     them that fits. `points`: the points of each template; `fits`: tells whether a point obeys
-    capacities and tile_shape.
+    capacities and tile_shape. A template is a mapping without its loops.
     """
 
     def __init__(self, points: Sequence[Points], fits: Callable[[MapspacePoint], bool]) -> None:
@@ -56,7 +56,8 @@ class Repeats:
         """Return the canonical point among all points with the same mapping as `place`.
 
         That is the first one that fits the memories and tile_shape, or the first of all if
-        `fitting` is False or none fits. Most points are their own canonical point.
+        `fitting` is False or none fits. Most points are their own canonical point. A point is one
+        choice of all tile sizes of a template.
         """
         group = self._siblings.get(place.template)
         if group is None:
@@ -76,7 +77,8 @@ class Repeats:
     ) -> tuple[MapspacePoint, ...]:
         """Return those of some points at which tensors pass Tolls at the same places as a mapping.
 
-        The place of a Toll crossing (under which tiles) is part of a mapping. May be empty.
+        The place of a Toll crossing (under which tiles) is part of a mapping. May be empty. A
+        point is one choice of all tile sizes of a template.
         """
         passed = _tolls(mapping)
         if not passed:
@@ -90,7 +92,7 @@ class Repeats:
     def first_fitting(self, places: Sequence[MapspacePoint]) -> MapspacePoint:
         """Return the first point whose tiles fit memories and tile_shape, the first one if none do.
 
-        `places` must not be empty.
+        `places` must not be empty. A point is one choice of all tile sizes of a template.
         """
         return next((place for place in places if self._fits(place)), places[0])
 
@@ -106,7 +108,8 @@ class Repeats:
 
         Mappings that an earlier template has already are not counted. If not exact, the number is
         an upper bound: the templates share mappings and have more than 20,000 points, too many to
-        list.
+        list. A template is a mapping without its loops; a point is one choice of all tile sizes of
+        a template.
         """
         points = self._points[number]
         if not self._repeats(number):
@@ -123,7 +126,8 @@ class Repeats:
 
         Mappings that an earlier template has already are not counted. The number is None if it
         takes more than `limit` steps, or if templates share mappings and have too many points to
-        list.
+        list. A template is a mapping without its loops; a point is one choice of all tile sizes of
+        a template.
         """
         points = self._points[number]
         if not self._repeats(number):

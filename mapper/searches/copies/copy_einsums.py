@@ -83,8 +83,8 @@ class CopyMappings:
         """Two mappings of each template, with the fewest and the most lanes (instances) in use.
 
         Where values repeat, two for each set of those variables that stay in one piece as long as
-        possible. Empty where the architecture prescribes tile_shape. Raises OutOfBudget at the end
-        of the budget.
+        possible. Empty where the architecture prescribes tile_shape. A template is a mapping
+        without its loops. Raises OutOfBudget at the end of the budget.
         """
         return list(self._each_representative())
 
@@ -97,8 +97,9 @@ class CopyMappings:
     def all_distinct(self) -> list[Mapping] | None:
         """All mappings that can differ in energy, latency or usage; None if they are too many.
 
-        Also None where uneven tiles could use lanes better. Raises UnsupportedFeature for too many
-        mappings with tile_shape, OutOfBudget at the end of the budget.
+        Also None where uneven tiles could use lanes better. A lane is one instance along a
+        dimension of a fanout. Raises UnsupportedFeature for too many mappings with tile_shape,
+        OutOfBudget at the end of the budget.
         """
         space = self.space
         if self.repeated and not self._has_tile_shape and self._tile_shape_count > TILES:
@@ -134,7 +135,8 @@ class CopyMappings:
         """All mappings that can differ in any metric when loops of other Einsums stand above.
 
         One per spatial choice of each template; None if they are too many, or where tiles or
-        uneven loops change the costs. Raises OutOfBudget at the end of the budget.
+        uneven loops change the costs. A template is a mapping without its loops. Raises
+        OutOfBudget at the end of the budget.
         """
         if not self.ignores_tiles or self.space.uneven:
             return None
@@ -283,8 +285,9 @@ class CopyMappings:
         """Return a lower bound of the goal's value over all mappings of the copy.
 
         `best`: the best of the representatives (per template, the mappings with the fewest and the
-        most lanes). Unit of the goal: joules, seconds or joule seconds. Raises OutOfBudget at the
-        end of the budget.
+        most lanes). Unit of the goal: joules, seconds or joule seconds. A template is a mapping
+        without its loops; a lane is one instance along a dimension of a fanout. Raises OutOfBudget
+        at the end of the budget.
         """
         energy, latency = self._lower_bounds_of(best)
         return goal.value(energy if goal.price == 0 else 0.0, latency)
@@ -308,8 +311,8 @@ class CopyMappings:
         """Return lower bounds of energy (J) and latency (s), each by itself, over all mappings.
 
         `energy`, `latency`: the least of the representatives (per template, the mappings with the
-        fewest and the most lanes), for all instances. Without a proof for energy its bound is 0.
-        Raises OutOfBudget at the end of the budget.
+        fewest and the most lanes), for all instances. Without a proof for energy its bound is 0. A
+        template is a mapping without its loops. Raises OutOfBudget at the end of the budget.
         """
         if self._plain and self.repeated:
             placements = [

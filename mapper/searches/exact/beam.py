@@ -28,7 +28,7 @@ class BeamSearch:
     """Finds some mapping of a mapspace fast, so that a search with a budget has an answer.
 
     Template by template, a pass keeps only the partial mapping of least energy at each tile shape.
-    Each call goes on where the last one ended.
+    Each call goes on where the last one ended. A template is a mapping without its loops.
     """
 
     def __init__(self, space: Mapspace, goal: Goal) -> None:

@@ -35,7 +35,8 @@ class BestLabel:
 
     `energy`: joules; `latency`: seconds. `value`: of the objective; `second`: the metric that
     decides between equal values (latency if the objective is energy, else energy). `program`: the
-    template's steps; `tiles`: the tile below each slot of the template, outermost first.
+    template's steps; `tiles`: the tile below each slot of the template, outermost first. A
+    template is a mapping without its loops.
     """
 
     energy: float
@@ -52,7 +53,7 @@ class DynamicResult:
 
     `best`: None if there is no mapping below the limits. `lower_bound`: of the objective.
     `exhausted`: a budget ended the search. `labels`: partial mappings (cost tuples) made in all;
-    `passes`: how often all templates were gone through.
+    `passes`: how often all templates were gone through. A template is a mapping without its loops.
     """
 
     best: BestLabel | None
@@ -67,7 +68,9 @@ class DynamicSearch:
 
     `compiled`: the templates as a tree of steps, innermost first, with shared beginnings. A label
     is a partial mapping's tuple of costs below a slot; labels dominated by others at the same tile
-    are dropped. `budget`: its limits. `best`: a mapping to start from (theory/lattice.md §6).
+    are dropped. `budget`: its limits. `best`: a mapping to start from (theory/lattice.md §6). A
+    template is a mapping without its loops; a slot is a place of a template for loops, a fill or a
+    reserved tile.
     """
 
     def __init__(
@@ -267,7 +270,7 @@ def tiles_of_label(
 
     A label is a row of a table: the costs of a partial mapping. `path`: the tables after each
     step, innermost first; `label`: row in the last one. The origins of rows lead back from table
-    to table.
+    to table. A template is a mapping without its loops.
     """
     tile_below: dict[int, Tile] = {}
     for step in _steps_down(program, path):

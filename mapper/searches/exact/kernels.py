@@ -89,7 +89,8 @@ class ChoiceArrays(NamedTuple):
     def energy(self, width: int) -> Floats:
         """Return the joules of each choice of lanes at each tile below, shape (choices, states).
 
-        `width`: number of fields (costs) of a label.
+        `width`: number of fields (costs) of a label. A label is the tuple of costs of a partial
+        mapping; a lane is one instance along a dimension of a fanout.
         """
         choices, states = self.below.shape
         added = np.repeat(self.linear[:, width : width + 1], states, axis=1)
@@ -157,7 +158,7 @@ def distribute(
     from the tile of one lane, with costs multiplied and added: F(t) = Pareto over c of F(t /
     lanes_c). `table`: (start, label), rows by tile; they are compared by the first `nd` fields.
     Result: start, label, and the origin of each label with the number of its choice, shape
-    (labels, 2).
+    (labels, 2). A lane is one instance along a dimension of a fanout.
     """
 
     def step(job: Ints, *results: Any) -> None:
@@ -201,7 +202,8 @@ def undo_distribute(
     """Return the least joules and most lanes still to come below a spatial dimension.
 
     `energy`, `lanes`: the same above it, shape (states,), as are the results. `choice_energy`:
-    joules of each choice of lanes by the tile below, shape (choices, states).
+    joules of each choice of lanes by the tile below, shape (choices, states). A lane is one
+    instance along a dimension of a fanout.
     """
     energy_below, lanes_below = np.full(energy.shape, np.inf), np.zeros(energy.shape)
     _undo_distribute(

@@ -20,7 +20,8 @@ class DeferredCounts(NamedTuple):
     """How many fields of a label hold costs that are paid later, once lanes above are known.
 
     A label is a partial mapping's tuple of costs in the dynamic program. `energy`, `calls`,
-    `bits`: numbers of such fields for joules, calls of actions and bits of memories.
+    `bits`: numbers of such fields for joules, calls of actions and bits of memories. A lane is one
+    instance along a dimension of a fanout.
     """
 
     energy: int = 0
@@ -98,7 +99,7 @@ class LabelFields:
         """How many leading columns decide between labels when calls follow from the lanes alone.
 
         A label is a partial mapping's tuple of costs. These columns are energy, bits in use, costs
-        paid later, lanes and power gates.
+        paid later, lanes and power gates. A lane is one instance along a dimension of a fanout.
         """
         return self.lanes + 1 + len(self.gates)
 

@@ -189,6 +189,7 @@ def distribute(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
 
     F(t) = Pareto over c of F(t / lanes_c), a label being a row of costs of a partial mapping at
     tile t. kernels.distribute documents the arguments; `out`, `origin` and `begin` get the result.
+    A lane is one instance along a dimension of a fanout.
     """
     nd, _, count = job
     width, n_charges = label.shape[1], charges.shape[0] // below.shape[0]
@@ -301,7 +302,8 @@ def undo_distribute(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not obje
 ) -> None:  # fmt: skip
     """Fill in the least energy (J) and most lanes over all choices, per tile below them.
 
-    `energy`, `lanes`: the same above the dimension; `below`: tile of one lane, or -1.
+    `energy`, `lanes`: the same above the dimension; `below`: tile of one lane, or -1. A lane is
+    one instance along a dimension of a fanout.
     """
     for choice in range(below.shape[0]):
         for state in range(energy.shape[0]):

@@ -161,7 +161,8 @@ class LabelMetrics:
         """Return what bounds the latency from below besides the Compute, shape (terms, 3).
 
         A row is (column of the labels, seconds per unit of it, seconds in any case, never above
-        0). The latency is at least the product plus the last number, for each row.
+        0). The latency is at least the product plus the last number, for each row. A label is the
+        tuple of costs of a partial mapping.
         """
         terms: dict[tuple[int, float, float], None] = {}
         for level, component in self._timed:
@@ -231,7 +232,8 @@ class LabelMetrics:
         """Return, per label, a lower bound of the objective of all mappings that it stands for.
 
         `labels`: tuples of costs, shape (labels, fields). `kind`: ENERGY, LATENCY or EDP of
-        kernels.py; the result is in J, s or J s. Only dynamic energy and lanes are looked at.
+        kernels.py; the result is in J, s or J s. Only dynamic energy and lanes are looked at. A
+        lane is one instance along a dimension of a fanout.
         """
         return self.lower_bounds_of(labels[:, 0], -labels[:, self._fields.lanes], kind)
 
@@ -248,7 +250,7 @@ class LabelMetrics:
         """Return the eight numbers by which the compiled steps drop labels (table in kernels.py).
 
         `kind`: ENERGY, LATENCY or EDP; `limit`: most of the objective in J, s or J s;
-        `most_energy`: most joules.
+        `most_energy`: most joules. A label is the tuple of costs of a partial mapping.
         """
         return np.array(
             [kind, limit, self.steady_watts, self._idle, self._slope, self.compulsory_seconds,

@@ -63,7 +63,8 @@ class LabelTable:
 
     A label is a partial mapping's tuple of costs. `start`, shape (states + 1,): the labels of tile
     s are rows start[s] to start[s + 1] - 1. `label`, shape (labels, fields): the costs. `origin`,
-    shape (labels, 2): row in the table before, and number of the choice of lanes.
+    shape (labels, 2): row in the table before, and number of the choice of lanes. A lane is one
+    instance along a dimension of a fanout.
     """
 
     start: Ints
@@ -77,7 +78,7 @@ class RemainingCost:
 
     `energy`, shape (states,): least joules; inf: the tile cannot grow to the whole iteration
     space. `lanes`, shape (states,): most lanes still to come. `latency`: least seconds per
-    component, if they count.
+    component, if they count. A lane is one instance along a dimension of a fanout.
     """
 
     energy: Floats
@@ -87,7 +88,8 @@ class RemainingCost:
     def pruning_arrays(self, limits: Floats) -> PruningArrays:
         """Return these bounds as the arrays by which the compiled steps drop labels.
 
-        `limits`: kind of objective, its limit and the like (table in kernels.py).
+        `limits`: kind of objective, its limit and the like (table in kernels.py). A label is the
+        tuple of costs of a partial mapping.
         """
         latency = self.latency
         return PruningArrays(self.energy, self.lanes, limits, latency.seconds, latency.terms)
@@ -97,7 +99,8 @@ class StepBounds(NamedTuple):
     """What a step needs to drop labels that cannot lead below a limit.
 
     `before`, `after`: lower bounds of the cost still to come, below and above the step; `limits`:
-    kind of objective, its limit and the like, shape (8,) or longer (table in kernels.py).
+    kind of objective, its limit and the like, shape (8,) or longer (table in kernels.py). A label
+    is the tuple of costs of a partial mapping.
     """
 
     before: RemainingCost
@@ -127,7 +130,8 @@ class LabelEngine:
 
     A step (loops, lanes of a dimension, a charge, a reservation) turns the table of labels (cost
     tuples of partial mappings) below it into that above it. `fields`: which column of a label
-    holds which cost. Arrays of each step are made once.
+    holds which cost. Arrays of each step are made once. A lane is one instance along a dimension
+    of a fanout.
     """
 
     def __init__(self, problem: Problem, fields: LabelFields) -> None:
@@ -142,7 +146,8 @@ class LabelEngine:
     def initial(self) -> LabelTable:
         """Return the table to start from: one label at the tile of one value.
 
-        Only the energy of the Compute is paid in it, and one lane is in use.
+        Only the energy of the Compute is paid in it, and one lane is in use. A label is the tuple
+        of costs of a partial mapping; a lane is one instance along a dimension of a fanout.
         """
         start = np.ones(self.lattice.size + 1, np.int64)
         start[0] = 0
@@ -188,7 +193,8 @@ class LabelEngine:
     def remaining_before(self, step: ProgramStep, after: RemainingCost) -> RemainingCost:
         """Return lower bounds of the cost still to come below a step, from those above it.
 
-        The least joules, most lanes and least seconds per tile (theory/lattice.md §6.1).
+        The least joules, most lanes and least seconds per tile (theory/lattice.md §6.1). A lane is
+        one instance along a dimension of a fanout.
         """
         if isinstance(step, LoopStep):
             return self._before_loops(self._axes_of(step.variables), after)
@@ -350,7 +356,8 @@ def field_factors(problem: Problem, fields: LabelFields, loops: SpatialLoops) ->
     """Return what each choice of lanes multiplies each column of a label by.
 
     Shape (choices, fields). `loops`: one spatial dimension with its choices. Lanes in use grow by
-    the lanes; costs that count the busiest of several instances shrink by them.
+    the lanes; costs that count the busiest of several instances shrink by them. A label is the
+    tuple of costs of a partial mapping.
     """
     lanes = np.array([float(prod(choice)) for choice in loops.choices])
     factors = np.ones((len(lanes), fields.width))
@@ -418,7 +425,8 @@ def _composed(first: Ints, second: Ints) -> Ints:
 def least_remaining(alternatives: list[RemainingCost]) -> RemainingCost:
     """Return, tile by tile, the least cost still to come over several continuations.
 
-    Least joules and seconds, most lanes. There must be at least one alternative.
+    Least joules and seconds, most lanes. There must be at least one alternative. A lane is one
+    instance along a dimension of a fanout.
     """
     if len(alternatives) == 1:
         return alternatives[0]

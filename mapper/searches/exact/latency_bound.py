@@ -43,7 +43,9 @@ class RemainingLatency:
 
     `terms`, shape (components, 4): column of a label with the calls; seconds of a call if the most
     lanes to come divide it; seconds of a call if none do; seconds without calls. `seconds`, shape
-    (components, states): least still to be added; inf: the tile cannot grow to the whole space.
+    (components, states): least still to be added; inf: the tile cannot grow to the whole space. A
+    label is the tuple of costs of a partial mapping; a lane is one instance along a dimension of a
+    fanout.
     """
 
     terms: Floats
@@ -65,7 +67,8 @@ class RemainingLatency:
     def before_charge(self, charge: ChargeArrays) -> RemainingLatency:
         """Return the bounds below a charge from those above it, in seconds.
 
-        A charge adds amounts to columns of labels by tile; its first column is the energy.
+        A charge adds amounts to columns of labels by tile; its first column is the energy. A label
+        is the tuple of costs of a partial mapping.
         """
         if not len(self.terms):
             return self
@@ -79,7 +82,8 @@ class RemainingLatency:
     def before_choices(self, choices: ChoiceArrays) -> RemainingLatency:
         """Return the bounds below the spatial loops of a dimension from those above them.
 
-        `choices`: its choices of lanes, which divide calls made below and add some of their own.
+        `choices`: its choices of lanes, which divide calls made below and add some of their own. A
+        lane is one instance along a dimension of a fanout.
         """
         if not len(self.terms):
             return self
@@ -119,7 +123,7 @@ def remaining_at_arrival(
 
     `terms`, shape (components, 3): column of a label, seconds of a call, seconds without calls.
     `arrived`, bool, shape (states,): the complete tiles; others get inf. `dues`: the least amounts
-    still to be added there.
+    still to be added there. A label is the tuple of costs of a partial mapping.
     """
     rows = np.column_stack([terms[:, 0], terms[:, 1], terms[:, 1], terms[:, 2]])
     due_seconds = [term[1] * _total_of(dues, int(term[0])) for term in terms]

@@ -90,7 +90,8 @@ def compulsory_latency(space: Mapspace, templates: Sequence[Template] | None = N
     """Return the seconds that moving each tensor once out of, or into, its first memory takes.
 
     A lower bound of the latency of one instance. Only tensors count whose first holder above all
-    loops is the same in all templates. `templates`: instead of all those of `space`.
+    loops is the same in all templates. `templates`: instead of all those of `space`. A template is
+    a mapping without its loops.
     """
     chosen_templates = space.templates if templates is None else templates
     return seconds_of_first_moves(space, [_tops(template) for template in chosen_templates])
@@ -104,7 +105,8 @@ def seconds_of_first_moves(space: Mapspace, tops: Sequence[BackingHolders]) -> f
     """Return the seconds that moving tensors once out of, or into, their first memories takes.
 
     `tops`: for each template or placement the pairs (tensor, memory) of holders above all loops;
-    only pairs in all of them count. A lower bound of the latency of one instance.
+    only pairs in all of them count. A lower bound of the latency of one instance. A placement says
+    which memory keeps which tensors; a template is a mapping without its loops.
     """
     problem, slowest = space.problem, 0.0
     always = frozenset[tuple[str, str]]().union(*tops[:1]).intersection(*tops)

@@ -109,7 +109,8 @@ class AnnealingRun:
     def cool(self, point: MapspacePoint, rng: random.Random, steps: int, limits: Budget) -> None:
         """Walk `steps` random steps from a point of the mapspace while the temperature falls.
 
-        The best mapping met is kept in `best`. Raises OutOfBudget when `limits` end.
+        The best mapping met is kept in `best`. A point is one choice of all tile sizes of a
+        template. Raises OutOfBudget when `limits` end.
         """
         value = self._scored(point)
         for step in limits.checking(range(steps)):

@@ -25,7 +25,7 @@ class PartialSearch:
 
     The other templates are enumerated if they have few mappings; else the result is the best of
     the modelled ones with a lower bound over all. `memory`: bytes of the process before which it
-    ends.
+    ends. A template is a mapping without its loops.
     """
 
     memory: float = inf
@@ -34,8 +34,8 @@ class PartialSearch:
         """Return the best mapping of the modelled templates, or of all if the others are few.
 
         The lower bound holds for all. `goal`: what is least; `budget`: seconds, None for no limit.
-        Raises UnsupportedFeature if the modelled templates have no mapping and the others are too
-        many to list.
+        A template is a mapping without its loops. Raises UnsupportedFeature if the modelled
+        templates have no mapping and the others are too many to list.
         """
         limits = budget_from(budget, self.memory)
         try:

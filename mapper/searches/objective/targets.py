@@ -25,7 +25,8 @@ class TracedMapping:
     """A mapping that a search has found, before it is written out.
 
     `row`: (energy in J, latency in s, bits of each tracked memory). `program`: the steps of its
-    template; `tiles`: the tile below each slot of the template, outermost first.
+    template; `tiles`: the tile below each slot of the template, outermost first. A template is a
+    mapping without its loops.
     """
 
     row: tuple[float, ...]

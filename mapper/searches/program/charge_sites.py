@@ -63,7 +63,8 @@ class DeferredCharge:
 
     `child`: slot of the lower holder, where `terms` are counted. `level`: of the component that
     pays. `factors`: pairs (slot of a dimension, what each choice of its lanes multiplies the cost
-    by).
+    by). A slot is a place of a template for loops, a fill or a reserved tile; a label is the tuple
+    of costs of a partial mapping; a lane is one instance along a dimension of a fanout.
     """
 
     child: int
@@ -80,7 +81,10 @@ class ChargeSite:
     charged right above it. If it is a dimension: `per_choice` adds an amount to a column for each
     choice of lanes, `charges` adds costs by the tile below for each choice, `factors` multiplies
     columns. `blocking_slots`: dimensions whose lanes must be fixed before anything can be charged,
-    unless there is a `deferral`, a cost to be paid once they are known.
+    unless there is a `deferral`, a cost to be paid once they are known. A template is a mapping
+    without its loops; a slot is a place of a template for loops, a fill or a reserved tile; a
+    label is the tuple of costs of a partial mapping; a lane is one instance along a dimension of a
+    fanout.
     """
 
     slot: int = 0
@@ -123,7 +127,8 @@ class ChargeLocator:
     """Finds for one template where each cost can enter the labels of the dynamic program.
 
     `slots`: those of the template, some with their lanes fixed. `fields`: which column of a label
-    (a partial mapping's tuple of costs) holds what.
+    (a partial mapping's tuple of costs) holds what. A template is a mapping without its loops; a
+    lane is one instance along a dimension of a fanout.
     """
 
     def __init__(self, problem: Problem, fields: LabelFields, slots: Sequence[Slot]) -> None:
@@ -144,7 +149,8 @@ class ChargeLocator:
         """Return the slot at which a charge for moving values is known, and its terms.
 
         An empty site if it costs nothing; one with `blocking_slots` if it depends on lanes not
-        chosen yet.
+        chosen yet. A slot is a place of a template for loops, a fill or a reserved tile; a lane is
+        one instance along a dimension of a fanout.
         """
         rates = self._rates(charge)
         if not rates:

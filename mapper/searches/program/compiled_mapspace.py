@@ -32,6 +32,7 @@ class CompiledMapspace:
 
     `engine`: carries the steps out over all tiles. `metrics`: turns labels (cost tuples) into
     energy and latency. `root`: the tree, with lower bounds of the cost still to come at each node.
+    A template is a mapping without its loops.
     """
 
     engine: LabelEngine
@@ -48,7 +49,8 @@ def compile_mapspace(
     """Compile all templates that a search needs into one tree of steps.
 
     `price`: joules that a second of latency costs on top. `tracked`: memories whose bits in use
-    labels keep to the end. Raises OutOfBudget when the budget ends, UnsupportedFeature for a
+    labels keep to the end. A template is a mapping without its loops; a label is the tuple of
+    costs of a partial mapping. Raises OutOfBudget when the budget ends, UnsupportedFeature for a
     template that the dynamic program does not model.
     """
     templates = space.search_templates(budget.check)
@@ -74,7 +76,8 @@ def compile_template(
     """Compile one template into a tree of at most `max_programs` lists of steps.
 
     There are several if lanes must be fixed before. `price`: joules that a second of latency costs
-    on top. Raises UnsupportedFeature if the dynamic program does not model the template.
+    on top. A template is a mapping without its loops; a lane is one instance along a dimension of
+    a fanout. Raises UnsupportedFeature if the dynamic program does not model the template.
     """
     leaks = leaks_of(space.flat, space.conventions)
     deferred = most_deferred(space.problem, label_fields(space.problem, leaks), [template])

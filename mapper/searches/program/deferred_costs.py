@@ -40,7 +40,8 @@ SlotTerm = tuple[int, CostTerm]  # slot, and what is added there
 class PaidLimit(NamedTuple):
     """A memory's capacity, to be checked when bits that a label carried are added.
 
-    `capacity`: bits; `is_last`: nothing above adds to them, so the column is emptied then.
+    `capacity`: bits; `is_last`: nothing above adds to them, so the column is emptied then. A label
+    is the tuple of costs of a partial mapping.
     """
 
     capacity: float
@@ -54,7 +55,8 @@ class DeferredCost:
     A label is a partial mapping's tuple of costs. `field`: that column; `target`: the one that
     gets it above slot `top`. `terms`: pairs (slot, cost added there to `field`); `factors`: pairs
     (slot of a dimension, what each choice of its lanes multiplies `field` by). `limit`: capacity
-    to check if the target holds bits of a memory, else None.
+    to check if the target holds bits of a memory, else None. A slot is a place of a template for
+    loops, a fill or a reserved tile; a lane is one instance along a dimension of a fanout.
     """
 
     field: int
@@ -81,7 +83,9 @@ class DeferredCost:
 def deferred_charges(sites: Iterable[ChargeSite]) -> list[DeferredCharge]:
     """Return, of some sites of costs, the costs that can be paid once lanes above are known.
 
-    A site is the slot where a cost is charged; most have no such cost.
+    A site is the slot where a cost is charged; most have no such cost. A slot is a place of a
+    template for loops, a fill or a reserved tile; a lane is one instance along a dimension of a
+    fanout.
     """
     return [site.deferral for site in sites if site.deferral is not None]
 
@@ -95,7 +99,9 @@ def deferred_costs(
     """Assign a column of the labels to each group of costs that is paid later.
 
     Costs with the same target, topmost slot and factors share a column. None if the labels have
-    too few such columns; `deferred_field_counts` says how many are needed.
+    too few such columns; `deferred_field_counts` says how many are needed. A slot is a place of a
+    template for loops, a fill or a reserved tile; a label is the tuple of costs of a partial
+    mapping.
     """
     energy, calls = iter(fields.deferred_energy), iter(fields.deferred_calls)
     costs = []
@@ -114,7 +120,9 @@ def deferred_field_counts(
     """Return how many columns of the labels `deferred_costs` needs: (for energy, for calls).
 
     A label is a partial mapping's tuple of costs. `charges`: costs to be paid once the lanes above
-    them are known; those with the same target, topmost slot and factors share a column.
+    them are known; those with the same target, topmost slot and factors share a column. A slot is
+    a place of a template for loops, a fill or a reserved tile; a lane is one instance along a
+    dimension of a fanout.
     """
     targets = [key.target for key in _by_carrier(problem, slots, charges)]
     return targets.count(0), len(targets) - targets.count(0)
@@ -176,7 +184,8 @@ def deferred_reservations(
 ) -> list[DeferredCost]:
     """Assign columns of the labels to bits of tiles that grow with lanes not chosen yet.
 
-    Raises InternalError if the labels have too few such columns.
+    A label is the tuple of costs of a partial mapping; a lane is one instance along a dimension of
+    a fanout. Raises InternalError if the labels have too few such columns.
     """
     reservations = open_reservations(problem, slots, fields.tracked)
     groups = _by_bits_carrier(reservations)

@@ -30,7 +30,8 @@ class Edge:
     """A holder of a tensor and the next one below, between which values move.
 
     `parent`, `child`: their numbers in the template, child None for the Compute. `parent_level`,
-    `child_level`: places of their components on the path, 0 for the outermost.
+    `child_level`: places of their components on the path, 0 for the outermost. A template is a
+    mapping without its loops.
     """
 
     tensor: str
@@ -72,7 +73,8 @@ def values_per_move(problem: Problem, charge: EdgeCharge) -> int:
 def edges(problem: Problem, template: Template) -> Iterator[Edge]:
     """Yield each pair of successive holders of a tensor in a template, for all tensors.
 
-    Values move between the two. The last pair of a tensor ends at the Compute.
+    Values move between the two. The last pair of a tensor ends at the Compute. A template is a
+    mapping without its loops.
     """
     compute_level = len(problem.components) - 1
     levels = [problem.level(holder.component) for holder in template.holders]
@@ -87,7 +89,8 @@ def edges(problem: Problem, template: Template) -> Iterator[Edge]:
 def edge_charges(problem: Problem, template: Template) -> Iterator[EdgeCharge]:
     """Yield all actions that pay for values moved between the holders of a template.
 
-    Tolls in between pay, too. First fills of an output that are skipped come with sign -1.
+    Tolls in between pay, too. First fills of an output that are skipped come with sign -1. A
+    template is a mapping without its loops.
     """
     for edge in edges(problem, template):
         tolls = list(_crossed_tolls(problem, template, edge))

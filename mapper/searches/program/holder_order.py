@@ -35,7 +35,8 @@ def check_order(problem: Problem, slots: Sequence[Slot]) -> None:
 def below_deeper_lanes(problem: Problem, slots: Sequence[Slot]) -> tuple[Fill, int] | None:
     """Return the first holder below lanes of a deeper component, and the latter's level.
 
-    None if there is none. The level is the deepest so far on the path, 0 for the outermost.
+    None if there is none. The level is the deepest so far on the path, 0 for the outermost. A lane
+    is one instance along a dimension of a fanout.
     """
     deepest = -1
     for slot in slots:

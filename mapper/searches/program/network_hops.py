@@ -50,7 +50,8 @@ class HopLoop:
     `slot`, `dim`: slot and name of its dimension. `lanes`: its instances. `stride`: links between
     two of them. `served`: instances that one instance of a distributed source serves; None if the
     source has one. `shared`: all lanes take the same values. `after`: pairs (variable, lanes) of
-    the loops of the same slot below it.
+    the loops of the same slot below it. A slot is a place of a template for loops, a fill or a
+    reserved tile.
     """
 
     slot: int
@@ -98,7 +99,8 @@ def network_charge_sites(
     """Yield where the hops of all networks enter the labels, for dimensions with fixed lanes.
 
     A site with `blocking_slots` names dimensions whose lanes must be fixed first. Charged are
-    energy, the traffic of the busiest links, and once the longest way.
+    energy, the traffic of the busiest links, and once the longest way. A label is the tuple of
+    costs of a partial mapping; a lane is one instance along a dimension of a fanout.
     """
     exact = problem.conventions.links_carry_all_rounds
     paths: dict[int, int] = {}
@@ -119,7 +121,10 @@ def network_charge_sites(
 
 
 def spatial_loops_at(slots: Sequence[Slot], slot: int) -> SpatialLoops:
-    """Return the spatial loops at a slot, which must be a slot of spatial loops."""
+    """Return the spatial loops at a slot, which must be a slot of spatial loops.
+
+    A slot is a place of a template for loops, a fill or a reserved tile.
+    """
     loops = slots[slot]
     assert isinstance(loops, SpatialLoops)
     return loops
@@ -197,7 +202,7 @@ def hop_loops(
     """Return the spatial loops of one dimension for one choice of lanes, outermost first.
 
     `leg`: way of the tensor over the network; `choice`: lanes of each variable. A variable with
-    one lane makes no loop.
+    one lane makes no loop. A lane is one instance along a dimension of a fanout.
     """
     slot, spatial_loops = dimension
     access = problem.einsum.access(leg.tensor)

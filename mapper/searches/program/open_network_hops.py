@@ -41,7 +41,9 @@ def open_network_charge_sites(
     """Return where hops enter the labels when the lanes of dimensions are still to be chosen.
 
     Each choice of lanes then has its own costs. Empty if all lanes are fixed, if a holder stands
-    below lanes of a deeper component, or if a source is distributed: lanes must be known then.
+    below lanes of a deeper component, or if a source is distributed: lanes must be known then. A
+    label is the tuple of costs of a partial mapping; a lane is one instance along a dimension of a
+    fanout.
     """
     legs = list(network_legs(problem, template, slots))
     if not _are_independent_of_lanes(problem, legs, slots):
@@ -62,7 +64,8 @@ def charge_sites_at_fixed_lanes(sites: Sequence[ChargeSite], limit: int) -> list
 
     `sites`: those of `open_network_charge_sites`. Each dimension is charged for the tile right
     below it with its first choice, and its links carry only their share of the outer lanes'
-    traffic.
+    traffic. A slot is a place of a template for loops, a fill or a reserved tile; a lane is one
+    instance along a dimension of a fanout.
     """
     fixed_sites = []
     for site in sites:

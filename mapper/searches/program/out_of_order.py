@@ -31,7 +31,8 @@ class LanesBelowHolder:
 
     They belong to a deeper component than the holder. `lanes`: pairs (variable, lanes) of
     variables with the same lanes in every choice. `spatial_loops`: pairs (slot, dimension) of them
-    all. False as a truth value if there are none.
+    all. False as a truth value if there are none. A slot is a place of a template for loops, a
+    fill or a reserved tile.
     """
 
     lanes: Lanes = ()
@@ -44,7 +45,8 @@ class LanesBelowHolder:
         """Return (slot, lanes over some variables for each choice) per dimension.
 
         Variables whose lanes are fixed (in `lanes`) do not count; dimensions without effect are
-        left out.
+        left out. A slot is a place of a template for loops, a fill or a reserved tile; a lane is
+        one instance along a dimension of a fanout.
         """
         fixed = {v for v, _ in self.lanes}
         factors = []
@@ -58,7 +60,9 @@ class LanesBelowHolder:
     def size_factors(self, access: TensorAccess) -> Factors:
         """Return by what each choice of lanes makes the tile of a tensor larger, per dimension.
 
-        The items are (slot, factor per choice); fixed lanes are not in them.
+        The items are (slot, factor per choice); fixed lanes are not in them. A slot is a place of
+        a template for loops, a fill or a reserved tile; a lane is one instance along a dimension
+        of a fanout.
         """
         return self.factors_over(access.rank_variables)
 
@@ -66,7 +70,8 @@ class LanesBelowHolder:
         """Return by what each choice of lanes divides the visits of the tile, per dimension.
 
         These are lanes over variables that the tensor does not have. The items are (slot, divisor
-        per choice). `bounds`: all variables.
+        per choice). `bounds`: all variables. A slot is a place of a template for loops, a fill or
+        a reserved tile; a lane is one instance along a dimension of a fanout.
         """
         return self.factors_over(frozenset(bounds) - access.rank_variables)
 
@@ -79,7 +84,9 @@ def lanes_seen_below(
 ) -> LanesBelowHolder:
     """Return the lanes above a slot that a holder there acts upon as if they stood below.
 
-    `level`: place on the path of the holder's memory; lanes of deeper components count.
+    `level`: place on the path of the holder's memory; lanes of deeper components count. A slot is
+    a place of a template for loops, a fill or a reserved tile; a lane is one instance along a
+    dimension of a fanout.
     """
     spatial_loops = [
         (i, loops)
@@ -113,7 +120,8 @@ class OpenReservation:
 
     `index`, `slot`: number of the slot, and the reservation. `bits`: per value of its tile, which
     is larger by the fixed `lanes` (pairs of variable and number) and by `factors` (pairs of slot
-    and factor per choice). `capacity`: bits of the memory.
+    and factor per choice). `capacity`: bits of the memory. A lane is one instance along a
+    dimension of a fanout.
     """
 
     index: int
@@ -130,7 +138,7 @@ def open_reservations(
     """Return the reservations whose bits depend on lanes that are not chosen yet.
 
     Only in memories that can overflow, or that are `tracked`: their usage is asked for in any
-    case.
+    case. A lane is one instance along a dimension of a fanout.
     """
     reservations = []
     for index, slot in enumerate(slots):

@@ -75,7 +75,7 @@ class SpatialStep:
     `loops`: the dimension and its choices. Choice i first charges the costs `charges[i]` for the
     tile below, unless `charges` is empty. Then it multiplies column `factors[n][0]` of a label (a
     partial mapping's tuple of costs) by `factors[n][1][i]`, and adds `added[n][1][i]` to column
-    `added[n][0]`.
+    `added[n][0]`. A lane is one instance along a dimension of a fanout.
     """
 
     loops: SpatialLoops
@@ -98,7 +98,8 @@ class ChargeStep:
 class FieldLimit(NamedTuple):
     """The capacity of a memory whose bits in use a column of the labels holds.
 
-    `field`: the column; `capacity`: bits; `is_last`: nothing above adds to it, so it is emptied.
+    `field`: the column; `capacity`: bits; `is_last`: nothing above adds to it, so it is emptied. A
+    label is the tuple of costs of a partial mapping.
     """
 
     field: int
@@ -112,7 +113,8 @@ class PaymentStep:
 
     `moves`: pairs of columns of a label (a partial mapping's tuple of costs): the first is added
     to the second and emptied. `refunds`: negative costs among them, for lower bounds, by the
-    column that gets them. `limits`: capacities of second columns that hold bits.
+    column that gets them. `limits`: capacities of second columns that hold bits. A lane is one
+    instance along a dimension of a fanout.
     """
 
     moves: tuple[tuple[int, int], ...]
@@ -126,7 +128,9 @@ class ReserveStep:
 
     `reservation`: tensor, memory and lanes. `is_shared`: the template has other reservations in
     the memory, so the bits are summed in a column of the labels; else each tile is checked alone.
-    `is_last`: no reservation in that memory stands above.
+    `is_last`: no reservation in that memory stands above. A template is a mapping without its
+    loops; a label is the tuple of costs of a partial mapping; a lane is one instance along a
+    dimension of a fanout.
     """
 
     reservation: Reservation
@@ -144,7 +148,7 @@ class TemplateProgram:
     `template`: the mapping without loops; `slot_sequence`: its slots, outermost first. `steps`:
     grow the tile, charge costs or reserve capacity. `slots[i]`: number of the slot that step i
     stands for; None for costs. `deferred_slots`: slots of reservations whose bits are added when
-    the lanes above them are known.
+    the lanes above them are known. A lane is one instance along a dimension of a fanout.
     """
 
     template: Template
@@ -176,7 +180,8 @@ def _still_open(costs: _OpenCosts, located: Sequence[tuple[EdgeCharge, ChargeSit
 class TemplateCompiler:
     """Turns templates of one Einsum's problem into steps of the dynamic program.
 
-    `fields`: which column of a label (a partial mapping's tuple of costs) holds which cost.
+    `fields`: which column of a label (a partial mapping's tuple of costs) holds which cost. A
+    template is a mapping without its loops.
     """
 
     def __init__(self, problem: Problem, fields: LabelFields) -> None:
@@ -186,9 +191,10 @@ class TemplateCompiler:
     def programs(self, template: Template) -> Iterator[TemplateProgram]:
         """Compile a template into one list of steps, or several if lanes must be fixed first.
 
-        Nothing is yielded if a dimension has no legal choice of lanes. Raises UnsupportedFeature
-        if the dynamic program does not model the template, or if more than 20,000 choices had to
-        be listed.
+        Nothing is yielded if a dimension has no legal choice of lanes. A template is a mapping
+        without its loops; a lane is one instance along a dimension of a fanout. Raises
+        UnsupportedFeature if the dynamic program does not model the template, or if more than
+        20,000 choices had to be listed.
         """
         slots = slot_sequence(self._problem, template)
         if not all(slot.choices for slot in slots if isinstance(slot, SpatialLoops)):
@@ -201,8 +207,9 @@ class TemplateCompiler:
     def without_costs(self, template: Template) -> TemplateProgram:
         """Compile only the steps that decide whether a template has a mapping at all.
 
-        These are loops, lanes and reservations. Raises InternalError if the labels have too few
-        columns.
+        These are loops, lanes and reservations. A template is a mapping without its loops; a label
+        is the tuple of costs of a partial mapping; a lane is one instance along a dimension of a
+        fanout. Raises InternalError if the labels have too few columns.
         """
         slots = slot_sequence(self._problem, template)
         bits = deferred_reservations(self._problem, self._fields, slots)
@@ -212,7 +219,8 @@ class TemplateCompiler:
         """Return how many columns of labels a template can use for costs that are paid later.
 
         A label is a partial mapping's tuple of costs; it carries such a cost until the lanes of
-        dimensions above are known.
+        dimensions above are known. A template is a mapping without its loops; a lane is one
+        instance along a dimension of a fanout.
         """
         slots = slot_sequence(self._problem, template)
         choices = [len(slot.choices) for slot in slots if isinstance(slot, SpatialLoops)]
@@ -262,7 +270,8 @@ def most_deferred(
 ) -> DeferredCounts:
     """Return the most columns that any of the templates can use for costs that are paid later.
 
-    `fields`: columns of the labels (cost tuples of partial mappings) without these.
+    `fields`: columns of the labels (cost tuples of partial mappings) without these. A template is
+    a mapping without its loops.
     """
     if not any(component.spatial for component in problem.components):
         return NO_DEFERRED
@@ -278,8 +287,9 @@ def with_fixed_lanes(
 ) -> Iterator[tuple[Slot, ...]]:
     """Yield the slots with one choice for each of some dimensions, most lanes first.
 
-    `blocking`: the slots of these dimensions. Raises UnsupportedFeature if there are more than
-    20,000 combinations.
+    `blocking`: the slots of these dimensions. A slot is a place of a template for loops, a fill or
+    a reserved tile; a lane is one instance along a dimension of a fanout. Raises
+    UnsupportedFeature if there are more than 20,000 combinations.
     """
     dims = [spatial_loops_at(slots, slot) for slot in blocking]
     variants = prod(len(dim.choices) for dim in dims)
@@ -299,7 +309,8 @@ def with_fixed_lanes(
 class ProgramDraft:
     """What all lists of steps of one template share: temporal loops and tile_shape conditions.
 
-    `template`: the mapping without loops. `program` adds costs and lanes.
+    `template`: the mapping without loops. `program` adds costs and lanes. A lane is one instance
+    along a dimension of a fanout.
     """
 
     def __init__(self, problem: Problem, template: Template, slots: tuple[Slot, ...]) -> None:
@@ -314,7 +325,9 @@ class ProgramDraft:
         """Return the steps of the template, with lanes and costs put in.
 
         `slots`: of the template, some with their lanes fixed; `sites`: where costs are charged;
-        `deferred`: costs that labels carry until lanes above are known.
+        `deferred`: costs that labels carry until lanes above are known. A template is a mapping
+        without its loops; a label is the tuple of costs of a partial mapping; a lane is one
+        instance along a dimension of a fanout.
         """
         costs = CostsBySlot(sites, deferred)
         bits = [cost for cost in deferred if cost.limit is not None]
@@ -356,6 +369,8 @@ class CostsBySlot:
     """The costs of one list of steps, sorted by the slot at which they are charged.
 
     `sites`: where each cost is charged; `deferred`: costs that labels carry until lanes are known.
+    A slot is a place of a template for loops, a fill or a reserved tile; a label is the tuple of
+    costs of a partial mapping; a lane is one instance along a dimension of a fanout.
     """
 
     def __init__(self, sites: Sequence[ChargeSite], deferred: Sequence[DeferredCost]) -> None:
@@ -380,7 +395,8 @@ class CostsBySlot:
     def charge_step(self, slot: int, required: tuple[Comparison, ...] = ()) -> ChargeStep:
         """Return the step that charges the costs above a slot, for the tile there; maybe none.
 
-        `required`: tile_shape conditions on that tile.
+        `required`: tile_shape conditions on that tile. A slot is a place of a template for loops,
+        a fill or a reserved tile.
         """
         terms = sorted(term for term in self._terms.get(slot, []) if term.factor != 0.0)
         return ChargeStep(tuple(terms), required)
@@ -389,7 +405,9 @@ class CostsBySlot:
         """Return the step of the dimension at a slot, with the costs of each choice of lanes.
 
         `loops`: the dimension with its choices. Each may add amounts to columns of the labels
-        (cost tuples of partial mappings), multiply them, or charge costs by tile.
+        (cost tuples of partial mappings), multiply them, or charge costs by tile. A slot is a
+        place of a template for loops, a fill or a reserved tile; a lane is one instance along a
+        dimension of a fanout.
         """
         added, factors = self._added.get(slot, []), self._factors.get(slot, [])
         per_site = self._charges.get(slot, [])
@@ -399,7 +417,8 @@ class CostsBySlot:
     def steps_above(self, slot: int, required: tuple[Comparison, ...]) -> list[ProgramStep]:
         """Return the steps right above a slot: costs paid there, then charges and tile_shape.
 
-        `required`: the tile_shape conditions.
+        `required`: the tile_shape conditions. A slot is a place of a template for loops, a fill or
+        a reserved tile.
         """
         return [*self._payment_steps(slot), *self._charge_steps(slot, required)]
 

@@ -24,7 +24,7 @@ class ProgramNode:
     `step`: that step, None at the root. `children`: next steps; templates with the same first
     steps share them. `programs`: templates that end here. `before`, `after`: lower bounds of the
     cost still to come below and above the step, over all templates that go on from here. `size`:
-    nodes from here on.
+    nodes from here on. A template is a mapping without its loops.
     """
 
     step: ProgramStep | None
@@ -38,7 +38,8 @@ class ProgramNode:
 def program_tree(programs: Iterable[TemplateProgram]) -> ProgramNode:
     """Put the steps of all templates into one tree, in which equal first steps are shared.
 
-    Lower bounds of the cost still to come are not filled in; `bound_remaining_cost` does that.
+    Lower bounds of the cost still to come are not filled in; `bound_remaining_cost` does that. A
+    template is a mapping without its loops.
     """
     root = ProgramNode(None)
     for program in programs:

@@ -12,7 +12,8 @@ def with_tracked_usage(program: TemplateProgram, memories: frozenset[str]) -> Te
     """Return a template's steps such that labels keep the bits in use of some memories to the end.
 
     Every reservation in `memories` is then summed in a column of the labels and none is dropped,
-    as fronts over memory usage need. Without memories the same program comes back.
+    as fronts over memory usage need. Without memories the same program comes back. A template is a
+    mapping without its loops; a label is the tuple of costs of a partial mapping.
     """
     if not memories:
         return program

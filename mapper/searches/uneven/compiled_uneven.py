@@ -21,7 +21,9 @@ class PreparedParts:
     A part is a template, or its mappings with one class of lanes. `layout`: columns of the labels
     (cost tuples of partial mappings); `grid`: the tiles by which bounds are kept; `timed`: labels
     count steps and calls, too, else energy alone. `plans`: the compiled form of each part; `walk`:
-    goes through slots for all of them.
+    goes through slots for all of them. A template is a mapping without its loops; a slot is a
+    place of a template for loops, a fill or a reserved tile; a lane is one instance along a
+    dimension of a fanout.
     """
 
     def __init__(

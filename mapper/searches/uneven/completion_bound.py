@@ -23,7 +23,8 @@ class SlotPosition:
     """How far down its template a partial mapping is, while one slot distributes its variables.
 
     `slots`: per rank variable the next slot that may loop over it; `next_slot`: the next slot of
-    all together.
+    all together. A template is a mapping without its loops; a slot is a place of a template for
+    loops, a fill or a reserved tile.
     """
 
     slots: tuple[int, ...]
@@ -33,14 +34,16 @@ class SlotPosition:
     def at(cls, index: int, variables: int) -> SlotPosition:
         """Return the position of a partial mapping for which slot `index` comes next.
 
-        `variables`: how many rank variables there are.
+        `variables`: how many rank variables there are. A slot is a place of a template for loops,
+        a fill or a reserved tile.
         """
         return cls((index,) * variables, index)
 
     def after_variable(self, variable: int) -> SlotPosition:
         """Return the position when the present slot has chosen the loop over one more variable.
 
-        `variable`: its number.
+        `variable`: its number. A slot is a place of a template for loops, a fill or a reserved
+        tile.
         """
         slots = self.slots
         return SlotPosition(
@@ -54,7 +57,7 @@ class StepShares:
 
     Arrays of shape (labels,): `grid_index`, flat index of the tile on the grid of tiles; `steps`,
     operations in time so far, as a product over the variables; `fewest`, the fewest steps possible
-    with the lanes to come.
+    with the lanes to come. A lane is one instance along a dimension of a fanout.
     """
 
     grid_index: Ints
@@ -93,7 +96,7 @@ class CompletionBounds:
         """Return what all variables except number `but` contribute to the bounds of some labels.
 
         `states`, shape (labels, variables): number of each variable's tile state; `moment`: how
-        far down.
+        far down. A label is the tuple of costs of a partial mapping.
         """
         no_shares = np.zeros(len(states), np.int64), np.ones(len(states)), np.ones(len(states))
         shares = (
@@ -104,7 +107,8 @@ class CompletionBounds:
     def shares_of(self, v: int, states: Ints, moment: SlotPosition) -> StepShares:
         """Return what variable number `v` contributes to the bounds of some labels.
 
-        `states`: its tile states, shape (labels,); `moment`: how far down.
+        `states`: its tile states, shape (labels,); `moment`: how far down. A label is the tuple of
+        costs of a partial mapping.
         """
         tile = self._chains[v].column(ALL).tile
         place = self._grid.axes[v].of_tile[tile[states]] * self._grid.strides[v]
@@ -119,7 +123,8 @@ class CompletionBounds:
         """Return a lower bound of the steps in time of each label, shape (labels,).
 
         `shares`: of all variables. With S steps so far and L lanes to come, at least S / L remain,
-        and each tile takes at least one.
+        and each tile takes at least one. A label is the tuple of costs of a partial mapping; a
+        lane is one instance along a dimension of a fanout.
         """
         distributed = shares.steps / self._plan.most_lanes[moment.next_slot]
         fewest: Floats = np.maximum(np.maximum(distributed, shares.fewest), self._plan.fewest_steps)

@@ -12,7 +12,7 @@ def with_most_lanes(space: Mapspace) -> Mapspace | None:
     """Return the mapspace in which each dimension must use as many lanes as it can.
 
     That is min_usage 1 everywhere; None if that is so already. Few choices of lanes are left, and
-    the best mappings are often among them.
+    the best mappings are often among them. A lane is one instance along a dimension of a fanout.
     """
     components = tuple(_fully_used(component) for component in space.flat.components)
     if components == space.flat.components:

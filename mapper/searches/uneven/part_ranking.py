@@ -40,7 +40,7 @@ class PartRanking:
     A part is a template or its mappings with one class of lanes. `ranked`: triples (lower bound of
     the objective, of the energy in J, number of the part), ascending. `tracked`: memories whose
     bits in use labels (cost tuples of partial mappings) carry to the end. Numbers are for one
-    instance.
+    instance. A template is a mapping without its loops.
     """
 
     def __init__(self, space: Mapspace, goal: Goal, tracked: frozenset[str] = frozenset()) -> None:
@@ -72,7 +72,8 @@ class PartRanking:
     def prepared(self, timed: bool) -> PreparedParts:
         """Return all parts compiled; `timed`: labels count steps and calls, not energy alone.
 
-        Raises OutOfBudget when the budget ends.
+        A label is the tuple of costs of a partial mapping. Raises OutOfBudget when the budget
+        ends.
         """
         if timed not in self._prepared:
             problem = self._space.problem
@@ -83,7 +84,7 @@ class PartRanking:
     def rank(self, budget: Budget) -> None:
         """Make every template a part and compute its lower bound; sort the parts.
 
-        Raises OutOfBudget when the budget ends before.
+        A template is a mapping without its loops. Raises OutOfBudget when the budget ends before.
         """
         self._budget = budget
         templates = budget.checking(self._space.templates_within(budget.check))
@@ -92,7 +93,10 @@ class PartRanking:
         self._sort(budget)
 
     def rank_first_templates(self) -> None:
-        """Take the first 20 templates as parts, without bounds, so as to find some mapping."""
+        """Take the first 20 templates as parts, without bounds, so as to find some mapping.
+
+        A template is a mapping without its loops.
+        """
         self._budget = UNLIMITED
         self._replace_parts(
             whole_parts(self._space.problem, islice(self._space.each_template(), FEW_TEMPLATES))
@@ -104,7 +108,8 @@ class PartRanking:
         """Split the parts that may come below `limit` into classes of lanes; drop the others.
 
         Bounds of energy and steps then assume similar lanes, and their product is higher. Raises
-        OutOfBudget when the budget ends; the dimensions done so far stay split.
+        OutOfBudget when the budget ends; the dimensions done so far stay split. A lane is one
+        instance along a dimension of a fanout.
         """
         dims = max((_spatial_loop_count(part) for part in self._parts), default=0)
         for dimension in range(dims):
@@ -142,7 +147,9 @@ class PartRanking:
     def remaining_energy(self, number: int) -> RemainingEnergy:
         """Return lower bounds of the energy still to pay, in joules, at each slot of a part.
 
-        `number`: of the part (a template or its mappings with one class of lanes).
+        `number`: of the part (a template or its mappings with one class of lanes). A template is a
+        mapping without its loops; a slot is a place of a template for loops, a fill or a reserved
+        tile; a lane is one instance along a dimension of a fanout.
         """
         plan = self.prepared(False).plans[number]
         return remaining_energy(self.grid, plan.slots, plan.charge_bounds)
@@ -150,7 +157,8 @@ class PartRanking:
     def plan(self, number: int) -> TemplatePlan:
         """Return the compiled form of a part that counts energy alone, not steps or calls.
 
-        `number`: of the part (a template or its mappings with one class of lanes).
+        `number`: of the part (a template or its mappings with one class of lanes). A template is a
+        mapping without its loops; a lane is one instance along a dimension of a fanout.
         """
         return self.prepared(False).plans[number]
 
@@ -158,7 +166,7 @@ class PartRanking:
         """Return a lower bound of an objective, shape (labels,), in J, s or J s.
 
         `energy`: dynamic joules at least; `steps`: steps in time at least; `kind`: ENERGY, LATENCY
-        or EDP of kernels.py.
+        or EDP of kernels.py. A label is the tuple of costs of a partial mapping.
         """
         return self.metrics.lower_bounds_of(energy, self._space.einsum.operations / steps, kind)
 

@@ -17,7 +17,7 @@ class PartialMappings:
 
     `states`, shape (labels, variables): number of each variable's tile state. `fields`, shape
     (labels, width): the costs paid so far. `origin`, shape (labels,): the label of the step
-    before.
+    before. A template is a mapping without its loops.
     """
 
     states: Ints
@@ -35,7 +35,8 @@ class PartialMappings:
 def undominated(labels: PartialMappings, leading: tuple[int, ...]) -> Ints:
     """Return the numbers of the labels that no label with equal states beats.
 
-    `leading`: the columns of costs that are compared; less is better. One of equal labels stays.
+    `leading`: the columns of costs that are compared; less is better. One of equal labels stays. A
+    label is the tuple of costs of a partial mapping.
     """
     key = np.zeros(len(labels), np.int64)
     for v in range(labels.states.shape[1]):

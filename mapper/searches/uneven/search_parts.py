@@ -29,6 +29,8 @@ class SearchPart:
     """A template, or its mappings with one class of lanes, searched at a time.
 
     `slots`: of the template, outermost first; its dimensions may have only some of their choices.
+    A template is a mapping without its loops; a lane is one instance along a dimension of a
+    fanout.
     """
 
     template: Template
@@ -38,7 +40,8 @@ class SearchPart:
 def whole_parts(problem: Problem, templates: Iterable[Template]) -> Iterator[SearchPart]:
     """Yield each template that has legal lanes in every dimension, as one part.
 
-    Raises UnsupportedFeature if a holder stands below lanes of a deeper component.
+    A template is a mapping without its loops; a lane is one instance along a dimension of a
+    fanout. Raises UnsupportedFeature if a holder stands below lanes of a deeper component.
     """
     for template in templates:
         slots = slot_sequence(problem, template)
@@ -50,7 +53,8 @@ def whole_parts(problem: Problem, templates: Iterable[Template]) -> Iterator[Sea
 def classes_of(part: SearchPart, number: int) -> list[SearchPart]:
     """Split a part by classes of the lanes of one dimension; each mapping is in one of them.
 
-    `number`: of the dimension, 0 for the outermost; the part itself if there are not so many.
+    `number`: of the dimension, 0 for the outermost; the part itself if there are not so many. A
+    lane is one instance along a dimension of a fanout.
     """
     places = [place for place, slot in enumerate(part.slots) if isinstance(slot, SpatialLoops)]
     if number >= len(places):
@@ -69,7 +73,8 @@ def classes_of(part: SearchPart, number: int) -> list[SearchPart]:
 def choice_classes(loops: SpatialLoops) -> list[list[tuple[int, ...]]]:
     """Group the choices of lanes of a dimension, variable by variable, by powers of two.
 
-    Lanes of 1, 2, 3 to 4, 5 to 8 and so on are alike.
+    Lanes of 1, 2, 3 to 4, 5 to 8 and so on are alike. A lane is one instance along a dimension of
+    a fanout.
     """
     groups: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
     for choice in loops.choices:
@@ -80,7 +85,9 @@ def choice_classes(loops: SpatialLoops) -> list[list[tuple[int, ...]]]:
 def least_steps(problem: Problem, slots: Sequence[Slot]) -> float:
     """Return a lower bound of the steps in time of all mappings with these slots.
 
-    Each variable takes its bound over its lanes, rounded up where remainders are exact.
+    Each variable takes its bound over its lanes, rounded up where remainders are exact. A slot is
+    a place of a template for loops, a fill or a reserved tile; a lane is one instance along a
+    dimension of a fanout.
     """
     variables, bounds = tuple(problem.einsum.bounds), tuple(problem.einsum.bounds.values())
     share = whole_share if problem.conventions.exact_remainders else truediv

@@ -59,7 +59,8 @@ class Pruning:
     `keep`: from lower bounds of joules and steps, shape (labels,), and bits in use, shape (labels,
     memories), tells which may still win. `leading`: columns of costs in which labels dominate each
     other; `memory_fields`: columns of those bits. `beam`: the most labels kept at a slot (0: all).
-    `budget`: the limits.
+    `budget`: the limits. A template is a mapping without its loops; a slot is a place of a
+    template for loops, a fill or a reserved tile.
     """
 
     keep: Callable[[Floats, Floats, Floats], Any]
@@ -74,7 +75,8 @@ class SlotWalk:
 
     `fields`: columns of a label (a partial mapping's tuple of costs); `grid`: tile classes on
     which bounds are kept; `chains`: per rank variable the states of its tile. `labels`: how many
-    were looked at; `label_bytes`: memory of one.
+    were looked at; `label_bytes`: memory of one. A template is a mapping without its loops; a slot
+    is a place of a template for loops, a fill or a reserved tile.
     """
 
     def __init__(
@@ -96,8 +98,8 @@ class SlotWalk:
 
         `plan`: the compiled template; `outlook`: lower bounds of the energy still to pay;
         `energy`: joules of all operations; `pruning`: which labels stay. The list ends early with
-        an empty set if none is left. Raises OutOfBudget when time, memory or the number of labels
-        ends.
+        an empty set if none is left. A slot is a place of a template for loops, a fill or a
+        reserved tile. Raises OutOfBudget when time, memory or the number of labels ends.
         """
         step = _PrunedWalk(self, plan, outlook, pruning)
         fields = np.zeros((1, self._fields.width))
@@ -167,7 +169,8 @@ class SlotWalk:
     def count(self, bill: SlotCharge, states: Ints) -> Floats:
         """Return how many values a charge counts, for each label, shape (labels,).
 
-        `bill`: the charge; `states`, shape (labels, variables): the tile states.
+        `bill`: the charge; `states`, shape (labels, variables): the tile states. A label is the
+        tuple of costs of a partial mapping.
         """
         names = list(self._problem.einsum.bounds)
         columns = {v: self._chains[i].column(bill.count.kinds[i]) for i, v in enumerate(names)}
@@ -348,7 +351,8 @@ class SlotWalk:
         """Return the steps in time of the busiest lane, shape (labels,); 1 without time.
 
         `plan`: the compiled template, which may count energy alone; `states`, shape (labels,
-        variables): the tile states.
+        variables): the tile states. A label is the tuple of costs of a partial mapping; a lane is
+        one instance along a dimension of a fanout.
         """
         total = np.ones(len(states))
         if plan.step_kinds is not None:

@@ -52,7 +52,7 @@ class TemplatePlan:
     those of one variable. `fewest_steps`: lower bound of the steps in time of every mapping.
     `charge_bounds`: lower bounds of the energy of costs. `step_kinds`: counts of tiles whose
     extents multiply to the steps (None: steps do not matter). `crossings[i]`: tensors that a
-    network sends through the lanes of slot i.
+    network sends through the lanes of slot i. A template is a mapping without its loops.
     """
 
     template: Template
@@ -73,7 +73,8 @@ class TemplatePlan:
         """Return the rank variables with some count of tiles that no charge below needs.
 
         Slot `index` is the last that needs it; after it, partial mappings that differ in that
-        count alone are the same. Variables are given by number.
+        count alone are the same. Variables are given by number. A slot is a place of a template
+        for loops, a fill or a reserved tile.
         """
         if index + 1 >= len(self.needed_kinds):
             return []
@@ -88,7 +89,8 @@ def make_plan(problem: Problem, fields: LabelFields, part: SearchPart, timed: bo
     """Compile a part (a template, or its mappings with one class of lanes) for the uneven search.
 
     `fields`: columns of the labels (cost tuples); `timed`: steps and calls matter, not energy
-    alone. Raises UnsupportedFeature for uneven variables on networks that cannot be counted.
+    alone. A template is a mapping without its loops; a lane is one instance along a dimension of a
+    fanout. Raises UnsupportedFeature for uneven variables on networks that cannot be counted.
     """
     template, slots = part.template, part.slots
     compiler = ChargeCompiler(problem, fields, template, slots)

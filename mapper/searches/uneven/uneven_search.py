@@ -144,6 +144,7 @@ class UnevenRun:
         """Search the mappings that use all lanes first, for at most `seconds`.
 
         That is fast, and the best mapping is often among them; it becomes `best` if it is better.
+        A lane is one instance along a dimension of a fanout.
         """
         fully_used = with_most_lanes(self._space)
         if fully_used is None:
@@ -179,7 +180,7 @@ class UnevenRun:
     def rank(self) -> None:
         """Compute a lower bound of every template and sort them, the most promising first.
 
-        Raises OutOfBudget when time ends before.
+        A template is a mapping without its loops. Raises OutOfBudget when time ends before.
         """
         self.ranking.rank(self._budget)
 
@@ -340,8 +341,8 @@ class UnevenRun:
         """Return all mappings of part `number` that a test keeps, with energy, latency and bits.
 
         `keep`: tells from lower bounds of joules and steps and from bits in use which partial
-        mappings may be of interest; `beam`: most of them at a slot (0: all). Raises OutOfBudget
-        when the budget ends.
+        mappings may be of interest; `beam`: most of them at a slot (0: all). A slot is a place of
+        a template for loops, a fill or a reserved tile. Raises OutOfBudget when the budget ends.
         """
         mode = self.ranking.prepared(True)
         path = self._walk(mode, number, keep, beam, exact=True)

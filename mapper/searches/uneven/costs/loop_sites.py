@@ -20,7 +20,9 @@ class LoopSite:
 
     `slot`, `variable`: their numbers. `dim`: (component, dimension) of a spatial loop, None for a
     temporal one; `lane_range`: the fewest and most lanes it may have. `remaining`: least joules
-    still to come below, by tile on the grid; `position`: the next slots below it.
+    still to come below, by tile on the grid; `position`: the next slots below it. A slot is a
+    place of a template for loops, a fill or a reserved tile; a lane is one instance along a
+    dimension of a fanout.
     """
 
     slot: int
@@ -36,7 +38,8 @@ class TileOptions:
     """The tiles that a slot can leave, for each tile state above it.
 
     `states`: states below; `lanes`: lanes that each takes (1 if temporal); `sizes[i]`: how many of
-    these entries belong to state i above, in order.
+    these entries belong to state i above, in order. A slot is a place of a template for loops, a
+    fill or a reserved tile; a lane is one instance along a dimension of a fanout.
     """
 
     states: Ints
@@ -47,7 +50,7 @@ class TileOptions:
         """Yield pairs of arrays (label numbers, entry numbers): all choices of each label.
 
         `states_above`, shape (labels,): the state of each label. A chunk has at most 500,000
-        pairs, or those of one label.
+        pairs, or those of one label. A label is the tuple of costs of a partial mapping.
         """
         starts = np.cumsum(self.sizes) - self.sizes
         sizes = self.sizes[states_above]

@@ -41,7 +41,8 @@ class SlotCharge:
     """A cost per value that moves, charged above a slot.
 
     `count`: which values; `rates`: pairs (column of a label, joules or calls per value). A label
-    is a partial mapping's tuple of costs.
+    is a partial mapping's tuple of costs. A slot is a place of a template for loops, a fill or a
+    reserved tile.
     """
 
     count: ValueCount
@@ -54,7 +55,7 @@ class ChargeBound:
 
     It is rate x max(moved / lanes - first_fills, 0). `tensor`: whose values move; `rate`: joules
     per value; `lanes`: that may share a value; `first_fills`: values at most whose first read is
-    elided.
+    elided. A lane is one instance along a dimension of a fanout.
     """
 
     slot: int
@@ -86,7 +87,9 @@ class _UsedDimension:
 class ChargeCompiler:
     """Finds the costs of one template with uneven tiles, slot by slot.
 
-    `fields`: columns of the labels (cost tuples of partial mappings); `slots`: of the template.
+    `fields`: columns of the labels (cost tuples of partial mappings); `slots`: of the template. A
+    template is a mapping without its loops; a slot is a place of a template for loops, a fill or a
+    reserved tile.
     """
 
     def __init__(
@@ -173,7 +176,8 @@ class ChargeCompiler:
     def charge_bounds(self) -> Iterator[ChargeBound]:
         """Yield lower bounds of the energy of the charges that cost something.
 
-        They depend only on the tile at a slot, so that they can be added up before a search.
+        They depend only on the tile at a slot, so that they can be added up before a search. A
+        slot is a place of a template for loops, a fill or a reserved tile.
         """
         first = {_place(tap): tap for tap in self._taps if tap.kind == "first"}
         for tap in self._taps:

@@ -106,7 +106,8 @@ class TileChains:
     A state is the tile size, whether an uneven loop may still come, and per kind of count the
     tiles visited: full ones and smaller last ones. They are numbered as they appear. `bound`:
     values of the variable; `cuttable`: sizes that an uneven loop may cut, none if the variable is
-    even; `kinds`: which tiles costs count (theory/imperfect.md §5.1).
+    even; `kinds`: which tiles costs count (theory/imperfect.md §5.1). A template is a mapping
+    without its loops.
     """
 
     def __init__(self, bound: int, cuttable: Collection[int], kinds: Iterable[CountKind]) -> None:
@@ -169,7 +170,7 @@ class TileChains:
         """Return the states without the counts that no cost further down needs, shape (labels,).
 
         Labels with equal costs then fall together. `states`: numbers; `needed`: kinds still
-        needed.
+        needed. A label is the tuple of costs of a partial mapping.
         """
         table = self._tables.get(needed)
         if table is None or len(table) < len(self._rows):
@@ -200,7 +201,8 @@ class TileChains:
 
         Two arrays of one length; lanes are 1 for a temporal loop. `state`: the one above; `tail`:
         later slots that can loop over the variable; `lane`: (component, dimension) of a spatial
-        slot; `lanes`: the fewest and most lanes it may have.
+        slot; `lanes`: the fewest and most lanes it may have. A slot is a place of a template for
+        loops, a fill or a reserved tile; a lane is one instance along a dimension of a fanout.
         """
         key = (state, tail, lane, lanes)
         if key not in self._below:

@@ -69,7 +69,8 @@ class SlotBound:
 
     `number`: names it. `above`: from the tile above the slot; `charged`: the same after the
     charges there; `within`: once the first variables of the slot have their loops. Arrays of
-    joules by class of tile of each variable.
+    joules by class of tile of each variable. A template is a mapping without its loops; a slot is
+    a place of a template for loops, a fill or a reserved tile.
     """
 
     number: int
@@ -87,7 +88,7 @@ class TileGrid:
 
     Lower bounds of energy are arrays of this shape. Classes are merged until there are at most
     100,000 combinations. `axes`: classes per variable; `shape`: their numbers; `slot_bounds`:
-    bounds that templates share.
+    bounds that templates share. A template is a mapping without its loops.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -177,7 +178,7 @@ class TileGrid:
 
         `remaining`: joules below the dimension, shape of the grid. Choices are taken in groups of
         similar numbers of lanes; with several groups any smaller tile may follow until all
-        variables are distributed.
+        variables are distributed. A lane is one instance along a dimension of a fanout.
         """
         by_group = [self._over_choice(remaining, loops, choice) for choice in _lane_ranges(loops)]
         if len(by_group) == 1:
@@ -248,7 +249,8 @@ class RemainingEnergy:
 
     `above[i]`: from the tile above slot i; `charged[i]`: the same after the charges there;
     `within[i][j]`: at slot i once its first j variables have their loops (after the last: above
-    slot i + 1).
+    slot i + 1). A template is a mapping without its loops; a slot is a place of a template for
+    loops, a fill or a reserved tile.
     """
 
     above: tuple[Floats, ...]
@@ -259,7 +261,8 @@ class RemainingEnergy:
     def least(self) -> float:
         """Least joules that any mapping of the template pays for what moves, for one instance.
 
-        The Compute's operations are not in it. Infinity if it is certain that no mapping fits.
+        The Compute's operations are not in it. Infinity if it is certain that no mapping fits. A
+        template is a mapping without its loops.
         """
         return float(self.above[0].reshape(-1)[-1])
 
@@ -270,7 +273,9 @@ def remaining_energy(
     """Return lower bounds of the energy still to pay at each slot of a template.
 
     A walk from the Compute up over classes of tile sizes (theory/imperfect.md §5.3). `floors`:
-    lower bounds of the charges. Slots that templates share at the bottom are computed once.
+    lower bounds of the charges. Slots that templates share at the bottom are computed once. A
+    template is a mapping without its loops; a slot is a place of a template for loops, a fill or a
+    reserved tile.
     """
     places = [_at_compute(grid, [f for f in floors if f.slot == len(slots)])]
     for index in range(len(slots) - 1, -1, -1):

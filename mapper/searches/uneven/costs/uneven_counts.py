@@ -79,7 +79,7 @@ def span(form: Affine, sizes: dict[str, Floats]) -> Floats:
     """Return the positions that an index expression spans, for tiles of some sizes.
 
     `sizes`: rank variable to tile sizes in values, shape (labels,); so is the result. Over p = 4
-    and r = 3, `2*p + r` spans 9.
+    and r = 3, `2*p + r` spans 9. A label is the tuple of costs of a partial mapping.
     """
     positions: Floats = np.full(1, float(form.point_extent))
     for name, factor in form.terms:
