@@ -79,8 +79,9 @@ def explain_infeasible(subject: ConstrainedEinsum) -> Explanation | None:
     """Explain why an Einsum has no mapping; None if it has one.
 
     `subject`: the Einsum with the constraints of its architecture. Exact for the mapspace it
-    describes; min_usage counts as no constraint, because it gives way. If even existence cannot be
-    decided in the time allowed, there is taken to be no mapping, and the explanation is cut.
+    describes; min_usage counts as no constraint, because it gives way where no mapping reaches it.
+    If it cannot be decided in the time allowed whether there is a mapping, none is taken to exist,
+    as a search has proven, and the explanation blames nothing.
     """
     active = frozenset(subject.constraints)
     try:

@@ -82,7 +82,9 @@ class NotKept:
     def to_dict(self) -> dict[str, object]:
         """Return the answer as a dictionary that can be written as JSON.
 
-        Values of the objective are in its unit; `cost` is relative.
+        It has the question, whether the best mapping keeps the tensor, the values of the objective
+        without and with keeping it, the relative `cost`, the rules that forbid it, and the text. A
+        value that does not exist is None.
         """
         forced = self.forced
         return {

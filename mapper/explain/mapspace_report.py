@@ -44,7 +44,11 @@ class MapspaceReport:
     effects: tuple[ConstraintEffect, ...]
 
     def to_dict(self) -> dict[str, object]:
-        """Return the report as a dictionary that can be written as JSON."""
+        """Return the report as a dictionary that can be written as JSON.
+
+        It has the sizes with all constraints and with none, and per constraint its field, text and
+        place in the file, and the sizes without and after it.
+        """
         return {
             "einsum": self.einsum,
             **asdict(self.size),

@@ -232,9 +232,10 @@ class ConstrainedEinsum:
         return any(self.mapping_of(space) is not None for space in spaces)
 
     def check(self, work: float = 0.0) -> None:
-        """Count more work, and raise TooLarge if the work or the time is used up.
+        """Add to the work done, and raise TooLarge if the work or the time is used up.
 
-        `work`: tile shapes about to be looked at. At most WORK of them are allowed in all.
+        `work`: tile shapes about to be looked at. An explanation may look at WORK of them; `cut` is
+        set if it is ended.
         """
         self.spent += work
         self.ended = self.ended or self.budget.is_used_up

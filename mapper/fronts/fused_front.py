@@ -68,8 +68,9 @@ def front_of_fused(
 class FusedFrontSearch:
     """Find the Pareto set of a workload over energy and latency, with fused mappings.
 
-    `request`: architecture, workload, options and budget. `mappings`: scored mappings found so far,
-    which contain the set. `statistics`: what was looked at.
+    In a fused mapping Einsums share loops and keep tensors on chip between them. `request`:
+    architecture, workload, options and budget. `mappings`: scored mappings found so far, which
+    contain the set. `statistics`: what was looked at.
     """
 
     def __init__(self, request: Request) -> None:
@@ -199,10 +200,11 @@ def _add_corners_between(least_label: LeastLabel, chord: _Chord, corners: list[W
 
 
 class FrontPass:
-    """Find all mappings of a compatibility graph that no known one covers in energy and latency.
+    """Find all mappings of a graph that no known one covers in energy and latency.
 
-    `graph`: all ways to join the mappings of the Einsums. `columns`: what a partial mapping (label)
-    counts. `corners`: mappings known before, which drop the labels they cover. `budget`: limits.
+    `graph`: all ways to join the mappings of the Einsums into one of the workload. `columns`: what
+    a partial mapping (label) counts. `corners`: mappings known before; labels that one of them
+    covers (is nowhere above) are dropped. `budget`: limits.
     """
 
     def __init__(

@@ -43,10 +43,10 @@ def garbage_collection_paused() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class FusedOptimum:
-    """Hold what a fused search found.
+    """Hold what a search of fused mappings found for one objective.
 
-    `result`: the search's own outcome, with its bounds. `scored`: the mapping with the score that
-    the analytical model gives it; None if there is no mapping.
+    `result`: the search's own outcome, with lower bounds and whether the budget ended it. `scored`:
+    the mapping with the score that the analytical model gives it; None if there is no mapping.
     """
 
     result: JoinResult

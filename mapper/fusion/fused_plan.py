@@ -33,7 +33,7 @@ from tilewright.mapper.workload.errors import UnsupportedFeature
 
 @dataclass(frozen=True, slots=True)
 class FusedPlan:
-    """Hold what a fused search works on.
+    """Hold what a fused search works on, in which Einsums share loops and exchange tensors on chip.
 
     `problem`: the Einsums with their mapspaces, what they may exchange, and the objective.
     `memories`: the memories in which tensors may be exchanged. `seed`: the same plan without usages

@@ -161,8 +161,9 @@ def _plan_request(request: Request) -> FusedPlan:
 class NoMappingInBudget(TilewrightError):  # noqa: N818 - a state of the search, not a fault
     """The budget ended the search before it found any mapping; mappings may well exist.
 
-    `lower_bound`: no mapping has a smaller value of the objective; this is proven. `restrictions`:
-    of the mappings for which that holds.
+    `lower_bound`: no mapping has a smaller value of the objective (joule, second, their product, or
+    the unit of a formula); this is proven. `restrictions`: what is left out of the mappings for
+    which that holds.
     """
 
     def __init__(self, lower_bound: float, restrictions: Restrictions) -> None:

@@ -39,9 +39,9 @@ class Saving(NamedTuple):
     """Say by how many bits the tiles of two Einsums take less than the sum of what both reserve.
 
     The bits have shape (tilings,), one entry per choice of tile shapes; they may be negative.
-    `loops_above`: number of loops above the tile, so that the saving counts for what stands below
-    more loops. `finished`: bits to subtract while Einsums run that come before the one being
-    joined. `running`: bits to subtract while that Einsum and later ones run.
+    `loops_above`: number of loops above the tile: the saving counts in the bits above every loop
+    further down, and in the bits of all. `finished`: bits to subtract while Einsums run that come
+    before the one being joined. `running`: bits to subtract while that Einsum and later ones run.
     """
 
     loops_above: int

@@ -100,8 +100,8 @@ class CarriedTensor(NamedTuple):
 class Widening(NamedTuple):
     """Say by how many bits a live tensor grows because the next Einsum sees wider values.
 
-    `loops_above`: number of loops above the tensor. `bits`: shape (labels,); negative where it
-    shrinks.
+    Live: written by an earlier Einsum, and read by that or a later one. `loops_above`: number of
+    loops above the tensor's tile. `bits`: shape (labels,); negative where it shrinks.
     """
 
     loops_above: int
@@ -206,8 +206,10 @@ class JoinStep:
     ) -> Floats:
         """Return the bits of the live tensors in a memory that stand right below all shared loops.
 
-        `source`: the compatibility before the Einsum; `group`: its pmappings. `tiles`: values below
-        each loop of `source`, shape (labels, loops). The result has shape (labels,).
+        Live: written before, and read now or later. `source`: what the Einsums before fix: the
+        shared loops, and where each live tensor stands. `group`: mappings of this Einsum that go
+        with that. `tiles`: values below each loop of `source`, shape (labels, loops). The result
+        has shape (labels,).
         """
         total, depth = np.zeros(len(tiles)), self.shared_loops(source, group)
         for number in self.tensors_with_tile(source, group):
@@ -220,9 +222,11 @@ class JoinStep:
     ) -> list[Widening]:
         """Return by how many bits live tensors in a memory grow, as this Einsum sees other widths.
 
-        Only of tensors above the innermost shared loop. `source`: the compatibility before the
-        Einsum; `group`: its pmappings. `tiles`: values below each loop of `source`, shape (labels,
-        loops). One entry per tensor whose size changes, bits of shape (labels,).
+        Live: written before, and read now or later. Only tensors above the innermost shared loop
+        count. `source`: what the Einsums before fix: the shared loops, and where each live tensor
+        stands. `group`: mappings of this Einsum that go with that. `tiles`: values below each loop
+        of `source`, shape (labels, loops). One entry per tensor whose size changes, bits of shape
+        (labels,).
         """
         widenings: list[Widening] = []
         for number in self.tensors_with_tile(source, group):
@@ -238,11 +242,12 @@ class JoinStep:
         return widenings
 
     def held_tiles(self, group: PmappingGroup) -> dict[TensorPlace, HeldTile]:
-        """Return what the pmappings of a group hold of contested tensors that are not on chip.
+        """Return what the mappings of a group hold of contested tensors that are not on chip.
 
-        Contested: other Einsums in the same loops may hold the tensor, too. Only what is held above
-        the innermost loop of the group; an entry without a tile stands for a tensor that is not
-        held there.
+        Contested: other Einsums in the same loops may hold the tensor, too, without exchanging it.
+        `group`: mappings of the Einsum that agree but for tile shapes. Only what is held above the
+        innermost loop of the group counts; a tensor that is not held there has an entry with holder
+        depth -1. Keys are (tensor, memory).
         """
         depths = zip(self.tables[0].boundary, group.depths, strict=True)
         on_chip = {place for place, depth in depths if depth >= 0}
@@ -269,9 +274,11 @@ class JoinStep:
     ) -> Iterator[Saving]:
         """Yield the bits to subtract where this and an earlier Einsum hold one contested tensor.
 
-        The bits of a memory are added up over Einsums, but two tiles may be one, or change their
-        width. `source`: the compatibility before the Einsum; `group`: its pmappings. `tiles`:
-        values below each loop of `group`, shape (labels, loops).
+        Contested: several Einsums in the same loops hold the tensor without exchanging it. The bits
+        that Einsums reserve are added up, but two tiles may be one, or take the width of one
+        Einsum. `source`: what the Einsums before fix, with what they hold. `group`: mappings of
+        this Einsum that go with that. `tiles`: values below each loop of `group`, shape (labels,
+        loops). `memory`: the one whose bits are added up.
         """
         new_tiles, depth = self.held_tiles(group), self.shared_loops(source, group)
         loop_tiles = LoopTiles(group.loops, tiles)
@@ -285,11 +292,12 @@ def join_steps(
     tables: Sequence[Tables],
     outermost_capacity: OutermostCapacity | None = None,
 ) -> tuple[JoinStep, ...]:
-    """Prepare how each Einsum is joined to those before it, in the order of the workload.
+    """Prepare how the mappings of each Einsum are joined to those of all Einsums before it.
 
-    `exchanged`: which tensors may stay on chip. `tables`: the pmappings of each Einsum.
-    `outermost_capacity`: what to check of the outermost memory; None if everything fits there.
-    Sizes of tensors that Einsums see differently are replaced by the largest.
+    `exchanged`: which tensors may stay on chip. `tables`: the mappings of each Einsum, in the order
+    of the workload. `outermost_capacity`: what to check of the outermost memory; None if everything
+    fits there. The result has one step per Einsum: which tensors it reads, writes and passes on,
+    and their sizes. A tensor that Einsums see in different sizes takes the largest.
     """
     extents = _ExtentTracker(exchanged, tables)
     steps: list[JoinStep] = []

@@ -26,11 +26,11 @@ DEEPENING = (0.0, 0.001, 0.002, 0.004, 0.008, 0.016, 0.03, 0.06, 0.12, 0.25, 0.5
 
 @dataclass(frozen=True, slots=True)
 class LabelOutcome:
-    """Outcome of the search of one compatibility graph.
+    """Outcome of the search of one compatibility graph: all ways to join the Einsums' mappings.
 
     `best`: the mapping with the least value; None if none was found. `lower_bound`: no mapping of
-    the graph within the limits has a lower value. `exhausted`: the budget ended the search.
-    `labels`: number of partial mappings kept, over all passes.
+    the graph has a lower value (without a mapping: at least the limit searched to). `exhausted`:
+    the budget ended the search. `labels`: number of partial mappings kept, over all passes.
     """
 
     best: WholeLabel | None

@@ -37,14 +37,15 @@ PruneTest = Callable[..., NDArray[np.bool_]]
 class JoinLabels:
     """Labels of one compatibility: choices of pmappings for the Einsums so far, with costs.
 
-    Sorted by node, which is the compatibility with tile shapes. `nodes`: number of each label's
-    node, shape (labels,). `values`, shape (labels, columns): energy in joule; latency in second;
-    usages in bits of the counted memories; if that of the outermost memory counts, bits in it now,
-    and the most while an Einsum ran that shares loops with the next one; then per exchange memory,
-    for each shared loop k, the bits above it that stay, and for each number of shared loops the
-    most bits while a finished Einsum ran that shares so many with the next one (theory/fusion.md
-    §4). `origins`: number of the label before (counted over all compatibilities), of the group, the
-    tiling and the pmapping, shape (labels, 4).
+    A pmapping is a mapping of one Einsum within the whole; a compatibility is what Einsums on both
+    sides must agree about (shared loops, places of tensors on chip), a node that with tile shapes.
+    `nodes`: number of each label's node, rising, shape (labels,). `values`, shape (labels,
+    columns): energy in joule; latency in second; usages in bits of the counted memories; if that of
+    the outermost memory counts, bits in it now, and the most while an Einsum ran that shares loops
+    with the next one; then per exchange memory, for each shared loop k, the bits above it that
+    stay, and for each k the most bits while a finished Einsum ran that shares k loops or more with
+    the next one (theory/fusion.md §4). `origins`: number of the label before (counted over all
+    compatibilities), of the group, the tiling and the pmapping, shape (labels, 4).
     """
 
     nodes: Ints

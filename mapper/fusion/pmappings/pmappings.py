@@ -103,13 +103,15 @@ class PmappingSource:
 
 @dataclass(frozen=True, slots=True)
 class NumberedCompatibility:
-    """Fused loops and tensors on chip of pmappings, without tile shapes, variables as numbers.
+    """Fused loops and places of tensors on chip, without tile shapes, with variables as numbers.
 
-    That is what other Einsums must agree about before names are given. `order`: (number of the
-    variable, tile) of the fused loops, outermost first; the numbers -1, -2, … stand for the entries
-    of `spatial_loops`, and tile 0 for a tile that differs by tiling. `depths`: ((tensor, memory),
-    number of loops above) of exchanged tensors on chip. `held_tensors`: contested tensors held, or
-    passing a Toll, above the innermost loop. `spatial_loops`: the spatial fused loops.
+    Fused loops are those that an Einsum may share with others. That is what other Einsums must
+    agree about, before names are given. `order`: (number of the variable, tile) of the loops,
+    outermost first; the numbers -1, -2, … stand for the entries of `spatial_loops`, and tile 0 for
+    a tile that differs by tile shape. `depths`: ((tensor, memory), number of loops above) of
+    exchanged tensors on chip. `held_tensors`: contested tensors (held by other Einsums in the same
+    loops, too) that are held, or pass a Toll, above the innermost loop. `spatial_loops`: the
+    spatial ones of the loops.
     """
 
     order: LoopOrder

@@ -123,12 +123,14 @@ def needless_first_variables(
 ) -> dict[int, frozenset[int]]:
     """Return, per gap right below a holder, the variables that no first loop there needs.
 
-    A loop fully relevant to the tensor held right above makes that holder reserve more than it
-    must: held below the loop it moves the same values. So orders of loops that begin with it are
-    left out. `template`: its region has the holders. `varied_windows`: tensors that another Einsum
-    may need at that place; their holders are skipped. `places_with_lanes`: holders with spatial
-    loops right above. Empty where a tile_shape rule holds in the region; holders whose order the
-    architecture gives under tensor_order_options are skipped, too.
+    The region: the holders below the outermost memory, down to the lowest that backs a tensor on
+    chip; a gap is a place in it for loops that Einsums may share. A loop fully relevant to the
+    tensor held right above makes that holder reserve more than it must: held below the loop it
+    moves the same values. So orders of loops that begin with it are left out. `template`: its
+    region has the holders. `varied_windows`: tensors that another Einsum may need at that place;
+    their holders are skipped. `places_with_lanes`: holders with spatial loops right above. Empty
+    where a tile_shape rule holds in the region; holders whose order the architecture gives under
+    tensor_order_options are skipped, too.
     """
     if tile_shape_places(problem, template):
         return {}

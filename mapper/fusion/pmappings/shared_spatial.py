@@ -73,10 +73,10 @@ class SharedSpatialLoop(NamedTuple):
 
 
 class FixedLanes(NamedTuple):
-    """Slots of a template whose lanes above the lowest tensor on chip are fixed, with these loops.
+    """Places of a template with its lanes above the lowest tensor on chip fixed.
 
-    `slots`: the template's places for loops, fills and reservations; `loops`: the spatial loops,
-    outermost first.
+    `slots`: the template's places for loops, fills and reservations, each dimension above that
+    tensor with one choice of lanes. `loops`: the spatial loops that follow, outermost first.
     """
 
     slots: tuple[Slot, ...]
@@ -223,8 +223,8 @@ def lane_stride(lattice: Lattice, loops: Sequence[SharedSpatialLoop]) -> int:
     """Return by how much the number of a tile shape exceeds that of one lane's tile.
 
     The search counts the lanes of shared spatial loops as one, with a tile of lanes times that of
-    one lane. In the lattice, tile shapes with a fixed ratio have a fixed distance. `loops`: the
-    spatial loops.
+    one lane. In the lattice of tile shapes, those with a fixed ratio have numbers with a fixed
+    difference. `loops`: the spatial loops. Example: without loops, 0.
     """
     lanes = [1] * len(lattice.bounds)
     for loop in loops:
