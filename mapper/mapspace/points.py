@@ -113,7 +113,7 @@ class Points:
 
         An open dimension is one whose lanes (instances in use) multiply the tile of some
         reservation. If there is none, the only part is this object itself. A point is one choice
-        of all tile sizes of a template.
+        of all tile sizes of a template (a mapping without loops).
         """
         open_dims = self._open_dims()
         if not open_dims:
@@ -149,7 +149,8 @@ class Points:
 
         `tile`: the one above the slot; `used`: bits per memory, in the order of `memories`. None
         if tile_shape at the slot refuses the tile, or if its memory has too little capacity. A
-        slot is a place of a template for loops, a fill or a reserved tile.
+        slot is a place of a template (a mapping without loops) for loops, a fill or a reserved
+        tile.
         """
         slot = self.slots[index]
         if not self.admits(index, tile):
@@ -167,7 +168,8 @@ class Points:
         """Yield the tiles that the loops of slot `index` can leave of the tile above it.
 
         They divide it; for temporal loops, only tiles that later slots can bring to one iteration.
-        A slot is a place of a template for loops, a fill or a reserved tile.
+        A slot is a place of a template (a mapping without loops) for loops, a fill or a reserved
+        tile.
         """
         slot = self.slots[index]
         if isinstance(slot, SpatialLoops):
@@ -253,7 +255,7 @@ class Points:
 
         A completion chooses the tiles below slot `index` and all later ones; capacity is not
         looked at. `state`: index of the tile. The number is exact. A slot is a place of a template
-        for loops, a fill or a reserved tile.
+        (a mapping without loops) for loops, a fill or a reserved tile.
         """
         return int(self._counts()[len(self.slots) - index][state])
 
@@ -261,15 +263,16 @@ class Points:
         """Return, for each tile above slot `index`, how many ways lead to a single iteration.
 
         Exact whole numbers, shape (states,), as float64 or, if too large for that, Python
-        integers. A slot is a place of a template for loops, a fill or a reserved tile.
+        integers. A slot is a place of a template (a mapping without loops) for loops, a fill or a
+        reserved tile.
         """
         return self._counts()[len(self.slots) - index]
 
     def admitted(self, index: int) -> Any:
         """Return for each tile whether tile_shape admits it above slot `index`, shape (states,).
 
-        None if the architecture file sets no tile_shape there. A slot is a place of a template for
-        loops, a fill or a reserved tile.
+        None if the architecture file sets no tile_shape there. A slot is a place of a template (a
+        mapping without loops) for loops, a fill or a reserved tile.
         """
         if not self.pins[index]:
             return None
@@ -279,7 +282,7 @@ class Points:
         """Tell whether tile_shape of the architecture file admits a tile above slot `index`.
 
         `tile`: an extent in values per rank variable. True where the file sets none. A slot is a
-        place of a template for loops, a fill or a reserved tile.
+        place of a template (a mapping without loops) for loops, a fill or a reserved tile.
         """
         named = dict(zip(self._names, tile, strict=True))
         return all(holds(comparison, named) for comparison in self.pins[index])
@@ -303,7 +306,8 @@ class Points:
     def start(self) -> Any:
         """Return the state (index of a tile) above the first slot: the whole iteration space.
 
-        A slot is a place of a template for loops, a fill or a reserved tile.
+        A slot is a place of a template (a mapping without loops) for loops, a fill or a reserved
+        tile.
         """
         return self.lattice.size - 1
 
@@ -315,8 +319,9 @@ class Points:
         """Return the states below slot `index` from which later slots have all needed loops.
 
         `state`: the tile above the slot. Unlike `options` it does not check that choices of lanes
-        and tile_shape further down leave a completion. A slot is a place of a template for loops,
-        a fill or a reserved tile; a lane is one instance along a dimension of a fanout.
+        and tile_shape further down leave a completion. A slot is a place of a template (a mapping
+        without loops) for loops, a fill or a reserved tile; a lane is one instance along a
+        dimension of a fanout.
         """
         below = states_below(self.lattice, self.slots[index], state)
         return [s for s in below if self._can_finish(index, self.tile_of(s))]
@@ -325,8 +330,8 @@ class Points:
         """Return the states below slot `index` from which at least one point can be completed.
 
         `state`: the tile above the slot; capacity is not looked at. A slot is a place of a
-        template for loops, a fill or a reserved tile; a point is one choice of all tile sizes of a
-        template.
+        template (a mapping without loops) for loops, a fill or a reserved tile; a point is one
+        choice of all tile sizes of a template.
         """
         counts = self._counts()[len(self.slots) - 1 - index]
         return [s for s in states_below(self.lattice, self.slots[index], state) if counts[s]]
@@ -355,8 +360,8 @@ def completions_above(lattice: Lattice, slot: Slot, completions: Any) -> Any:
 
     `completions`: the same numbers below the slot, shape (states,); so is the result. A tile's
     number is the sum over all tiles that the slot's loops can leave of it. A slot is a place of a
-    template for loops, a fill or a reserved tile; a point is one choice of all tile sizes of a
-    template.
+    template (a mapping without loops) for loops, a fill or a reserved tile; a point is one choice
+    of all tile sizes of a template.
     """
     if isinstance(slot, SpatialLoops):
         total = np.zeros(lattice.shape, completions.dtype)
@@ -385,8 +390,8 @@ def states_below(lattice: Lattice, slot: Slot, state: int) -> list[int]:
 
     `state`: index of the tile above in `lattice`. Of spatial loops, one per choice of lanes that
     divides the tile; a slot without loops leaves the tile as it is. A slot is a place of a
-    template for loops, a fill or a reserved tile; a lane is one instance along a dimension of a
-    fanout.
+    template (a mapping without loops) for loops, a fill or a reserved tile; a lane is one instance
+    along a dimension of a fanout.
     """
     if isinstance(slot, SpatialLoops):
         shifts = lattice.shifts(slot.variables, slot.choices)

@@ -142,7 +142,7 @@ class Mapspace(TemplateSpace):
         """An upper bound of the number of mappings, fast: points that share a mapping count each.
 
         With uneven variables, raises TilewrightError if there are too many tiles to count. A point
-        is one choice of all tile sizes of a template.
+        is one choice of all tile sizes of a template (a mapping without loops).
         """
         return sum(points.count for points in self._points)
 
@@ -166,8 +166,8 @@ class Mapspace(TemplateSpace):
     def sample(self, rng: random.Random) -> Mapping:
         """Draw a mapping that fits; points with tiles that fit are equally likely.
 
-        A point is one choice of all tile sizes of a template. Raises InfeasibleMapping if there is
-        no point or none of 10,000 draws fits.
+        A point is one choice of all tile sizes of a template (a mapping without loops). Raises
+        InfeasibleMapping if there is no point or none of 10,000 draws fits.
         """
         return self.mapping_at(self.draw(rng))
 

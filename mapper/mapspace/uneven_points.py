@@ -120,8 +120,8 @@ class UnevenPoints(Points):
     def count(self) -> int:
         """Number of points, exact, whether they fit their memories or not.
 
-        A point is one choice of all tile sizes of a template. Raises TilewrightError if there are
-        too many tiles to count them (3,000,000 steps).
+        A point is one choice of all tile sizes of a template (a mapping without loops). Raises
+        TilewrightError if there are too many tiles to count them (3,000,000 steps).
         """
         return self.completions(0, self.start())
 
@@ -148,7 +148,7 @@ class UnevenPoints(Points):
         """Return the state above the first slot: the whole iteration space.
 
         A state is a pair (extent, whether an uneven loop may still come) per rank variable. A slot
-        is a place of a template for loops, a fill or a reserved tile.
+        is a place of a template (a mapping without loops) for loops, a fill or a reserved tile.
         """
         bounds = self.problem.einsum.bounds
         return tuple((bound, v in self.problem.uneven) for v, bound in bounds.items())
@@ -170,7 +170,7 @@ class UnevenPoints(Points):
 
         A state has a pair (extent, whether an uneven loop may still come) per variable. Raises
         TilewrightError if there are too many tiles to count them (3,000,000 steps). A slot is a
-        place of a template for loops, a fill or a reserved tile.
+        place of a template (a mapping without loops) for loops, a fill or a reserved tile.
         """
         if index == len(self.slots):
             return int(all(tile == 1 for tile, _ in state))
@@ -193,7 +193,7 @@ class UnevenPoints(Points):
         """Return the states below slot `index` from which each variable can reach an extent of 1.
 
         None if tile_shape refuses the tile of `state`, the state above the slot. A slot is a place
-        of a template for loops, a fill or a reserved tile.
+        of a template (a mapping without loops) for loops, a fill or a reserved tile.
         """
         slot = self.slots[index]
         if not self.admits(index, _tile(state)):
@@ -236,9 +236,9 @@ class UnevenPoints(Points):
     def options(self, index: int, state: State) -> list[State]:
         """Return the states below slot `index` from which at least one point can be completed.
 
-        A slot is a place of a template for loops, a fill or a reserved tile; a point is one choice
-        of all tile sizes of a template. Raises TilewrightError if there are too many tiles to
-        count them.
+        A slot is a place of a template (a mapping without loops) for loops, a fill or a reserved
+        tile; a point is one choice of all tile sizes of a template. Raises TilewrightError if
+        there are too many tiles to count them.
         """
         return [s for s in self.successors(index, state) if self.completions(index + 1, s)]
 

@@ -41,7 +41,7 @@ def with_lanes(problem: Problem, template: Template) -> Iterator[Template]:
     spread over an Array has the capacity of the instances at work, and a holder written below
     spatial loops of a deeper component sees the tiles of all these lanes together. Each variant
     restricts each such dimension to choices that have the same effect. A slot is a place of a
-    template for loops, a fill or a reserved tile.
+    template (a mapping without loops) for loops, a fill or a reserved tile.
 
     Raises UnsupportedFeature if there are more than 20,000 variants, unless not even one value of
     each tensor fits the memories (then nothing is yielded), and for uneven tiles over lanes above

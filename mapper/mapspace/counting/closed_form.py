@@ -34,8 +34,8 @@ class CountCache:
     `lanes`: spatial dimensions to the number of choices per product of lanes of each variable.
     `points`: (gaps per variable, dimensions) to the number of points. `orders`: orders of the
     holders of each memory to the number of orders per gaps. A gap is a place where a loop may
-    stand. A point is one choice of all tile sizes of a template; a lane is one instance along a
-    dimension of a fanout.
+    stand. A point is one choice of all tile sizes of a template (a mapping without loops); a lane
+    is one instance along a dimension of a fanout.
     """
 
     lanes: dict[tuple[SpatialLoops, ...], Counter[Gaps]] = field(default_factory=dict)

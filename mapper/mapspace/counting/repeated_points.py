@@ -57,7 +57,7 @@ class Repeats:
 
         That is the first one that fits the memories and tile_shape, or the first of all if
         `fitting` is False or none fits. Most points are their own canonical point. A point is one
-        choice of all tile sizes of a template.
+        choice of all tile sizes of a template (a mapping without loops).
         """
         group = self._siblings.get(place.template)
         if group is None:
@@ -78,7 +78,7 @@ class Repeats:
         """Return those of some points at which tensors pass Tolls at the same places as a mapping.
 
         The place of a Toll crossing (under which tiles) is part of a mapping. May be empty. A
-        point is one choice of all tile sizes of a template.
+        point is one choice of all tile sizes of a template (a mapping without loops).
         """
         passed = _tolls(mapping)
         if not passed:
@@ -92,7 +92,8 @@ class Repeats:
     def first_fitting(self, places: Sequence[MapspacePoint]) -> MapspacePoint:
         """Return the first point whose tiles fit memories and tile_shape, the first one if none do.
 
-        `places` must not be empty. A point is one choice of all tile sizes of a template.
+        `places` must not be empty. A point is one choice of all tile sizes of a template (a
+        mapping without loops).
         """
         return next((place for place in places if self._fits(place)), places[0])
 

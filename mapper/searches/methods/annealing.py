@@ -110,7 +110,7 @@ class AnnealingRun:
         """Walk `steps` random steps from a point of the mapspace while the temperature falls.
 
         The best mapping met is kept in `best`. A point is one choice of all tile sizes of a
-        template. Raises OutOfBudget when `limits` end.
+        template (a mapping without loops). Raises OutOfBudget when `limits` end.
         """
         value = self._scored(point)
         for step in limits.checking(range(steps)):

@@ -45,7 +45,8 @@ def smallest_mapping(space: Mapspace, limits: Budget = UNLIMITED) -> MapspacePoi
     """Return a point of the mapspace that needs little capacity; None if there is no mapping.
 
     None is certain. All points are counted on the way, so that drawing some later is fast. Raises
-    OutOfBudget when `limits` end. A point is one choice of all tile sizes of a template.
+    OutOfBudget when `limits` end. A point is one choice of all tile sizes of a template (a mapping
+    without loops).
     """
     first = first_mapping(space, limits.check)
     if first is None:

@@ -113,8 +113,8 @@ def is_better(candidate: EinsumMapping, best: EinsumMapping, goal: Goal) -> bool
 def has_at_most_points(space: Mapspace, limit: int, limits: Budget = UNLIMITED) -> bool:
     """Tell whether a mapspace has at most `limit` points, fitting or not.
 
-    A point is one choice of all tile sizes of a template. Raises OutOfBudget when `limits` end,
-    and TilewrightError if there are too many uneven tiles to count.
+    A point is one choice of all tile sizes of a template (a mapping without loops). Raises
+    OutOfBudget when `limits` end, and TilewrightError if there are too many uneven tiles to count.
     """
     points_left = limit
     for points in limits.checking(space.points_within(limits.check)):
@@ -128,7 +128,7 @@ def is_enumerable(space: Mapspace, limits: Budget = UNLIMITED) -> bool:
     """Tell whether all mappings of a mapspace can be scored in some ten seconds.
 
     At most 20,000 that fit, among at most 300,000 points. True as well if `limits` end before it
-    is known. A point is one choice of all tile sizes of a template.
+    is known. A point is one choice of all tile sizes of a template (a mapping without loops).
     """
     try:
         if has_at_most_points(space, MAX_SCORED, limits):

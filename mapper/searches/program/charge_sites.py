@@ -63,8 +63,9 @@ class DeferredCharge:
 
     `child`: slot of the lower holder, where `terms` are counted. `level`: of the component that
     pays. `factors`: pairs (slot of a dimension, what each choice of its lanes multiplies the cost
-    by). A slot is a place of a template for loops, a fill or a reserved tile; a label is the tuple
-    of costs of a partial mapping; a lane is one instance along a dimension of a fanout.
+    by). A slot is a place of a template (a mapping without loops) for loops, a fill or a reserved
+    tile; a label is the tuple of costs of a partial mapping; a lane is one instance along a
+    dimension of a fanout.
     """
 
     child: int
@@ -149,8 +150,8 @@ class ChargeLocator:
         """Return the slot at which a charge for moving values is known, and its terms.
 
         An empty site if it costs nothing; one with `blocking_slots` if it depends on lanes not
-        chosen yet. A slot is a place of a template for loops, a fill or a reserved tile; a lane is
-        one instance along a dimension of a fanout.
+        chosen yet. A slot is a place of a template (a mapping without loops) for loops, a fill or
+        a reserved tile; a lane is one instance along a dimension of a fanout.
         """
         rates = self._rates(charge)
         if not rates:

@@ -55,8 +55,9 @@ class DeferredCost:
     A label is a partial mapping's tuple of costs. `field`: that column; `target`: the one that
     gets it above slot `top`. `terms`: pairs (slot, cost added there to `field`); `factors`: pairs
     (slot of a dimension, what each choice of its lanes multiplies `field` by). `limit`: capacity
-    to check if the target holds bits of a memory, else None. A slot is a place of a template for
-    loops, a fill or a reserved tile; a lane is one instance along a dimension of a fanout.
+    to check if the target holds bits of a memory, else None. A slot is a place of a template (a
+    mapping without loops) for loops, a fill or a reserved tile; a lane is one instance along a
+    dimension of a fanout.
     """
 
     field: int
@@ -84,8 +85,8 @@ def deferred_charges(sites: Iterable[ChargeSite]) -> list[DeferredCharge]:
     """Return, of some sites of costs, the costs that can be paid once lanes above are known.
 
     A site is the slot where a cost is charged; most have no such cost. A slot is a place of a
-    template for loops, a fill or a reserved tile; a lane is one instance along a dimension of a
-    fanout.
+    template (a mapping without loops) for loops, a fill or a reserved tile; a lane is one instance
+    along a dimension of a fanout.
     """
     return [site.deferral for site in sites if site.deferral is not None]
 
@@ -100,8 +101,8 @@ def deferred_costs(
 
     Costs with the same target, topmost slot and factors share a column. None if the labels have
     too few such columns; `deferred_field_counts` says how many are needed. A slot is a place of a
-    template for loops, a fill or a reserved tile; a label is the tuple of costs of a partial
-    mapping.
+    template (a mapping without loops) for loops, a fill or a reserved tile; a label is the tuple
+    of costs of a partial mapping.
     """
     energy, calls = iter(fields.deferred_energy), iter(fields.deferred_calls)
     costs = []
@@ -121,8 +122,8 @@ def deferred_field_counts(
 
     A label is a partial mapping's tuple of costs. `charges`: costs to be paid once the lanes above
     them are known; those with the same target, topmost slot and factors share a column. A slot is
-    a place of a template for loops, a fill or a reserved tile; a lane is one instance along a
-    dimension of a fanout.
+    a place of a template (a mapping without loops) for loops, a fill or a reserved tile; a lane is
+    one instance along a dimension of a fanout.
     """
     targets = [key.target for key in _by_carrier(problem, slots, charges)]
     return targets.count(0), len(targets) - targets.count(0)

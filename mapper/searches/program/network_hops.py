@@ -50,8 +50,8 @@ class HopLoop:
     `slot`, `dim`: slot and name of its dimension. `lanes`: its instances. `stride`: links between
     two of them. `served`: instances that one instance of a distributed source serves; None if the
     source has one. `shared`: all lanes take the same values. `after`: pairs (variable, lanes) of
-    the loops of the same slot below it. A slot is a place of a template for loops, a fill or a
-    reserved tile.
+    the loops of the same slot below it. A slot is a place of a template (a mapping without loops)
+    for loops, a fill or a reserved tile.
     """
 
     slot: int
@@ -123,7 +123,7 @@ def network_charge_sites(
 def spatial_loops_at(slots: Sequence[Slot], slot: int) -> SpatialLoops:
     """Return the spatial loops at a slot, which must be a slot of spatial loops.
 
-    A slot is a place of a template for loops, a fill or a reserved tile.
+    A slot is a place of a template (a mapping without loops) for loops, a fill or a reserved tile.
     """
     loops = slots[slot]
     assert isinstance(loops, SpatialLoops)

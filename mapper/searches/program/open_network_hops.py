@@ -64,8 +64,8 @@ def charge_sites_at_fixed_lanes(sites: Sequence[ChargeSite], limit: int) -> list
 
     `sites`: those of `open_network_charge_sites`. Each dimension is charged for the tile right
     below it with its first choice, and its links carry only their share of the outer lanes'
-    traffic. A slot is a place of a template for loops, a fill or a reserved tile; a lane is one
-    instance along a dimension of a fanout.
+    traffic. A slot is a place of a template (a mapping without loops) for loops, a fill or a
+    reserved tile; a lane is one instance along a dimension of a fanout.
     """
     fixed_sites = []
     for site in sites:

@@ -31,8 +31,8 @@ class LanesBelowHolder:
 
     They belong to a deeper component than the holder. `lanes`: pairs (variable, lanes) of
     variables with the same lanes in every choice. `spatial_loops`: pairs (slot, dimension) of them
-    all. False as a truth value if there are none. A slot is a place of a template for loops, a
-    fill or a reserved tile.
+    all. False as a truth value if there are none. A slot is a place of a template (a mapping
+    without loops) for loops, a fill or a reserved tile.
     """
 
     lanes: Lanes = ()
@@ -45,8 +45,8 @@ class LanesBelowHolder:
         """Return (slot, lanes over some variables for each choice) per dimension.
 
         Variables whose lanes are fixed (in `lanes`) do not count; dimensions without effect are
-        left out. A slot is a place of a template for loops, a fill or a reserved tile; a lane is
-        one instance along a dimension of a fanout.
+        left out. A slot is a place of a template (a mapping without loops) for loops, a fill or a
+        reserved tile; a lane is one instance along a dimension of a fanout.
         """
         fixed = {v for v, _ in self.lanes}
         factors = []
@@ -61,8 +61,8 @@ class LanesBelowHolder:
         """Return by what each choice of lanes makes the tile of a tensor larger, per dimension.
 
         The items are (slot, factor per choice); fixed lanes are not in them. A slot is a place of
-        a template for loops, a fill or a reserved tile; a lane is one instance along a dimension
-        of a fanout.
+        a template (a mapping without loops) for loops, a fill or a reserved tile; a lane is one
+        instance along a dimension of a fanout.
         """
         return self.factors_over(access.rank_variables)
 
@@ -70,8 +70,9 @@ class LanesBelowHolder:
         """Return by what each choice of lanes divides the visits of the tile, per dimension.
 
         These are lanes over variables that the tensor does not have. The items are (slot, divisor
-        per choice). `bounds`: all variables. A slot is a place of a template for loops, a fill or
-        a reserved tile; a lane is one instance along a dimension of a fanout.
+        per choice). `bounds`: all variables. A slot is a place of a template (a mapping without
+        loops) for loops, a fill or a reserved tile; a lane is one instance along a dimension of a
+        fanout.
         """
         return self.factors_over(frozenset(bounds) - access.rank_variables)
 
@@ -85,8 +86,8 @@ def lanes_seen_below(
     """Return the lanes above a slot that a holder there acts upon as if they stood below.
 
     `level`: place on the path of the holder's memory; lanes of deeper components count. A slot is
-    a place of a template for loops, a fill or a reserved tile; a lane is one instance along a
-    dimension of a fanout.
+    a place of a template (a mapping without loops) for loops, a fill or a reserved tile; a lane is
+    one instance along a dimension of a fanout.
     """
     spatial_loops = [
         (i, loops)

@@ -287,9 +287,9 @@ def with_fixed_lanes(
 ) -> Iterator[tuple[Slot, ...]]:
     """Yield the slots with one choice for each of some dimensions, most lanes first.
 
-    `blocking`: the slots of these dimensions. A slot is a place of a template for loops, a fill or
-    a reserved tile; a lane is one instance along a dimension of a fanout. Raises
-    UnsupportedFeature if there are more than 20,000 combinations.
+    `blocking`: the slots of these dimensions. A slot is a place of a template (a mapping without
+    loops) for loops, a fill or a reserved tile; a lane is one instance along a dimension of a
+    fanout. Raises UnsupportedFeature if there are more than 20,000 combinations.
     """
     dims = [spatial_loops_at(slots, slot) for slot in blocking]
     variants = prod(len(dim.choices) for dim in dims)
@@ -369,8 +369,9 @@ class CostsBySlot:
     """The costs of one list of steps, sorted by the slot at which they are charged.
 
     `sites`: where each cost is charged; `deferred`: costs that labels carry until lanes are known.
-    A slot is a place of a template for loops, a fill or a reserved tile; a label is the tuple of
-    costs of a partial mapping; a lane is one instance along a dimension of a fanout.
+    A slot is a place of a template (a mapping without loops) for loops, a fill or a reserved tile;
+    a label is the tuple of costs of a partial mapping; a lane is one instance along a dimension of
+    a fanout.
     """
 
     def __init__(self, sites: Sequence[ChargeSite], deferred: Sequence[DeferredCost]) -> None:
@@ -395,8 +396,8 @@ class CostsBySlot:
     def charge_step(self, slot: int, required: tuple[Comparison, ...] = ()) -> ChargeStep:
         """Return the step that charges the costs above a slot, for the tile there; maybe none.
 
-        `required`: tile_shape conditions on that tile. A slot is a place of a template for loops,
-        a fill or a reserved tile.
+        `required`: tile_shape conditions on that tile. A slot is a place of a template (a mapping
+        without loops) for loops, a fill or a reserved tile.
         """
         terms = sorted(term for term in self._terms.get(slot, []) if term.factor != 0.0)
         return ChargeStep(tuple(terms), required)
@@ -406,8 +407,8 @@ class CostsBySlot:
 
         `loops`: the dimension with its choices. Each may add amounts to columns of the labels
         (cost tuples of partial mappings), multiply them, or charge costs by tile. A slot is a
-        place of a template for loops, a fill or a reserved tile; a lane is one instance along a
-        dimension of a fanout.
+        place of a template (a mapping without loops) for loops, a fill or a reserved tile; a lane
+        is one instance along a dimension of a fanout.
         """
         added, factors = self._added.get(slot, []), self._factors.get(slot, [])
         per_site = self._charges.get(slot, [])
@@ -417,8 +418,8 @@ class CostsBySlot:
     def steps_above(self, slot: int, required: tuple[Comparison, ...]) -> list[ProgramStep]:
         """Return the steps right above a slot: costs paid there, then charges and tile_shape.
 
-        `required`: the tile_shape conditions. A slot is a place of a template for loops, a fill or
-        a reserved tile.
+        `required`: the tile_shape conditions. A slot is a place of a template (a mapping without
+        loops) for loops, a fill or a reserved tile.
         """
         return [*self._payment_steps(slot), *self._charge_steps(slot, required)]
 

@@ -34,16 +34,16 @@ class SlotPosition:
     def at(cls, index: int, variables: int) -> SlotPosition:
         """Return the position of a partial mapping for which slot `index` comes next.
 
-        `variables`: how many rank variables there are. A slot is a place of a template for loops,
-        a fill or a reserved tile.
+        `variables`: how many rank variables there are. A slot is a place of a template (a mapping
+        without loops) for loops, a fill or a reserved tile.
         """
         return cls((index,) * variables, index)
 
     def after_variable(self, variable: int) -> SlotPosition:
         """Return the position when the present slot has chosen the loop over one more variable.
 
-        `variable`: its number. A slot is a place of a template for loops, a fill or a reserved
-        tile.
+        `variable`: its number. A slot is a place of a template (a mapping without loops) for
+        loops, a fill or a reserved tile.
         """
         slots = self.slots
         return SlotPosition(

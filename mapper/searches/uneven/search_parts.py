@@ -86,8 +86,8 @@ def least_steps(problem: Problem, slots: Sequence[Slot]) -> float:
     """Return a lower bound of the steps in time of all mappings with these slots.
 
     Each variable takes its bound over its lanes, rounded up where remainders are exact. A slot is
-    a place of a template for loops, a fill or a reserved tile; a lane is one instance along a
-    dimension of a fanout.
+    a place of a template (a mapping without loops) for loops, a fill or a reserved tile; a lane is
+    one instance along a dimension of a fanout.
     """
     variables, bounds = tuple(problem.einsum.bounds), tuple(problem.einsum.bounds.values())
     share = whole_share if problem.conventions.exact_remainders else truediv

@@ -98,8 +98,9 @@ class SlotWalk:
 
         `plan`: the compiled template; `outlook`: lower bounds of the energy still to pay;
         `energy`: joules of all operations; `pruning`: which labels stay. The list ends early with
-        an empty set if none is left. A slot is a place of a template for loops, a fill or a
-        reserved tile. Raises OutOfBudget when time, memory or the number of labels ends.
+        an empty set if none is left. A slot is a place of a template (a mapping without loops) for
+        loops, a fill or a reserved tile. Raises OutOfBudget when time, memory or the number of
+        labels ends.
         """
         step = _PrunedWalk(self, plan, outlook, pruning)
         fields = np.zeros((1, self._fields.width))

@@ -73,8 +73,8 @@ class TemplatePlan:
         """Return the rank variables with some count of tiles that no charge below needs.
 
         Slot `index` is the last that needs it; after it, partial mappings that differ in that
-        count alone are the same. Variables are given by number. A slot is a place of a template
-        for loops, a fill or a reserved tile.
+        count alone are the same. Variables are given by number. A slot is a place of a template (a
+        mapping without loops) for loops, a fill or a reserved tile.
         """
         if index + 1 >= len(self.needed_kinds):
             return []

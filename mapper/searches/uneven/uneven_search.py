@@ -342,7 +342,8 @@ class UnevenRun:
 
         `keep`: tells from lower bounds of joules and steps and from bits in use which partial
         mappings may be of interest; `beam`: most of them at a slot (0: all). A slot is a place of
-        a template for loops, a fill or a reserved tile. Raises OutOfBudget when the budget ends.
+        a template (a mapping without loops) for loops, a fill or a reserved tile. Raises
+        OutOfBudget when the budget ends.
         """
         mode = self.ranking.prepared(True)
         path = self._walk(mode, number, keep, beam, exact=True)

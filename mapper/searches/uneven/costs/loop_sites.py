@@ -21,8 +21,8 @@ class LoopSite:
     `slot`, `variable`: their numbers. `dim`: (component, dimension) of a spatial loop, None for a
     temporal one; `lane_range`: the fewest and most lanes it may have. `remaining`: least joules
     still to come below, by tile on the grid; `position`: the next slots below it. A slot is a
-    place of a template for loops, a fill or a reserved tile; a lane is one instance along a
-    dimension of a fanout.
+    place of a template (a mapping without loops) for loops, a fill or a reserved tile; a lane is
+    one instance along a dimension of a fanout.
     """
 
     slot: int
@@ -38,8 +38,9 @@ class TileOptions:
     """The tiles that a slot can leave, for each tile state above it.
 
     `states`: states below; `lanes`: lanes that each takes (1 if temporal); `sizes[i]`: how many of
-    these entries belong to state i above, in order. A slot is a place of a template for loops, a
-    fill or a reserved tile; a lane is one instance along a dimension of a fanout.
+    these entries belong to state i above, in order. A slot is a place of a template (a mapping
+    without loops) for loops, a fill or a reserved tile; a lane is one instance along a dimension
+    of a fanout.
     """
 
     states: Ints

@@ -41,8 +41,8 @@ class SlotCharge:
     """A cost per value that moves, charged above a slot.
 
     `count`: which values; `rates`: pairs (column of a label, joules or calls per value). A label
-    is a partial mapping's tuple of costs. A slot is a place of a template for loops, a fill or a
-    reserved tile.
+    is a partial mapping's tuple of costs. A slot is a place of a template (a mapping without
+    loops) for loops, a fill or a reserved tile.
     """
 
     count: ValueCount
@@ -177,7 +177,8 @@ class ChargeCompiler:
         """Yield lower bounds of the energy of the charges that cost something.
 
         They depend only on the tile at a slot, so that they can be added up before a search. A
-        slot is a place of a template for loops, a fill or a reserved tile.
+        slot is a place of a template (a mapping without loops) for loops, a fill or a reserved
+        tile.
         """
         first = {_place(tap): tap for tap in self._taps if tap.kind == "first"}
         for tap in self._taps:

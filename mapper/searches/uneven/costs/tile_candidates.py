@@ -27,8 +27,8 @@ class TailSlot:
 
     `kind`: "all", a temporal loop with any tile; "thin", one of which only the smallest tile of
     each number of tiles is looked at; "lanes", a spatial loop over `fewest_lanes` to `most_lanes`
-    lanes. A slot is a place of a template for loops, a fill or a reserved tile; a lane is one
-    instance along a dimension of a fanout.
+    lanes. A slot is a place of a template (a mapping without loops) for loops, a fill or a
+    reserved tile; a lane is one instance along a dimension of a fanout.
     """
 
     kind: Literal["all", "thin", "lanes"]

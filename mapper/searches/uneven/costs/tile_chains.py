@@ -201,8 +201,9 @@ class TileChains:
 
         Two arrays of one length; lanes are 1 for a temporal loop. `state`: the one above; `tail`:
         later slots that can loop over the variable; `lane`: (component, dimension) of a spatial
-        slot; `lanes`: the fewest and most lanes it may have. A slot is a place of a template for
-        loops, a fill or a reserved tile; a lane is one instance along a dimension of a fanout.
+        slot; `lanes`: the fewest and most lanes it may have. A slot is a place of a template (a
+        mapping without loops) for loops, a fill or a reserved tile; a lane is one instance along a
+        dimension of a fanout.
         """
         key = (state, tail, lane, lanes)
         if key not in self._below:

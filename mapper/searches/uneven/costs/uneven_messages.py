@@ -66,9 +66,10 @@ def crossings_of(
 ) -> Mapping[int, tuple[LaneCrossing, ...]]:
     """Return, by slot, the tensors that a network sends through the slot's lanes.
 
-    A slot is a place of a template for loops, a fill or a reserved tile; a lane is one instance
-    along a dimension of a fanout. Raises UnsupportedFeature if the longest way takes time and two
-    slots distribute one uneven variable: then the way need not end in the last lane.
+    A slot is a place of a template (a mapping without loops) for loops, a fill or a reserved tile;
+    a lane is one instance along a dimension of a fanout. Raises UnsupportedFeature if the longest
+    way takes time and two slots distribute one uneven variable: then the way need not end in the
+    last lane.
     """
     by_slot: dict[int, list[LaneCrossing]] = {}
     longest: dict[int, ChargedLeg] = {}
@@ -153,8 +154,8 @@ class SlotStates(NamedTuple):
     """Tile states of the rank variables above and below a slot, shape (labels, variables) each.
 
     A state is a number that stands for a tile size with its counts of tiles visited. A slot is a
-    place of a template for loops, a fill or a reserved tile; a label is the tuple of costs of a
-    partial mapping.
+    place of a template (a mapping without loops) for loops, a fill or a reserved tile; a label is
+    the tuple of costs of a partial mapping.
     """
 
     above: Ints
@@ -186,8 +187,9 @@ class UnevenMessages:
 
         `fields`, shape (labels, width): costs of partial mappings. `crossings`: tensors sent
         there; `states`: tiles above and below the slot; `step_kinds`: which tiles make up the load
-        of a link, None where links take no time. A slot is a place of a template for loops, a fill
-        or a reserved tile; a lane is one instance along a dimension of a fanout.
+        of a link, None where links take no time. A slot is a place of a template (a mapping
+        without loops) for loops, a fill or a reserved tile; a lane is one instance along a
+        dimension of a fanout.
         """
         if not crossings:
             return
