@@ -86,7 +86,8 @@ class Mapspace(TemplateSpace):
         """Return the points (tile choices) of each template, in the order of the templates.
 
         `check` is called before each template is made and before each one's points are set up; it
-        may raise, for example at the end of a time budget.
+        may raise, for example at the end of a time budget. Raises UnsupportedFeature if there are
+        too many choices of lanes (instances of fanouts) to list.
         """
         if self._point_cache.points is None:
             kind, lattice = UnevenPoints if self.uneven else Points, Lattice(self.einsum.bounds)
@@ -108,7 +109,8 @@ class Mapspace(TemplateSpace):
     def mappings_within(self, check: Callable[[], None]) -> Iterator[Mapping]:
         """Enumerate the mappings that fit their memories, in a fixed order, each once.
 
-        `check` is called again and again and may raise to end the enumeration.
+        `check` is called again and again and may raise to end the enumeration. Raises
+        UnsupportedFeature if there are too many choices of lanes (instances of fanouts) to list.
         """
         for number, points in enumerate(self.points_within(check)):
             for tiles in points:
@@ -131,7 +133,8 @@ class Mapspace(TemplateSpace):
         """The number of templates and of mappings, whether they fit or not; computed once.
 
         With uneven variables, raises TilewrightError if there are too many tiles to count. A
-        template is a mapping without its loops.
+        template is a mapping without its loops. Raises UnsupportedFeature if there are too many
+        choices of lanes (instances of fanouts) to list.
         """
         counted = [self._repeats.count(number) for number in range(len(self._points))]
         points = sum(count for count, _ in counted)
@@ -142,7 +145,8 @@ class Mapspace(TemplateSpace):
         """An upper bound of the number of mappings, fast: points that share a mapping count each.
 
         With uneven variables, raises TilewrightError if there are too many tiles to count. A point
-        is one choice of all tile sizes of a template (a mapping without loops).
+        is one choice of all tile sizes of a template (a mapping without loops). Raises
+        UnsupportedFeature if there are too many choices of lanes (instances of fanouts) to list.
         """
         return sum(points.count for points in self._points)
 
@@ -150,7 +154,8 @@ class Mapspace(TemplateSpace):
         """Return the exact number of mappings that fit their memories; None if that takes long.
 
         `limit`: steps of counting at most. Where no memory can overflow, the result is
-        `size.points`.
+        `size.points`. Raises UnsupportedFeature if there are too many choices of lanes (instances
+        of fanouts) to list.
         """
         total = 0
         for number in range(len(self._points)):
@@ -167,7 +172,8 @@ class Mapspace(TemplateSpace):
         """Draw a mapping that fits; points with tiles that fit are equally likely.
 
         A point is one choice of all tile sizes of a template (a mapping without loops). Raises
-        InfeasibleMapping if there is no point or none of 10,000 draws fits.
+        InfeasibleMapping if there is no point or none of 10,000 draws fits; UnsupportedFeature if
+        there are too many choices of lanes (instances of fanouts) to list.
         """
         return self.mapping_at(self.draw(rng))
 
@@ -176,7 +182,8 @@ class Mapspace(TemplateSpace):
 
         A point is a template with a tile below each slot. At most `tries` draws are made. Raises
         InfeasibleMapping if there is no point or none of the draws fits. A template is a mapping
-        without its loops.
+        without its loops. Raises UnsupportedFeature if there are too many choices of lanes
+        (instances of fanouts) to list.
         """
         counts = [points.count for points in self._points]
         if not sum(counts):
@@ -201,7 +208,8 @@ class Mapspace(TemplateSpace):
         The trial is asked for a number "template" and for a share between 0 and 1 per tile, each
         scaled to what is legal at that place. A template is a mapping without its loops; a point
         is one choice of all tile sizes of a template. Raises InfeasibleMapping, with numbers, if
-        the tiles overfill a memory or break a tile_shape, or if there is no point at all.
+        the tiles overfill a memory or break a tile_shape, or if there is no point at all;
+        UnsupportedFeature if there are too many choices of lanes (instances of fanouts) to list.
         """
         usable = [i for i, points in enumerate(self._points) if points.count]
         if not usable:
@@ -229,7 +237,8 @@ class Mapspace(TemplateSpace):
         lanes. Then comes one mapping of each template with one holder more or less, or two holders
         swapped, whose tiles are as near as possible. A slot is a place of a template for loops, a
         fill or a reserved tile; a lane is one instance along a dimension of a fanout. Raises
-        InfeasibleMapping if `mapping` is not in the mapspace.
+        InfeasibleMapping if `mapping` is not in the mapspace; UnsupportedFeature if there are too
+        many choices of lanes (instances of fanouts) to list.
         """
         points = self._locate(mapping)
         if isinstance(points, str):
@@ -298,7 +307,8 @@ class Mapspace(TemplateSpace):
         """Return None if `mapping` is in the mapspace, else in words why it is not.
 
         Reasons: holders or their order are excluded, a loop stands where the mapspace has an equal
-        mapping instead, or a tile_shape or capacity is broken.
+        mapping instead, or a tile_shape or capacity is broken. Raises UnsupportedFeature if there
+        are too many choices of lanes (instances of fanouts) to list.
         """
         points = self._locate(mapping)
         if isinstance(points, str):

@@ -201,7 +201,8 @@ class TemplateSpace:
         """Return the templates that a search for least energy or latency needs.
 
         Left out are those of which another template with the same holders in hierarchy order is
-        never worse. `check` is called before each template is made and may raise to stop.
+        never worse. `check` is called before each template is made and may raise to stop. Raises
+        UnsupportedFeature if there are too many choices of lanes (instances of fanouts) to list.
         """
         if self.chosen_templates is not None:
             return self.chosen_templates
@@ -214,7 +215,8 @@ class TemplateSpace:
         """Yield the templates one by one, uncached, in the order of `templates`.
 
         `among`: only those of these placements (which memory keeps which tensors). A template is a
-        mapping without its loops.
+        mapping without its loops. Raises UnsupportedFeature if there are too many choices of lanes
+        (instances of fanouts) to list.
         """
         return self._with_all_lanes(self._ordered(among))
 
@@ -232,7 +234,8 @@ class TemplateSpace:
 
         Left out are those with a memory that cannot even hold one value of each tensor kept there.
         `among`: the placements (which memory and Toll keeps which tensors). A template is a
-        mapping without its loops.
+        mapping without its loops. Raises UnsupportedFeature if there are too many choices of lanes
+        (instances of fanouts) to list.
         """
         return self._with_all_lanes(filter(self.problem.fits_single_values, self._ordered(among)))
 

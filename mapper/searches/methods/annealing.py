@@ -57,7 +57,8 @@ class AnnealingSearch:
         """Return the best mapping met, with the lower bound from which the exact search starts.
 
         `goal`: what is least; `budget`: seconds, None for no limit. Proven only if there is no
-        mapping.
+        mapping. Raises UnsupportedFeature if there are too many choices of lanes (instances of
+        fanouts) to list.
         """
         began, limits = time.monotonic(), budget_from(budget, self.memory)
         run, bound, empty = (

@@ -46,7 +46,8 @@ def smallest_mapping(space: Mapspace, limits: Budget = UNLIMITED) -> MapspacePoi
 
     None is certain. All points are counted on the way, so that drawing some later is fast. Raises
     OutOfBudget when `limits` end. A point is one choice of all tile sizes of a template (a mapping
-    without loops).
+    without loops). Raises UnsupportedFeature if there are too many choices of lanes (instances of
+    fanouts) to list.
     """
     first = first_mapping(space, limits.check)
     if first is None:

@@ -49,7 +49,8 @@ class ExhaustiveSearch:
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
         """Return the best mapping; proven unless the budget ended before all were scored.
 
-        `goal`: what is least; `budget`: seconds, None for no limit.
+        `goal`: what is least; `budget`: seconds, None for no limit. Raises UnsupportedFeature if
+        there are too many choices of lanes (instances of fanouts) to list.
         """
         began, limits = time.monotonic(), budget_from(budget, self.memory)
         best, count, ended = best_scored(
@@ -114,7 +115,8 @@ def has_at_most_points(space: Mapspace, limit: int, limits: Budget = UNLIMITED) 
     """Tell whether a mapspace has at most `limit` points, fitting or not.
 
     A point is one choice of all tile sizes of a template (a mapping without loops). Raises
-    OutOfBudget when `limits` end, and TilewrightError if there are too many uneven tiles to count.
+    OutOfBudget when `limits` end, and TilewrightError if there are too many uneven tiles to count;
+    UnsupportedFeature if there are too many choices of lanes (instances of fanouts) to list.
     """
     points_left = limit
     for points in limits.checking(space.points_within(limits.check)):

@@ -51,7 +51,8 @@ class OptunaSearch:
         """Return the best of the trials, with the lower bound from which the exact search starts.
 
         `goal`: what is least; `budget`: seconds, None for no limit. Proven only if there is no
-        mapping.
+        mapping. Raises UnsupportedFeature if there are too many choices of lanes (instances of
+        fanouts) to list.
         """
         import optuna
 

@@ -43,7 +43,8 @@ class RandomSearch:
         """Return the best of the draws, with the lower bound from which the exact search starts.
 
         `goal`: what is least; `budget`: seconds, None for no limit. Proven only if there is no
-        mapping.
+        mapping. Raises UnsupportedFeature if there are too many choices of lanes (instances of
+        fanouts) to list.
         """
         began = time.monotonic()
         limits = budget_from(budget, self.memory)
