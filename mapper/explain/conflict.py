@@ -139,8 +139,9 @@ def smallest_correction(
 ) -> tuple[MappingConstraint, ...]:
     """Return constraints whose removal leaves a mapping, as few as one or two if that suffices.
 
-    Else a set of which none can be left out. `conflict`: one of `constraints`, all those of the
-    Einsum. `feasible`: tells whether some mapping keeps a set of them; it may raise TooLarge.
+    Else a set of which none can be left out. `conflict`: constraints that no mapping keeps
+    together; one of the result is among them. `constraints`: all those of the Einsum. `feasible`:
+    tells whether some mapping keeps a set of them; what it raises (TooLarge) is passed on.
     """
     everything = frozenset(constraints)
     for first in conflict.constraints:

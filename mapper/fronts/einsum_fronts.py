@@ -156,9 +156,10 @@ class FeasibleSpaceRecorder:
         self.last: Mapspace | None = None
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
-        """Search a mapspace by the default method, and remember it if a mapping was found.
+        """Search a mapspace by the default method; remember it in `last` if a mapping was found.
 
-        `goal`: what is minimized. `budget`: seconds; None: no limit.
+        `goal`: what is minimized. `budget`: seconds; None: no limit. The result is that of the
+        search.
         """
         result = DefaultSearch().find(space, goal, budget)
         if result.best is not None:

@@ -51,7 +51,7 @@ class LabelSweep:
 
     @property
     def states(self) -> int:
-        """Number of tile shapes in the lattice of the mapspace."""
+        """Number of tile shapes looked at: the vectors of divisors of the bounds."""
         return self._engine.lattice.size
 
     @property

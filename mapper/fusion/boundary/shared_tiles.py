@@ -61,11 +61,11 @@ class HeldTile(ABC):
 
     @abstractmethod
     def position(self, shared_loops: int) -> tuple[int, int]:
-        """Return what Einsums that share `shared_loops` loops must agree about, to be joined.
+        """Return where the contested tensor is held, about which joined Einsums must agree.
 
-        Two numbers: how many loops stand above the holder and above its tile. (-1, -1) if nothing
-        is held above the innermost of these loops. Einsums with different positions cannot be
-        joined.
+        Two numbers: how many loops stand above its holder and above its tile. (-1, -1) if nothing
+        is held above the innermost of `shared_loops` loops, the number that the Einsums share.
+        Einsums with different positions cannot be joined.
         """
 
     @abstractmethod

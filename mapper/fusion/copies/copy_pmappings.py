@@ -49,11 +49,12 @@ def copy_occupancy(
     memories: Sequence[str],
     values: Mapping[str, float],
 ) -> CopyOccupancy:
-    """Sort what a copy occupies on chip by whether shared loops above shrink it.
+    """Sort what a copy Einsum occupies on chip by whether loops above it would shrink it.
 
-    `occupied`: what the model counts for the mapping of the copy. `on_chip`: number of the Storage
-    node of each tensor that the copy keeps in the first of `memories` for others. `memories`: names
-    of the memories in which tensors are exchanged. `values`: values of each tensor, whole.
+    `occupied`: the tiles that the model counts for the mapping of the copy alone. `on_chip`: number
+    of the Storage node of each tensor that the copy keeps for other Einsums, in the first of
+    `memories`; shared loops may be put above these nodes. `memories`: names of the memories in
+    which tensors are exchanged. `values`: number of values of each tensor, whole.
     """
     first, *deeper = memories
     in_first = [item for item in occupied if item.component == first]
@@ -188,12 +189,12 @@ class _TilingPairs(NamedTuple):
 class CopyPmappingMaker:
     """Put mappings of one copy Einsum below loops that other Einsums may share.
 
-    A copy moves each value once whatever loops stand above, so that these cost nothing and only
-    decide how much it reserves. `einsum`: the copy. `boundary`: (tensor, memory) pairs in which its
-    tensors may stay on chip. `widths`: bits per value there. `shareable[T]`: rank variables of
-    loops that may stand above tensor T. `loop_names`: for each rank variable its name common to all
-    Einsums. `loops_per_variable`: most loops over one variable. `capacities`: bits of the exchange
-    memories; copies keep tensors in the first one.
+    A copy moves a tensor and computes nothing. It moves each value once whatever loops stand above,
+    so that these cost nothing and only decide how much it reserves. `einsum`: the copy. `boundary`:
+    (tensor, memory) pairs in which its tensors may stay on chip. `widths`: bits per value there.
+    `shareable[T]`: rank variables of loops that may stand above tensor T. `loop_names`: for each
+    rank variable its name common to all Einsums. `loops_per_variable`: most loops over one
+    variable. `capacities`: bits of the exchange memories; copies keep tensors in the first one.
     """
 
     einsum: Einsum

@@ -173,9 +173,10 @@ class _CopyChoice:
 class CopySolver:
     """Find the mappings of copy Einsums that may be best within a fused mapping.
 
-    `request`: architecture, workload and options. `memories`: in which memories tensors are
-    exchanged. `exchanged`: which tensors. `usage`: the memories whose usage counts. Each copy is
-    searched alone, for each set of tensors that it keeps on chip.
+    A copy Einsum moves a tensor and computes nothing. Each is searched alone, for each set of
+    tensors that it keeps on chip for other Einsums. `request`: architecture, workload and options.
+    `memories`: in which memories tensors are exchanged. `exchanged`: which tensors. `usage`: the
+    memories whose usage (most bits in them at a time) counts.
     """
 
     def __init__(

@@ -121,12 +121,14 @@ class CompatibilityGraph:
 def build_graph(
     steps: tuple[JoinStep, ...], limits: JoinLimits, budget: Budget
 ) -> CompatibilityGraph:
-    """Build the graph of all ways to join the Einsums within the limits.
+    """Build the graph of all ways to join the mappings of the Einsums within the limits.
 
-    `steps`: how each Einsum is joined. `limits`: nodes and edges are left out if what is paid so
-    far and a lower bound of the rest exceed the limit of energy or latency. Nodes are found
-    forwards, then the least remaining costs backwards. Raises OutOfBudget, and UnsupportedFeature
-    if the shared loops have too many tile shapes to number.
+    A node stands between two Einsums: the shared loops with tile shapes, and where each tensor on
+    chip stands. An edge is a mapping of one Einsum that leads from node to node. `steps`: how each
+    Einsum is joined. `limits`: nodes and edges are left out if what is paid so far and a lower
+    bound of the rest exceed the limit of energy or latency. Raises OutOfBudget, and
+    UnsupportedFeature if the shared loops have too many tile shapes to number (theory/fusion.md
+    §6.1).
     """
     tile_codes = TileCodes(steps)
     codes: list[Codes] = [{START: np.zeros(1, np.int64)}]

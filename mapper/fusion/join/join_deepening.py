@@ -51,12 +51,13 @@ TINY, HUGE = 1e-300, 1e300
 
 @dataclass(frozen=True, slots=True)
 class JoinResult:
-    """Outcome of a fused search of the workload.
+    """Outcome of a search of the workload for a fused mapping.
 
-    `label`: the best mapping, as chosen pmappings with energy, latency and usages; None if none was
-    found. `graph`: the compatibility graph that it is a path of. `lower_bound`: no mapping has a
-    lower value of the objective. `least_costs`: lower bounds of energy in joule and latency in
-    second. `exhausted`: the budget ended the search before it was proven.
+    `label`: the best mapping, as chosen mappings of the Einsums with energy, latency and usages;
+    None if none was found. `graph`: the graph of ways to join Einsums that it is a path of.
+    `lower_bound`: no mapping has a lower value of the objective. `least_costs`: lower bounds of
+    energy in joule and latency in second. `exhausted`: the budget ended the search before the best
+    was proven.
     """
 
     label: WholeLabel | None

@@ -72,12 +72,12 @@ NO_LATENCY_TERMS = np.zeros((0, 3))
 
 @dataclass(frozen=True, slots=True)
 class SolvedProgram:
-    """Hold the labels of one inner program, and what is needed to trace them back.
+    """Hold the result of one search below the lowest tensor exchanged on chip.
 
-    A label is a partial mapping below the lowest tensor on chip, at its best in some respect.
-    `labels`: energy, calls of actions, lanes, bits in use of each, shape (labels, fields).
-    `tables`: the labels at each operation on the way, from the innermost one; they keep only where
-    labels begin per tile shape and which label each comes from.
+    `inner_program`: the search. Its labels are partial mappings that no other one beats in all that
+    counts. `labels`: energy, calls of actions, lanes, bits in use of each, shape (labels, fields).
+    `tables`: the labels at each operation on the way, from the innermost one, to trace them back;
+    they keep only where labels begin per tile shape and which label each comes from.
     """
 
     inner_program: InnerProgram
@@ -124,7 +124,7 @@ class InnerSearch:
 
     @property
     def bounds_latency(self) -> bool:
-        """Whether labels are pruned by lower bounds of latency, too."""
+        """Whether partial mappings are pruned by lower bounds of latency, not of energy only."""
         return self._latency_terms is not NO_LATENCY_TERMS
 
     def look_ahead(self, check: Callable[[], None]) -> None:

@@ -62,7 +62,8 @@ class SharedSpatialLoop(NamedTuple):
     `variable`: number of its rank variable. `lanes`: number of instances it is divided over. `dim`:
     (component, dimension) of the fanout. `position`: (level of the component on the path, number of
     the dimension there, place among the variables of that dimension if their order matters, else
-    0). `region_place`: number of the holder of the region that it stands right above.
+    0). `region_place`: number of the holder that it stands right above, counted from the first one
+    below the outermost memory to the lowest that backs a tensor on chip (the region).
     """
 
     position: tuple[int, int, int]
