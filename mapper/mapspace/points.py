@@ -210,7 +210,8 @@ class Points:
     def sample(self, rng: random.Random) -> Tiles:
         """Draw one point uniformly from all points, whether they fit their memories or not.
 
-        Result: the tile below each slot. There must be at least one point (`count` > 0).
+        A point is one choice of all tile sizes of a template (a mapping without loops): the result
+        has the tile below each of its slots. There must be at least one point (`count` > 0).
         """
         counts, lattice = self._counts(), self.lattice
         state, tiles = lattice.size - 1, []
@@ -312,7 +313,10 @@ class Points:
         return self.lattice.size - 1
 
     def tile_of(self, state: Any) -> Tile:
-        """Return the tile of a state (its index): an extent in values per rank variable."""
+        """Return the tile of a state: an extent in values per rank variable.
+
+        A state is the index of a tile among all whose extents divide the bounds.
+        """
         return tuple(self.lattice.tiles[state].tolist())
 
     def successors(self, index: int, state: Any) -> list[Any]:

@@ -128,8 +128,9 @@ class UnevenPoints(Points):
     def sample(self, rng: random.Random) -> Tiles:
         """Draw one point uniformly from all points, whether they fit their memories or not.
 
-        Result: the tile below each slot. There must be at least one point. Raises TilewrightError
-        if there are too many tiles to count them.
+        A point is one choice of all tile sizes of a template (a mapping without loops): the result
+        has the tile below each of its slots. There must be at least one point. Raises
+        TilewrightError if there are too many tiles to count them.
         """
         state, tiles = self.start(), []
         for index in range(len(self.slots)):

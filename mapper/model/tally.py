@@ -50,10 +50,10 @@ def tally(path: Path, view: EinsumView, conventions: Conventions) -> EinsumCount
     """Count what one instance of an Einsum reads, writes, sends, computes and occupies.
 
     `path`: its nodes down to the Compute, with holders of the tensors of `view` only; `view`:
-    tables of the Einsum and the components (theory/model.md §3, theory/model.md §4,
-    theory/model.md §6). Raises MappingError if the path is no mapping of the Einsum on this
-    architecture, InfeasibleMapping if it uses more instances of a fanout than exist. Whether tiles
-    fit is not checked.
+    tables of the Einsum and the components; `conventions`: rules by which to count
+    (theory/model.md §3, theory/model.md §4, theory/model.md §6). Raises MappingError if the path
+    is no mapping of the Einsum on this architecture, InfeasibleMapping if it uses more instances
+    of a fanout than exist. Whether tiles fit is not checked.
     """
     _check_holders(path, view)
     path = conventions.first_tiles(path)

@@ -193,8 +193,9 @@ class LabelEngine:
     def remaining_before(self, step: ProgramStep, after: RemainingCost) -> RemainingCost:
         """Return lower bounds of the cost still to come below a step, from those above it.
 
-        The least joules, most lanes and least seconds per tile (theory/lattice.md §6.1). A lane is
-        one instance along a dimension of a fanout.
+        `step`: of the dynamic program, such as loops, lanes or a charge. The bounds are least
+        joules, most lanes (instances of fanouts) and least seconds for each tile
+        (theory/lattice.md §6.1).
         """
         if isinstance(step, LoopStep):
             return self._before_loops(self._axes_of(step.variables), after)
@@ -423,10 +424,9 @@ def _composed(first: Ints, second: Ints) -> Ints:
 
 
 def least_remaining(alternatives: list[RemainingCost]) -> RemainingCost:
-    """Return, tile by tile, the least cost still to come over several continuations.
+    """Return, tile by tile, the least cost still to come over several ways to go on.
 
-    Least joules and seconds, most lanes. There must be at least one alternative. A lane is one
-    instance along a dimension of a fanout.
+    Least joules and seconds, most lanes (instances of fanouts). `alternatives`: at least one.
     """
     if len(alternatives) == 1:
         return alternatives[0]

@@ -80,10 +80,10 @@ class RemainingLatency:
         return replace(self, seconds=seconds)
 
     def before_choices(self, choices: ChoiceArrays) -> RemainingLatency:
-        """Return the bounds below the spatial loops of a dimension from those above them.
+        """Return the bounds of seconds below the spatial loops of a dimension, from those above.
 
-        `choices`: its choices of lanes, which divide calls made below and add some of their own. A
-        lane is one instance along a dimension of a fanout.
+        `choices`: of its lanes (instances), which divide the calls made below and add some of
+        their own. The result has the least seconds per component and tile.
         """
         if not len(self.terms):
             return self
@@ -95,9 +95,10 @@ class RemainingLatency:
         return RemainingLatency(terms, seconds)
 
     def before_refunds(self, refunds: Iterable[FieldAmount]) -> RemainingLatency:
-        """Return the bounds below a step that pays negative amounts, from those above it.
+        """Return the bounds of seconds below a step that pays negative costs, from those above.
 
-        `refunds`: the amounts, the most negative that they may be.
+        `refunds`: columns of labels (cost tuples of partial mappings) and the amounts, the most
+        negative that they may be.
         """
         added = np.array([_total_of(refunds, int(term[0])) * term[_WHOLE] for term in self.terms])
         if not len(added):

@@ -43,12 +43,14 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class EdgeCharge:
-    """An action that pays for the values that move between two holders of a tensor.
+    """An action of a component that pays for values moved between two holders of a tensor.
 
-    `edge`: the two. `kind`: "moved" for all values, "first" for the first fills of an output,
-    which need no read. `level`, `action`: place on the path of the component that pays, and the
-    action ("read" or "write"). `at_child`: each instance below counts; else the values are counted
-    at the upper end, where lanes below share them. `sign`: 1, or -1 for what is saved.
+    `edge`: the two holders. `kind`: "moved" for all values, or "first" for the first fills of an
+    output, which may be skipped because nothing has been written yet. `level`, `action`: place of
+    the paying component on the path, and its "read" or "write". `at_child`: values are counted
+    below all spatial loops between the two, so each instance counts; else above the loops deeper
+    than the paying component, where instances that share a value count once. `sign`: 1, or -1 for
+    what is saved.
     """
 
     edge: Edge

@@ -121,9 +121,10 @@ def network_charge_sites(
 
 
 def spatial_loops_at(slots: Sequence[Slot], slot: int) -> SpatialLoops:
-    """Return the spatial loops at a slot, which must be a slot of spatial loops.
+    """Return the spatial loops at number `slot` of a template's slots.
 
-    A slot is a place of a template (a mapping without loops) for loops, a fill or a reserved tile.
+    A slot is a place for loops, a fill or a reserved tile in a mapping without loops; this one
+    must be for spatial loops.
     """
     loops = slots[slot]
     assert isinstance(loops, SpatialLoops)
@@ -133,9 +134,11 @@ def spatial_loops_at(slots: Sequence[Slot], slot: int) -> SpatialLoops:
 def network_legs(
     problem: Problem, template: Template, slots: Sequence[Slot]
 ) -> Iterator[ChargedLeg]:
-    """Yield the ways of all tensors that cross a network between two holders.
+    """Yield the ways of all tensors that cross a network between two of their holders.
 
-    If a way crosses several networks, the outermost one counts.
+    `template`: a mapping without its loops; `slots`: its places for loops, fills and reserved
+    tiles, outermost first. The last way of a tensor ends at the Compute. If a way crosses several
+    networks, the outermost one counts.
     """
     networks = [i for i, c in enumerate(problem.components) if isinstance(c, Network)]
     spatial_levels = _spatial_levels(problem, slots)

@@ -50,9 +50,10 @@ MAX_VARIANTS = 20_000  # spatial choices of one template that are compiled one b
 
 @dataclass(frozen=True, slots=True)
 class LoopStep:
-    """A step of the dynamic program: temporal loops over any of `variables`.
+    """A step of the dynamic program over tile sizes: temporal loops over any of `variables`.
 
-    It grows the tile by any factor of these variables and costs nothing itself.
+    The program grows the tile from the Compute to the whole iteration space; this step multiplies
+    it by any factors of these variables and costs nothing itself.
     """
 
     variables: tuple[str, ...]
@@ -60,9 +61,10 @@ class LoopStep:
 
 @dataclass(frozen=True, slots=True)
 class SingleLoopStep:
-    """A step of the dynamic program: a temporal loop over at most one of `variables`.
+    """A step of the dynamic program over tile sizes: a temporal loop over at most one variable.
 
-    It stands where a window slides over one variable before its tile is reserved.
+    `variables`: those it may be over. It stands where a window slides over one variable before its
+    tile is reserved.
     """
 
     variables: tuple[str, ...]
@@ -86,9 +88,10 @@ class SpatialStep:
 
 @dataclass(frozen=True, slots=True)
 class ChargeStep:
-    """A step of the dynamic program: add costs that depend on the tile alone.
+    """A step of the dynamic program: add costs that depend on the tile alone to all labels.
 
-    `terms`: the costs; `required`: tile_shape conditions that the tile must meet here.
+    A label is the tuple of costs of a partial mapping. `terms`: the costs; `required`: tile_shape
+    conditions of the architecture file that the tile must meet here, else the label goes.
     """
 
     terms: tuple[CostTerm, ...]

@@ -58,10 +58,13 @@ def program_tree(programs: Iterable[TemplateProgram]) -> ProgramNode:
 def bound_remaining_cost(
     node: ProgramNode, engine: LabelEngine, budget: Budget = UNLIMITED
 ) -> RemainingCost:
-    """Fill in the lower bounds of the cost still to come in a tree; return the root's.
+    """Fill in lower bounds of the cost still to come at each node of a tree of steps.
 
-    From the leaves to the root. Capacity is checked for each tile alone, so that the result is a
-    lower bound (theory/lattice.md §6.1). Raises OutOfBudget when the budget ends.
+    The tree has the steps of the dynamic program for all templates (mappings without their loops),
+    equal first steps being shared; `node` is its root. Goes from the leaves to the root and
+    returns the root's bounds: least joules, most lanes and least seconds by tile. Capacity is
+    checked for each tile alone, so that these are lower bounds (theory/lattice.md §6.1). Raises
+    OutOfBudget when the budget ends.
     """
     budget.check()
     continuations = [

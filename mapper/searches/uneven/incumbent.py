@@ -29,10 +29,11 @@ class Incumbent:
 
 @dataclass(frozen=True, slots=True)
 class CompletedMappings:
-    """The mappings that one pass over a template completes.
+    """The mappings that one pass over a template (a mapping without its loops) completes.
 
     `plan`: the compiled template. `metrics`: per mapping (energy in J, latency in s, bits in use
-    of each tracked memory) of one instance. `tiles(i)`: the tile below each slot, of mapping i.
+    of each tracked memory), for one instance of the Einsum. `tiles(i)`: of mapping i, the tile
+    below each place of the template for loops, a fill or a reserved tile.
     """
 
     plan: TemplatePlan

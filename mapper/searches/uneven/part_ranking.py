@@ -93,9 +93,10 @@ class PartRanking:
         self._sort(budget)
 
     def rank_first_templates(self) -> None:
-        """Take the first 20 templates as parts, without bounds, so as to find some mapping.
+        """Take the first 20 templates as they are, with bounds of 0, to find some mapping fast.
 
-        A template is a mapping without its loops.
+        A template is a mapping without its loops. For a search whose time ended before all were
+        ranked.
         """
         self._budget = UNLIMITED
         self._replace_parts(

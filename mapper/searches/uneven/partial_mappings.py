@@ -49,7 +49,10 @@ def undominated(labels: PartialMappings, leading: tuple[int, ...]) -> Ints:
 
 
 def split(labels: PartialMappings, cuts: int) -> list[PartialMappings]:
-    """Split partial mappings into `cuts` + 1 sets of similar size, or fewer if they are few."""
+    """Split a set of partial mappings into `cuts` + 1 sets of similar size, in order.
+
+    Fewer sets if there are fewer mappings; the set itself for no cuts.
+    """
     if cuts <= 0 or len(labels) < 2:
         return [labels]
     rows = np.array_split(np.arange(len(labels)), min(cuts + 1, len(labels)))

@@ -364,7 +364,10 @@ class SlotWalk:
     def trace(self, path: list[PartialMappings], label: int) -> tuple[Tile, ...]:
         """Return the tile below each slot of the complete mapping that ends in a label.
 
-        `path`: the result of `run`; `label`: number in its last set.
+        `path`: the partial mappings (labels) above each slot and at the Compute, as `run` returns
+        them; `label`: number in the last set. A slot is a place of a template (a mapping without
+        loops) for loops, a fill or a reserved tile. A tile has an extent in values per rank
+        variable.
         """
         tiles: list[Tile] = []
         for labels in reversed(path[1:]):

@@ -16,17 +16,22 @@ from tilewright.mapper.searches.uneven.costs.tile_chains import StateColumn, Til
 
 @dataclass(frozen=True, slots=True)
 class AverageStateColumn(StateColumn):
-    """Tiles and counts per state of a rank variable, where uneven tiles count on average.
+    """Tiles of one rank variable and how often each is visited, uneven ones on average.
 
-    `full`: tiles visited, in whole turns; `average`: tiles visited, in average turns
-    (theory/imperfect.md §6). Arrays of shape (states,).
+    One entry per state, a number for a tile size with its counts: `full`, tiles visited in whole
+    turns of loops; `average`, tiles visited in average turns (theory/imperfect.md §6). Arrays of
+    shape (states,).
     """
 
     average: Floats
 
     @property
     def extent(self) -> Floats:
-        """Sum of the sizes of the tiles visited, in values, on average; shape (states,)."""
+        """Sum of the sizes of the tiles visited in each state, in values, on average.
+
+        Shape (states,). A state is a tile size of a rank variable with its counts of tiles
+        visited.
+        """
         return self.average * self.tile
 
     def shares(self, lanes: int) -> Floats:

@@ -35,7 +35,7 @@ class LaneRange(NamedTuple):
 
     @classmethod
     def of(cls, lanes: Iterable[int]) -> LaneRange:
-        """Return the range from the least to the greatest of some numbers of lanes."""
+        """Return the range from the least to the greatest of some numbers of lanes (instances)."""
         numbers = tuple(lanes)
         return cls(min(numbers), max(numbers))
 
@@ -81,12 +81,20 @@ class StateColumn:
 
     @property
     def count(self) -> Floats:
-        """Number of tiles visited in each state, full and smaller ones, shape (states,)."""
+        """Number of tiles visited in each state, full ones and smaller last ones.
+
+        Shape (states,). A state is a tile size of a rank variable with its counts of tiles
+        visited.
+        """
         return self.full + self.odd
 
     @property
     def extent(self) -> Floats:
-        """Sum of the sizes of the tiles visited in each state, in values, shape (states,)."""
+        """Sum of the sizes of the tiles visited in each state, in values.
+
+        Shape (states,). A state is a tile size of a rank variable with its counts of tiles
+        visited.
+        """
         return self.full * self.tile + self.odd * self.remainder
 
     def shares(self, lanes: int) -> Floats:
