@@ -110,7 +110,7 @@ def why_not_kept(
     uses the tensor must keep it in the memory. `options`: those of `search`; the budget is for
     both. Raises SpecError for a component that does not exist or holds no tensors, TilewrightError
     for a tensor that no Einsum uses, InfeasibleMapping if nothing fits without the demand, and
-    whatever else a search raises.
+    whatever else a search raises (UnsupportedFeature, an ended budget).
     """
     node = _holder(arch, memory)
     chosen = options.get("einsum")

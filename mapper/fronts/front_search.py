@@ -71,7 +71,7 @@ def front_of_einsums(
     (theory/fronts.md §4). `restrictions`: what is left out of the mappings searched, for the proof.
     Raises TilewrightError for a metric that does not exist, InfeasibleMapping if an Einsum fits
     nowhere, UnsupportedFeature where usages of memories cannot be counted or a mapspace cannot be
-    swept.
+    swept, InternalError if search and model disagree about a mapping.
     """
     measures = requested_metrics(request, einsums)
     solver = EinsumFrontSolver(request, measures)
@@ -90,7 +90,8 @@ def least_of_einsums(request: Request, einsums: Sequence[Einsum]) -> SearchResul
     The formula is the objective of the request, over energy, latency and usages of memories.
     `einsums`: one of the workload, or all of them. Raises TilewrightError for a formula that is not
     one, InfeasibleMapping if an Einsum fits nowhere, UnsupportedFeature where usages cannot be
-    counted or a mapspace cannot be swept.
+    counted or a mapspace cannot be swept, InternalError if search and model disagree about a
+    mapping.
     """
     formula = requested_formula(request, einsums)
     if len(einsums) == 1:

@@ -50,7 +50,8 @@ def front_of_fused(
     Over the metrics that the request asks for. `incumbent`: a mapping found before, which the set
     may contain. `restrictions`: what is left out of the mappings searched, for the proof. A budget
     that ends leaves a part of the set, and the proof says so. Raises TilewrightError for a metric
-    that does not exist, UnsupportedFeature for what the fused search cannot model.
+    that does not exist, UnsupportedFeature for what the fused search cannot model, InternalError if
+    search and model disagree about a mapping.
     """
     measures = requested_metrics(request, request.workload.einsums)
     if measures.memories:
@@ -86,7 +87,8 @@ class FusedFrontSearch:
         """Search, and tell whether the set is whole.
 
         False if the budget ended, or if mappings of copy Einsums were left out that could be
-        better. Raises UnsupportedFeature for what the fused search cannot model.
+        better. Raises UnsupportedFeature for what the fused search cannot model, InternalError if
+        search and model disagree about a mapping.
         """
         frugal, fast = self._end("energy"), self._end("latency")
         self.statistics = self._optimizer.statistics

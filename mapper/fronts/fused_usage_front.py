@@ -41,7 +41,8 @@ def front_with_usage(
 
     The usage of a memory is the most bits in it at a time. `incumbent`: a mapping found before.
     `measures`: the metrics. A budget that ends leaves a part of the set; the proof says up to which
-    energy it is whole. Raises UnsupportedFeature for what the fused search cannot model or count.
+    energy it is whole. Raises UnsupportedFeature for what the fused search cannot model or count,
+    InternalError if search and model disagree about a mapping.
     """
     search = FusedUsageFrontSearch(request, incumbent, measures)
     with garbage_collection_paused():
@@ -80,7 +81,8 @@ class FusedUsageFrontSearch:
 
         In joule; inf: it is whole; 0: nothing is proven, because the budget ended at once or
         mappings of copy Einsums were left out that could be better. Raises UnsupportedFeature for
-        what the fused search cannot model.
+        what the fused search cannot model, InternalError if search and model disagree about a
+        mapping.
         """
         search = JoinSearch(self._plan.problem, self._budget, cache=self._plan.cache)
         proven = 0.0

@@ -45,7 +45,8 @@ def fused_search(
     holds under, statistics, and the tensors kept on chip. Raises UnsupportedFeature for what this
     search cannot model (search without fusion then); InfeasibleMapping if nothing fits;
     NoMappingInBudget if the budget ends before the first mapping; TilewrightError if no compute is
-    enabled for an Einsum.
+    enabled for an Einsum, or a metric does not exist; InternalError if search and model disagree
+    about the mapping, a fault of the search.
     """
     return solve_fused(request_of(arch, workload, dict(options)))
 

@@ -42,9 +42,10 @@ def break_ties(search: JoinSearch, result: JoinResult, score: Score, budget: Bud
 
     The other metric is latency if energy is minimized, else energy. `search`: the finished search
     for the objective. `result`: its outcome; without a mapping it is returned unchanged. `score`:
-    the model's score of its mapping. `budget`: limits, of labels to at most MAX_LABELS. Values
-    equal up to 1e-12, relative, are ties. The new result has no label if no mapping is better by
-    more than the tolerance of scores.
+    the model's score of its mapping. `budget`: limits, of labels to at most MAX_LABELS; one that
+    ends does not raise. Values equal up to 1e-12, relative, are ties. The new result has no label
+    if no mapping is better by more than the tolerance of scores. Raises UnsupportedFeature for what
+    the search cannot model.
     """
     if result.label is None:
         return TieBreak(result, SearchStatistics())

@@ -199,7 +199,9 @@ class EinsumBounds:
     def start_all(self) -> None:
         """Raise the bounds of all choices to those that a search of the choice starts from.
 
-        That needs the templates of each choice, but no search. Raises OutOfBudget.
+        A choice is the set of an Einsum's exchanged tensors that stay on chip. That needs the
+        templates of each choice, but no search. Raises OutOfBudget, and UnsupportedFeature for
+        templates that cannot be modelled.
         """
         for bound in (bound for bounds in self._bounds for bound in bounds):
             if bound.start is None:
@@ -211,12 +213,13 @@ class EinsumBounds:
         limit_of: Callable[[EnergyLatency], EnergyLatency],
         metric: int | None = None,
     ) -> None:
-        """Raise the bounds of some choices by searching one Einsum at a time.
+        """Raise the bounds of some choices of tensors on chip by searching one Einsum at a time.
 
-        `is_wanted`: tells which choices of tensors on chip. `limit_of`: returns the most that the
-        workload may cost, given lower bounds of its energy and latency; a bound is raised until it
-        is the least cost of the choice, or the choice can be in no mapping within that limit.
-        `metric`: 0 energy, 1 latency; None: that of the objective. Raises OutOfBudget.
+        `is_wanted`: tells which choices. `limit_of`: returns the most that the workload may cost,
+        given lower bounds of its energy and latency (joule, second); a bound is raised until it is
+        the least cost of the choice, or the choice can be in no mapping within that limit.
+        `metric`: 0 energy, 1 latency; None: that of the objective. Raises OutOfBudget, and
+        UnsupportedFeature for templates that cannot be modelled.
         """
         metric = self._metric if metric is None else metric
         chosen = [[bound for bound in bounds if is_wanted(bound.choice)] for bounds in self._bounds]

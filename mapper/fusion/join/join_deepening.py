@@ -156,11 +156,12 @@ class JoinSearch:
     def energy_slices(
         self, shares: Sequence[float]
     ) -> Iterator[tuple[float, CompatibilityGraph | None]]:
-        """Yield (limit of energy in joule, graph of all mappings within it), the limits rising.
+        """Yield (limit of energy in joule, graph of all mappings within it), the limits as given.
 
         `shares`: how far each limit is above the lower bound of the energy, relative. The graph is
-        None if an Einsum has no pmapping within the limit. Example: a lower bound of 2 J and the
-        shares 0.1 and inf yield limits of 2.2 J and inf. Raises OutOfBudget.
+        None if an Einsum has no mapping within the limit. Example: a lower bound of 2 J and the
+        shares 0.1 and inf yield limits of 2.2 J and inf. Raises OutOfBudget, and UnsupportedFeature
+        for what the search cannot model.
         """
         bounds = self._new_bounds()
         bounds.raise_bounds(lambda _: True, lambda _: NEVER)
