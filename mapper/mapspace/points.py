@@ -427,7 +427,8 @@ def reserved_bits(problem: Problem, slot: Reservation, tile: Mapping[str, int]) 
 def occupied(problem: Problem, slots: Sequence[Slot], tiles: Tiles) -> dict[str, dict[str, float]]:
     """Return the bits that a point reserves: memory name to tensor name to bits.
 
-    `slots`: of its template, outermost first; `tiles`: the tile below each.
+    A point is one choice of all tile sizes of a template (a mapping without loops). `slots`: of
+    that template, outermost first; `tiles`: the tile below each.
     """
     tile_above = tuple(problem.einsum.bounds.values())
     used: dict[str, dict[str, float]] = {}
@@ -449,10 +450,11 @@ def occupied(problem: Problem, slots: Sequence[Slot], tiles: Tiles) -> dict[str,
 def overflow(
     problem: Problem, slots: Sequence[Slot], tiles: Tiles
 ) -> tuple[str, dict[str, float], float] | None:
-    """Return (memory, bits by tensor there, its capacity in bits) of the first memory overfilled.
+    """Return the first memory that a point overfills, or None if all its tiles fit.
 
-    `slots`: of the point's template, outermost first; `tiles`: the tile below each. None if all
-    fit.
+    Result: (memory, bits of each tensor there, capacity in bits). A point is one choice of all
+    tile sizes of a template (a mapping without loops). `slots`: of that template, outermost first;
+    `tiles`: the tile below each.
     """
     sizes = {s.component: problem.capacity_bits(s) for s in slots if isinstance(s, Reservation)}
     for name, bits_of in occupied(problem, slots, tiles).items():

@@ -77,19 +77,20 @@ def _spans(bodies: list[PathOccupancies]) -> dict[Key, tuple[int, int, int]]:
 
 
 def one_per_storage(occupancy: Occupancy, einsum: int) -> object:
-    """Return (number of the Storage node, tensor): tiles with this key share their bits.
+    """Return a key of a reserved tile; tiles with equal keys share their bits in a memory.
 
-    So Einsums that use the same Storage node share its tile. `einsum` is not used.
+    It is (number of the Storage node, tensor), so that Einsums that use the same Storage node
+    share its tile. `einsum` is not used. Rule of the default conventions.
     """
     del einsum
     return _key(occupancy)
 
 
 def one_per_einsum(occupancy: Occupancy, einsum: int) -> object:
-    """Return a key by which tiles share bits in a memory, following accelforge.
+    """Return a key of a reserved tile; tiles with equal keys share their bits in a memory.
 
     It has the number of the Einsum, so that each has its own tile, except for the outermost holder
-    of a tensor, whose tile all Einsums below it share.
+    of a tensor, whose tile all Einsums below it share. Rule of the accelforge conventions.
     """
     return _key(occupancy) if occupancy.backing else (*_key(occupancy), einsum)
 

@@ -70,19 +70,21 @@ class TensorNest:
 
 
 def stop_at_any_holder(_path: Path, _holder: int, _other: int) -> bool:
-    """Return True: a reservation is lowered no further than the next holder of any tensor.
+    """Return True: the tile of a holder shrinks with loops down to the next holder of any tensor.
 
-    Rule of the accelforge conventions (theory/model.md §4.1).
+    Rule of the accelforge conventions (theory/model.md §4.1): below that holder no loop makes the
+    reserved tile smaller.
     """
     return True
 
 
 def stop_unless_adjacent(path: Path, holder: int, lower_holder: int) -> bool:
-    """Tell whether the lowering of a holder's reservation ends at a lower holder.
+    """Tell whether a lower holder ends the loops with which a holder's reserved tile shrinks.
 
-    It ends at a holder of the same tensor and at one with a loop in between. It passes adjacent
-    holders, those of other tensors with no loop between, whose order has no meaning in time
-    (docs/conventions.md §4). `holder`, `lower_holder`: places in `path.steps`.
+    A holder of the same tensor does, and one with a loop in between. Adjacent holders, those of
+    other tensors with no loop between, do not: their order has no meaning in time
+    (docs/conventions.md §4). `holder`, `lower_holder`: places in `path.steps`. Rule of the default
+    conventions.
     """
     if path.steps[lower_holder].tensor == path.steps[holder].tensor:  # type: ignore[union-attr]
         return True
@@ -92,9 +94,10 @@ def stop_unless_adjacent(path: Path, holder: int, lower_holder: int) -> bool:
 def no_loop_sinks(
     _path: Path, _holder: int, _loops: dict[int, PathLoop], _view: EinsumView
 ) -> bool:
-    """Return False: spatial loops do not prevent the lowering of a reservation.
+    """Return False: no spatial loop keeps a holder's tile from shrinking with the loops below.
 
     Rule of the accelforge conventions, which keep the order of the mapping (theory/model.md §4.1).
+    The other rule is `some_loop_sinks`: a spatial loop written above the holder acts below it.
     """
     return False
 
@@ -102,8 +105,8 @@ def no_loop_sinks(
 def some_loop_sinks(path: Path, holder: int, loops: dict[int, PathLoop], view: EinsumView) -> bool:
     """Tell whether a spatial loop above a holder belongs to a fanout below the holder's memory.
 
-    The tensor sees such a loop right below the holder, so the holder keeps its whole tile: the
-    reservation cannot be lowered. `holder`: place in `path.steps`.
+    The tensor sees such a loop right below the holder, so that the holder keeps its whole tile: no
+    loop below makes it shrink. `holder`: place in `path.steps`. Rule of the default conventions.
     """
     level = view.index[path.steps[holder].component]  # type: ignore[union-attr]  # a Hold
     return any(

@@ -108,7 +108,8 @@ class RemainingLatency:
     def least_latency(self) -> float:
         """Return the least latency of any mapping in seconds, for one instance of the Einsum.
 
-        To be called for the innermost step, before which a mapping has no costs yet.
+        It reads the bounds of the tile of one value, below all steps, where no calls have been
+        made.
         """
         rows = zip(self.terms, self.seconds, strict=True)
         return max((float(term[_CONSTANT] + row[0]) for term, row in rows), default=0.0)

@@ -62,9 +62,10 @@ def least_costs(space: Mapspace, placements: Sequence[Placement]) -> tuple[float
 
 
 def compulsory_seconds_of(space: Mapspace, placements: Sequence[Placement]) -> float:
-    """Return the seconds that moving once what the outermost memory keeps takes.
+    """Return the seconds that moving once each tensor in the outermost memory takes.
 
-    Only tensors count that it keeps in all of the placements (which memory keeps which tensors).
+    A lower bound of the latency of one instance. Only tensors count that it keeps in all of the
+    placements (which memory keeps which tensors).
     """
     return seconds_of_first_moves(space, [_on_top(space, placement) for placement in placements])
 

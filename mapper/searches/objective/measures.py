@@ -41,7 +41,10 @@ class FrontMetrics:
         return tuple(sorted(columns))
 
     def row(self, score: Score) -> tuple[float, ...]:
-        """Return (energy in J, latency in s, bits used of each memory) of a score."""
+        """Return (energy in J, latency in s, bits used of each memory) of a score.
+
+        The bits are the most in use at one time, for each of `memories`; 0 where nothing is held.
+        """
         bits = (float(score.capacity.get(name, 0)) for name in self.memories)
         return (score.energy, score.latency, *bits)
 

@@ -61,7 +61,10 @@ class PartRanking:
 
     @property
     def states(self) -> int:
-        """Number of combinations of classes of tile sizes, for which energy bounds are kept."""
+        """Number of combinations of classes of tile sizes, for which energy bounds are kept.
+
+        Tiles of a class cover their rank variable with the same number of tiles.
+        """
         return prod(self.grid.shape)
 
     @property

@@ -84,11 +84,12 @@ Key = tuple[int | None, Slot | None, tuple[Due, ...]]  # number of the place bel
 
 
 class TileGrid:
-    """All combinations of classes of tile sizes, one axis per rank variable.
+    """All combinations of classes of tile sizes, one axis per rank variable, for lower bounds.
 
-    Lower bounds of energy are arrays of this shape. Classes are merged until there are at most
-    100,000 combinations. `axes`: classes per variable; `shape`: their numbers; `slot_bounds`:
-    bounds that templates share. A template is a mapping without its loops.
+    Tiles of a class cover their variable with the same number of tiles. Lower bounds of energy are
+    arrays of this shape. Classes are merged until there are at most 100,000 combinations. `axes`:
+    classes per variable; `shape`: their numbers; `slot_bounds`: bounds that templates (mappings
+    without their loops) share.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -115,13 +116,17 @@ class TileGrid:
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """How far the flat index of the grid moves with one class of tiles, per rank variable."""
+        """How far the flat index of the grid moves with one class of tiles, per rank variable.
+
+        The grid has all combinations of classes of tile sizes, one axis per rank variable.
+        """
         return tuple(prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
 
     def along(self, variable: int, values: Floats | Ints) -> Floats:
-        """Reshape one number per tile class of a variable so that it combines with grid arrays.
+        """Reshape one number per class of tile sizes of a variable to combine with grid arrays.
 
-        `variable`: its number; the result has length 1 along all other axes.
+        `variable`: its number; `values`, shape (classes,). The result has length 1 along the axes
+        of all other variables.
         """
         shape = [1] * len(self.shape)
         shape[variable] = len(values)
@@ -132,9 +137,9 @@ class TileGrid:
         return self.along(number, self.axes[number].fewest)
 
     def least_moved(self, tensor: str) -> Floats:
-        """Return a lower bound of how many values of a tensor move to tiles of each class.
+        """Return a lower bound of how many values of a tensor move, by class of tile sizes.
 
-        Shape of the grid. Each variable needs at least ceil(bound / tile) tiles.
+        One axis per rank variable. Each variable takes at least ceil(bound / tile) tiles.
         """
         if tensor not in self._moved:
             access = self.problem.einsum.access(tensor)
@@ -169,7 +174,8 @@ class TileGrid:
     def over_loop(self, remaining: Floats, variable: str) -> Floats:
         """Return the least energy still to pay above a loop over a variable, from that below.
 
-        Joules in the shape of the grid; any smaller tile may follow, so it is a running minimum.
+        Joules, with one axis of tile classes per rank variable. Any smaller tile may follow below
+        the loop, so it is a running minimum along that axis.
         """
         return np.minimum.accumulate(remaining, axis=self.variables.index(variable))
 
