@@ -71,7 +71,10 @@ class Action:
 
 
 class LatencyRule(Protocol):
-    """The time that a component takes: `total_latency` of the architecture file, compiled."""
+    """A function from a component's call counts to the seconds that one instance takes.
+
+    It is the `total_latency` of the architecture file, compiled.
+    """
 
     def __call__(self, calls: Mapping[str, float]) -> float:
         """Seconds of one instance that performs `calls[action]` of each action."""
@@ -110,7 +113,10 @@ class Component:
 
     @property
     def physical_fanout(self) -> int:
-        """Places on the grid of an Array that share this component's work; 1 outside."""
+        """Places on the grid of an Array that share this component's work; 1 outside.
+
+        An Array is a fanout whose memories are spread over one physical grid.
+        """
         product = 1
         for dim in self.physical_spatial:
             product *= dim.fanout
@@ -146,11 +152,17 @@ class PlacementRules:
 
 
 class TensorRules(Protocol):
-    """The `tensors:` block of a Memory or Toll; its expressions may name those above."""
+    """What a Memory or Toll may keep: the `tensors:` block of the file, not yet evaluated.
+
+    Its expressions may name the Memories and Tolls above it, as the sets of tensors that they keep.
+    """
 
     @property
     def names(self) -> frozenset[str]:
-        """The names in its expressions, among them holders above and `Above`, their union."""
+        """The names in the block's expressions.
+
+        Memories and Tolls above, and `Above`, the union of what they keep, are among them if used.
+        """
         ...
 
     def resolve(self, kept_above: Kept) -> PlacementRules:

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def instances(component: Component) -> int:
-    """Return the number of physical instances of a component: its own fanout and those above."""
+    """Return how many copies of a component exist: by its own fanout and by those above it.
+
+    Inside an Array, whose memories share one grid, it is one per place that the component takes.
+    """
     return component.parent_fanout * component.own_fanout * component.physical_fanout
 
 
@@ -89,30 +92,36 @@ class FlatArch:
 
     @property
     def area_by_component(self) -> dict[str, float]:
-        """Area in m² of all instances of each component; its own fanout counts."""
+        """Area in m² of all copies of each component, those by its own fanout included."""
         return {c.name: c.area * instances(c) for c in self._physical()}
 
     @property
     def area_by_component_accelforge(self) -> dict[str, float]:
-        """Area in m² by component in AccelForge's convention: its own fanout does not count."""
+        """Area in m² of each component as AccelForge counts it.
+
+        Only the copies by the fanouts above it count, not those by its own fanout.
+        """
         return {c.name: c.area * instances_accelforge(c) for c in self._physical()}
 
     @property
     def leak_power_by_component(self) -> dict[str, float]:
-        """Leakage in W of all instances of each component.
+        """Leakage in W of all copies of each component, those by its own fanout included.
 
-        Its own fanout counts, and nothing is gated (switched off).
+        Nothing counts as gated (switched off).
         """
         return {c.name: c.leak_power * instances(c) for c in self._physical()}
 
     @property
     def leak_power_by_component_accelforge(self) -> dict[str, float]:
-        """Leakage in W by component in AccelForge's convention: its own fanout does not count."""
+        """Leakage in W of each component as AccelForge counts it.
+
+        Only the copies by the fanouts above it count, not those by its own fanout.
+        """
         return {c.name: c.leak_power * instances_accelforge(c) for c in self._physical()}
 
     @property
     def total_area(self) -> float:
-        """Area in m² of all instances of all components; own fanouts count.
+        """Area in m² of all copies of all components, those by their own fanouts included.
 
         Raises SpecError if an area depends on the Einsum and there is none.
         """
@@ -120,7 +129,7 @@ class FlatArch:
 
     @property
     def total_area_accelforge(self) -> float:
-        """Area in m² of all components in AccelForge's convention: own fanouts do not count.
+        """Area in m² of all components as AccelForge counts it: without copies by their own fanouts.
 
         Raises SpecError if an area depends on the Einsum and there is none.
         """
@@ -128,17 +137,19 @@ class FlatArch:
 
     @property
     def total_leak_power(self) -> float:
-        """Leakage in W of all instances of all components; own fanouts count, nothing is gated.
+        """Leakage in W of all copies of all components, those by their own fanouts included.
 
-        Raises SpecError if a leakage depends on the Einsum and there is none.
+        Nothing counts as gated (switched off). Raises SpecError if a leakage depends on the Einsum
+        and there is none.
         """
         return self._total(self.leak_power_by_component, "leak_power")
 
     @property
     def total_leak_power_accelforge(self) -> float:
-        """Leakage in W of all components in AccelForge's convention: own fanouts do not count.
+        """Leakage in W of all components as AccelForge counts it: no copies by their own fanouts.
 
-        Raises SpecError if a leakage depends on the Einsum and there is none.
+        Nothing counts as gated (switched off). Raises SpecError if a leakage depends on the Einsum
+        and there is none.
         """
         return self._total(self.leak_power_by_component_accelforge, "leak_power")
 

@@ -207,12 +207,12 @@ class ActionView(Algebra):
 
     @property
     def energy_scale(self) -> float:
-        """Scale of the action's energy in the file; `energy` includes it."""
+        """Factor that the file puts on the action's energy; `energy` already includes it."""
         return self.costs.energy_scale
 
     @property
     def throughput_scale(self) -> float:
-        """Scale of the action's throughput in the file; `throughput` includes it."""
+        """Factor that the file puts on the action's throughput; `throughput` already includes it."""
         return self.costs.throughput_scale
 
 

@@ -83,7 +83,10 @@ class SpecTensorRules:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names in the expressions of the block, also those of holders above and `Above`."""
+        """The names in the block's expressions.
+
+        Memories and Tolls above, and `Above`, the union of what they keep, are among them if used.
+        """
         texts = (
             str(text)
             for _, written in self._written()

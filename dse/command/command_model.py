@@ -66,7 +66,7 @@ def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
 
 
 def search_options() -> Callable[[F], F]:
-    """Return a decorator that gives a command the options that are passed on to the search."""
+    """Return a click decorator that adds the options that are passed on to the search."""
     options = (
         click.option("--objective", default="energy", show_default=True, metavar="FORMULA",
                      help="What to minimize: energy, latency, edp (energy × latency), or a formula"

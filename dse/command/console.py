@@ -25,14 +25,14 @@ SETTINGS_HELP = (
 
 
 def settings_option(help_text: str = SETTINGS_HELP) -> Callable[[F], F]:
-    """Return a decorator that gives a command the option --set KEY=VALUE, which may be repeated."""
+    """Return a click decorator that adds the option --set KEY=VALUE, which may be repeated."""
     return click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help=help_text)
 
 
 def files_option(name: str, description: str, *, required: bool = True) -> Callable[[F], F]:
-    """Return a decorator that gives a command the option --NAME FILE.
+    """Return a click decorator that adds the option --NAME FILE to a command.
 
-    It may be repeated: the files are then read as one. `description`: what the file is.
+    `name`: NAME; `description`: what the file is. Repeated, its files are read as one.
     """
     text = f"{description} file, or the name of a shipped one. Repeated, the files are read as one."
     option = f"--{name}"
@@ -40,7 +40,7 @@ def files_option(name: str, description: str, *, required: bool = True) -> Calla
 
 
 def json_option() -> Callable[[F], F]:
-    """Return a decorator that gives a command the option --json."""
+    """Return a click decorator that adds the flag --json to a command."""
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 

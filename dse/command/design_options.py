@@ -19,7 +19,10 @@ WORKLOAD_OPTION = files_option("workload", "Workload")
 
 
 def conventions_option() -> Callable[[F], F]:
-    """Return a decorator that gives a command the option --conventions (default or accelforge)."""
+    """Return a click decorator that adds the option --conventions to a command.
+
+    Its values are default and accelforge: whose rules of counting hold (docs/conventions.md).
+    """
     return click.option(
         "--conventions",
         type=click.Choice(["default", "accelforge"]),

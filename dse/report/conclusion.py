@@ -66,7 +66,8 @@ def highlights(spec: StudySpec, trials: Sequence[Trial]) -> list[BestDesign]:
     """Return the best design of each objective, and the balanced one if there are several.
 
     The balanced design is the one of the Pareto front that is nearest to the best of every
-    objective, each scaled to its span. Empty without a feasible design.
+    objective, each scaled to its span; there is none if the front has fewer than three designs.
+    Empty without a feasible design.
     """
     front = front_of(trials, spec.objectives)
     if not front:

@@ -18,8 +18,9 @@ _WIDE = 20.0
 class ChartAxis:
     """One axis of a chart of two metrics, with the way from values to pixels.
 
-    `metric`: its name; `low`, `high`: ends of the axis, powers of ten if `logarithmic`; `start`:
-    pixel of the low end; `length`: pixels to the high end, negative upward.
+    `metric`: its name; `low`, `high`: ends of the axis in the metric's unit, or their base-10
+    logarithms if `logarithmic`; `start`: pixel of the low end; `length`: pixels from there to the
+    high end, negative upward.
     """
 
     metric: str

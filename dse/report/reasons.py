@@ -27,7 +27,7 @@ class ReasonGroup:
 
     @property
     def count(self) -> int:
-        """Number of designs in the group."""
+        """Number of trials in the group."""
         return len(self.numbers)
 
 
@@ -41,7 +41,10 @@ def reason_of(trial: Trial) -> str:
 
 
 def limit_text(limit: str) -> str:
-    """Return a limit as text for people: `area <= 0.0006` becomes 600 mm² with its sign."""
+    """Return a limit of a metric as text for people.
+
+    `area <= 0.0006`, as a trial's violations name it in SI units, becomes `area ≤ 600 mm²`.
+    """
     metric, sign, value = limit.split(" ")
     return f"{label(metric)} {'≤' if sign == '<=' else '≥'} {quantity(float(value), metric)}"
 

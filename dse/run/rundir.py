@@ -77,7 +77,7 @@ class RunDirectory:
         return run
 
     def exists(self) -> bool:
-        """Return whether the directory holds a run (a resolved study and env.json)."""
+        """Return whether the directory holds a run: a resolved study file and env.json."""
         return (self.path / SPEC).exists() and (self.path / ENVIRONMENT).exists()
 
     def environment(self) -> dict[str, Any]:
@@ -97,12 +97,15 @@ class RunDirectory:
         return _read_json(self.path / FRONT)
 
     def details(self, number: int) -> dict[str, Any] | None:
-        """Return the stored report details of trial `number` as JSON data, None if none are."""
+        """Return the stored report details (loop nest, heat maps, ...) of trial `number` as JSON data.
+
+        None if none are stored. Raises SpecError if the file cannot be read.
+        """
         path = self.path / DETAILS / f"{number:06d}.json"
         return _read_json(path) if path.exists() else None
 
     def size_of_details(self, number: int) -> int:
-        """Return the size of the stored report details of a trial in bytes, 0 if there are none."""
+        """Return the size in bytes of the stored report details of trial `number`, 0 without."""
         path = self.path / DETAILS / f"{number:06d}.json"
         return path.stat().st_size if path.exists() else 0
 
@@ -113,7 +116,10 @@ class RunDirectory:
         write_atomically(self.path / DETAILS / f"{number:06d}.json", text + "\n")
 
     def keep_details(self, numbers: Sequence[int]) -> None:
-        """Remove the stored report details of all trials but those with these numbers."""
+        """Delete the stored report details (loop nest, heat maps, ...) of all trials but these.
+
+        `numbers`: of the trials whose details stay.
+        """
         file_names = {f"{number:06d}.json" for number in numbers}
         for path in sorted((self.path / DETAILS).glob("*.json")):
             if path.name not in file_names:

@@ -55,11 +55,12 @@ class Setting:
 def explore(
     setting: Setting, run: RunDirectory, pool: Pool, stop: Callable[[], bool]
 ) -> list[Trial]:
-    """Run the batches of a study that are missing, and return all trials of the run.
+    """Run the batches of a study that are missing in its run directory; return all trials.
 
-    Batches already in the run directory are not evaluated again but told to the sampler. `stop` is
-    asked after each batch. Raises SpecError if an objective or a constraint names a metric that
-    the model does not give, WorkerLost if a worker process died.
+    `setting`: study, model, key of a design and watcher; `pool`: evaluates the designs. Batches
+    already there are not evaluated again but told to the sampler, which proposes the designs.
+    `stop` is asked after each batch. Raises SpecError if an objective or a constraint names a
+    metric that the model does not give, WorkerLost if a worker process died.
     """
     spec, watcher = setting.spec, setting.watcher
     sampler = make_sampler(_search(spec), spec.space)

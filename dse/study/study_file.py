@@ -59,7 +59,7 @@ class ConstraintItem(SpecModel):
 class KnobItem(SpecModel):
     """The values of one knob in a study file: exactly one of `values`, `range` and `pow2`.
 
-    `values`: a list; `range`: [low, high], both included, in steps of `step` (1); `pow2`: the
+    `values`: a list; `range`: [low, high], from low up to high in steps of `step` (1); `pow2`: all
     powers of two from low to high. A text is an arithmetic expression.
     """
 

@@ -61,24 +61,28 @@ class Connections:
         self._sorted = self._targets[used][order]
 
     def count(self, fifo: int) -> int:
-        """Return how many words (wavelets) are in a queue."""
+        """Return how many words (wavelets) are in a queue; `fifo`: its row in the network's table."""
         return int(self.final.fifo[fifo, at.F_COUNT])
 
     def is_full(self, fifo: int) -> bool:
-        """Return whether a queue has no space for another word."""
+        """Return whether a queue has no space for another word; `fifo`: its row in the network."""
         return self.count(fifo) >= int(self.final.fifo[fifo, at.F_CAP])
 
     def kind(self, fifo: int) -> int:
-        """Return the kind of a queue: OUTPUT, ROUTER, INPUT, EDGE_IN or EDGE_OUT."""
+        """Return the kind of a queue, one of the constants OUTPUT, ROUTER, INPUT, EDGE_IN, EDGE_OUT.
+
+        OUTPUT and INPUT are queues of an element, ROUTER is a router's buffer, EDGE_IN and EDGE_OUT
+        are ports at the border of the grid.
+        """
         return int(self.final.network.kind[fifo])
 
     def feeders(self, fifo: int) -> list[int]:
-        """Return the queues that push words into a queue."""
+        """Return the queues, by row in the network's table, that push words into a queue."""
         low, high = np.searchsorted(self._sorted, [fifo, fifo + 1])
         return [int(source) for source in self._sources[low:high]]
 
     def fed(self, fifo: int) -> list[int]:
-        """Return the queues that a queue pushes its words into."""
+        """Return the queues, by row in the network's table, that a queue pushes its words into."""
         count = int(self.final.fifo[fifo, at.F_SUCCESSORS])
         return [int(target) for target in self._targets[fifo, :count]]
 
@@ -167,7 +171,11 @@ class Connections:
         return None
 
     def who_holds(self, fifo: int) -> list[End]:
-        """Return why the words of a queue cannot move, by following the full queues ahead."""
+        """Return why the words of a queue cannot move, by following the full queues ahead.
+
+        The list has one end: nobody takes from the last full queue, or no queue is bound to the
+        color.
+        """
         seen = {fifo}
         current: int | None = fifo
         last = fifo

@@ -288,9 +288,10 @@ class Fifo:
     `empty_action` and `full_action` say what an operation does that finds it empty or full: one of
     test_or_suspend, terminate, suspend, fault. `activate_pop` names the task that a pop activates
     when a push had found the FIFO full; `activate_push` the task that a push activates when a pop
-    had found it empty. `priority` and `simd` are those of a fabric descriptor. `dest`, `src` and
-    `xdsr` name the registers it takes (None: chosen); see the comment of the fields. Its extent is
-    0: it passes on as many elements as the other operands or a length set by the program say.
+    had found it empty. `priority` (of a microthread) and `simd` (several values at once) are as of
+    fabric descriptors. `dest` and `src` (of the same number) and `xdsr` are the registers it takes,
+    None if the program does not say. Its extent is 0: an operation moves as many elements as its
+    other operands have, or as a length set by the program says.
     """
 
     name: str

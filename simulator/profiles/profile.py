@@ -23,12 +23,17 @@ _NEXT: Final = count()
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """All numbers of one machine: times in cycles, sizes as their names say.
+    """All numbers of one machine, read from a YAML file: times in cycles, sizes as their names say.
 
-    For example `hop_cycles`: router to router; `dispatch_to_link_cycles`: from the start of an
-    operation to its first word on the link; `input_queue_words`: capacity by queue;
-    `operations`: timing of each operation on descriptors; `sources`: where each number comes from
-    (`assumed: ...` where nothing is published). theory/wafer.md explains them.
+    `..._cycles` are costs: of a hop between routers, from an operation's dispatch to its first word
+    on the link (`dispatch_to_link_cycles`), from a word's arrival to its use, of loading and using
+    descriptors, of loops, branches, scalar instructions and task switches. `sram_bytes`,
+    `sram_reserved_bytes`: of an element; `colors`, `local_tasks`, `microthreads` and
+    `..._registers`: how many there are; `input_queue_words`, `output_queue_words`: capacity by
+    number of the queue; `router_buffer_words`: of a router's buffer of one color. The boolean
+    fields say which features the machine has. `bank_conflict_factor`: how much longer two reads
+    take that meet on a memory bank. `operations`: timing by operation; `sources`: where each number
+    comes from (`assumed: ...` where nothing is published). theory/wafer.md explains them.
     """
 
     name: str

@@ -188,8 +188,9 @@ class EdgeOutput:
     """Streams of wavelets that leave the grid over its border, one per position.
 
     `side`: N, E, S or W; positions first..first+positions-1 are columns on N and S, rows on W and
-    E. Each position must get exactly `count` wavelets of `color`, or the run does not end well. The
-    run returns their values (`dtype`) and arrival cycles as arrays (positions, count) under `name`.
+    E. Each position must get exactly `count` wavelets of `color`; with fewer or more the run raises
+    DeadlockError. It returns their values (`dtype`) and arrival cycles as arrays (positions, count)
+    under `name`.
     """
 
     name: str
