@@ -99,7 +99,8 @@ class FlatArch:
     def area_by_component_accelforge(self) -> dict[str, float]:
         """Area in m² of each component as AccelForge counts it.
 
-        Only the copies by the fanouts above it count, not those by its own fanout.
+        Only the copies by the fanouts above it count, not those by its own fanout; in an Array the
+        places of the whole grid.
         """
         return {c.name: c.area * instances_accelforge(c) for c in self._physical()}
 
@@ -115,7 +116,8 @@ class FlatArch:
     def leak_power_by_component_accelforge(self) -> dict[str, float]:
         """Leakage in W of each component as AccelForge counts it.
 
-        Only the copies by the fanouts above it count, not those by its own fanout.
+        Only the copies by the fanouts above it count, not those by its own fanout; in an Array the
+        places of the whole grid.
         """
         return {c.name: c.leak_power * instances_accelforge(c) for c in self._physical()}
 
@@ -129,9 +131,10 @@ class FlatArch:
 
     @property
     def total_area_accelforge(self) -> float:
-        """Area in m² of all components as AccelForge counts it: without copies by their own fanouts.
+        """Area in m² of all components as AccelForge counts it: no copies by their own fanouts.
 
-        Raises SpecError if an area depends on the Einsum and there is none.
+        In an Array the places of the whole grid count. Raises SpecError if an area depends on the
+        Einsum and there is none.
         """
         return self._total(self.area_by_component_accelforge, "area")
 
@@ -148,8 +151,8 @@ class FlatArch:
     def total_leak_power_accelforge(self) -> float:
         """Leakage in W of all components as AccelForge counts it: no copies by their own fanouts.
 
-        Nothing counts as gated (switched off). Raises SpecError if a leakage depends on the Einsum
-        and there is none.
+        In an Array the places of the whole grid count. Nothing counts as gated (switched off).
+        Raises SpecError if a leakage depends on the Einsum and there is none.
         """
         return self._total(self.leak_power_by_component_accelforge, "leak_power")
 

@@ -212,7 +212,7 @@ class ActionView(Algebra):
 
     @property
     def throughput_scale(self) -> float:
-        """Factor that the file puts on the action's throughput; `throughput` already includes it."""
+        """Factor that the file puts on the action's throughput; `throughput` includes it."""
         return self.costs.throughput_scale
 
 

@@ -97,7 +97,7 @@ class RunDirectory:
         return _read_json(self.path / FRONT)
 
     def details(self, number: int) -> dict[str, Any] | None:
-        """Return the stored report details (loop nest, heat maps, ...) of trial `number` as JSON data.
+        """Return the stored report details of trial `number` as JSON data: loop nest, heat maps, ...
 
         None if none are stored. Raises SpecError if the file cannot be read.
         """

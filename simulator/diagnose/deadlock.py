@@ -61,7 +61,7 @@ class Connections:
         self._sorted = self._targets[used][order]
 
     def count(self, fifo: int) -> int:
-        """Return how many words (wavelets) are in a queue; `fifo`: its row in the network's table."""
+        """Return how many words (wavelets) are in a queue, given by its row in the network."""
         return int(self.final.fifo[fifo, at.F_COUNT])
 
     def is_full(self, fifo: int) -> bool:
@@ -69,7 +69,7 @@ class Connections:
         return self.count(fifo) >= int(self.final.fifo[fifo, at.F_CAP])
 
     def kind(self, fifo: int) -> int:
-        """Return the kind of a queue, one of the constants OUTPUT, ROUTER, INPUT, EDGE_IN, EDGE_OUT.
+        """Return the kind of a queue as a constant: OUTPUT, ROUTER, INPUT, EDGE_IN or EDGE_OUT.
 
         OUTPUT and INPUT are queues of an element, ROUTER is a router's buffer, EDGE_IN and EDGE_OUT
         are ports at the border of the grid.
