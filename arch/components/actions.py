@@ -40,7 +40,7 @@ class Estimates:
 
     @property
     def possible(self) -> bool:
-        """Whether anybody can be asked.
+        """Whether an estimator can be asked for costs that the architecture file leaves open.
 
         So if the component names a class or a model, or the architecture has estimators.
         """

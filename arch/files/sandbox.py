@@ -121,7 +121,7 @@ class Environment(SandboxedEnvironment):
         return True if allowed is None and _is_jinja(obj) else attr in (allowed or ())
 
     def wrap_str_format(self, value: Any) -> None:
-        """Return nothing, so that str.format is refused: a width in it could fill the memory."""
+        """Return None, so that templates get no str.format: a width in it could fill the memory."""
 
     def _generate(self, source: nodes.Template, *args: Any, **kwargs: Any) -> str:
         _Bounder().rewrite(source)

@@ -63,9 +63,10 @@ class Surroundings:
 
 
 def build_component(resolver: Resolver, position: Surroundings) -> Component:
-    """Return a component with all fields evaluated; `resolver` evaluates those of its node.
+    """Return the component of a node of the architecture file, with all fields evaluated.
 
-    Raises SpecError at the field that is wrong.
+    `resolver`: evaluates the fields of the node; `position`: fanouts and memories above it. Raises
+    SpecError at the field that is wrong.
     """
     node = resolver.node
     spec = cast(LeafSpec, node.spec)

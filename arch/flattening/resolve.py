@@ -140,10 +140,11 @@ class Resolver:
             return self._without_einsum(frozenset(), steps, error)
 
     def comparison(self, spec: ComparisonSpec, *steps: str | int) -> Comparison:
-        """Return the constraint on loops that is written as expression, operator and value.
+        """Evaluate a constraint on loops, written as expression, operator and value: `m <= 4`.
 
-        In it a rank variable hides a tensor of the same name. Raises SpecError for a value that is
-        no whole number of at least 0, or an expression that is no set.
+        In it a rank variable (loop index) hides a tensor of the same name. `steps`: path of the
+        field in its component. Raises SpecError for a value that is no whole number of at least 0,
+        or an expression that is no set.
         """
         names = self.names if self.einsum is None else Layer(self.einsum.for_loops, self.names)
         where = self.where(*steps, "expression")
@@ -164,10 +165,11 @@ class Resolver:
         return Comparison(variables, spec.operator, int(number), of_tensors)
 
     def by_tensor(self, values: Mapping[str, object], *steps: str | int) -> dict[str, object]:
-        """Turn {set expression: value} into {tensor: value}.
+        """Turn a field {set expression: value} into {tensor: value}, such as widths by set of tensors.
 
-        `Other` stands for all tensors that no other key names. Values stay as written. Raises
-        SpecError if two sets overlap. Empty without an Einsum.
+        `values`: as written, and not evaluated here; `steps`: path of the field in its component.
+        The key `Other` stands for all tensors that no other key names. Raises SpecError if two sets
+        overlap. Empty without an Einsum.
         """
         if self.einsum is None:
             if values:

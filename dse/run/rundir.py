@@ -97,7 +97,7 @@ class RunDirectory:
         return _read_json(self.path / FRONT)
 
     def details(self, number: int) -> dict[str, Any] | None:
-        """Return the stored report details of trial `number` as JSON data: loop nest, heat maps, ...
+        """Return the stored report details of a trial (loop nest, heat maps, ...) as JSON data.
 
         None if none are stored. Raises SpecError if the file cannot be read.
         """

@@ -248,11 +248,14 @@ class CodeBuilder:
         return Element(buffer, as_index(index))
 
     def input_queue(self, queue: int, color: str, priority: str = "") -> None:
-        """Bind input queue number `queue` to a color; `priority` is its microthread's (WSE-2)."""
+        """Bind an input queue, by number, to a color (virtual channel) whose wavelets it receives.
+
+        `priority`: low, medium or high, of the queue's microthread (WSE-2), empty for none chosen.
+        """
         self._input_queues.append(Queue(queue, color, priority))
 
     def output_queue(self, queue: int, color: str) -> None:
-        """Bind output queue number `queue` to a color."""
+        """Bind an output queue, by number, to the color (virtual channel) that it sends on."""
         self._output_queues.append(Queue(queue, color))
 
     def task(

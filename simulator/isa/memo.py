@@ -50,7 +50,7 @@ class ValueCache:
         self._kept: dict[Hashable, Any] = {}
 
     def first(self, value: A) -> A:
-        """Return the first of all values seen that are equal to this one, to share one object."""
+        """Return the first of all values seen that equal this one, so that equal ones share it."""
         return self.of(value, lambda: value)
 
     def of(self, value: Hashable, make: Callable[[], A]) -> A:

@@ -89,7 +89,7 @@ class ResolvedOperand:
 
     @property
     def is_changed(self) -> bool:
-        """Whether counters give its length or its stride, which so is known at run time only."""
+        """Whether counters of the program give its length or stride, so that a run first knows it."""
         return self.length is not None or self.stride is not None
 
     @property
@@ -201,7 +201,7 @@ class ResolvedOperation:
 
     @property
     def operands(self) -> tuple[ResolvedOperand, ...]:
-        """The destination, then the sources."""
+        """The resolved operands of the operation: the destination, then the sources."""
         return (self.dest, *self.sources)
 
     @property

@@ -170,9 +170,10 @@ def changed_fields(
 
 
 def convert(field: str, value: object, where: Where | None) -> object:
-    """Return the value of a profile's field in the field's type.
+    """Return the value of a field of a machine profile in the field's type.
 
-    Raises ProfileError, at `where`, if the value is wrong.
+    `field`: its name; `value`: as the file or a study gives it. Raises ProfileError, at `where`, if
+    the value is wrong.
     """
     if field in AT_LEAST:
         return _integer(field, value, where)

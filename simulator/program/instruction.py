@@ -32,7 +32,7 @@ class Instruction:
 
     @property
     def registers(self) -> tuple[Register, ...]:
-        """The data-structure registers that it names."""
+        """The data-structure registers (which hold descriptors) that the instruction names."""
         return tuple(operand for operand in self.operands if isinstance(operand, Register))
 
     @property
@@ -87,12 +87,12 @@ class DsdOperation(Instruction):
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """The destination, then the sources."""
+        """The operands of the operation: the destination, then the sources."""
         return (self.dest, *self.sources)
 
     @property
     def counters_set(self) -> tuple[str, ...]:
-        """The counter that gets the result, if there is one."""
+        """The counter (32-bit variable of the element) that gets the result, if there is one."""
         return () if self.result is None else (self.result,)
 
 
@@ -124,5 +124,5 @@ class LoadRegister(Instruction):
 
     @property
     def registers(self) -> tuple[Register, ...]:
-        """The register that is loaded."""
+        """The data-structure register that is loaded, as a tuple of one."""
         return (self.register,)

@@ -107,7 +107,7 @@ class CounterFilter:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether it stops filtering after its limit or limits."""
+        """Whether the filter works once only, so that after its limits everything passes."""
         return self.sparse or self.other_limit is not None
 
 

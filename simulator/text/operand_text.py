@@ -92,7 +92,10 @@ def parse_register(line: Line) -> Register:
 
 
 def operand_text(operand: Operand) -> str:
-    """Return an operand as text, which `parse_operand` reads back."""
+    """Return an operand as it stands in a program's text: `column[k]`, `x(k)`, `#0.5`, `=k`.
+
+    `parse_operand` reads it back.
+    """
     if isinstance(operand, Immediate):
         return f"#{print_number(operand.value)}"
     if isinstance(operand, Element):
