@@ -165,7 +165,7 @@ class Resolver:
         return Comparison(variables, spec.operator, int(number), of_tensors)
 
     def by_tensor(self, values: Mapping[str, object], *steps: str | int) -> dict[str, object]:
-        """Turn a field {set expression: value} into {tensor: value}, such as widths by set of tensors.
+        """Turn a field {set expression: value} into {tensor: value}, such as widths of tensors.
 
         `values`: as written, and not evaluated here; `steps`: path of the field in its component.
         The key `Other` stands for all tensors that no other key names. Raises SpecError if two sets

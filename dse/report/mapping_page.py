@@ -27,8 +27,8 @@ Part = tuple[str, float]  # name, value
 class StackedBar:
     """One bar of a chart: a total, divided into parts.
 
-    `name`: its label; `shown`: the total with unit; `percent`: its share of all bars, as text,
-    maybe empty; `parts`: (kind, width in per cent of the longest bar, text).
+    `name`: its label; `shown`: the total with unit; `percent`: a share as text, maybe empty;
+    `parts`: (kind, width in per cent of the chart, text).
     """
 
     name: str

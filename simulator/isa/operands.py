@@ -89,7 +89,7 @@ class ResolvedOperand:
 
     @property
     def is_changed(self) -> bool:
-        """Whether counters of the program give its length or stride, so that a run first knows it."""
+        """Whether counters of the program give its length or stride, known at run time only."""
         return self.length is not None or self.stride is not None
 
     @property
