@@ -16,9 +16,10 @@ exit of a loop; a stage of a chain (2 receive, 3 send, 1 hop); a task's last ins
 def gemv_like(height: int, width: int, words: int, work: int) -> Program:
     """Return a program with the communication of a matrix-vector product on a grid.
 
-    It multicasts `words` values down each column, each element does `work` multiply-adds on vectors
-    of that length, then the vectors are summed along the rows and down the last column. The grid
-    has at least two rows and columns. Without work nothing is multicast: it sums the buffers `sum`.
+    It multicasts `words` f32 (edge input `x`) down each column, each element does `work`
+    multiply-adds on vectors of that length, then the vectors are summed along the rows and down the
+    last column. The grid has at least two rows and columns. Without work nothing is multicast: it
+    sums what the buffers `sum` hold.
     """
     b = ProgramBuilder("gemv_like", height, width)
     if work:

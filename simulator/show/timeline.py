@@ -22,8 +22,9 @@ def perfetto(result: RunResult, clock_hz: float | None = None) -> dict[str, Any]
     """Return the timeline of a run as trace events, JSON data that Perfetto opens.
 
     There is a process per element and a track per thread. A run recorded in intervals adds counter
-    tracks: the share of cycles in which each link is used, the mean words in each queue. Times are
-    in microseconds of a clock of `clock_hz`; without one, a microsecond stands for a cycle.
+    tracks, for the elements of the timeline (without one, for all): the share of cycles in which
+    each link is used, the mean words in each queue. Times are in microseconds of a clock of
+    `clock_hz`; without one, a microsecond stands for a cycle.
     """
     scale = 1.0 if clock_hz is None else 1e6 / clock_hz
     entries = result.trace.timeline
