@@ -1,0 +1,161 @@
+"""When and where an Einsum of a mapping runs: its loops and holders, read straight from the tree.
+
+The verification has a reading of the mapping of its own, so that a mistake of the model or of the
+search in reading it does not hide here.
+
+Example: `for m tile 2 / [BUF] T / step 1: (for k tile 1 / compute Y), step 2: compute Z`. The
+schedule of Y has the loops m and k and the holder of T below one loop; the schedules of Y and Z
+share the one loop above the steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tilewright.mapper.mapping.mapping import (
+    Compute,
+    Mapping,
+    Node,
+    Sequential,
+    Spatial,
+    Storage,
+    Temporal,
+    Toll,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledLoop:
+    """A loop above a Compute: tiles of `tile` positions, the first of `first` (0: as the others).
+
+    `node`: number of the loop in the mapping, depth first. `variable`: the Einsum's name of the
+    rank variable.
+    """
+
+    node: int
+    variable: str
+    tile: int
+    first: int
+    is_spatial: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledHolder:
+    """A Storage node above a Compute, for one tensor; `loops_above`: how many loops it is below."""
+
+    node: int
+    tensor: str
+    component: str
+    is_persistent: bool
+    loops_above: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The branch of a Sequential in which an Einsum stands."""
+
+    node: int
+    branch: int
+    loops_above: int
+
+
+@dataclass(frozen=True, slots=True)
+class EinsumSchedule:
+    """All nodes above the Compute of one Einsum, outermost first."""
+
+    einsum: str
+    loops: tuple[ScheduledLoop, ...]
+    holders: tuple[ScheduledHolder, ...]
+    steps: tuple[Step, ...]
+
+    def outermost_holder(self, tensor: str) -> ScheduledHolder | None:
+        """Return the outermost holder of a tensor; None if nothing holds it."""
+        return next((holder for holder in self.holders if holder.tensor == tensor), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Above:
+    """What stands above a list of nodes."""
+
+    loops: tuple[Temporal | Spatial, ...] = ()
+    loop_nodes: tuple[int, ...] = ()
+    holders: tuple[ScheduledHolder, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Numbers the nodes of a mapping depth first."""
+
+    numbers: int = field(default=0)
+
+    def schedules(self, nodes: tuple[Node, ...], above: _Above) -> Iterator[EinsumSchedule]:
+        for node in nodes:
+            number = self.numbers
+            self.numbers += 1
+            match node:
+                case Compute(einsum, _):
+                    loops = zip(above.loops, above.loop_nodes, strict=True)
+                    yield EinsumSchedule(
+                        einsum,
+                        tuple(_scheduled(loop, place, einsum) for loop, place in loops),
+                        above.holders,
+                        above.steps,
+                    )
+                case Sequential(branches, _):
+                    for branch, inner in enumerate(branches):
+                        step = Step(number, branch, len(above.loops))
+                        yield from self.schedules(
+                            inner,
+                            _Above(
+                                above.loops, above.loop_nodes, above.holders, (*above.steps, step)
+                            ),
+                        )
+                case Temporal() | Spatial():
+                    above = _Above(
+                        (*above.loops, node),
+                        (*above.loop_nodes, number),
+                        above.holders,
+                        above.steps,
+                    )
+                case Storage():
+                    above = _Above(
+                        above.loops,
+                        above.loop_nodes,
+                        (*above.holders, *_holders(node, number, len(above.loops))),
+                        above.steps,
+                    )
+
+
+def schedules_of(mapping: Mapping) -> tuple[EinsumSchedule, ...]:
+    """Return the schedule of every Compute, in the order of execution."""
+    return tuple(_Reader().schedules(mapping.nodes, _Above()))
+
+
+def common_loops(earlier: EinsumSchedule, later: EinsumSchedule) -> int:
+    """Return how many loops stand above the Sequential at which two Einsums separate.
+
+    0 if they separate above all loops. Both have the same loops down to there.
+    """
+    for step, other_step in zip(earlier.steps, later.steps, strict=False):
+        if step.branch != other_step.branch:
+            return step.loops_above
+    return 0
+
+
+def _holders(node: Storage, number: int, loops_above: int) -> tuple[ScheduledHolder, ...]:
+    """Return a holder per tensor; a Toll holds nothing."""
+    if isinstance(node, Toll):
+        return ()
+    return tuple(
+        ScheduledHolder(number, tensor, node.component, node.persistent, loops_above)
+        for tensor in node.tensors
+    )
+
+
+def _scheduled(loop: Temporal | Spatial, number: int, einsum: str) -> ScheduledLoop:
+    variable = dict(loop.names).get(einsum, loop.rank_variable)
+    if isinstance(loop, Spatial):
+        return ScheduledLoop(number, variable, loop.tile_shape, 0, True)
+    return ScheduledLoop(number, variable, loop.tile_shape, loop.initial_tile_shape or 0, False)
