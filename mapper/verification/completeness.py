@@ -35,8 +35,9 @@ from tilewright.mapper.verification.einsum_schedule import (
     ScheduledHolder,
     ScheduledLoop,
     common_loops,
+    turning_loops,
 )
-from tilewright.mapper.verification.tile_intervals import Positions, Tiles, cut_by
+from tilewright.mapper.verification.tile_intervals import Positions, Tiles, cut_by, whole_range
 from tilewright.mapper.verification.violation import Violation
 from tilewright.mapper.workload.einsum import Affine, TensorAccess
 from tilewright.mapper.workload.workload import Workload
@@ -65,6 +66,7 @@ def completeness_violations(
 ) -> Iterator[Violation]:
     """Yield a violation for each tensor of which a reader may find a wrong or no value."""
     writers: dict[str, EinsumSchedule] = {}
+    tensors_read = {access.tensor for einsum in workload.einsums for access in einsum.inputs}
     for schedule in schedules:
         einsum = workload.einsum(schedule.einsum)
         for read in einsum.inputs:
@@ -73,6 +75,10 @@ def completeness_violations(
         for written in einsum.outputs:
             writers[written.tensor] = schedule
             yield from _partial_sum_violations(schedule, written, einsum.bounds)
+    for einsum in workload.einsums:
+        for written in einsum.outputs:
+            if written.tensor not in tensors_read:
+                yield from _lost_result_violations(writers, written, einsum.bounds)
 
 
 def _exchange_violations(
@@ -94,7 +100,9 @@ def _exchange_violations(
         tensor,
         writer,
         reader,
-        writing.access(tensor) if writing.access(tensor).output else _output(writing.outputs, tensor),
+        writing.access(tensor)
+        if writing.access(tensor).output
+        else _output(writing.outputs, tensor),
         read,
         source,
         writing.bounds,
@@ -114,53 +122,102 @@ def _output(outputs: tuple[TensorAccess, ...], tensor: str) -> TensorAccess:
 def _violation_at(exchange: _Exchange, depth: int) -> Violation | None:
     """Return what is wrong with pairs of points that differ first in the loop at `depth`."""
     writer_loop, reader_loop = exchange.writer.loops[depth], exchange.reader.loops[depth]
-    level = _levels_of(exchange.reader, exchange.reader_bounds, depth)
-    turns = _Turns(level, exchange.writer_bounds.get(writer_loop.variable, 1))
-    positions = _positions_of_writer(exchange, writer_loop.variable, reader_loop.variable, level[-1])
+    reader_bound = exchange.reader_bounds.get(reader_loop.variable, 1)
+    turns = _turns_at(exchange, depth)
+    positions = _positions_of_writer(
+        exchange, writer_loop.variable, reader_loop.variable, turns.reader_tiles
+    )
     first, last = turns.of_writer(positions)
-    here = np.arange(len(first))
-    touched = first <= last
-    if np.any(touched & (last > here)):
+    touched = (first <= last) & (turns.reader_tiles.starts < reader_bound)
+    if np.any(touched & (last > turns.of_reader)):
         return _too_early(exchange, writer_loop, reader_loop)
     above_holder = depth < exchange.holder.loops_above
-    if (above_holder or writer_loop.is_spatial) and np.any(touched & (first < here)):
+    if (above_holder or writer_loop.is_spatial) and np.any(touched & (first < turns.of_reader)):
         return _lost(exchange, reader_loop)
     return None
 
 
-def _levels_of(
-    schedule: EinsumSchedule, bounds: Mapping[str, int], depth: int
-) -> tuple[Tiles, Tiles]:
-    """Return the tiles of a loop's variable above the loop at `depth`, and below it."""
+def _loops_over_same(schedule: EinsumSchedule, depth: int) -> list[ScheduledLoop]:
+    """Return the loops down to `depth` over the variable of the loop there."""
     variable = schedule.loops[depth].variable
-    loops = [loop for loop in schedule.loops[: depth + 1] if loop.variable == variable]
-    bound = bounds.get(variable, 1)
-    below = cut_by(bound, loops)
-    above = cut_by(bound, loops[:-1])
-    whole = np.zeros(1, dtype=np.int64)
-    return (above[-1] if above else Tiles(whole, np.full(1, bound), whole)), below[-1]
+    return [loop for loop in schedule.loops[: depth + 1] if loop.variable == variable]
+
+
+def _turns_at(exchange: _Exchange, depth: int) -> _SameLoops | _OtherLoops:
+    """Return the turns of the loop at `depth`, as the reader and as the writer count them.
+
+    Both have the same loops over the variable, unless a loop further out is over this variable
+    for one of them and over another one for the other.
+    """
+    written = _loops_over_same(exchange.writer, depth)
+    read = _loops_over_same(exchange.reader, depth)
+    writer_bound = exchange.writer_bounds.get(written[-1].variable, 1)
+    reader_bound = exchange.reader_bounds.get(read[-1].variable, 1)
+    if [loop.node for loop in written] == [loop.node for loop in read]:
+        bound = max(writer_bound, reader_bound)
+        levels = [whole_range(bound), *cut_by(bound, read)]
+        return _SameLoops(levels[-2], levels[-1], writer_bound)
+    reader_tiles = cut_by(reader_bound, read)[-1]
+    return _OtherLoops(reader_tiles, cut_by(writer_bound, written)[-1], writer_bound)
 
 
 @dataclass(frozen=True, slots=True)
-class _Turns:
-    """Which turns of a shared loop touch given positions of the writer's variable."""
+class _SameLoops:
+    """Tiles of a shared loop, which both Einsums cut out of the same tiles `above`."""
 
-    level: tuple[Tiles, Tiles]
+    above: Tiles
+    reader_tiles: Tiles
     writer_bound: int
+
+    @property
+    def of_reader(self) -> Positions:
+        """The number of each of the reader's tiles."""
+        return np.arange(len(self.reader_tiles.starts))
 
     def of_writer(self, positions: tuple[Positions, Positions]) -> tuple[Positions, Positions]:
         """Return the first and the last tile with a position in each interval.
 
         Only tiles of the same turn of all outer loops count: a pair that differs further out is
-        judged there. Tiles before the first or after the last mean that there is none.
+        judged there. If there is none, the first comes after the last.
         """
-        above, below = self.level
-        lowest = np.maximum(positions[0], above.starts[below.outer])
-        highest = np.minimum(positions[1], above.ends[below.outer] - 1)
+        tiles = self.reader_tiles
+        lowest = np.maximum(positions[0], self.above.starts[tiles.outer])
+        highest = np.minimum(positions[1], self.above.ends[tiles.outer] - 1)
         highest = np.minimum(highest, self.writer_bound - 1)
+        first = tiles.tile_at(np.maximum(lowest, 0))
+        last = tiles.tile_at(np.maximum(highest, 0))
         empty = lowest > highest
-        first = below.tile_at(np.maximum(lowest, 0))
-        last = below.tile_at(np.maximum(highest, 0))
+        return np.where(empty, 1, first), np.where(empty, 0, last)
+
+
+@dataclass(frozen=True, slots=True)
+class _OtherLoops:
+    """Tiles of a shared loop that both Einsums cut out of different tiles.
+
+    Only turns since the outer loops began their turn are compared, and the writer is taken to be
+    in any turn if outer loops cut its tiles.
+    """
+
+    reader_tiles: Tiles
+    writer_tiles: Tiles
+    writer_bound: int
+
+    @property
+    def of_reader(self) -> Positions:
+        """The turn of each of the reader's tiles."""
+        return self.reader_tiles.turns
+
+    def of_writer(self, positions: tuple[Positions, Positions]) -> tuple[Positions, Positions]:
+        """Return the first and the last turn with a position in each interval."""
+        tiles = self.writer_tiles
+        lowest = np.maximum(positions[0], 0)
+        highest = np.minimum(positions[1], self.writer_bound - 1)
+        empty = lowest > highest
+        if tiles.outer[-1] == 0:
+            first, last = tiles.tile_at(lowest), tiles.tile_at(np.maximum(highest, 0))
+        else:
+            first = np.zeros_like(lowest)
+            last = np.full_like(lowest, np.max(tiles.turns))
         return np.where(empty, 1, first), np.where(empty, 0, last)
 
 
@@ -172,9 +229,9 @@ def _positions_of_writer(
     bound = exchange.writer_bounds.get(writer_variable, 1)
     lowest = np.zeros(len(tiles.starts), dtype=np.int64)
     highest = np.full(len(tiles.starts), bound - 1, dtype=np.int64)
-    for (_, written), (_, read) in zip(
-        exchange.written.projection, exchange.read.projection, strict=True
-    ):
+    forms_read = dict(exchange.read.projection)
+    for rank, written in exchange.written.projection:
+        read = forms_read[rank]
         factor = dict(written.terms).get(writer_variable)
         if factor is None:
             continue
@@ -192,7 +249,8 @@ def _read_interval(
     high = low.copy()
     for name, factor in form.terms:
         if name == variable:
-            ends = factor * tiles.starts, factor * (tiles.ends - 1)
+            last = np.minimum(tiles.ends, bounds[name]) - 1
+            ends = factor * tiles.starts, factor * last
         else:
             zero = np.zeros_like(low)
             ends = zero, zero + factor * (bounds[name] - 1)
@@ -230,11 +288,8 @@ def _partial_sum_violations(
     holder = schedule.outermost_holder(written.tensor)
     if holder is None:
         return
-    for loop in schedule.loops[: holder.loops_above]:
-        alone = any(
-            form.is_single and form.terms[0][0] == loop.variable for _, form in written.projection
-        )
-        if not alone and loop.tile < bounds.get(loop.variable, 1):
+    for loop in turning_loops(schedule, bounds)[: holder.loops_above]:
+        if loop is not None and not _is_indexed(written, loop.variable):
             yield Violation(
                 "held until read",
                 f"{written.tensor} is held below a loop over {loop.variable}, so that no tile has "
@@ -242,6 +297,36 @@ def _partial_sum_violations(
                 f"hold {written.tensor} above the loop over {loop.variable}",
                 loop.node,
             )
+
+
+def _is_indexed(access: TensorAccess, variable: str) -> bool:
+    """Tell whether a rank of a tensor is indexed by this variable alone."""
+    return any(form.is_single and form.terms[0][0] == variable for _, form in access.projection)
+
+
+def _lost_result_violations(
+    writers: Mapping[str, EinsumSchedule], written: TensorAccess, bounds: Mapping[str, int]
+) -> Iterator[Violation]:
+    """Yield a violation if a result of the workload is not whole in its outermost holder."""
+    schedule = writers[written.tensor]
+    holder = schedule.outermost_holder(written.tensor)
+    if holder is None:
+        yield Violation(
+            "held until read",
+            f"nothing holds {written.tensor}, the result of Einsum {schedule.einsum}",
+            f"a Storage node for {written.tensor} above all loops",
+        )
+        return
+    for loop in turning_loops(schedule, bounds)[: holder.loops_above]:
+        if loop is not None and not loop.is_spatial:
+            yield Violation(
+                "held until read",
+                f"{written.tensor}, a result of the workload, is held below a loop over "
+                f"{loop.variable}: when the loop ends, only its last tile is there",
+                f"hold {written.tensor} above the loop over {loop.variable}",
+                loop.node,
+            )
+            return
 
 
 def _too_early(

@@ -11,6 +11,7 @@ share the one loop above the steps.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Mapping as Bounds
 from dataclasses import dataclass, field
 
 from tilewright.mapper.mapping.mapping import (
@@ -142,6 +143,17 @@ def common_loops(earlier: EinsumSchedule, later: EinsumSchedule) -> int:
         if step.branch != other_step.branch:
             return step.loops_above
     return 0
+
+
+def turning_loops(schedule: EinsumSchedule, bounds: Bounds[str, int]) -> list[ScheduledLoop | None]:
+    """Return the loops of an Einsum, with None for those that take one turn only."""
+    extent = dict(bounds)
+    loops: list[ScheduledLoop | None] = []
+    for loop in schedule.loops:
+        length, first = extent.get(loop.variable, 1), loop.first or loop.tile
+        loops.append(loop if first < length else None)
+        extent[loop.variable] = min(length, max(first, loop.tile))
+    return loops
 
 
 def _holders(node: Storage, number: int, loops_above: int) -> tuple[ScheduledHolder, ...]:

@@ -29,6 +29,12 @@ class Tiles:
     ends: Positions
     outer: Positions
 
+    @property
+    def turns(self) -> Positions:
+        """The number of each tile within the tile of the next outer loop."""
+        first = np.searchsorted(self.outer, self.outer)
+        return np.arange(len(self.outer)) - first
+
     def tile_at(self, positions: Positions) -> Positions:
         """Return the number of the tile that has each position (0 … bound - 1)."""
         return np.searchsorted(self.starts, positions, side="right") - 1

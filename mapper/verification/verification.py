@@ -1,0 +1,22 @@
+"""Prove that a mapping computes its workload: `verify(workload, mapping)`."""
+
+from __future__ import annotations
+
+from tilewright.mapper.mapping.mapping import Mapping
+from tilewright.mapper.verification.completeness import completeness_violations
+from tilewright.mapper.verification.coverage import coverage_violations
+from tilewright.mapper.verification.einsum_schedule import schedules_of
+from tilewright.mapper.verification.violation import Violation
+from tilewright.mapper.workload.workload import Workload
+
+
+def violations(workload: Workload, mapping: Mapping) -> tuple[Violation, ...]:
+    """Return why a mapping does not compute its workload; empty if it is proven that it does.
+
+    Each point of every iteration space is computed exactly once (coverage.py), and each read of an
+    intermediate tensor finds a value that is complete and held (completeness.py). Nothing is run:
+    the time depends on the number of tiles along a dimension, not on the product of dimensions.
+    """
+    schedules = schedules_of(mapping)
+    broken = tuple(coverage_violations(schedules, workload))
+    return broken or tuple(completeness_violations(schedules, workload))
