@@ -151,6 +151,7 @@ def _exchange_in(
         conventions.shared_tile_counts_once,
         conventions.equal_instances_exchange,
         memories.memories,
+        conventions.complete_reads,
     )
     names = [n for n in memories.memories if n in memories.crowded or n in counted]
     exchanged = replace(

@@ -86,6 +86,7 @@ class Conventions:
     - `spatial_loops_in_file_order`: the spatial loops of a fanout have the order of the file; else
       below a Network the last one is the outermost.
     - `equal_instances_exchange`: only Einsums with equal n_instances exchange tensors on chip.
+    - `complete_reads`: no Einsum reads a tensor before it is complete.
     """
 
     name: str
@@ -112,6 +113,7 @@ class Conventions:
     copies_hold_below_backing: bool
     spatial_loops_in_file_order: bool
     equal_instances_exchange: bool
+    complete_reads: bool
 
     @property
     def exact_remainders(self) -> bool:
@@ -283,6 +285,7 @@ DEFAULT = Conventions(
     copies_hold_below_backing=True,
     spatial_loops_in_file_order=True,
     equal_instances_exchange=True,
+    complete_reads=True,
 )
 ACCELFORGE = Conventions(
     name="accelforge",
@@ -309,6 +312,7 @@ ACCELFORGE = Conventions(
     copies_hold_below_backing=False,
     spatial_loops_in_file_order=False,
     equal_instances_exchange=False,
+    complete_reads=False,
 )
 _BY_NAME = {conventions.name: conventions for conventions in (DEFAULT, ACCELFORGE)}
 

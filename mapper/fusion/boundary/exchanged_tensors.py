@@ -18,7 +18,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.mapper.fusion.boundary.rank_names import LoopNames, loop_names, simple_ranks
+from tilewright.mapper.fusion.boundary.awaited_reads import AwaitedRead, awaited_reads
+from tilewright.mapper.fusion.boundary.rank_names import LoopNames, aligned_ranks, loop_names
 from tilewright.mapper.searches.unfused import shared_tensors
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload
@@ -78,6 +79,7 @@ class ExchangedTensors:
     varied_widths: frozenset[str] = frozenset()
     bounded_widths: frozenset[str] = frozenset()
     memories_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    awaited_reads: tuple[AwaitedRead, ...] = ()
 
     @property
     def tracked_tiles(self) -> frozenset[str]:
@@ -158,6 +160,7 @@ def exchanged_tensors_of(
     shares_tiles: bool = True,
     same_instances: bool = True,
     memories: tuple[str, ...] = ("",),
+    complete_reads: bool = True,
 ) -> ExchangedTensors:
     """Find which tensors the Einsums of a workload may keep on chip between them.
 
@@ -165,7 +168,8 @@ def exchanged_tensors_of(
     there. `same_instances`: a tensor whose users have different numbers of instances (n_instances)
     stays in the outermost memory, because the workload does not say which run of the one feeds
     which run of the other. `memories`: names of the memories on chip in which tensors may stay,
-    outermost first. Fields that depend on the architecture (`tolls`, `varied_widths`,
+    outermost first. `complete_reads`: Einsums read complete values only. Fields that depend on the
+    architecture (`tolls`, `varied_widths`,
     `bounded_widths`, `memories_of`) are left empty (theory/fusion.md §1.1).
     """
     users = {tensor: _users_of(workload, tensor) for tensor in workload.tensors}
@@ -186,6 +190,7 @@ def exchanged_tensors_of(
         shares_tiles=shares_tiles,
         memories=memories,
         copied=frozenset(t for e in workload.einsums if e.is_copy for t in e.tensors),
+        awaited_reads=awaited_reads(workload, names) if complete_reads else (),
     )
 
 
@@ -260,11 +265,9 @@ class _TensorUses:
         for number in self.users[tensor]:
             access = self.workload.einsums[number].access(tensor)
             names = self.loop_names[number]
-            relevant = [
-                (r, v) for r, v in simple_ranks(access) if access.relevance(v) == "relevant"
-            ]
-            ranks.append({(rank, names[variable]) for rank, variable in relevant})
-        return frozenset(name for _, name in set.intersection(*ranks))
+            relevant = {names[v] for v in names if access.relevance(v) == "relevant"}
+            ranks.append({r for r in aligned_ranks(access, names) if r[1] in relevant})
+        return frozenset(name for _, name, _ in set.intersection(*ranks))
 
     def has_varied_windows(self, tensor: str) -> bool:
         """Tell whether a loop is relevant to `tensor` in different ways for two users."""

@@ -69,6 +69,27 @@ def simple_ranks(access: TensorAccess) -> Iterator[tuple[str, str]]:
                 yield rank, variable
 
 
+class AlignedRank(NamedTuple):
+    """A rank indexed by one variable: its name, the variable's common name, and the constant."""
+
+    rank: str
+    variable: str
+    constant: int
+
+
+def aligned_ranks(access: TensorAccess, names: Mapping[str, str]) -> frozenset[AlignedRank]:
+    """Return the ranks of a tensor that one variable with factor 1 indexes.
+
+    Two Einsums with an entry in common cut that rank of the tensor into the same tiles under a loop
+    over the variable. `T[P: p]` and `T[P: p + 1]` do not: their tiles differ by one position.
+    """
+    forms = dict(access.projection)
+    return frozenset(
+        AlignedRank(rank, names[variable], forms[rank].constant)
+        for rank, variable in simple_ranks(access)
+    )
+
+
 def _links_by_tensor(einsums: Sequence[Einsum], exchanged: Mapping[str, tuple[int, ...]]) -> Links:
     """Yield pairs of variables that index the same rank of an exchanged tensor."""
     for tensor, users in sorted(exchanged.items(), key=lambda item: (item[1], item[0])):

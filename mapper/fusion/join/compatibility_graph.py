@@ -248,9 +248,11 @@ def joined_compatibility(
     agree in fused loops and tensors on chip. The result has the loops down to the deepest tensor
     that is still live on chip; a live tensor that the Einsum does not use is carried along, and the
     Einsum runs inside all loops above it. None if two Einsums would hold a contested tensor at
-    different places below one loop, or if the outermost memory has too little capacity
-    (theory/fusion.md §4).
+    different places below one loop, if the outermost memory has too little capacity, or if the
+    Einsum would read partial sums (theory/fusion.md §1.3, §4).
     """
+    if source.incomplete & step.awaited_here:
+        return None
     depths = tuple(_depth_after(carried, source, group) for carried in step.carried)
     shared_loops = max(0, *depths) if depths else 0
     pending = _pending_tiles(step, source, group, shared_loops)
@@ -259,7 +261,10 @@ def joined_compatibility(
         return None
     outermost = outermost if shared_loops else frozenset()
     waiting = _waiting_tensors(step, source, group, depths)
-    return Compatibility(group.loops[:shared_loops], depths, pending, outermost, waiting)
+    loops = group.loops[:shared_loops]
+    awaited = source.incomplete | step.awaited_later
+    incomplete = frozenset(read for read in awaited if not read.is_complete_below(loops))
+    return Compatibility(loops, depths, pending, outermost, waiting, incomplete)
 
 
 def _waiting_tensors(

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tilewright.mapper.fusion.boundary.awaited_reads import AwaitedRead
 from tilewright.mapper.fusion.boundary.exchange_memories import OutermostCapacity
 from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors, TensorPlace
 from tilewright.mapper.fusion.boundary.rank_names import LoopName
@@ -61,7 +62,8 @@ class Compatibility:
     exchanging them, held above these loops. `outermost`: tensors that the Einsums in these loops
     have in the outermost memory; only filled if that may be too small. `waiting`: numbers of live
     tensors on chip that take no bits until their next user runs, because a copy only passes them
-    on.
+    on. `incomplete`: reads to come that would find partial sums if the loops shared down to the
+    reader were those shared so far.
     """
 
     loops: tuple[LoopName, ...]
@@ -69,6 +71,7 @@ class Compatibility:
     pending: tuple[PendingTile, ...]
     outermost: frozenset[str] = frozenset()
     waiting: frozenset[int] = frozenset()
+    incomplete: frozenset[AwaitedRead] = frozenset()
 
 
 START = Compatibility((), (), ())
@@ -126,6 +129,8 @@ class JoinStep:
     everything fits there. `passing`: tensors there that Einsums before and after this one use.
     `counts_exchanged_loops`: only loops above tensors that take bits on both sides count as shared
     (accelforge conventions). `memories`: names of the memories in which tensors are exchanged.
+    `awaited_here`: reads by this Einsum of what earlier ones write. `awaited_later`: reads by later
+    Einsums of what this one writes.
     """
 
     tables: Tables
@@ -143,6 +148,8 @@ class JoinStep:
     passing: frozenset[str] = frozenset()
     counts_exchanged_loops: bool = False
     memories: tuple[str, ...] = ("",)
+    awaited_here: frozenset[AwaitedRead] = frozenset()
+    awaited_later: frozenset[AwaitedRead] = frozenset()
 
     @property
     def groups(self) -> tuple[PmappingGroup, ...]:
@@ -324,6 +331,8 @@ def join_steps(
             passing=_tensors_passing(exchanged, number),
             counts_exchanged_loops=not exchanged.shares_tiles,
             memories=exchanged.memories,
+            awaited_here=frozenset(r for r in exchanged.awaited_reads if r.reader == number),
+            awaited_later=frozenset(r for r in exchanged.awaited_reads if r.writer == number),
         )
         steps.append(step)
         live = live_after
