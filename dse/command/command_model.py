@@ -33,6 +33,8 @@ F = TypeVar("F", bound=Callable[..., object])
 @ARCH_OPTION
 @WORKLOAD_OPTION
 @click.option("--mapping", required=True, metavar="FILE", help="Mapping file.")
+@click.option("--allow-incomplete", is_flag=True,
+              help="Score a mapping that does not compute its workload, with a note.")  # fmt: skip
 @conventions_option()
 @settings_option()
 @json_option()
@@ -40,6 +42,7 @@ def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
     arch: Names,
     workload: Names,
     mapping: str,
+    allow_incomplete: bool,
     conventions: str,
     settings: tuple[str, ...],
     as_json: bool,
@@ -58,7 +61,7 @@ def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
     variables = parse_settings(settings)
     machine, work = load_both(arch, workload, variables, (Path(mapping),))
     nest = load_mapping(Path(mapping), variables=variables)
-    score = evaluate(machine, work, nest, conventions=conventions)
+    score = evaluate(machine, work, nest, conventions, allow_incomplete)
     if as_json:
         emit(score.to_dict())
         return

@@ -107,7 +107,8 @@ def test_copies_move_what_the_walk_moves(drawn: tuple[dict[str, int], list[Any]]
         "  bits_per_value: {All: 1}\n"
         '  einsums: [{einsum: "Y[m, k] = A[m, k]", is_copy_operation: true}]\n'
     )
-    score = evaluate(ARCH, workload, Mapping((*nodes, Compute("Y", "MAC"))))
+    mapping = Mapping((*nodes, Compute("Y", "MAC")))
+    score = evaluate(ARCH, workload, mapping, allow_incomplete=True)  # Y may be lost tile by tile
     places = [n.component for n in nodes if isinstance(n, Storage) and n.tensors == ("Y",)]
     innermost = max(map(MEMORIES.index, places))
     source = [n for n in nodes if isinstance(n, Storage) and n.tensors == ("A",)]
