@@ -25,6 +25,7 @@ from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.searches.solver import EinsumSolution, EinsumSolver
 from tilewright.mapper.searches.unfused import summed_costs, unfused_mapping
 from tilewright.mapper.searches.verify import TOLERANCE, Verifier, figures_agree
+from tilewright.mapper.verification.verification import violations
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import (
     InfeasibleMapping,
@@ -60,7 +61,19 @@ def search(
     with advising_on_memory(f"the search of {_names(request)}"):
         result = answer(request)
     statistics = replace(result.statistics, seconds=time.monotonic() - began)
-    return replace(result, statistics=statistics)
+    notes = (*result.notes, *_incomplete(request, result))
+    return replace(result, statistics=statistics, notes=notes)
+
+
+def _incomplete(request: Request, result: SearchResult) -> tuple[str, ...]:
+    """Return a note for each way in which the best mapping does not compute the workload.
+
+    By default the search leaves such mappings out; under the accelforge conventions it does not.
+    """
+    if request.options.einsum is not None:
+        return ()
+    found = violations(request.workload, result.best.mapping)
+    return tuple(f"this mapping does not compute its workload: {text}" for text in found)
 
 
 def _names(request: Request) -> str:

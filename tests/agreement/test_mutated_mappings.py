@@ -53,8 +53,8 @@ def random_mapping(workload: Workload, rng: random.Random) -> Mapping:
     tiles = {e.name: dict(e.bounds) for e in workload.einsums}
     variables = sorted({v for e in workload.einsums for v in e.bounds})
     shared: list[Any] = [Storage(workload.tensors, "DRAM")]
-    for _ in range(rng.choice((0, 1, 1, 2, 3))):
-        shared.append(loop(rng, rng.choice(variables), tiles, list(tiles)))
+    count = rng.choice((0, 1, 1, 2, 3))
+    shared += [loop(rng, rng.choice(variables), tiles, list(tiles)) for _ in range(count)]
     for tensor in workload.tensors:
         if rng.random() < 0.4:
             place = rng.randrange(len(shared) + 1)
