@@ -297,6 +297,7 @@ def _partial_sum_violations(
                 f"hold {written.tensor} above the loop over {loop.variable}",
                 loop.node,
             )
+            return
 
 
 def _is_indexed(access: TensorAccess, variable: str) -> bool:
