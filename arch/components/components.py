@@ -59,8 +59,11 @@ class SpatialDim:
 class Action:
     """A billable event of a component, such as a read.
 
-    `energy`: joule per action; `throughput`: actions per second of one instance (may be inf);
-    `values_per_action[T]`: values of tensor T that one action moves; `bits_per_action`: its width.
+    `energy`: joule per action. `throughput`: actions per second of one instance (may be inf); it
+    takes time only through the component's `latency` rule, which by default is the sum of calls /
+    throughput. `values_per_action[T]`: values of tensor T that one action moves. `bits_per_action`:
+    width of one action in bits. Energy of n values of T: n * actions_scale of the component /
+    values_per_action[T] * energy.
     """
 
     name: str

@@ -166,7 +166,8 @@ class TrialLog:
     def append(self, trials: Sequence[Trial], times: Mapping[str, object]) -> None:
         """Append a batch of trials; when this returns, it is on the disk.
 
-        `times`, durations by trial, is added to times.jsonl, which is not synced.
+        `times` is one record for the whole batch, a line of times.jsonl, which is not synced: its
+        number, when it ended, its seconds, and the seconds of each evaluation by trial number.
         """
         self._file.write("".join(trial.to_line() + "\n" for trial in trials).encode())
         self._file.flush()

@@ -55,11 +55,11 @@ class Setting:
 def explore(
     setting: Setting, run: RunDirectory, pool: Pool, stop: Callable[[], bool]
 ) -> list[Trial]:
-    """Run the batches of a study that are missing in its run directory; return all trials.
+    """Run the batches of a study that are missing in its run directory; return its trials.
 
     `setting`: study, model, key of a design and watcher; `pool`: evaluates the designs. Batches
     already there are not evaluated again but told to the sampler, which proposes the designs.
-    `stop` is asked after each batch. Raises SpecError if an objective or a constraint names a
+    `stop` is asked before each batch; if it says True, the trials so far are returned. Raises SpecError if an objective or a constraint names a
     metric that the model does not give, WorkerLost if a worker process died.
     """
     spec, watcher = setting.spec, setting.watcher

@@ -1,4 +1,4 @@
-"""Prove that a mapping computes its workload: `verify(workload, mapping)`."""
+"""Prove that a mapping computes its workload: `violations(workload, mapping)` is empty then."""
 
 from __future__ import annotations
 

@@ -215,6 +215,8 @@ def scalar_value(store: Table, memory: Memory, element: int, column: int, dtype:
 def is_defined(store: Table, element: int, row: int, right: int) -> Word:
     """Return whether a scalar operation on integers is defined; if not, record the run's error.
 
+    `row`: address of the operation in `store`. `right`: value of its second source.
+
     Undefined are a division by zero and a shift by less than 0 or by the bits of the dtype or more.
     """
     code, dtype = store[row + at.U_CODE], store[row + at.U_TYPE]

@@ -59,10 +59,11 @@ class JoinLabels:
 
 @dataclass(frozen=True, slots=True)
 class WholeLabel:
-    """Mapping of the whole workload as the search knows it.
+    """Mapping of the whole workload, by numbers of tables: costs and one pmapping per Einsum.
 
-    `energy` in joule, `latency` in second. `pmappings`: the chosen mapping of each Einsum. `usage`:
-    most bits in each counted memory.
+    `energy` in joule, `latency` in second. `pmappings`: in the order of the workload, the group and
+    the row of the pmapping chosen for each Einsum. `usage`: most bits in use at a time in each
+    memory whose usage is a metric of the request.
     """
 
     energy: float
