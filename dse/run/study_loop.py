@@ -59,8 +59,9 @@ def explore(
 
     `setting`: study, model, key of a design and watcher; `pool`: evaluates the designs. Batches
     already there are not evaluated again but told to the sampler, which proposes the designs.
-    `stop` is asked before each batch; if it says True, the trials so far are returned. Raises SpecError if an objective or a constraint names a
-    metric that the model does not give, WorkerLost if a worker process died.
+    `stop` is asked before each batch; if it says True, the trials so far are returned. Raises
+    SpecError if an objective or a constraint names a metric that the model does not give,
+    WorkerLost if a worker process died.
     """
     spec, watcher = setting.spec, setting.watcher
     sampler = make_sampler(_search(spec), spec.space)
