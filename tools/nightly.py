@@ -101,6 +101,7 @@ PARTS: list[Part] = [
     *shares("fused optima by the walk", 2, "agreement/test_fused_walked.py"),
     *shares("fused fronts", 1, "agreement/test_fronts_fused.py"),
     *shares("usage of fused mappings", 6, "agreement/test_fused_usage.py"),
+    Part("random mappings executed on numbers", ("agreement/test_mutated_mappings.py",)),
 ]
 
 

@@ -291,7 +291,7 @@ def _partial_sum_violations(
     for loop in turning_loops(schedule, bounds)[: holder.loops_above]:
         if loop is not None and not _is_indexed(written, loop.variable):
             yield Violation(
-                "held until read",
+                "sums joined" if loop.is_spatial else "held until read",
                 f"{written.tensor} is held below a loop over {loop.variable}, so that no tile has "
                 f"the whole sums of Einsum {schedule.einsum}",
                 f"hold {written.tensor} above the loop over {loop.variable}",

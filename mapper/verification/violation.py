@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Rule = Literal["computed once", "complete before read", "held until read", "fits"]
+Rule = Literal["computed once", "complete before read", "held until read", "sums joined"]
 
 
 @dataclass(frozen=True, slots=True)
