@@ -33,7 +33,7 @@ from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.workload.einsum import Einsum
 
 
-class _SolvedSpace(NamedTuple):
+class _SpaceFront(NamedTuple):
     """A mapspace with its Pareto set."""
 
     space: Mapspace
@@ -67,7 +67,7 @@ class EinsumFrontSolver:
         self.statistics = SearchStatistics()
         self._request = request
         self._measures = measures
-        self._solved: dict[Hashable, _SolvedSpace] = {}
+        self._solved: dict[Hashable, _SpaceFront] = {}
 
     def front(self, einsum: Einsum) -> EinsumFront:
         """Return the Pareto set of an Einsum, as far as the budget allows.
@@ -131,7 +131,7 @@ class EinsumFrontSolver:
                 front = front_of_space(lower, self._measures, self._request.budget)
         self.statistics = self.statistics.plus(front.statistics)
         if key is not None:
-            self._solved[key] = _SolvedSpace(space, front)
+            self._solved[key] = _SpaceFront(space, front)
         return front
 
 
@@ -167,7 +167,7 @@ class FeasibleSpaceRecorder:
         return result
 
 
-def _renamed_front(solved: _SolvedSpace, space: Mapspace, measures: FrontMetrics) -> MapspaceFront:
+def _renamed_front(solved: _SpaceFront, space: Mapspace, measures: FrontMetrics) -> MapspaceFront:
     """Rename a solution; the model scores it again."""
     source, front = solved
     if source is space:

@@ -237,7 +237,7 @@ def _refuse_persistent_tensors(einsums: Sequence[Einsum]) -> None:
         )
 
 
-class _TensorView(NamedTuple):
+class _SeenTensor(NamedTuple):
     """A whole tensor in a memory as one Einsum sees it: its values, and the bits of each."""
 
     values: int
@@ -246,7 +246,7 @@ class _TensorView(NamedTuple):
 
 def _views_in_outermost(
     einsums: Sequence[Einsum], fronts: Sequence[EinsumFront], tensor: str
-) -> dict[int, _TensorView]:
+) -> dict[int, _SeenTensor]:
     """Return a tensor in the outermost memory of its first user, as each user sees it."""
     users = [number for number, einsum in enumerate(einsums) if tensor in einsum.tensors]
     memory = _outermost(fronts[users[0]].spaces[0])
@@ -254,7 +254,7 @@ def _views_in_outermost(
 
 
 def _bits_beside_users(
-    einsums: Sequence[Einsum], views: Mapping[int, _TensorView]
+    einsums: Sequence[Einsum], views: Mapping[int, _SeenTensor]
 ) -> Iterator[tuple[int, float]]:
     """Yield (Einsum, bits) of a tensor there that the Einsum does not count itself.
 
@@ -262,7 +262,7 @@ def _bits_beside_users(
     """
     largest, width = max(view.values for view in views.values()), 0.0
     for number in range(min(views), max(views) + 1):
-        values, width = views.get(number, _TensorView(0, width))
+        values, width = views.get(number, _SeenTensor(0, width))
         if number not in views or not einsums[number].is_copy:
             yield number, (largest - values) * width
 
@@ -271,7 +271,7 @@ def _outermost(space: Mapspace) -> str:
     return next(c.name for c in space.problem.components if isinstance(c, Memory))
 
 
-def _view(space: Mapspace, tensor: str, memory: str) -> _TensorView:
+def _view(space: Mapspace, tensor: str, memory: str) -> _SeenTensor:
     """Return a whole tensor in a memory as the Einsum of a mapspace sees it."""
     values = space.einsum.access(tensor).tile_size(space.einsum.bounds)
-    return _TensorView(values, float(space.problem.value_bits(Reservation(tensor, memory))))
+    return _SeenTensor(values, float(space.problem.value_bits(Reservation(tensor, memory))))

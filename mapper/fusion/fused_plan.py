@@ -47,7 +47,7 @@ class FusedPlan:
     cache: PmappingCache = field(default_factory=PmappingCache)
 
 
-class _Exchange(NamedTuple):
+class _PlannedExchange(NamedTuple):
     """Where Einsums exchange tensors, which tensors, and of which memories the usage counts."""
 
     memories: ExchangeMemories
@@ -103,7 +103,7 @@ def _paths_of(request: Request) -> list[list[EinsumPath]]:
 
 
 def _entries(
-    request: Request, paths: Sequence[Sequence[EinsumPath]], exchange: _Exchange
+    request: Request, paths: Sequence[Sequence[EinsumPath]], exchange: _PlannedExchange
 ) -> list[EinsumEntry]:
     """Return the table of each copy, and the mapspaces of each other Einsum."""
     memories, exchanged, usage = exchange
@@ -123,7 +123,7 @@ def _entries(
 
 def _exchange(
     request: Request, paths: Sequence[Sequence[EinsumPath]], counted: Sequence[str]
-) -> _Exchange:
+) -> _PlannedExchange:
     """Return what is exchanged below the second memory, too, if the usages can be counted there.
 
     `counted`: the memories whose usage counts.
@@ -142,7 +142,7 @@ def _exchange(
 
 def _exchange_in(
     request: Request, paths: Sequence[EinsumPath], counted: Sequence[str], deeper: bool
-) -> _Exchange:
+) -> _PlannedExchange:
     """Return what is exchanged in the second memory, if `deeper` also in those below."""
     conventions = conventions_called(request.options.conventions)
     memories = exchange_memories(paths, deeper)
@@ -161,4 +161,4 @@ def _exchange_in(
         tolls=tolls_in(flat for _, flat in paths),
         memories_of=memories.memories_of,
     )
-    return _Exchange(memories, exchanged, counted_usage(paths, counted, memories, exchanged))
+    return _PlannedExchange(memories, exchanged, counted_usage(paths, counted, memories, exchanged))

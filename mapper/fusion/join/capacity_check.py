@@ -45,7 +45,7 @@ class _LiveBits(NamedTuple):
     new: Floats
 
 
-class CapacityCheck:
+class EdgeCapacity:
     """Add up the bits in the exchange memories when an Einsum is joined to those before it.
 
     A label is a choice of pmappings (mappings of one Einsum within the whole) for the Einsums so

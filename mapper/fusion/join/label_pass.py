@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.mapper.fusion.join.capacity_check import CapacityCheck
+from tilewright.mapper.fusion.join.capacity_check import EdgeCapacity
 from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph, Edges
 from tilewright.mapper.fusion.join.group_pareto import pareto
 from tilewright.mapper.fusion.join.join_steps import START, Compatibility
@@ -199,7 +199,7 @@ class _EdgeJoin:
     ) -> None:
         self._edges = edges
         self._columns = columns
-        self._capacity = CapacityCheck(graph, number, edges, columns)
+        self._capacity = EdgeCapacity(graph, number, edges, columns)
         self._outermost = columns.outermost_bits(number, edges)
         self._loops_before = len(edges.source.loops)
 
