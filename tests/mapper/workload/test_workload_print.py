@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mixed_workload import MIXED
 
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.printing import dump_yaml
@@ -83,30 +84,6 @@ def test_every_public_mapping_prints_back(shared_data: Path) -> None:
     for path in found:
         mapping = load_mapping(path, variables=VARIABLES)
         assert load_mapping(dump_mapping(mapping)) == mapping
-
-
-MIXED = """
-renames:
-  einsums:
-  - name: default
-    tensor_accesses: {left: Inputs & A, all_out: Outputs}
-    rank_variables: {window: r}
-workload:
-  rank_sizes: {H: 12, M: 4, P: 5, R: 3}
-  iteration_space_shape: {m: 2 <= m < 4}
-  bits_per_value: {A: 8, B: 4.5, Other: 16}
-  persistent_tensors: B
-  n_instances: 2
-  einsums:
-  - "Z[m, p] = A[m, H: 2*p + r - 0] * B[r]"
-  - {einsum: "S[m, p] = Z[m, p] + C[m, P: p]", n_instances: 3, name: Add}
-  - name: Long
-    tensor_accesses:
-    - {name: S, projection: {M: m, P: p}}
-    - {name: T, projection: [p, m], output: true, bits_per_value: 1}
-    - {name: U, projection: {M: m, X: 3}, output: true}
-  - {einsum: "V[m, p] = S[m, p]", is_copy_operation: true}
-"""
 
 
 def test_all_that_a_workload_can_say_is_printed() -> None:
