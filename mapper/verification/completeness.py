@@ -14,8 +14,8 @@ it is spatial, another lane has the value, or writes it at the same time.
 The pairs are not listed. A loop cuts the positions of its variable into tiles (tile_intervals.py),
 and the tile number grows with the position. So for each tile of R's loop it is enough to look at
 the least and the greatest position of W's variable that touches a value that R reads there: an
-interval, because the indices are affine (indices_of_writer). Intervals may be larger than what is
-touched where an index has several variables or factors; then a mapping may be refused that is
+interval, because the indices are affine (_positions_of_writer). Intervals may be larger than what
+is touched where an index has several variables or factors; then a mapping may be refused that is
 right, never the other way.
 
 Example: `D[m] = X[m, n]`, then `A[m, n] = X[m, n] * D[m]`, below a loop over n with D held above
@@ -35,7 +35,7 @@ from tilewright.mapper.verification.einsum_schedule import (
     ScheduledHolder,
     ScheduledLoop,
     common_loops,
-    turning_loops,
+    turning_above,
 )
 from tilewright.mapper.verification.tile_intervals import Positions, Tiles, cut_by, whole_range
 from tilewright.mapper.verification.violation import Violation
@@ -100,9 +100,7 @@ def _exchange_violations(
         tensor,
         writer,
         reader,
-        writing.access(tensor)
-        if writing.access(tensor).output
-        else _output(writing.outputs, tensor),
+        next(access for access in writing.outputs if access.tensor == tensor),
         read,
         source,
         writing.bounds,
@@ -113,10 +111,6 @@ def _exchange_violations(
         if violation is not None:
             yield violation
             return
-
-
-def _output(outputs: tuple[TensorAccess, ...], tensor: str) -> TensorAccess:
-    return next(access for access in outputs if access.tensor == tensor)
 
 
 def _violation_at(exchange: _Exchange, depth: int) -> Violation | None:
@@ -288,8 +282,8 @@ def _partial_sum_violations(
     holder = schedule.outermost_holder(written.tensor)
     if holder is None:
         return
-    for loop in turning_loops(schedule, bounds)[: holder.loops_above]:
-        if loop is not None and not _is_indexed(written, loop.variable):
+    for loop in turning_above(holder, schedule, bounds):
+        if not _is_indexed(written, loop.variable):
             yield Violation(
                 "sums joined" if loop.is_spatial else "held until read",
                 f"{written.tensor} is held below a loop over {loop.variable}, so that no tile has "
@@ -318,8 +312,8 @@ def _lost_result_violations(
             f"a Storage node for {written.tensor} above all loops",
         )
         return
-    for loop in turning_loops(schedule, bounds)[: holder.loops_above]:
-        if loop is not None and not loop.is_spatial:
+    for loop in turning_above(holder, schedule, bounds):
+        if not loop.is_spatial:
             yield Violation(
                 "held until read",
                 f"{written.tensor}, a result of the workload, is held below a loop over "

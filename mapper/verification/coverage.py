@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tilewright.mapper.verification.einsum_schedule import EinsumSchedule
+from tilewright.mapper.verification.einsum_schedule import EinsumSchedule, turns_of_loops
 from tilewright.mapper.verification.violation import Violation
 from tilewright.mapper.workload.workload import Workload
 
@@ -32,13 +32,9 @@ def _turns(schedules: tuple[EinsumSchedule, ...], workload: Workload) -> dict[in
     """Return the most turns that each loop takes for any Einsum below it."""
     turns: dict[int, int] = {}
     for schedule in schedules:
-        extent = dict(workload.einsum(schedule.einsum).bounds)
-        for loop in schedule.loops:
-            length = extent.get(loop.variable, 1)
-            first = loop.first or loop.tile
-            count = 1 + max(0, -(-(length - first) // loop.tile))
+        counts = turns_of_loops(schedule, workload.einsum(schedule.einsum).bounds)
+        for loop, count in zip(schedule.loops, counts, strict=True):
             turns[loop.node] = max(turns.get(loop.node, 1), count)
-            extent[loop.variable] = min(length, max(first, loop.tile) if count > 1 else first)
     return turns
 
 

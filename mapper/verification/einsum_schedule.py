@@ -145,15 +145,27 @@ def common_loops(earlier: EinsumSchedule, later: EinsumSchedule) -> int:
     return 0
 
 
-def turning_loops(schedule: EinsumSchedule, bounds: Bounds[str, int]) -> list[ScheduledLoop | None]:
-    """Return the loops of an Einsum, with None for those that take one turn only."""
+def turns_of_loops(schedule: EinsumSchedule, bounds: Bounds[str, int]) -> list[int]:
+    """Return the most turns that each loop of an Einsum takes, outermost loop first.
+
+    `bounds`: positions of each rank variable. A variable that the Einsum does not have counts as
+    one position, so that a loop over it takes one turn.
+    """
     extent = dict(bounds)
-    loops: list[ScheduledLoop | None] = []
+    turns: list[int] = []
     for loop in schedule.loops:
         length, first = extent.get(loop.variable, 1), loop.first or loop.tile
-        loops.append(loop if first < length else None)
+        turns.append(1 + max(0, -(-(length - first) // loop.tile)))
         extent[loop.variable] = min(length, max(first, loop.tile))
-    return loops
+    return turns
+
+
+def turning_above(
+    holder: ScheduledHolder, schedule: EinsumSchedule, bounds: Bounds[str, int]
+) -> list[ScheduledLoop]:
+    """Return the loops above a holder of an Einsum that take more than one turn."""
+    turns = turns_of_loops(schedule, bounds)[: holder.loops_above]
+    return [loop for loop, count in zip(schedule.loops, turns, strict=False) if count > 1]
 
 
 def _holders(node: Storage, number: int, loops_above: int) -> tuple[ScheduledHolder, ...]:
