@@ -218,9 +218,9 @@ def _has_unmodelled_parts(flat: FlatArch) -> bool:
 
 def _lane_choices(request: Request, einsum: Einsum, dim: SpatialDim) -> list[dict[str, int]]:
     """Return the choices of lanes per variable of one dimension."""
-    banned = _undistributable_variables(request.workload, einsum)
-    variables = free_variables(dim, einsum, banned)
     conventions = conventions_called(request.options.conventions)
+    banned = _undistributable_variables(request.workload, einsum, conventions)
+    variables = free_variables(dim, einsum, banned)
     bounds = bounds_in_effect(dim, einsum, conventions, banned)
     choices = lane_choices(dim, einsum, variables, bounds)
     highest = max((usage(dim, prod(lanes)) for lanes in choices), default=0.0)
@@ -232,14 +232,21 @@ def _lane_choices(request: Request, einsum: Einsum, dim: SpatialDim) -> list[dic
     ]
 
 
-def _undistributable_variables(workload: Workload, einsum: Einsum) -> frozenset[str]:
+def _undistributable_variables(
+    workload: Workload, einsum: Einsum, conventions: Conventions
+) -> frozenset[str]:
     """Return the variables that are not fully relevant to a tensor that `einsum` exchanges.
 
-    Nothing passes from one lane to another, so lanes may not distribute these.
+    Nothing passes from one lane to another, so lanes may not distribute these. By default those
+    neither that are not fully relevant to an output: each lane would have a part of its sums.
     """
     written = {access.tensor for user in workload.einsums for access in user.outputs}
     exchanged = written & shared_tensors(workload)
-    accesses = [access for access in einsum.accesses if access.tensor in exchanged]
+    accesses = [
+        access
+        for access in einsum.accesses
+        if access.tensor in exchanged or (access.output and conventions.complete_reads)
+    ]
     return frozenset(
         v for v in einsum.bounds if any(a.relevance(v) != "relevant" for a in accesses)
     )

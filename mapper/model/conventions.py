@@ -86,7 +86,8 @@ class Conventions:
     - `spatial_loops_in_file_order`: the spatial loops of a fanout have the order of the file; else
       below a Network the last one is the outermost.
     - `equal_instances_exchange`: only Einsums with equal n_instances exchange tensors on chip.
-    - `complete_reads`: no Einsum reads a tensor before it is complete.
+    - `complete_reads`: no Einsum reads a tensor before it is complete, and no sums stay divided
+      among the lanes above the outermost holder of an output.
     """
 
     name: str

@@ -76,10 +76,8 @@ def evaluate(
             instead="check bits_per_value, values_per_action and the scales of actions",
         ) from None
     wrong = violations(workload, mapping)
-    # the searches still spread summed variables over lanes above an output's only memory: a note
-    refused = [violation for violation in wrong if violation.rule != "sums joined"]
-    if refused and chosen.complete_reads and not allow_incomplete:
-        _refuse(refused[0], mapping)
+    if wrong and chosen.complete_reads and not allow_incomplete:
+        _refuse(wrong[0], mapping)
     notes = _notes(mapping.nodes) + tuple(str(violation) for violation in wrong)
     return replace(score, notes=notes) if notes else score
 

@@ -302,8 +302,9 @@ def _smallest_tiles_fit(
 def _spatial_bans(problem: Problem, template: Template) -> _Bans:
     """Return the variables that may have no spatial loop, per component.
 
-    Such a loop would fetch a tensor under no_refetch_from_above again, or would compute a tensor
-    more than once that Einsums exchange below it.
+    Such a loop would fetch a tensor under no_refetch_from_above again, would compute a tensor more
+    than once that Einsums exchange below it, or would leave each lane with a part of the sums of
+    an output that no memory above the lanes holds (theory/model.md §8.2).
     """
     banned: dict[str, frozenset[str]] = {}
     if problem.has_shared_tensors:
@@ -324,8 +325,10 @@ def _spatial_bans(problem: Problem, template: Template) -> _Bans:
 def _levels_without_spatial_reuse(problem: Problem, template: Template, holder: Holder) -> range:
     """Return the levels whose spatial loops must be relevant to the tensor of a holder."""
     if holder.backing:
-        is_exchanged = holder.tensor in problem.exchanged
-        return range(problem.level(holder.component) + 1) if is_exchanged else range(0)
+        is_summed = problem.einsum.access(holder.tensor).output
+        sums_must_join = is_summed and problem.conventions.complete_reads
+        needs_all = sums_must_join or holder.tensor in problem.exchanged
+        return range(problem.level(holder.component) + 1) if needs_all else range(0)
     rules = template.placement.rules_of(holder.component)
     covers_spatial = problem.conventions.no_refetch_covers_spatial
     if not covers_spatial or holder.tensor not in rules.no_refetch_from_above:

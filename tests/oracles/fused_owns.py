@@ -11,7 +11,7 @@ from math import prod
 from fused_lists import INNER, LOW, OUTER, Resolve, deep_lists, lists
 from fused_rules import breaks_rule, inner_rules, kept_low, lanes_of, scattered
 from fused_tolls import passing
-from search_rules import breaks_lanes, lanes_used
+from search_rules import breaks_lanes, divides_sums, lanes_used
 
 from tilewright.arch.components.components import Memory
 from tilewright.arch.flattening.flat import FlatArch
@@ -110,6 +110,8 @@ def add_owns(
         if breaks_lanes(einsum, flat.components, nodes, subject.conventions == "accelforge"):
             continue
         if scattered(nodes, flat):
+            continue
+        if subject.conventions == "default" and divides_sums(einsum, (*outer, *nodes)):
             continue
         found = scored_alone(subject, view, (*outer, *nodes))
         if found is not None:

@@ -24,7 +24,24 @@ def breaks_rule(space: Mapspace, template: Template, mapping: Mapping) -> bool:
         _breaks_dims(space, mapping)
         or _breaks_fetch(space, template, mapping)
         or _breaks_shape(space, template, mapping)
+        or (space.conventions != "accelforge" and divides_sums(space.einsum, mapping.nodes))
     )
+
+
+def divides_sums(einsum: Einsum, nodes: Sequence[Node]) -> bool:
+    """Tell whether lanes above all holders of an output divide a variable that it sums over."""
+    shape = dict(einsum.bounds)
+    for access in einsum.outputs:
+        for node in nodes:
+            if isinstance(node, Storage) and access.tensor in node.tensors:
+                break
+            if isinstance(node, (Temporal, Spatial)):
+                turns = -(-shape[node.rank_variable] // node.tile_shape)
+                shape[node.rank_variable] = node.tile_shape
+                loose = access.relevance(node.rank_variable) != "relevant"
+                if isinstance(node, Spatial) and turns > 1 and loose:
+                    return True
+    return False
 
 
 def _breaks_shape(space: Mapspace, template: Template, mapping: Mapping) -> bool:

@@ -7,10 +7,14 @@ from dataclasses import replace
 import pytest
 from buffer_spaces import space
 
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.conventions import DEFAULT, conventions_called
 from tilewright.mapper.templates.placement import Holder
 from tilewright.mapper.templates.problem import required_tile_shape
 from tilewright.mapper.templates.slots import Fill, Reservation
+from tilewright.mapper.workload.workload_loading import load_workload
 
 
 def test_levels_and_holders_of_the_path() -> None:
@@ -76,3 +80,36 @@ def test_the_first_holder_of_a_memory_has_its_tile_shape() -> None:
     assert room.problem.conventions == DEFAULT
     fill = Fill("A", "BUF", backing=False)
     assert not any(required_tile_shape(other, template, fill) for template in room.templates)
+
+
+APART = """
+arch:
+  nodes:
+  - !Memory {name: DRAM, size: inf, tensors: {keep: ~weight & ~output, may_keep: output}, COST}
+  - !Container {name: PE, spatial: [{name: x, fanout: 2}]}
+  - !Memory {name: REG, size: inf, tensors: {keep: All}, COST}
+  - !Compute {name: MAC, area: 0, leak_power: 0, actions: [{name: compute, RATE}]}
+"""
+
+
+@pytest.mark.parametrize("conventions", ["default", "accelforge"])
+def test_lanes_above_an_output_divide_no_sums(conventions: str) -> None:
+    """Z in DRAM joins what both lanes add up over k; two registers alone do not."""
+    both = "area: 0, leak_power: 0, actions: [{name: read, RATE}, {name: write, RATE}]"
+    work = load_workload(
+        "workload:\n  rank_sizes: {M: 2, K: 2}\n  bits_per_value: {All: 1}\n  einsums:\n"
+        '  - {einsum: "Z[m] = A[m, k] * B[k]", renames: {input: A, weight: B, output: Z}}\n'
+    )
+    (einsum,) = work.einsums
+    text = APART.replace("COST", both).replace("RATE", "energy: 1, throughput: 1")
+    (flat,) = flatten(load_arch(text), work.scope(einsum))
+    room = Mapspace(einsum, flat, conventions)
+    seen = set()
+    for template in room.templates:
+        in_dram = any(h.tensor == "Z" and h.component == "DRAM" for h in template.holders)
+        (lanes,) = room.problem.spatial_loops(template)
+        seen.add(in_dram)
+        divided = {v for v, *n in zip(lanes.variables, *lanes.choices, strict=True) if max(n) > 1}
+        is_loose = in_dram or conventions == "accelforge"
+        assert divided == ({"m", "k"} if is_loose else {"m"})
+    assert seen == {True, False}
