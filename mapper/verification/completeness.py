@@ -66,19 +66,31 @@ def completeness_violations(
 ) -> Iterator[Violation]:
     """Yield a violation for each tensor of which a reader may find a wrong or no value."""
     writers: dict[str, EinsumSchedule] = {}
-    tensors_read = {access.tensor for einsum in workload.einsums for access in einsum.inputs}
-    for schedule in schedules:
-        einsum = workload.einsum(schedule.einsum)
+    einsums = [workload.einsum(schedule.einsum) for schedule in schedules]
+    tensors_read = {access.tensor for einsum in einsums for access in einsum.inputs}
+    unwritten = {access.tensor: einsum.name for einsum in einsums for access in einsum.outputs}
+    for schedule, einsum in zip(schedules, einsums, strict=True):
         for read in einsum.inputs:
-            if read.tensor in writers:
+            if read.tensor in unwritten:
+                yield _never_written(schedule, read.tensor, unwritten[read.tensor])
+            elif read.tensor in writers:
                 yield from _exchange_violations(writers[read.tensor], schedule, read, workload)
         for written in einsum.outputs:
+            unwritten.pop(written.tensor, None)
             writers[written.tensor] = schedule
             yield from _partial_sum_violations(schedule, written, einsum.bounds)
-    for einsum in workload.einsums:
+    for einsum in einsums:
         for written in einsum.outputs:
             if written.tensor not in tensors_read:
                 yield from _lost_result_violations(writers, written, einsum.bounds)
+
+
+def _never_written(reader: EinsumSchedule, tensor: str, writer: str) -> Violation:
+    return Violation(
+        "complete before read",
+        f"Einsum {reader.einsum} runs before Einsum {writer}, which writes {tensor}",
+        f"the branch of {writer} before that of {reader}",
+    )
 
 
 def _exchange_violations(

@@ -8,6 +8,7 @@ over a variable that it does not have, with more than one turn for another Einsu
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from tilewright.mapper.verification.einsum_schedule import EinsumSchedule, turns_of_loops
@@ -21,11 +22,26 @@ def coverage_violations(
     schedules: tuple[EinsumSchedule, ...], workload: Workload
 ) -> Iterator[Violation]:
     """Yield a violation for each Einsum with a point that is computed twice or not at all."""
+    yield from _not_one_branch(schedules, workload)
     turns = _turns(schedules, workload)
     for schedule in schedules:
         bounds = workload.einsum(schedule.einsum).bounds
         yield from _repeated(schedule, bounds, turns)
         yield from _not_single(schedule, bounds)
+
+
+def _not_one_branch(
+    schedules: tuple[EinsumSchedule, ...], workload: Workload
+) -> Iterator[Violation]:
+    """Yield a violation for each Einsum that the mapping leaves out or has in two branches."""
+    branches = Counter(schedule.einsum for schedule in schedules)
+    for einsum in workload.einsums:
+        if branches[einsum.name] != 1:
+            yield Violation(
+                "computed once",
+                f"the mapping has {branches[einsum.name]} branches for Einsum {einsum.name}",
+                "one branch for each Einsum",
+            )
 
 
 def _turns(schedules: tuple[EinsumSchedule, ...], workload: Workload) -> dict[int, int]:

@@ -31,7 +31,7 @@ class ScheduledLoop:
     """A loop above a Compute: tiles of `tile` positions, the first of `first` (0: as the others).
 
     `node`: number of the loop in the mapping, depth first. `variable`: the Einsum's name of the
-    rank variable.
+    rank variable. `component`, `dim`: whose fanout a spatial loop runs over; "" for a temporal one.
     """
 
     node: int
@@ -39,17 +39,23 @@ class ScheduledLoop:
     tile: int
     first: int
     is_spatial: bool
+    component: str = ""
+    dim: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduledHolder:
-    """A Storage node above a Compute, for one tensor; `loops_above`: how many loops it is below."""
+    """A Storage or Toll node above a Compute, for one tensor.
+
+    `loops_above`: how many loops it is below. `is_toll`: it passes values on and holds none.
+    """
 
     node: int
     tensor: str
     component: str
     is_persistent: bool
     loops_above: int
+    is_toll: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +75,12 @@ class EinsumSchedule:
     loops: tuple[ScheduledLoop, ...]
     holders: tuple[ScheduledHolder, ...]
     steps: tuple[Step, ...]
+    component: str = ""  # the Compute
 
     def outermost_holder(self, tensor: str) -> ScheduledHolder | None:
         """Return the outermost holder of a tensor; None if nothing holds it."""
-        return next((holder for holder in self.holders if holder.tensor == tensor), None)
+        held = (holder for holder in self.holders if holder.tensor == tensor)
+        return next((holder for holder in held if not holder.is_toll), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +104,14 @@ class _Reader:
             number = self.numbers
             self.numbers += 1
             match node:
-                case Compute(einsum, _):
+                case Compute(einsum, component):
                     loops = zip(above.loops, above.loop_nodes, strict=True)
                     yield EinsumSchedule(
                         einsum,
                         tuple(_scheduled(loop, place, einsum) for loop, place in loops),
                         above.holders,
                         above.steps,
+                        component,
                     )
                 case Sequential(branches, _):
                     for branch, inner in enumerate(branches):
@@ -169,11 +178,10 @@ def turning_above(
 
 
 def _holders(node: Storage, number: int, loops_above: int) -> tuple[ScheduledHolder, ...]:
-    """Return a holder per tensor; a Toll holds nothing."""
-    if isinstance(node, Toll):
-        return ()
+    """Return a holder per tensor."""
+    is_toll = isinstance(node, Toll)
     return tuple(
-        ScheduledHolder(number, tensor, node.component, node.persistent, loops_above)
+        ScheduledHolder(number, tensor, node.component, node.persistent, loops_above, is_toll)
         for tensor in node.tensors
     )
 
@@ -181,5 +189,5 @@ def _holders(node: Storage, number: int, loops_above: int) -> tuple[ScheduledHol
 def _scheduled(loop: Temporal | Spatial, number: int, einsum: str) -> ScheduledLoop:
     variable = dict(loop.names).get(einsum, loop.rank_variable)
     if isinstance(loop, Spatial):
-        return ScheduledLoop(number, variable, loop.tile_shape, 0, True)
+        return ScheduledLoop(number, variable, loop.tile_shape, 0, True, loop.component, loop.name)
     return ScheduledLoop(number, variable, loop.tile_shape, loop.initial_tile_shape or 0, False)

@@ -1,8 +1,10 @@
-"""Prove that a mapping computes its workload: `violations(workload, mapping)` is empty then."""
+"""Prove that a mapping computes its workload and fits: no violations are left then."""
 
 from __future__ import annotations
 
+from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.mapping.mapping import Mapping
+from tilewright.mapper.verification.capacity_proof import capacity_violations
 from tilewright.mapper.verification.completeness import completeness_violations
 from tilewright.mapper.verification.coverage import coverage_violations
 from tilewright.mapper.verification.einsum_schedule import schedules_of
@@ -20,3 +22,13 @@ def violations(workload: Workload, mapping: Mapping) -> tuple[Violation, ...]:
     schedules = schedules_of(mapping)
     broken = tuple(coverage_violations(schedules, workload))
     return broken or tuple(completeness_violations(schedules, workload))
+
+
+def all_violations(arch: Arch, workload: Workload, mapping: Mapping) -> tuple[Violation, ...]:
+    """Return why a mapping is no answer on an architecture; empty if it is verified.
+
+    Beside `violations`: at no moment do tiles need more of a memory than there is, and all lanes
+    exist (capacity_proof.py), as the default conventions count.
+    """
+    fitting = capacity_violations(arch, schedules_of(mapping), workload)
+    return (*violations(workload, mapping), *fitting)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Rule = Literal["computed once", "complete before read", "held until read", "sums joined"]
+Rule = Literal[
+    "computed once",
+    "complete before read",
+    "held until read",
+    "sums joined",
+    "lanes exist",
+    "tiles fit",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,218 @@
+"""No memory holds more at any moment than it has, and every lane exists (theory/model.md §4.2).
+
+While one Einsum runs, a memory holds the tiles of this Einsum; persistent tiles; tiles of tensors
+that an earlier Einsum left there for a later one; and tiles of other Einsums that stay over the
+turns of a loop which they share with this one. The sum of their shares of the memory may reach 1.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf
+
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.architecture import Arch
+from tilewright.mapper.verification.einsum_schedule import EinsumSchedule, common_loops
+from tilewright.mapper.verification.held_tiles import EinsumTiles, HeldTile
+from tilewright.mapper.verification.violation import Violation
+from tilewright.mapper.workload.workload import Workload
+
+Key = tuple[int, str]
+
+
+def capacity_violations(
+    arch: Arch, schedules: Sequence[EinsumSchedule], workload: Workload
+) -> Iterator[Violation]:
+    """Yield a violation for each memory that is overfilled, and for lanes that do not exist.
+
+    `schedules`: of all Einsums, in the order of execution.
+    """
+    einsums, unknown = _einsum_tiles(arch, schedules, workload)
+    if unknown:
+        yield from unknown
+        return
+    for part in einsums:
+        yield from _missing_lanes(part)
+    for memory, moment in _fullest(einsums).items():
+        if moment.share > 1:
+            yield _overfilled(memory, moment)
+
+
+def _einsum_tiles(
+    arch: Arch, schedules: Sequence[EinsumSchedule], workload: Workload
+) -> tuple[list[EinsumTiles], list[Violation]]:
+    """Return the tiles of all Einsums, and a violation for each whose path lacks a component."""
+    parts = [_part(arch, schedule, workload) for schedule in schedules]
+    return (
+        [part for part in parts if isinstance(part, EinsumTiles)],
+        [part for part in parts if isinstance(part, Violation)],
+    )
+
+
+def _part(arch: Arch, schedule: EinsumSchedule, workload: Workload) -> EinsumTiles | Violation:
+    """Return the tiles of an Einsum; a violation if its path lacks a component."""
+    einsum = workload.einsum(schedule.einsum)
+    kept: dict[str, frozenset[str]] = {}
+    for holder in schedule.holders:
+        if holder.tensor in einsum.tensors:
+            kept[holder.component] = kept.get(holder.component, frozenset()) | {holder.tensor}
+    flats = flatten(arch, workload.scope(einsum), kept)
+    flat = next((flat for flat in flats if flat.compute.name == schedule.component), None)
+    named = {h.component: h.node for h in schedule.holders if h.tensor in einsum.tensors}
+    named |= {loop.component: loop.node for loop in schedule.loops if loop.is_spatial}
+    missing = _missing(flat, named)
+    if flat is None or missing is not None:
+        name = schedule.component if missing is None else missing
+        return Violation(
+            "tiles fit",
+            f"Einsum {schedule.einsum} uses {name}, which is not on its path of components",
+            node=named.get(name, -1),
+        )
+    return EinsumTiles(schedule, einsum, flat)
+
+
+def _missing(flat: FlatArch | None, named: dict[str, int]) -> str | None:
+    if flat is None:
+        return None
+    there = {component.name for component in flat.components}
+    return next((name for name in named if name not in there), None)
+
+
+def _missing_lanes(part: EinsumTiles) -> Iterator[Violation]:
+    fanouts = {(c.name, d.name): d.fanout for c in part.flat.components for d in c.spatial}
+    for (component, dim), lanes in part.lanes().items():
+        if lanes > fanouts.get((component, dim), 1):
+            node = next(
+                loop.node
+                for loop in part.schedule.loops
+                if (loop.component, loop.dim) == (component, dim)
+            )
+            yield Violation(
+                "lanes exist",
+                f"Einsum {part.schedule.einsum} runs on {lanes} lanes of {component}.{dim}, which "
+                f"has {fanouts.get((component, dim), 1)}",
+                "a larger tile in its spatial loop",
+                node,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class FullMoment:
+    """The moment at which a memory holds most.
+
+    `share`: part of the memory in use, 1 if full. `einsum`: the one that runs. `tiles`: those
+    there, the largest first.
+    """
+
+    share: Fraction
+    einsum: str
+    tiles: tuple[HeldTile, ...]
+
+
+def fullest_moments(
+    arch: Arch, schedules: Sequence[EinsumSchedule], workload: Workload
+) -> dict[str, FullMoment]:
+    """Return the fullest moment of each memory of finite size that holds something.
+
+    `schedules`: of all Einsums, in the order of execution; their components exist.
+    """
+    return _fullest(_einsum_tiles(arch, schedules, workload)[0])
+
+
+def _fullest(einsums: Sequence[EinsumTiles]) -> dict[str, FullMoment]:
+    moments = _Moments(einsums)
+    fullest: dict[str, FullMoment] = {}
+    for running in range(len(einsums)):
+        for memory, moment in moments.during(running).items():
+            if memory not in fullest or moment.share > fullest[memory].share:
+                fullest[memory] = moment
+    return fullest
+
+
+class _Moments:
+    """Which tiles are there while each Einsum runs."""
+
+    def __init__(self, einsums: Sequence[EinsumTiles]) -> None:
+        self._einsums = einsums
+        self._tiles = [einsum.tiles() for einsum in einsums]
+        self._users: dict[Key, list[int]] = {}
+        exchanged: dict[Key, list[int]] = {}
+        for number, tiles in enumerate(self._tiles):
+            for tile in tiles:
+                self._users.setdefault(tile.key, []).append(number)
+                if tile.is_outermost:
+                    exchanged.setdefault(tile.key, []).append(number)
+        self._spans = {key: (users[0], users[-1]) for key, users in exchanged.items()}
+
+    def during(self, running: int) -> dict[str, FullMoment]:
+        """Return what each memory holds while one Einsum runs."""
+        shares: dict[str, dict[Key, Fraction]] = {}
+        tiles: dict[Key, HeldTile] = {}
+        for tile in self._there(running):
+            share = self._share(tile, running)
+            if share is None:
+                continue
+            in_memory = shares.setdefault(tile.holder.component, {})
+            if share >= in_memory.get(tile.key, 0):
+                in_memory[tile.key], tiles[tile.key] = share, tile
+        name = self._einsums[running].einsum.name
+        return {
+            memory: FullMoment(
+                sum(in_memory.values(), Fraction(0)),
+                name,
+                tuple(tiles[key] for key in sorted(in_memory, key=lambda k: (-in_memory[k], k))),
+            )
+            for memory, in_memory in shares.items()
+        }
+
+    def _there(self, running: int) -> Iterator[HeldTile]:
+        """Yield the tiles that are live while an Einsum runs, some of them several times."""
+        schedule = self._einsums[running].schedule
+        for owner, tiles in enumerate(self._tiles):
+            shared = 0
+            if owner != running:
+                shared = common_loops(schedule, self._einsums[owner].schedule)
+            for tile in tiles:
+                first, last = self._spans.get(tile.key, (owner, owner))
+                is_exchanged = first <= running <= last
+                stays_over_turns = tile.loops_above < shared
+                if (
+                    owner == running
+                    or tile.holder.is_persistent
+                    or is_exchanged
+                    or stays_over_turns
+                ):
+                    yield tile
+
+    def _share(self, tile: HeldTile, running: int) -> Fraction | None:
+        """Return the part of its memory that a tile takes; None if that has no limit.
+
+        Width and size are those that the running Einsum sees, or the last user of the tile before.
+        """
+        users = self._users[tile.key]
+        last = users[max(bisect_right(users, running) - 1, 0)]
+        size = self._einsums[last].capacity(tile.holder.component)
+        if size == inf:
+            return None
+        bits = tile.values * self._width(tile.key, last)
+        if not bits:
+            return Fraction(0)
+        return bits / Fraction(size) if size else Fraction(2)  # more than all of nothing
+
+    def _width(self, key: Key, number: int) -> Fraction:
+        return next(tile.bits_per_value for tile in self._tiles[number] if tile.key == key)
+
+
+def _overfilled(memory: str, moment: FullMoment) -> Violation:
+    named = ", ".join(tile.holder.tensor for tile in moment.tiles[:3])
+    return Violation(
+        "tiles fit",
+        f"while Einsum {moment.einsum} runs, {memory} holds tiles of {float(moment.share):.4g} "
+        f"times its size: {named}",
+        f"smaller tiles in loops above the Storage nodes of {memory}",
+        moment.tiles[0].holder.node,
+    )
