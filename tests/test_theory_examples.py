@@ -9,7 +9,7 @@ import pytest
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import search
 from tilewright.mapper.grid.collectives import CollectiveCounts, count_line
-from tilewright.mapper.layout import Collapse, ModuloRotation, Sharding
+from tilewright.mapper.layout import Collapse, GridSplit, ModuloRotation, Tiling
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.model.evaluation import evaluate
@@ -170,9 +170,10 @@ def test_layouts() -> None:
     collapse = Collapse.of((2, 3, 64, 128))
     assert collapse.extents == (384, 128)
     assert collapse.coordinates((1, 2, 5, 7)) == (325, 7)
-    tiled = Sharding(Collapse.of((53, 63)), (3, 2), (32, 32))
-    assert tiled.shard_shape == (18, 32)
-    assert [tiled.valid((row, 0))[0] for row in range(3)] == [18, 18, 17]
+    split = GridSplit.ceil((53, 63), (3, 2))
+    assert split.shard_shape == (18, 32)
+    assert Tiling((32, 32)).tiles(split.shard_shape) == (1, 1)
+    assert [split.valid((row, 0))[0] for row in range(3)] == [18, 18, 17]
     rotation = ModuloRotation(0, 1, (2, 2))
     walk = [rotation.address((i, j)) for i in range(4) for j in range(4)]
     assert len(set(walk)) == 4

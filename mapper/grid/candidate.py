@@ -14,7 +14,7 @@ from typing import get_args
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.collectives import Axis, Phase, Scheme, grid_phases, line_phases
 from tilewright.mapper.grid.grid import Grid, grid_of
-from tilewright.mapper.layout import Collapse, Sharding
+from tilewright.mapper.layout import Collapse, GridSplit, Layout
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.workload.einsum import Einsum, TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -77,7 +77,7 @@ class GridTensor:
     `access`: the tensor's access in the Einsum. `split[axis]`: rank variable whose values are
     divided over axis "X" (columns) or "Y" (rows); along an axis without an entry all elements have
     the same values. `resident`: the element memories hold it before the run (an input) or keep it
-    to the end (an output); otherwise it crosses the edge of the grid during the run. `sharding`:
+    to the end (an output); otherwise it crosses the edge of the grid during the run. `layout`:
     which element holds which value. `order`: positions of the tensor's ranks, from the one that
     varies slowest in an element's memory to the fastest. `tile`: values along each rank in one
     buffer of an element. `tiles`: number of such tiles that pass through an element one after the
@@ -88,7 +88,7 @@ class GridTensor:
     access: TensorAccess
     split: Dict[Axis, str]
     resident: bool
-    sharding: Sharding
+    layout: Layout
     order: tuple[int, ...]
     tile: tuple[int, ...]
     tiles: int
@@ -329,10 +329,11 @@ class _Shares:
     tile_variable: str | None
     tile: int
 
-    def sharding(self, names: Sequence[str]) -> Sharding:
+    def layout(self, names: Sequence[str]) -> Layout:
         """Return the distribution of a tensor with these rank variables."""
         cells = tuple(self.bounds[name] // self.local[name] for name in names)
-        return Sharding(Collapse.of([self.bounds[name] for name in names], ()), cells)
+        collapse = Collapse.of([self.bounds[name] for name in names], ())
+        return Layout.on_grid(collapse, GridSplit.exact(collapse.extents, cells))
 
     def extents(self, names: Sequence[str], tiled: bool) -> tuple[int, ...]:
         """Return the extents in one buffer of an element."""
@@ -359,7 +360,7 @@ def _layout(
         access=access,
         split=split,
         resident=resident,
-        sharding=shares.sharding(names),
+        layout=shares.layout(names),
         order=tuple(order),
         tile=shares.extents(names, tiled),
         tiles=shares.local[tile_variable] // shares.tile if tile_variable in names else 1,

@@ -1,7 +1,35 @@
-"""Physical form of tensors: collapse, split over a grid, tile, place in memory (layouts.md)."""
+"""Physical form of tensors: collapse, split over a grid, tile, map, place (layouts.md).
 
+A `Layout` composes five frozen parts, each with an exact inverse. `schemes` builds named ones,
+`queries` answers questions about them, `text` reads and prints them, `machines` says what is legal
+where, `enumeration` lists the distinct ones.
+"""
+
+from tilewright.mapper.layout.affine_map import AffineMap
 from tilewright.mapper.layout.collapse import Collapse
-from tilewright.mapper.layout.sharding import Sharding
-from tilewright.mapper.layout.tile_addresses import MemoryMap, ModuloRotation, TileBuffer
+from tilewright.mapper.layout.grid_map import GridMap
+from tilewright.mapper.layout.grid_split import GridSplit
+from tilewright.mapper.layout.layout import Layout, Location
+from tilewright.mapper.layout.memory_map import MemoryMap, TileBuffer
+from tilewright.mapper.layout.number_format import NumberFormat, number_format
+from tilewright.mapper.layout.rotation import ModuloRotation
+from tilewright.mapper.layout.tile_placement import BlockPlace, PlacementOverlap, TilePlacement
+from tilewright.mapper.layout.tiling import Tiling
 
-__all__ = ["Collapse", "MemoryMap", "ModuloRotation", "Sharding", "TileBuffer"]
+__all__ = [
+    "AffineMap",
+    "BlockPlace",
+    "Collapse",
+    "GridMap",
+    "GridSplit",
+    "Layout",
+    "Location",
+    "MemoryMap",
+    "ModuloRotation",
+    "NumberFormat",
+    "PlacementOverlap",
+    "TileBuffer",
+    "TilePlacement",
+    "Tiling",
+    "number_format",
+]

@@ -31,7 +31,7 @@ def collect(candidate: Candidate, tensor: GridTensor, shares: Floats) -> Floats:
     shares: (rows, columns, tiles, values of a tile), float32. Of elements (or tiles) with the same
     part of the tensor the last one counts. Returns the tensor in the shape of its ranks.
     """
-    whole = np.zeros(tensor.sharding.collapse.shape, dtype=np.float32)
+    whole = np.zeros(tensor.layout.collapse.shape, dtype=np.float32)
     view = _share_view(candidate, tensor, whole)
     # of elements that hold the same share the last one counts
     last = tuple(slice(-1, None) if stride == 0 else slice(None) for stride in view.strides[:3])
@@ -41,7 +41,7 @@ def collect(candidate: Candidate, tensor: GridTensor, shares: Floats) -> Floats:
 
 def _share_view(candidate: Candidate, tensor: GridTensor, values: Floats) -> Floats:
     """Return the shares as a view of a tensor: (rows, columns, tiles, ranks of a tile)."""
-    grid, shape = candidate.grid, tensor.sharding.collapse.shape
+    grid, shape = candidate.grid, tensor.layout.collapse.shape
     pitches = [int(pitch) for pitch in np.cumprod((1, *shape[:0:-1]))[::-1]]
     extents = (grid.rows, grid.columns, tensor.tiles, *(tensor.tile[rank] for rank in tensor.order))
     steps = _grid_steps(candidate, tensor, pitches)
@@ -57,7 +57,7 @@ def _grid_steps(
     """Return the values of a tensor from a row, a column, a tile to the next one."""
     choices, row, column, tile = candidate.choices, 0, 0, 0
     for rank in tensor.order:
-        name, share = tensor.variables[rank], tensor.sharding.shard_shape[rank] * pitches[rank]
+        name, share = tensor.variables[rank], tensor.layout.shard_shape[rank] * pitches[rank]
         if name == choices.shard_y:
             row += share
         if name == choices.shard_x:

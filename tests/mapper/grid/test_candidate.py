@@ -55,7 +55,7 @@ def test_shares_of_all_elements_make_the_whole(built) -> None:
             share //= cells[axis] if variable == name else 1
         assert built.local[name] == share
     for tensor in built.tensors:
-        assert tensor.sharding.collapse.shape == tuple(
+        assert tensor.layout.collapse.shape == tuple(
             built.einsum.bounds[name] for name in tensor.variables
         )
         assert tensor.tiles * tensor.tile_elements == tensor.access.tile_size(built.local)

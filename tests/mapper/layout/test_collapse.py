@@ -1,14 +1,14 @@
 """Joining dimensions: the join rule of layouts.md §1, against public layout cases."""
 
-import json
-from pathlib import Path
+from itertools import product
+from math import prod
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.arch.errors import SpecError
-from tilewright.mapper.layout import Collapse, Sharding
+from tilewright.mapper.layout import AffineMap, Collapse, GridSplit
 
 
 @pytest.mark.parametrize(
@@ -33,9 +33,10 @@ def test_groups_of_the_documented_examples(
 def test_fewer_groups_than_grid_dimensions_are_padded_in_front() -> None:
     collapse = Collapse.of((128,), grid_rank=3)
     assert collapse.extents == (1, 1, 128)
-    assert Sharding(collapse, (1, 2, 4)).shard_shape == (1, 1, 32)
+    split = GridSplit.ceil(collapse.extents, (1, 2, 4))
+    assert split.shard_shape == (1, 1, 32)
     # The second core of the middle dimension owns padding only (layouts.md §2).
-    assert Sharding(collapse, (1, 2, 4)).empty_cells() == tuple((0, 1, c) for c in range(4))
+    assert split.empty_cells() == tuple((0, 1, c) for c in range(4))
 
 
 def test_more_groups_than_grid_dimensions_are_refused() -> None:
@@ -60,30 +61,59 @@ def test_coordinates_and_index_are_inverse(shape: tuple[int, ...], data: st.Data
     assert collapse.index(collapse.coordinates(index)) == index
 
 
-def test_public_layouts_that_obey_the_join_rule(shared_data: Path) -> None:
-    """Shard shapes of tt-mlir's own examples (tt_layout_vectors.json, era 1)."""
-    cases = json.loads((shared_data / "layouts" / "tt_layout_vectors.json").read_text())
-    checked = 0
-    for group in ("seed_examples", "python_test", "device_doc"):
-        for case in cases["era1_linear_map"][group]:
-            if "linear_coeffs" not in case or not _joins(case):
-                continue
-            collapse = Collapse.of(
-                case["logical_shape"],
-                tuple(tuple(pair) for pair in case["collapse_intervals"]),
-                len(case["grid"]),
-            )
-            sharding = Sharding(collapse, tuple(case["grid"]), tuple(case["tile"] or ()))
-            assert list(collapse.extents) == case["physical_extent"], case["id"]
-            assert list(sharding.shard_shape) == case["scalar_shard"], case["id"]
-            assert list(sharding.shard_tiles) == case["memref"], case["id"]
-            checked += 1
-    assert checked >= 20
+def test_a_bumped_stride_leaves_holes() -> None:
+    """2 × 8 × 32 with rows of 32 instead of 8: extent 40, not 64 (layouts.md §1)."""
+    collapse = Collapse.linear((2, 8, 32), AffineMap.parse("(d0 * 32 + d1, d2)", 3))
+    assert collapse.extents == (40, 32)
+    assert collapse.holes == 24 * 32
+    assert collapse.index((31, 0)) is None
+    assert collapse.index((32, 5)) == (1, 0, 5)
+    assert collapse.strides == (1024, 32, 1)
 
 
-def _joins(case: dict[str, list[dict[str, int]]]) -> bool:
-    """Tell whether the case's linear map is dense and uses each dimension once."""
-    used = [dim for row in case["linear_coeffs"] for dim in row]
-    dense = all(min(row.values(), default=1) == 1 for row in case["linear_coeffs"])
-    bumped = case.get("id", "").startswith("seed-13")
-    return len(used) == len(set(used)) and dense and not bumped
+def test_alignment_accumulates_over_the_joined_product() -> None:
+    """31 × 33 × 447 aligned to (256, 32, 256): 31 rows of 64, up to 2048; 512 columns."""
+    collapse = Collapse.of((31, 33, 447), ((0, 2), (2, 3)), alignments=(256, 32, 256))
+    assert collapse.extents == (2048, 512)
+    assert collapse.coordinates((1, 0, 0)) == (64, 0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "text", "first", "second"),
+    [
+        # a public compiler test whose rows of 384 lie 32 apart
+        ((2, 384, 32), "(d0 * 32 + d1, d2)", (0, 32, 0), (1, 0, 0)),
+        ((4, 3), "(d0, d0)", (0, 0), (0, 1)),
+        ((2, 3000), "(d0 * 2500 + d1)", (0, 2500), (1, 0)),
+    ],
+)
+def test_two_indices_at_one_place_are_named(
+    shape: tuple[int, ...], text: str, first: tuple[int, ...], second: tuple[int, ...]
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        Collapse.linear(shape, AffineMap.parse(text, len(shape)))
+    assert str(first) in caught.value.what
+    assert str(second) in caught.value.what
+
+
+def test_interleaved_coefficients_are_refused_even_without_a_collision() -> None:
+    with pytest.raises(SpecError, match="interleave"):
+        Collapse.linear((3, 2), AffineMap.parse("(d0 * 2 + d1 * 3)", 2))
+
+
+@given(shapes, st.data())
+def test_aligned_collapses_and_counts_against_a_walk(
+    shape: tuple[int, ...], data: st.DataObject
+) -> None:
+    """Every index once, holes where none is; count_below against counting."""
+    alignments = [data.draw(st.integers(1, 4)) for _ in shape]
+    collapse = Collapse.of(shape, alignments=alignments)
+    places = {collapse.coordinates(index): index for index in product(*map(range, shape))}
+    assert len(places) == prod(shape)
+    for coordinates in product(*map(range, collapse.extents)):
+        assert collapse.index(coordinates) == places.get(coordinates)
+    assert collapse.holes == prod(collapse.extents) - len(places)
+    for group in range(len(collapse.extents)):
+        seen = {coordinates[group] for coordinates in places}
+        for end in range(collapse.extents[group] + 2):
+            assert collapse.count_below(group, end) == sum(at < end for at in seen)

@@ -28,7 +28,7 @@ workload:
 def positions(candidate, tensor):
     """Where every value of every share is in the flat tensor."""
     grid, choices = candidate.grid, candidate.choices
-    shape = tensor.sharding.collapse.shape
+    shape = tensor.layout.collapse.shape
     found = np.zeros((grid.rows, grid.columns, tensor.tiles, tensor.tile_elements), dtype=int)
     for row, column, tile, value in np.ndindex(*found.shape):
         index, rest = [0] * len(shape), value
@@ -39,7 +39,7 @@ def positions(candidate, tensor):
                 cell = column
             if name == choices.shard_y:
                 cell = cell * grid.rows + row
-            index[rank] = cell * tensor.sharding.shard_shape[rank] + inside
+            index[rank] = cell * tensor.layout.shard_shape[rank] + inside
             if name == candidate.tile_variable and tensor.tiles > 1:
                 index[rank] += tile * candidate.tile
         found[row, column, tile, value] = np.ravel_multi_index(index, shape)
@@ -61,7 +61,7 @@ def test_shares_are_where_the_indices_say(shard_x, shard_y, tile):
     except InfeasibleMapping:
         pytest.skip("no such candidate")
     for tensor in candidate.tensors:
-        shape = tensor.sharding.collapse.shape
+        shape = tensor.layout.collapse.shape
         values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
         shares = distribute(candidate, tensor, values)
         assert np.array_equal(shares, values.reshape(-1)[positions(candidate, tensor)])

@@ -1,59 +1,16 @@
-"""Addresses of tile buffers in one memory: modulo rotation, placement, overlaps (layouts.md §4).
+"""Addresses of tile buffers in one memory of a processing element (layouts.md §4.1).
 
 Addresses and sizes are in machine words of 16 bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import prod
 
 from tilewright.arch.errors import SpecError
+from tilewright.mapper.layout.rotation import ModuloRotation
 from tilewright.mapper.workload.errors import InfeasibleMapping
-
-
-@dataclass(frozen=True, slots=True)
-class ModuloRotation:
-    """Give the blocks of a tensor the physical tiles of a buffer in turn, by index modulo `counts`.
-
-    `counts`: number of physical tiles along each axis of the block index. `base`: address of the
-    first tile; `scale`: distance between tiles; both in machine words of 16 bits. Block i lies at
-    base + scale * linearize(counts, i mod counts), row-major (theory/layouts.md §4.2). `counts =
-    (2,)` is double buffering: blocks 0, 1, 2, 3 with scale 512 lie at base + 0, 512, 0, 512. Raises
-    SpecError for a count below 1.
-    """
-
-    base: int
-    scale: int
-    counts: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        if any(count < 1 for count in self.counts):
-            raise SpecError("a modulo rotation needs at least one tile per axis", value=self.counts)
-
-    @property
-    def tiles(self) -> int:
-        """Number of physical tiles: the product of `counts`."""
-        return prod(self.counts)
-
-    def address(self, block: Sequence[int]) -> int:
-        """Return the address of a block, in machine words of 16 bits.
-
-        `block`: index of the block along each axis. Raises SpecError unless it has one entry per
-        count.
-        """
-        if len(block) != len(self.counts):
-            raise SpecError(
-                "a block index needs one entry per modulo count",
-                value=tuple(block),
-                instead=f"{len(self.counts)} entries",
-            )
-        slot = 0
-        for position, count in zip(block, self.counts, strict=True):
-            slot = slot * count + position % count
-        return self.base + self.scale * slot
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,232 @@
+"""Map the cells of a virtual grid to physical units, on one or several devices (layouts.md §5).
+
+Example: a grid of 1 × 64 cells on 8 × 8 units, row-major: cell (0, 10) is unit (0, 1, 2) of device
+0, row 1, column 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import Final
+
+import numpy as np
+
+from tilewright.arch.errors import SpecError
+from tilewright.mapper.layout.affine_map import (
+    AffineMap,
+    QuasiAffine,
+    constant,
+    dim,
+    floordiv,
+    mod,
+    plus,
+    times,
+)
+
+Cell = tuple[int, ...]
+Unit = tuple[int, ...]
+MOST_CELLS: Final = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class GridMap:
+    """Say which physical unit each cell of a virtual grid is.
+
+    `grid`: cells along each dimension. `units`: extents of the physical units, of any rank; with
+    devices, the first is the device: (devices, rows, columns). `affine`: unit of a cell. `shared`:
+    several cells may be one unit, which then holds one shard for each of them, in the order of the
+    cells. Raises SpecError for a cell outside the units and, unless `shared`, for two cells on one
+    unit, with these cells.
+    """
+
+    grid: tuple[int, ...]
+    units: tuple[int, ...]
+    affine: AffineMap
+    shared: bool = False
+
+    def __post_init__(self) -> None:
+        if any(extent < 1 for extent in (*self.grid, *self.units)):
+            raise SpecError("grids and units have 1 or more along each dimension", value=self.grid)
+        if prod(self.grid) > MOST_CELLS or prod(self.units) > MOST_CELLS:
+            raise SpecError(f"a grid of more than {MOST_CELLS} cells", value=self.grid)
+        if self.affine.rank != len(self.grid) or len(self.affine.results) != len(self.units):
+            raise SpecError(
+                f"a map of {self.affine.rank} to {len(self.affine.results)} dimensions for a grid "
+                f"of {len(self.grid)} and units of {len(self.units)}",
+                value=str(self.affine),
+            )
+        _tables(self)
+
+    @property
+    def unit_count(self) -> int:
+        """Number of physical units, used or not."""
+        return prod(self.units)
+
+    @property
+    def used_units(self) -> int:
+        """Number of units that are at least one cell."""
+        return len(_tables(self)[1])
+
+    @property
+    def most_slots(self) -> int:
+        """Most cells of one unit: shards that it has room for."""
+        return max(map(len, _tables(self)[1].values()))
+
+    def unit(self, cell: Sequence[int]) -> Unit:
+        """Return the unit of a cell."""
+        return _tables(self)[0][self._number(cell)][0]
+
+    def slot(self, cell: Sequence[int]) -> int:
+        """Return which of the shards of its unit a cell has, from 0; always 0 unless `shared`."""
+        return _tables(self)[0][self._number(cell)][1]
+
+    def cells(self, unit: Sequence[int]) -> tuple[Cell, ...]:
+        """Return the cells of a unit, by slot; empty for a unit that no cell uses.
+
+        The inverse of `unit` and `slot`.
+        """
+        return _tables(self)[1].get(tuple(unit), ())
+
+    def idle_units(self) -> tuple[Unit, ...]:
+        """Return the units that no cell uses, in row-major order."""
+        used = _tables(self)[1]
+        every = product(*(range(extent) for extent in self.units))
+        return tuple(unit for unit in every if unit not in used)
+
+    def _number(self, cell: Sequence[int]) -> int:
+        if len(cell) != len(self.grid) or any(
+            not 0 <= at < cells for at, cells in zip(cell, self.grid, strict=True)
+        ):
+            raise SpecError(f"cell outside a grid of {self.grid}", value=tuple(cell))
+        number = 0
+        for at, cells in zip(cell, self.grid, strict=True):
+            number = number * cells + at
+        return number
+
+
+@lru_cache(maxsize=4096)
+def _tables(grid_map: GridMap) -> tuple[tuple[tuple[Unit, int], ...], dict[Unit, tuple[Cell, ...]]]:
+    """Return (unit and slot of each cell in row-major order, cells of each unit), checked."""
+    shape = grid_map.grid
+    index = [axis.ravel() for axis in np.indices(shape, dtype=np.int64)]
+    columns = np.array(grid_map.affine.values(index), dtype=np.int64).reshape(
+        len(grid_map.units), prod(shape)
+    )
+    inside = np.all((columns >= 0) & (grid_map.units > columns.T).T, axis=0)
+    if not inside.all():
+        number = int(np.argmin(inside))
+        cell = tuple(int(axis[number]) for axis in index)
+        raise SpecError(
+            f"cell {cell} of a grid of {shape} maps to unit {tuple(columns[:, number].tolist())}, "
+            f"outside the units {grid_map.units}",
+            value=str(grid_map.affine),
+        )
+    units: dict[Unit, list[Cell]] = {}
+    rows = []
+    for cell, unit_row in zip(product(*map(range, shape)), columns.T.tolist(), strict=True):
+        unit = tuple(unit_row)
+        cells = units.setdefault(unit, [])
+        rows.append((unit, len(cells)))
+        cells.append(cell)
+        if len(cells) > 1 and not grid_map.shared:
+            raise SpecError(
+                f"cells {cells[0]} and {cell} are both unit {unit}",
+                value=str(grid_map.affine),
+                instead="a map with one unit per cell, or shared=True for several shards per unit",
+            )
+    return tuple(rows), {unit: tuple(cells) for unit, cells in units.items()}
+
+
+def identity(grid: Sequence[int]) -> GridMap:
+    """Map each cell to the unit of the same coordinates: as many units as cells."""
+    return _identity(tuple(grid))
+
+
+def row_major(grid: Sequence[int], units: Sequence[int]) -> GridMap:
+    """Number cells and units row-major; a cell is the unit of its number.
+
+    Example: a grid of 1 × 64 on units (1, 8, 8). Raises SpecError for more cells than units.
+    """
+    return _linear(tuple(grid), tuple(units), False)
+
+
+def column_major(grid: Sequence[int], units: Sequence[int]) -> GridMap:
+    """Number the cells row-major and the units column-major; a cell is the unit of its number."""
+    return _linear(tuple(grid), tuple(units), True)
+
+
+def round_robin(grid: Sequence[int], units: int) -> GridMap:
+    """Deal the cells, row-major, to `units` units in turn: several shards per unit.
+
+    Example: 4 shards on 3 banks: banks 0, 1, 2, 0.
+    """
+    number = _number_of([(dim(axis), cells) for axis, cells in enumerate(grid)])
+    affine = AffineMap(len(grid), (mod(number, units),))
+    return GridMap(tuple(grid), (units,), affine, shared=True)
+
+
+def staircase(rows: int, columns: int) -> GridMap:
+    """Move each row of a grid one unit further to the right, around the edge (systolic skew)."""
+    skewed = mod(plus(dim(0), dim(1)), columns)
+    affine = AffineMap(2, (constant(0), dim(0), skewed))
+    return GridMap((rows, columns), (1, rows, columns), affine)
+
+
+def device_mesh(mesh: Sequence[int], chip: Sequence[int]) -> GridMap:
+    """Cut a virtual grid into one grid of units per device of a mesh.
+
+    `mesh`: devices along each dimension of the virtual grid; `chip`: units of a device, for the
+    last dimensions. The virtual grid has mesh[i] * chip[i] cells along dimension i (leading
+    dimensions that a chip does not have: mesh[i]). Units are (device, *chip), devices row-major.
+    Example: mesh (1, 2), chip (8, 8): cell (2, 10) is unit (1, 2, 2).
+    """
+    lead = len(mesh) - len(chip)
+    if lead < 0:
+        raise SpecError("a mesh has at least as many dimensions as a device", value=tuple(mesh))
+    sides = (1,) * lead + tuple(chip)
+    grid = tuple(devices * side for devices, side in zip(mesh, sides, strict=True))
+    device = _number_of(
+        [(floordiv(dim(axis), side), mesh[axis]) for axis, side in enumerate(sides)]
+    )
+    inner = tuple(
+        dim(axis) if mesh[axis] == 1 else mod(dim(axis), sides[axis])
+        for axis in range(lead, len(mesh))
+    )
+    affine = AffineMap(len(mesh), (device, *inner))
+    return GridMap(grid, (prod(mesh), *chip), affine)
+
+
+@lru_cache(maxsize=4096)
+def _identity(grid: tuple[int, ...]) -> GridMap:
+    return GridMap(grid, grid, AffineMap(len(grid), tuple(map(dim, range(len(grid))))))
+
+
+@lru_cache(maxsize=4096)
+def _linear(grid: tuple[int, ...], units: tuple[int, ...], by_column: bool) -> GridMap:
+    if prod(grid) > prod(units):
+        raise SpecError(
+            f"a grid of {prod(grid)} cells needs as many units, there are {prod(units)}",
+            value=grid,
+            instead=f"at most {prod(units)} cells, or round_robin for several shards per unit",
+        )
+    number = _number_of([(dim(axis), cells) for axis, cells in enumerate(grid)])
+    results = [constant(0)] * len(units)
+    behind = 1
+    for axis in range(len(units)) if by_column else reversed(range(len(units))):
+        results[axis] = mod(floordiv(number, behind), units[axis])
+        behind *= units[axis]
+    return GridMap(grid, units, AffineMap(len(grid), tuple(results)))
+
+
+def _number_of(digits: Sequence[tuple[QuasiAffine, int]]) -> QuasiAffine:
+    """Return the row-major number of digits (value, radix)."""
+    total, behind = constant(0), 1
+    for value, radix in reversed(digits):
+        if radix > 1:
+            total = plus(times(value, behind), total)
+        behind *= radix
+    return total
