@@ -1,6 +1,7 @@
 """Splitting over a grid: every position has one owner, padding is what is left."""
 
 from itertools import product
+from math import ceil
 
 import pytest
 from hypothesis import given
@@ -68,7 +69,7 @@ def test_every_position_has_one_place(split: GridSplit) -> None:
             dealt[position // block % cells].append(position)
         hands.append(dealt)
     assert split.shard_shape == tuple(
-        -(-(-(-extent // block)) // cells) * block
+        ceil(ceil(extent / block) / cells) * block
         for extent, cells, block in zip(split.extents, split.grid, split.block, strict=True)
     )
     places = set()

@@ -112,7 +112,7 @@ def test_every_scalar_has_one_place_and_the_rest_is_padding(layout: Layout) -> N
         assert location not in locations
         locations[location] = index
     assert len(places) == prod(layout.shape)
-    held = {cell: 0 for cell in layout.cells()}
+    held = dict.fromkeys(layout.cells(), 0)
     for cell, _ in places:
         held[cell] += 1
     for cell, count in held.items():

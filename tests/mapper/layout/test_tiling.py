@@ -50,10 +50,11 @@ def test_positions_are_those_of_a_walk(shard: tuple[int, ...], sides: tuple[int,
     """Walk the tiles row-major, and the scalars of each."""
     tiling = Tiling(sides)
     full = (1,) * (len(shard) - len(sides)) + sides
-    walked = []
-    for tile in product(*(range(-(-n // s)) for n, s in zip(shard, full, strict=True))):
-        for inside in product(*map(range, full)):
-            walked.append(tuple(t * s + i for t, s, i in zip(tile, full, inside, strict=True)))
+    walked = [
+        tuple(t * s + i for t, s, i in zip(tile, full, inside, strict=True))
+        for tile in product(*(range(-(-n // s)) for n, s in zip(shard, full, strict=True)))
+        for inside in product(*map(range, full))
+    ]
     scalars = tiling.scalars
     for number, offset in enumerate(walked):
         assert tiling.position(offset, shard) == divmod(number, scalars)
