@@ -10,7 +10,6 @@ from tilewright.arch.components.components import Toll
 from tilewright.mapper.mapping.mapping import (
     Compute,
     Mapping,
-    Node,
     Sequential,
     Spatial,
     Storage,
@@ -61,7 +60,7 @@ def locate(
     reason = _refusal(problem, mapping)
     if reason is not None:
         return reason
-    steps = _steps(mapping.nodes[:-1])
+    steps = loops_and_holders(mapping)
     stored = [step for step in steps if isinstance(step, tuple)]
     points: list[MapspacePoint] = []
     reasons: list[str] = []
@@ -92,10 +91,10 @@ def _refusal(problem: Problem, mapping: Mapping) -> str | None:
     return None
 
 
-def _steps(nodes: Sequence[Node]) -> list[_Step]:
-    """Return the loops and holders of a mapping, outermost first."""
+def loops_and_holders(mapping: Mapping) -> list[Temporal | Spatial | tuple[str, str]]:
+    """Return the loops, and (tensor, memory) of the holders, of a mapping, outermost first."""
     steps: list[_Step] = []
-    for node in nodes:
+    for node in mapping.nodes:
         if isinstance(node, Storage):
             steps += [(tensor, node.component) for tensor in node.tensors]
         elif isinstance(node, (Temporal, Spatial)):

@@ -15,7 +15,7 @@ from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.counting.count_fitting import count_fitting
 from tilewright.mapper.mapspace.counting.count_fitting_walked import tight, walk_fitting
 from tilewright.mapper.mapspace.counting.distinct_points import count_distinct, may_repeat
-from tilewright.mapper.mapspace.locate import MapspacePoint, locate
+from tilewright.mapper.mapspace.locate import MapspacePoint, locate, loops_and_holders
 from tilewright.mapper.mapspace.points import Points
 
 _Passed = tuple[str, str, frozenset[tuple[str, int]]]  # Toll, tensor, tiles
@@ -68,9 +68,25 @@ class Repeats:
         located = locate(points.problem, slots, mapping)
         if isinstance(located, str):
             return place
-        places = tuple(MapspacePoint(group[point.template], point.tiles) for point in located)
+        located_places = (MapspacePoint(group[point.template], point.tiles) for point in located)
+        places = tuple(p for p in located_places if self._shares(p, place, mapping))
         places = self.passing_alike(mapping, places) or (place,)
         return self.first_fitting(places) if fitting else places[0]
+
+    def _shares(self, candidate: MapspacePoint, place: MapspacePoint, mapping: Mapping) -> bool:
+        """Tell whether a point found for the mapping of `place` may be listed in its stead.
+
+        One template orders the loops of a gap as it likes: its tiles follow from its slots. In
+        another template that order may decide how far adjacent holders shrink (theory/lattice.md
+        §2.3), so there the mapping must have the same loops in the same order.
+        """
+        if candidate.template == place.template:
+            return True
+        return loops_and_holders(self._mapping_at(candidate)) == loops_and_holders(mapping)
+
+    def _mapping_at(self, place: MapspacePoint) -> Mapping:
+        points = self._points[place.template]
+        return assemble(points.problem, points.slots, place.tiles)
 
     def passing_alike(
         self, mapping: Mapping, places: tuple[MapspacePoint, ...]
@@ -86,8 +102,7 @@ class Repeats:
         return tuple(place for place in places if self._tolls_at(place) == passed)
 
     def _tolls_at(self, place: MapspacePoint) -> frozenset[_Passed]:
-        points = self._points[place.template]
-        return _tolls(assemble(points.problem, points.slots, place.tiles))
+        return _tolls(self._mapping_at(place))
 
     def first_fitting(self, places: Sequence[MapspacePoint]) -> MapspacePoint:
         """Return the first point whose tiles fit memories and tile_shape, the first one if none do.
