@@ -6,7 +6,7 @@ Example: a grid of 1 × 64 cells on 8 × 8 units, row-major: cell (0, 10) is uni
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -29,7 +29,7 @@ from tilewright.mapper.layout.affine_map import (
 
 Cell = tuple[int, ...]
 Unit = tuple[int, ...]
-MOST_CELLS: Final = 1 << 22
+MOST_CELLS: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +37,24 @@ class GridMap:
     """Say which physical unit each cell of a virtual grid is.
 
     `grid`: cells along each dimension. `units`: extents of the physical units, of any rank; with
-    devices, the first is the device: (devices, rows, columns). `affine`: unit of a cell. `shared`:
-    several cells may be one unit, which then holds one shard for each of them, in the order of the
-    cells. Raises SpecError for a cell outside the units and, unless `shared`, for two cells on one
-    unit, with these cells.
+    devices, the first is the device: (devices, rows, columns). `affine`: unit of a cell. `dealt`:
+    cells, numbered row-major, are dealt to the units in turn, so that a unit may hold several
+    shards, in slots 0, 1, ... (`round_robin`). Raises SpecError for a cell outside the units, for
+    two cells on one unit, with these cells, and for a dealt map with another expression.
     """
 
     grid: tuple[int, ...]
     units: tuple[int, ...]
     affine: AffineMap
-    shared: bool = False
+    dealt: bool = False
 
     def __post_init__(self) -> None:
         if any(extent < 1 for extent in (*self.grid, *self.units)):
             raise SpecError("grids and units have 1 or more along each dimension", value=self.grid)
+        if self.dealt:
+            if self.affine != _dealt(self.grid, self.units):
+                raise SpecError("a dealt map is made by round_robin", value=str(self.affine))
+            return
         if prod(self.grid) > MOST_CELLS or prod(self.units) > MOST_CELLS:
             raise SpecError(f"a grid of more than {MOST_CELLS} cells", value=self.grid)
         if self.affine.rank != len(self.grid) or len(self.affine.results) != len(self.units):
@@ -69,48 +73,65 @@ class GridMap:
     @property
     def used_units(self) -> int:
         """Number of units that are at least one cell."""
-        return len(_tables(self)[1])
+        return min(prod(self.grid), self.unit_count)
 
     @property
     def most_slots(self) -> int:
         """Most cells of one unit: shards that it has room for."""
-        return max(map(len, _tables(self)[1].values()))
+        return -(-prod(self.grid) // self.unit_count) if self.dealt else 1
 
     def unit(self, cell: Sequence[int]) -> Unit:
         """Return the unit of a cell."""
-        return _tables(self)[0][self._number(cell)][0]
+        number = _number(self.grid, cell)
+        if self.dealt:
+            return _digits(self.units, number % self.unit_count)
+        return _tables(self)[0][number]
 
     def slot(self, cell: Sequence[int]) -> int:
-        """Return which of the shards of its unit a cell has, from 0; always 0 unless `shared`."""
-        return _tables(self)[0][self._number(cell)][1]
+        """Return which of the shards of its unit a cell has, from 0; always 0 unless `dealt`."""
+        number = _number(self.grid, cell)
+        return number // self.unit_count if self.dealt else 0
 
     def cells(self, unit: Sequence[int]) -> tuple[Cell, ...]:
         """Return the cells of a unit, by slot; empty for a unit that no cell uses.
 
         The inverse of `unit` and `slot`.
         """
-        return _tables(self)[1].get(tuple(unit), ())
+        if not self.dealt:
+            cell = _tables(self)[1].get(tuple(unit))
+            return () if cell is None else (cell,)
+        numbers = range(_number(self.units, unit), prod(self.grid), self.unit_count)
+        return tuple(_digits(self.grid, number) for number in numbers)
 
     def idle_units(self) -> tuple[Unit, ...]:
         """Return the units that no cell uses, in row-major order."""
-        used = _tables(self)[1]
         every = product(*(range(extent) for extent in self.units))
-        return tuple(unit for unit in every if unit not in used)
+        return tuple(unit for unit in every if not self.cells(unit))
 
-    def _number(self, cell: Sequence[int]) -> int:
-        if len(cell) != len(self.grid) or any(
-            not 0 <= at < cells for at, cells in zip(cell, self.grid, strict=True)
-        ):
-            raise SpecError(f"cell outside a grid of {self.grid}", value=tuple(cell))
-        number = 0
-        for at, cells in zip(cell, self.grid, strict=True):
-            number = number * cells + at
-        return number
+
+def _number(shape: Sequence[int], index: Sequence[int]) -> int:
+    """Return the row-major number of an index; raise SpecError outside the shape."""
+    if len(index) != len(shape) or any(
+        not 0 <= at < extent for at, extent in zip(index, shape, strict=True)
+    ):
+        raise SpecError(f"cell or unit outside a grid of {tuple(shape)}", value=tuple(index))
+    number = 0
+    for at, extent in zip(index, shape, strict=True):
+        number = number * extent + at
+    return number
+
+
+def _digits(shape: Sequence[int], number: int) -> tuple[int, ...]:
+    digits = []
+    for extent in reversed(shape):
+        number, at = divmod(number, extent)
+        digits.append(at)
+    return tuple(reversed(digits))
 
 
 @lru_cache(maxsize=4096)
-def _tables(grid_map: GridMap) -> tuple[tuple[tuple[Unit, int], ...], dict[Unit, tuple[Cell, ...]]]:
-    """Return (unit and slot of each cell in row-major order, cells of each unit), checked."""
+def _tables(grid_map: GridMap) -> tuple[tuple[Unit, ...], dict[Unit, Cell]]:
+    """Return (unit of each cell in row-major order, cell of each unit), checked."""
     shape = grid_map.grid
     index = [axis.ravel() for axis in np.indices(shape, dtype=np.int64)]
     columns = np.array(grid_map.affine.values(index), dtype=np.int64).reshape(
@@ -125,20 +146,17 @@ def _tables(grid_map: GridMap) -> tuple[tuple[tuple[Unit, int], ...], dict[Unit,
             f"outside the units {grid_map.units}",
             value=str(grid_map.affine),
         )
-    units: dict[Unit, list[Cell]] = {}
-    rows = []
-    for cell, unit_row in zip(product(*map(range, shape)), columns.T.tolist(), strict=True):
-        unit = tuple(unit_row)
-        cells = units.setdefault(unit, [])
-        rows.append((unit, len(cells)))
-        cells.append(cell)
-        if len(cells) > 1 and not grid_map.shared:
+    cells: dict[Unit, Cell] = {}
+    units = tuple(map(tuple, columns.T.tolist()))
+    for cell, unit in zip(product(*map(range, shape)), units, strict=True):
+        if unit in cells:
             raise SpecError(
-                f"cells {cells[0]} and {cell} are both unit {unit}",
+                f"cells {cells[unit]} and {cell} are both unit {unit}",
                 value=str(grid_map.affine),
-                instead="a map with one unit per cell, or shared=True for several shards per unit",
+                instead="a map with one unit per cell, or round_robin for several shards per unit",
             )
-    return tuple(rows), {unit: tuple(cells) for unit, cells in units.items()}
+        cells[unit] = cell
+    return units, cells
 
 
 def identity(grid: Sequence[int]) -> GridMap:
@@ -159,14 +177,12 @@ def column_major(grid: Sequence[int], units: Sequence[int]) -> GridMap:
     return _linear(tuple(grid), tuple(units), True)
 
 
-def round_robin(grid: Sequence[int], units: int) -> GridMap:
-    """Deal the cells, row-major, to `units` units in turn: several shards per unit.
+def round_robin(grid: Sequence[int], units: Sequence[int]) -> GridMap:
+    """Deal the cells, row-major, to the units in turn: several shards per unit.
 
     Example: 4 shards on 3 banks: banks 0, 1, 2, 0.
     """
-    number = _number_of([(dim(axis), cells) for axis, cells in enumerate(grid)])
-    affine = AffineMap(len(grid), (mod(number, units),))
-    return GridMap(tuple(grid), (units,), affine, shared=True)
+    return GridMap(tuple(grid), tuple(units), _dealt(tuple(grid), tuple(units)), dealt=True)
 
 
 def staircase(rows: int, columns: int) -> GridMap:
@@ -214,12 +230,26 @@ def _linear(grid: tuple[int, ...], units: tuple[int, ...], by_column: bool) -> G
             instead=f"at most {prod(units)} cells, or round_robin for several shards per unit",
         )
     number = _number_of([(dim(axis), cells) for axis, cells in enumerate(grid)])
+    axes = range(len(units)) if by_column else reversed(range(len(units)))
+    return GridMap(grid, units, AffineMap(len(grid), _unit_of(number, units, axes)))
+
+
+def _dealt(grid: tuple[int, ...], units: tuple[int, ...]) -> AffineMap:
+    number = _number_of([(dim(axis), cells) for axis, cells in enumerate(grid)])
+    results = _unit_of(number, units, reversed(range(len(units))))
+    return AffineMap(len(grid), results)
+
+
+def _unit_of(
+    number: QuasiAffine, units: tuple[int, ...], axes: Iterable[int]
+) -> tuple[QuasiAffine, ...]:
+    """Return the coordinates of the unit of a number; `axes`: fastest first."""
     results = [constant(0)] * len(units)
     behind = 1
-    for axis in range(len(units)) if by_column else reversed(range(len(units))):
+    for axis in axes:
         results[axis] = mod(floordiv(number, behind), units[axis])
         behind *= units[axis]
-    return GridMap(grid, units, AffineMap(len(grid), tuple(results)))
+    return tuple(results)
 
 
 def _number_of(digits: Sequence[tuple[QuasiAffine, int]]) -> QuasiAffine:

@@ -99,7 +99,7 @@ class TilePlacement:
         At most the product of `periods`: rotations that share an axis of the block index walk a
         diagonal, so 4 partitions and 2 addresses on one axis have lcm(4, 2) = 4 places, not 8.
         """
-        return len(set(map(self.at, self._one_period())))
+        return len(set(map(self.at, self.first_blocks())))
 
     @property
     def footprint(self) -> int:
@@ -118,7 +118,7 @@ class TilePlacement:
 
     def blocks_at(self, place: BlockPlace) -> tuple[BlockIndex, ...]:
         """Return the blocks that take turns in a place, in row-major order: the inverse of `at`."""
-        phases = [block for block in self._one_period() if self.at(block) == place]
+        phases = [block for block in self.first_blocks() if self.at(block) == place]
         walks = (
             product(*(range(at, n, p) for at, n, p in zip(b, self.blocks, periods, strict=True)))
             for periods in [self.periods]
@@ -176,7 +176,8 @@ class TilePlacement:
                         return shared
         return None
 
-    def _one_period(self) -> Iterator[BlockIndex]:
+    def first_blocks(self) -> Iterator[BlockIndex]:
+        """Return the first block index of every place, and others: one period along each axis."""
         pairs = zip(self.blocks, self.periods, strict=True)
         return product(*(range(min(count, period)) for count, period in pairs))
 
@@ -188,7 +189,7 @@ def whole_shard(tile_bytes: int, base: int = 0) -> TilePlacement:
 
 def _first_blocks(placement: TilePlacement) -> dict[BlockPlace, BlockIndex]:
     places: dict[BlockPlace, BlockIndex] = {}
-    for block in placement._one_period():
+    for block in placement.first_blocks():
         places.setdefault(placement.at(block), block)
     return places
 

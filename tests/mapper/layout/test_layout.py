@@ -36,7 +36,7 @@ def test_uneven_grid_of_the_document() -> None:
 def test_a_bank_with_two_shards_has_two_addresses() -> None:
     collapse = Collapse.of((4, 4, 3), ())
     split = GridSplit.ceil(collapse.extents, (2, 2, 1))
-    layout = Layout.on_grid(collapse, split, grid_map=round_robin((2, 2, 1), 3), memory="dram")
+    layout = Layout.on_grid(collapse, split, grid_map=round_robin((2, 2, 1), (3,)), memory="dram")
     assert layout.locate((0, 0, 0)).address == 0
     assert layout.locate((2, 2, 0)).unit == (0,)
     assert layout.locate((2, 2, 0)).address == 2 * 2 * 3 * 4
@@ -74,7 +74,9 @@ def layouts(draw: st.DrawFn) -> Layout:
     sides = draw(st.sampled_from([(), (2,)] + ([(2, 2)] if rank > 1 else [])))
     cells = prod(grid)
     grid_map = draw(
-        st.sampled_from([row_major(grid, (1, cells)), round_robin(grid, draw(st.integers(1, 4)))])
+        st.sampled_from(
+            [row_major(grid, (1, cells)), round_robin(grid, (draw(st.integers(1, 4)),))]
+        )
     )
     layout = Layout.on_grid(collapse, split, Tiling(sides), grid_map)
     return layout.with_place(_turns(draw, layout, rank))
