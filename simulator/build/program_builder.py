@@ -16,6 +16,7 @@ from tilewright.simulator.check.field_types import (
 )
 from tilewright.simulator.check.validate import check_program
 from tilewright.simulator.compile.code.code_families import canonical_code
+from tilewright.simulator.descriptors.fabric_streams import queue_of_color
 from tilewright.simulator.isa.dsd import (
     DTYPES,
     Buffer,
@@ -34,7 +35,11 @@ from tilewright.simulator.isa.dsd import (
     mem4d_access,
 )
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.isa.tensor_access import parse_access
+from tilewright.simulator.isa.tensor_access import (
+    check_alone,
+    check_one_variable,
+    lowered_access,
+)
 from tilewright.simulator.program.instruction import LoadRegister
 from tilewright.simulator.program.program import (
     ElementCode,
@@ -129,12 +134,7 @@ class CodeBuilder:
         if access is not None:
             self._refuse_both(name, buffer=buffer, extent=extent, stride=stride, offset=offset)
             buffer, loops, offset = self._access(access)
-            if len(loops) != 1:
-                raise ProgramError(
-                    f"code {self.name}, DSD {name}: mem1d has one induction variable",
-                    value=access,
-                    instead="mem4d",
-                )
+            check_one_variable(f"code {self.name}, DSD {name}", loops, access)
             extent, stride = loops[0]
         if buffer is None or extent is None:
             raise ProgramError(f"code {self.name}, DSD {name}: needs a buffer and an extent")
@@ -169,43 +169,37 @@ class CodeBuilder:
 
     def _refuse_both(self, name: str, **given: object) -> None:
         names = [key for key, value in given.items() if value is not None]
-        if names:
-            raise ProgramError(
-                f"code {self.name}, DSD {name}: given beside tensor_access",
-                value=", ".join(names),
-                instead="one of the two",
-            )
+        check_alone(f"code {self.name}, DSD {name}", names)
 
     def _access(self, text: str) -> tuple[str, list[tuple[int, int]], int]:
         """Return buffer, loops and offset of a tensor access expression."""
-        access = parse_access(text)
-        buffer = next((b for b in self._buffers if b.name == access.buffer), None)
-        if buffer is None:
-            names = ", ".join(b.name for b in self._buffers) or "(none)"
-            raise ProgramError(
-                f"code {self.name}: tensor access of an unknown buffer",
-                value=access.buffer,
-                instead=f"one of {names}",
-            )
-        loops, offset = access.loops(buffer.shape)
-        return buffer.name, loops, offset
+        return lowered_access(f"code {self.name}", text, self._buffers)
 
-    def fabin(self, name: str, queue: int, extent: int, **properties: Any) -> Ref:
+    def fabin(self, name: str, queue: int | str, extent: int, **properties: Any) -> Ref:
         """Declare a source of `extent` wavelets from an input queue, and return it as an operand.
 
-        Properties are the further fields of `Fabin`: control_transform, priority and simd. Raises
-        ProgramError for another one.
-        """
-        return self._dsd(Fabin, name, queue, extent, **properties)
-
-    def fabout(self, name: str, queue: int, extent: int, **properties: Any) -> Ref:
-        """Declare a destination of `extent` wavelets to an output queue; return it as an operand.
-
-        Properties are the further fields of `Fabout`: control, advance_switch,
-        wavelet_index_offset, control_transform, zero, priority and simd. Raises ProgramError for
+        `queue`: its number, or the color of a queue that is declared above. Properties are the
+        further fields of `Fabin`: control_transform, priority and simd. Raises ProgramError for
         another one.
         """
-        return self._dsd(Fabout, name, queue, extent, **properties)
+        number = self._queue(name, queue, self._input_queues)
+        return self._dsd(Fabin, name, number, extent, **properties)
+
+    def fabout(self, name: str, queue: int | str, extent: int, **properties: Any) -> Ref:
+        """Declare a destination of `extent` wavelets to an output queue; return it as an operand.
+
+        `queue`: its number, or the color of a queue that is declared above. Properties are the
+        further fields of `Fabout`: control, advance_switch, wavelet_index_offset,
+        control_transform, zero, priority and simd. Raises ProgramError for another one.
+        """
+        number = self._queue(name, queue, self._output_queues)
+        return self._dsd(Fabout, name, number, extent, **properties)
+
+    def _queue(self, name: str, queue: int | str, queues: Sequence[Queue]) -> int:
+        """Return the number of a queue that is given by its number or by its color."""
+        if not isinstance(queue, str):
+            return queue
+        return queue_of_color(f"code {self.name}, DSD {name}", queue, queues)
 
     def circbuf(self, name: str, buffer: str, extent: int, wraparound: int | None = None) -> Ref:
         """Declare a circular memory vector of `extent` elements and return it as an operand.

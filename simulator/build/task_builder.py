@@ -250,21 +250,21 @@ class TaskBuilder:
         result = None if output is None else (output[0], as_operand(output[1]))
         self.add_closed(Map(given, result, body))
 
-    def set_read_length(self, fifo: str, length: int) -> None:
+    def set_read_length(self, fifo: str, length: Index | int) -> None:
         """Append an instruction that sets how many elements an operation takes from a FIFO.
 
         `fifo`: name of its descriptor; `length`: 0 to 65535. Until then each operation that reads
         from it takes as many elements as its other operands have.
         """
-        self.add(SetLength(fifo, True, length))
+        self.add(SetLength(fifo, True, as_index(length)))
 
-    def set_write_length(self, fifo: str, length: int) -> None:
+    def set_write_length(self, fifo: str, length: Index | int) -> None:
         """Append an instruction that sets how many elements an operation puts into a FIFO.
 
         `fifo`: name of its descriptor; `length`: 0 to 65535. Until then each operation that writes
         to it puts as many elements as its other operands have.
         """
-        self.add(SetLength(fifo, False, length))
+        self.add(SetLength(fifo, False, as_index(length)))
 
     def end_teardown(self, color: str, position: int | None = None) -> None:
         """Append an instruction that lets a torn-down color move again at this element's router.

@@ -11,6 +11,8 @@ MAX_EXTENT: Final = 65535
 """Extents are u16 in the descriptors' documentation."""
 MAX_FABRIC_EXTENT: Final = 0x7FFE
 """0x7fff stands for an endless stream (wafer.md §4.1)."""
+MIN_OFFSET, MAX_OFFSET = -(1 << 15), (1 << 15) - 1
+"""Offsets are i16 in the descriptors' documentation."""
 MAX_NUMBER: Final = (1 << 31) - 1
 """Greatest size of a count, counter or offset."""
 
@@ -20,6 +22,16 @@ def check_number(place: str, number: int) -> None:
     if abs(number) > MAX_NUMBER:
         raise ProgramError(
             f"{place}: a number is too large", value=number, instead=f"at most {MAX_NUMBER}"
+        )
+
+
+def check_offset(place: str, offset: int) -> None:
+    """Raise ProgramError if an offset of a descriptor is no i16; `place` begins the message."""
+    if not MIN_OFFSET <= offset <= MAX_OFFSET:
+        raise ProgramError(
+            f"{place}: an offset is outside {MIN_OFFSET}..{MAX_OFFSET}",
+            value=offset,
+            instead="a buffer of its own for what lies farther on",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tilewright.simulator.instructions.task_targets import check_machine_targets
 from tilewright.simulator.isa.dsd import FILES, Circbuf, Fifo, Mem1d, Mem4d, Register
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
 from tilewright.simulator.isa.operands import ResolvedOperation, operation_name, resolve
@@ -44,6 +45,8 @@ def check_registers(code: ElementCode, profile: Profile) -> None:
     for load in all_loads(code):
         with ErrorSubject(load):
             _check_numbers(load, profile, f"{place}, load of {load.register}")
+            targets = (load.unblock, load.on_control.task if load.on_control else None)
+            check_machine_targets(targets, profile, f"{place}, load of {load.register}")
     _check_fifos(code, profile, place)
     for task, op in all_operations(code):
         if any(isinstance(operand, Register) for operand in (op.dest, *op.sources)):

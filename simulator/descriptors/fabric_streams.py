@@ -36,6 +36,22 @@ _FLAGS: Final = ("control", "advance_switch", "wavelet_index_offset", "control_t
 """Properties without a value, in the order of the text."""
 
 
+def queue_of_color(place: str, color: str, queues: Sequence[Queue]) -> int:
+    """Return the number of the queue that is bound to a color, for a descriptor that names it.
+
+    `place`: the descriptor; `queues`: the input or the output queues declared so far. Raises
+    ProgramError if none of them has the color.
+    """
+    for queue in queues:
+        if queue.color == color:
+            return queue.id
+    raise ProgramError(
+        f"{place}: no queue declared above is bound to this color",
+        value=color,
+        instead="input_queue or output_queue with the color, above the descriptor",
+    )
+
+
 def _parse_fabin(line: Line) -> Fabin:
     name = line.name("the descriptor's name")
     given = line.settings(FABIN_PROPERTIES, "property of fabin", ("queue", "extent"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tilewright.simulator.check.limits import MAX_EXTENT, check_number
+from tilewright.simulator.check.limits import MAX_EXTENT, check_number, check_offset
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.descriptors.kind import DescriptorKind, ExtraRegisters
 from tilewright.simulator.isa.dsd import Mem1d, Mem4d
@@ -28,8 +28,9 @@ def _parse_mem1d(line: Line) -> Mem1d:
 
 def _parse_mem4d(line: Line) -> Mem4d:
     names = line.name("the descriptor's name"), line.name("a buffer's name")
-    given = line.settings(MEM4D_PROPERTIES, "property of mem4d", ("extent", "stride"))
-    return Mem4d(*names, given.pop("extent"), given.pop("stride"), **given)
+    given = line.settings(MEM4D_PROPERTIES, "property of mem4d", ("extent",))
+    extents = given.pop("extent")
+    return Mem4d(*names, extents, given.pop("stride", (1,) * len(extents)), **given)
 
 
 def _mem1d_text(dsd: Mem1d) -> str:
@@ -55,12 +56,14 @@ def _index_text(dsd: Mem1d | Mem4d) -> str:
 def _check_mem1d(dsd: Mem1d, _: ElementCode, place: str) -> None:
     _check_extents(place, (dsd.extent,), (dsd.stride,))
     check_number(place, dsd.extent)
+    check_offset(place, dsd.offset)
     _check_strides(place, (dsd.stride,), STRIDES_1D, "mem4d has 16-bit strides")
 
 
 def _check_mem4d(dsd: Mem4d, _: ElementCode, place: str) -> None:
     _check_extents(place, dsd.extents, dsd.strides)
     check_number(place, dsd.extent)
+    check_offset(place, dsd.offset)
     _check_strides(place, dsd.strides, STRIDES_4D, None)
 
 

@@ -43,6 +43,7 @@ def _message(final: FinalState) -> MachineError:
         at.ERROR_BOUNDS: bounds_error,
         at.ERROR_DIVISION: _scalar,
         at.ERROR_SHIFT: _scalar,
+        at.ERROR_FIFO_LENGTH: _scalar,
     }.get(error)
     if make is not None:
         return make(final, element, row, cycle)
@@ -96,12 +97,16 @@ def _limit(final: FinalState, cycle: int) -> MachineError:
 
 
 def _scalar(final: FinalState, element: int, _: int, cycle: int) -> MachineError:
-    """Say which scalar instruction has no result."""
+    """Say which instruction on a counter has no result."""
     place = main_thread(final, element, cycle)
     value = int(final.store[at.S_ERROR_VALUE])
     if final.store[at.S_ERROR] == at.ERROR_DIVISION:
         return MachineError(
             f"{place}: a division by zero", value=value, instead="a divisor that is not 0"
+        )
+    if final.store[at.S_ERROR] == at.ERROR_FIFO_LENGTH:
+        return MachineError(
+            f"{place}: a length is outside 0..65535", value=value, instead="a counter that is a u16"
         )
     bits = 16 if place.endswith("16") else 32
     return MachineError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.fabric import schedule
-from tilewright.simulator.engine.jit import FeatureArguments, inner_kernel, use
+from tilewright.simulator.engine.jit import FeatureArguments, inner_kernel, part_kernel, use
 from tilewright.simulator.engine.operation_steps import fail, start_of
 from tilewright.simulator.engine.scalar import compute
 
@@ -38,6 +38,23 @@ def load_register(store: Table, element: int, row: int) -> None:
             store[owner + at.R_ROW] = store[row + at.L_REGISTER] + 1
 
 
+@part_kernel
+def set_fifo_length(store: Table, element: int, pc: int) -> None:
+    """Set the read or write length of a FIFO in memory to a number, or to the value of a counter.
+
+    pc: address of the instruction, whose length is -1 - number of the counter. A counter that is no
+    u16 is an error of the run.
+    """
+    length = store[pc + 3]
+    if length < 0:
+        length = store[store[element + at.E_VARIABLES] - 1 - length]
+        if length < 0 or length > 0xFFFF:
+            fail(store, at.ERROR_FIFO_LENGTH, element, pc, length)
+            return
+    pool = store[element + at.E_POOLS] + store[pc + 1] * at.Q_WIDTH
+    store[pool + store[pc + 2]] = length
+
+
 @inner_kernel
 def special_control(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
     """Do an instruction on scalars, wavelet arguments, FIFO lengths, registers or the fabric.
@@ -50,8 +67,7 @@ def special_control(store: Table, memory: Memory, arguments: FeatureArguments) -
         compute(store, memory, element, store[pc + 1])
         return store[at.K_SCALAR]
     if code == at.I_SET_LENGTH:
-        pool = store[element + at.E_POOLS] + store[pc + 1] * at.Q_WIDTH
-        store[pool + store[pc + 2]] = store[pc + 3]
+        set_fifo_length(store, element, pc)
         return store[at.K_COUNTER]
     if code == at.I_LOAD_REGISTER:
         load_register(store, element, store[pc + 1])

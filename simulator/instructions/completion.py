@@ -9,10 +9,17 @@ from typing import Final
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.instructions.kind import Encoder
+from tilewright.simulator.instructions.task_targets import (
+    check_targets,
+    parse_target,
+    target_task,
+    target_text,
+    task_number,
+)
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.program.instruction import DsdOperation, LoadRegister, OnControl
 from tilewright.simulator.program.program import ElementCode
-from tilewright.simulator.text.tokens import Line, Properties, flag, print_name
+from tilewright.simulator.text.tokens import Line, Properties, flag
 
 _CODES: Final = {
     "terminate": at.CONTROL_ENDS,
@@ -23,13 +30,13 @@ _CODES: Final = {
 
 def _parse_on_control(line: Line) -> OnControl:
     action = line.choose(tuple(_CODES), "on_control")
-    return OnControl(action, None if action == "terminate" else line.name("a task"))
+    return OnControl(action, None if action == "terminate" else parse_target(line))
 
 
 COMPLETION_PROPERTIES: Final[Properties] = {
     "async": flag,
     "activate": Line.name,
-    "unblock": Line.name,
+    "unblock": parse_target,
     "on_control": _parse_on_control,
 }
 
@@ -38,7 +45,7 @@ def on_control_text(chosen: OnControl | None) -> str:
     """Return the text of what a control wavelet does to an operation; empty for None."""
     if chosen is None:
         return ""
-    return f" on_control {chosen.action}" + (f" {print_name(chosen.task)}" if chosen.task else "")
+    return f" on_control {chosen.action}" + (f" {target_text(chosen.task)}" if chosen.task else "")
 
 
 def check_on_control(code: ElementCode, chosen: OnControl | None, place: str) -> None:
@@ -52,23 +59,27 @@ def check_on_control(code: ElementCode, chosen: OnControl | None, place: str) ->
         raise ProgramError(
             f"{place}: unknown on_control", value=chosen.action, instead=", ".join(_CODES)
         )
-    tasks = {task.name for task in code.tasks}
     needs_task = chosen.action != "terminate"
-    if needs_task != (chosen.task is not None) or (needs_task and chosen.task not in tasks):
+    is_known = chosen.task is not None and target_task(code, chosen.task) is not None
+    if needs_task != (chosen.task is not None) or (needs_task and not is_known):
         raise ProgramError(f"{place}: on_control {chosen.action} needs a task", value=chosen.task)
+    is_activation = chosen.action == "activate"
+    check_targets(
+        code, chosen.task if is_activation else None, None if is_activation else chosen.task, place
+    )
 
 
 def on_control_columns(chosen: OnControl | None, encoder: Encoder) -> list[int]:
     """Return what a control wavelet does as two numbers of the engine's table: action and task."""
     if chosen is None:
         return [at.CONTROL_IS_DATA, -1]
-    return [_CODES[chosen.action], encoder.tasks.get(chosen.task or "", -1)]
+    return [_CODES[chosen.action], task_number(encoder, chosen.task) if chosen.task else -1]
 
 
 def completion_columns(part: DsdOperation | LoadRegister, encoder: Encoder) -> list[int]:
     """Return what an operation's end does as two numbers of the engine's table: action, task."""
     if part.activate:
-        return [at.ACTIVATE, encoder.tasks[part.activate]]
+        return [at.ACTIVATE, task_number(encoder, part.activate)]
     if part.unblock:
-        return [at.UNBLOCK, encoder.tasks[part.unblock]]
+        return [at.UNBLOCK, task_number(encoder, part.unblock)]
     return [at.NO_ACTION, -1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from tilewright.simulator.check.limits import check_number
+from tilewright.simulator.check.limits import check_number, check_offset
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.descriptors.memory_vectors import stride_registers
 from tilewright.simulator.descriptors.register_use import RegisterUse, register_use
@@ -27,8 +27,13 @@ from tilewright.simulator.instructions.kind import (
     ProfileContext,
 )
 from tilewright.simulator.instructions.scalar_operation import encode_scalar, scalar_only
-from tilewright.simulator.instructions.task_states import check_task_name
-from tilewright.simulator.isa.dsd import DTYPES, FILES, Fabin, Fabout, Fifo, Mem4d, Register
+from tilewright.simulator.instructions.task_targets import (
+    check_machine_targets,
+    check_targets,
+    check_task_name,
+    target_text,
+)
+from tilewright.simulator.isa.dsd import DTYPES, FILES, Fabin, Fabout, Fifo, Mem1d, Mem4d, Register
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.memo import ValueCache
 from tilewright.simulator.isa.operands import (
@@ -39,6 +44,7 @@ from tilewright.simulator.isa.operands import (
 )
 from tilewright.simulator.isa.operations import SCALAR_ONLY
 from tilewright.simulator.profiles.profile import profile_number
+from tilewright.simulator.program.code_parts import all_loads
 from tilewright.simulator.program.instruction import DsdOperation
 from tilewright.simulator.program.program import ElementCode
 from tilewright.simulator.text.operand_text import operand_text, parse_bracket, parse_operand
@@ -84,7 +90,7 @@ def _text(op: DsdOperation) -> str:
     text += " async" if op.asynchronous else ""
     text += "" if op.microthread is None else f" ut {op.microthread}"
     text += "" if op.activate is None else f" activate {print_name(op.activate)}"
-    text += "" if op.unblock is None else f" unblock {print_name(op.unblock)}"
+    text += "" if op.unblock is None else f" unblock {target_text(op.unblock)}"
     text += on_control_text(op.on_control)
     text += "" if op.index is None else f" index ({print_index(op.index)})"
     text += "" if op.result is None else f" result {print_name(op.result)}"
@@ -92,12 +98,14 @@ def _text(op: DsdOperation) -> str:
 
 
 def _check(op: DsdOperation, context: CheckContext) -> None:
-    """Check an operation; of its code only the names of the tasks matter."""
+    """Check an operation; of its code only the tasks and their queues matter."""
     code = context.code
     resolved = resolve(code, context.task, op)
-    names = tuple(task.name for task in code.tasks)
+    tasks = tuple((task.name, task.queue, task.control) for task in code.tasks)
+    if resolved.has_register:
+        _check_loaded_completion(code, resolved, operation_name(code, context.task, op))
     check = partial(_check_resolved, resolved, context)
-    _CHECKED.of((resolved, names, tuple(context.counts.items())), check)
+    _CHECKED.of((resolved, tasks, code.input_queues, tuple(context.counts.items())), check)
 
 
 def _check_resolved(resolved: ResolvedOperation, context: CheckContext) -> None:
@@ -128,13 +136,33 @@ def _check_completion(code: ElementCode, op: DsdOperation, place: str) -> None:
         check_task_name(code, f"{place}:", name)
         if not op.asynchronous:
             raise ProgramError(f"{place}: only an asynchronous operation can activate a task")
+    check_targets(code, op.activate, op.unblock, place)
     check_on_control(code, op.on_control, place)
     if op.on_control is not None and not op.asynchronous:
         raise ProgramError(f"{place}: on_control needs an asynchronous operation")
 
 
+def _check_loaded_completion(code: ElementCode, resolved: ResolvedOperation, place: str) -> None:
+    """Refuse a task for the end of an operation that the load of its register does not name."""
+    op = resolved.source
+    if resolved.is_fabric or not (op.activate or op.unblock):
+        return
+    for register in op.registers:
+        for load in all_loads(code):
+            is_stream = isinstance(code.dsd(load.dsd), Fabin | Fabout)
+            differs = (load.activate, load.unblock) != (op.activate, op.unblock)
+            if load.register == register and is_stream and differs:
+                raise ProgramError(
+                    f"{place}: activate and unblock are given where {register} is loaded",
+                    value=op.activate or op.unblock,
+                    instead=f"the same at the load of {register}",
+                )
+
+
 def _check_operands(resolved: ResolvedOperation, counts: Counts, place: str) -> None:
     for operand in resolved.operands:
+        if isinstance(operand.dsd, Mem1d | Mem4d):
+            check_offset(place, operand.offset.constant)
         check_number(place, operand.offset.constant)
         for _, factor in operand.offset.terms:
             check_number(place, factor)
@@ -181,6 +209,12 @@ def _check_zero(resolved: ResolvedOperation, place: str) -> None:
     dest = resolved.dest.dsd
     if not isinstance(dest, Fabout) or not dest.zero:
         return
+    if dest.zero == "first" and len(resolved.sources) == 1:
+        raise ProgramError(
+            f"{place}: the only source of an operation is cleared as its second one",
+            value=dest.zero,
+            instead=f"`zero second` at {dest.name}",
+        )
     source = resolved.sources[1 if dest.zero == "second" and len(resolved.sources) > 1 else 0]
     is_vector = source.register is not None or (source.letter == "D" and source.is_memory)
     if not is_vector or isinstance(source.dsd, Fifo):
@@ -216,6 +250,8 @@ def _check_profile(op: DsdOperation, context: ProfileContext) -> None:
     resolved = resolve(context.code, context.task, op)
     key = (resolved, profile_number(context.profile))
     _CHECKED_FOR_PROFILE.of(key, partial(_check_counts, resolved, context))
+    targets = (op.unblock, op.on_control.task if op.on_control else None)
+    check_machine_targets(targets, context.profile, context.place)
 
 
 def _check_counts(resolved: ResolvedOperation, context: ProfileContext) -> None:

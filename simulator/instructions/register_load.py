@@ -27,6 +27,11 @@ from tilewright.simulator.instructions.kind import (
     Encoder,
     Kind,
 )
+from tilewright.simulator.instructions.task_targets import (
+    check_targets,
+    target_task,
+    target_text,
+)
 from tilewright.simulator.isa.dsd import (
     FILES,
     NO_OFFSET,
@@ -90,7 +95,8 @@ def load_text(load: LoadRegister) -> str:
     text += "" if load.xdsr is None else f" xdsr {load.xdsr}"
     text += "".join(f" sr {number}" for number in load.strides)
     text += " async" if load.asynchronous else ""
-    text += print_settings(load, ("activate", "unblock"))
+    text += print_settings(load, ("activate",))
+    text += f" unblock {target_text(load.unblock)}" if load.unblock else ""
     text += on_control_text(load.on_control)
     text += "" if load.microthread is None else f" ut {load.microthread}"
     flags = ("save_address", "single_step")
@@ -145,6 +151,13 @@ def _check_settings(code: ElementCode, load: LoadRegister, fabric: bool, place: 
     _check_completion(code, load, fabric, place)
     if load.save_address and fabric:
         raise ProgramError(f"{place}: save_address is for memory DSDs")
+    if load.single_step and (load.save_address or load.asynchronous):
+        other = "save_address" if load.save_address else "async"
+        raise ProgramError(
+            f"{place}: single_step and {other} exclude each other",
+            value=f"single_step {other}",
+            instead="one of them",
+        )
 
 
 def _check_completion(code: ElementCode, load: LoadRegister, fabric: bool, place: str) -> None:
@@ -157,13 +170,13 @@ def _check_completion(code: ElementCode, load: LoadRegister, fabric: bool, place
     if starts_task and not load.asynchronous:
         raise ProgramError(f"{place}: only an asynchronous load can activate a task")
     _check_tasks(code, (load.activate, load.unblock), place)
+    check_targets(code, load.activate, load.unblock, place)
 
 
 def _check_tasks(code: ElementCode, names: Sequence[str | None], place: str) -> None:
     """Refuse names that no task of the code has; None stands for no task."""
-    tasks = {task.name for task in code.tasks}
     for name in names:
-        if name is not None and name not in tasks:
+        if name is not None and target_task(code, name) is None:
             raise ProgramError(f"{place}: unknown task", value=name)
 
 

@@ -5,11 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from tilewright.simulator.check.limits import unknown_name
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.instructions.kind import BodyParser, CheckContext, Encoder, Kind
+from tilewright.simulator.instructions.kind import (
+    BodyParser,
+    CheckContext,
+    Encoder,
+    Kind,
+    ProfileContext,
+)
+from tilewright.simulator.instructions.task_targets import (
+    check_machine_targets,
+    check_targets,
+    check_task_name,
+    parse_target,
+    target_text,
+    task_number,
+)
 from tilewright.simulator.program.instruction import Instruction
-from tilewright.simulator.program.program import ElementCode
 from tilewright.simulator.text.tokens import Line, print_name
 
 
@@ -37,14 +49,14 @@ class Unblock(Instruction):
     task: str
 
 
-def check_task_name(code: ElementCode, place: str, name: str) -> None:
-    """Raise ProgramError if a code has no task of this name; `place` begins the message."""
-    if name not in {task.name for task in code.tasks}:
-        raise unknown_name(place, "task", name, (task.name for task in code.tasks))
-
-
 def _check(instruction: Activate | Block | Unblock, context: CheckContext) -> None:
     check_task_name(context.code, f"{context.place}:", instruction.task)
+    if isinstance(instruction, Activate):
+        check_targets(context.code, instruction.task, None, context.place)
+
+
+def _check_profile(instruction: Block | Unblock, context: ProfileContext) -> None:
+    check_machine_targets((instruction.task,), context.profile, context.place)
 
 
 def _parse_activate(line: Line, _: BodyParser) -> Activate:
@@ -52,23 +64,23 @@ def _parse_activate(line: Line, _: BodyParser) -> Activate:
 
 
 def _parse_block(line: Line, _: BodyParser) -> Block:
-    return Block(line.name("a task"))
+    return Block(parse_target(line))
 
 
 def _parse_unblock(line: Line, _: BodyParser) -> Unblock:
-    return Unblock(line.name("a task"))
+    return Unblock(parse_target(line))
 
 
 def _encode_activate(instruction: Activate, encoder: Encoder) -> None:
-    encoder.emit(at.I_ACTIVATE, encoder.tasks[instruction.task])
+    encoder.emit(at.I_ACTIVATE, task_number(encoder, instruction.task))
 
 
 def _encode_block(instruction: Block, encoder: Encoder) -> None:
-    encoder.emit(at.I_BLOCK, encoder.tasks[instruction.task])
+    encoder.emit(at.I_BLOCK, task_number(encoder, instruction.task))
 
 
 def _encode_unblock(instruction: Unblock, encoder: Encoder) -> None:
-    encoder.emit(at.I_UNBLOCK, encoder.tasks[instruction.task])
+    encoder.emit(at.I_UNBLOCK, task_number(encoder, instruction.task))
 
 
 ACTIVATE: Final = Kind(
@@ -81,14 +93,16 @@ ACTIVATE: Final = Kind(
 BLOCK: Final = Kind(
     record=Block,
     words={"block": _parse_block},
-    text=lambda instruction: f"block {print_name(instruction.task)}",
+    text=lambda instruction: f"block {target_text(instruction.task)}",
     check=_check,
+    check_profile=_check_profile,
     encode=_encode_block,
 )
 UNBLOCK: Final = Kind(
     record=Unblock,
     words={"unblock": _parse_unblock},
-    text=lambda instruction: f"unblock {print_name(instruction.task)}",
+    text=lambda instruction: f"unblock {target_text(instruction.task)}",
     check=_check,
+    check_profile=_check_profile,
     encode=_encode_unblock,
 )

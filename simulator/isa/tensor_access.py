@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tilewright.simulator.isa.dsd import Index
+from tilewright.simulator.isa.dsd import Buffer, Index
 from tilewright.simulator.isa.machine_errors import ProgramError
 
 MAX_TEXT: Final = 1000
@@ -90,6 +90,44 @@ def parse_access(text: str) -> AccessExpression:
         )
     expressions = tuple(_ExpressionParser(term, variables).parse() for term in match[4].split(","))
     return AccessExpression(match[3], variables, tuple(map(int, lengths)), expressions)
+
+
+def lowered_access(
+    place: str, text: str, buffers: Sequence[Buffer]
+) -> tuple[str, list[tuple[int, int]], int]:
+    """Return (buffer, loops, offset) of a tensor access expression over one of some buffers.
+
+    `place`: the code, for messages; loops and offset are as of `AccessExpression.loops`. Raises
+    ProgramError for a malformed expression or an unknown buffer.
+    """
+    access = parse_access(text)
+    buffer = next((b for b in buffers if b.name == access.buffer), None)
+    if buffer is None:
+        names = ", ".join(b.name for b in buffers) or "(none)"
+        raise ProgramError(
+            f"{place}: tensor access of an unknown buffer",
+            value=access.buffer,
+            instead=f"one of {names}",
+        )
+    return buffer.name, *access.loops(buffer.shape)
+
+
+def check_one_variable(place: str, loops: Sequence[tuple[int, int]], text: str) -> None:
+    """Raise ProgramError if the access of a mem1d has more than one induction variable."""
+    if len(loops) != 1:
+        raise ProgramError(
+            f"{place}: mem1d has one induction variable", value=text, instead="mem4d"
+        )
+
+
+def check_alone(place: str, given: Sequence[str]) -> None:
+    """Raise ProgramError if properties stand beside a tensor access, which says them already."""
+    if given:
+        raise ProgramError(
+            f"{place}: given beside tensor_access",
+            value=", ".join(given),
+            instead="one of the two",
+        )
 
 
 def _are_different_names(variables: Sequence[str]) -> bool:

@@ -82,6 +82,8 @@ class Profile:
     """Whether one switch position may change rx and tx."""
     queue_flush: bool
     """Whether a task can wait for the emptying of a queue."""
+    unblocks_queues: bool
+    """Whether input queues are blocked and unblocked; if not, colors."""
     color_swap: bool
     """Whether routes may swap the colors of a pair."""
     switchable_colors: tuple[int, ...]

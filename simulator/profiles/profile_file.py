@@ -62,6 +62,7 @@ SWITCHES: Final = (
     "priority_on_descriptors",
     "queue_flush",
     "switch_both_directions",
+    "unblocks_queues",
 )
 """Fields that are true or false."""
 MOST: Final = 1_000_000
@@ -90,6 +91,7 @@ OTHER: Final = (
     "queue_flush",
     "switch_both_directions",
     "switchable_colors",
+    "unblocks_queues",
     "input_queue_words",
     "output_queue_words",
 )

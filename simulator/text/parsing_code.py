@@ -15,6 +15,10 @@ from tilewright.simulator.program.program import (
     Task,
 )
 from tilewright.simulator.text.parsing_body import parse_body
+from tilewright.simulator.text.parsing_descriptor import (
+    parse_stream_of_color,
+    parse_tensor_access,
+)
 from tilewright.simulator.text.tokens import Line, Properties, Reader, flag
 
 
@@ -79,8 +83,19 @@ def _declare(reader: Reader, line: Line, word: str, code: _CodeDeclarations) -> 
         code.loads.append(reader.place(parse_load(line), start))
         reader.declare(f"{place}, load of {code.loads[-1].register}")
     else:
-        code.dsds.append(reader.place(DESCRIPTOR_WORDS[word].parse(line), start))
+        code.dsds.append(reader.place(_descriptor(line, word, code), start))
         reader.declare(f"{place}, DSD {code.dsds[-1].name}")
+
+
+def _descriptor(line: Line, word: str, code: _CodeDeclarations) -> Dsd:
+    """Read a descriptor; what names a buffer's shape or a color needs what stands above it."""
+    if line.peek(1) == "tensor_access":
+        return parse_tensor_access(line, word, code.name, code.buffers)
+    if line.peek(1) == "color":
+        queues = code.input_queues if word == "fabin" else code.output_queues
+        return parse_stream_of_color(line, word, code.name, queues)
+    dsd: Dsd = DESCRIPTOR_WORDS[word].parse(line)
+    return dsd
 
 
 QUEUES: Final = ("input_queue", "output_queue")

@@ -269,12 +269,12 @@ def test_map_over_wavelets() -> None:
 
 def test_map_with_registers_needs_single_step() -> None:
     b, code, main = single()
-    code.load(SRC1, "chunk", single_step=True, save_address=True)
+    code.load(SRC1, "chunk", single_step=True)
     for _ in range(2):
         with main.map(("x", SRC1)):
             main.compute("sum", "add", "sum", "x", dtype="i16")
     main.compute(code.element("out"), "mov", "sum", dtype="i16")
-    assert run(b.build(), a=np.arange(12))["out"][0] == sum(range(8))
+    assert run(b.build(), a=np.arange(12))["out"][0] == 2 * sum(range(4))
     b, code, main = single()
     code.load(SRC1, "chunk")
     with main.map(("x", SRC1)):
@@ -353,7 +353,7 @@ def test_a_saved_ring_is_cleared_from_where_the_operation_began(words: int) -> N
     code.buffer("ring", "f32", 6)
     code.circbuf("around", "ring", words, 5)
     code.output_queue(3, "x")
-    code.fabout("out", 3, words, zero="first")
+    code.fabout("out", 3, words, zero="second")
     code.fabout("kept", 3, words)
     code.load(Register("src1", 1), "around", xdsr=0, save_address=True)
     main = code.task("main", entry=True)

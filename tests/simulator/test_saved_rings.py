@@ -80,16 +80,15 @@ def test_a_plain_vector_in_the_register_afterwards_ends_the_ring() -> None:
     assert run(b, v=np.arange(1, 33))["ring"] == [1, 2, 3, 0, 0, 4, 5, 6]
 
 
-def test_maps_go_on_around_the_ring() -> None:
-    """Single steps: two maps of three over a ring of four."""
+def test_a_map_goes_around_the_ring() -> None:
+    """Single steps: six elements of a ring of four."""
     b, code, main = single("i16")
-    code.circbuf("c", "ring", 3, 4)
-    code.mem1d("into", "v", 3)
-    code.load(SRC1, "c", xdsr=0, save_address=True, single_step=True)
-    code.load(DEST, "into", save_address=True, single_step=True)
-    for _ in range(2):
-        with main.map(("x", SRC1), output=("y", DEST)):
-            main.compute("y", "add", "x", 10, dtype="i16")
+    code.circbuf("c", "ring", 6, 4)
+    code.mem1d("into", "v", 6)
+    code.load(SRC1, "c", xdsr=0, single_step=True)
+    code.load(DEST, "into", single_step=True)
+    with main.map(("x", SRC1), output=("y", DEST)):
+        main.compute("y", "add", "x", 10, dtype="i16")
     assert run(b, ring=np.arange(8))["v"][:6] == [10, 11, 12, 13, 10, 11]
 
 
@@ -101,7 +100,7 @@ def test_a_ring_that_is_sent_and_zeroed() -> None:
     code.load(SRC1, "c", xdsr=0, save_address=True)
     code.output_queue(3, "y")
     code.fabout("plain", 3, 3)
-    code.fabout("zeroing", 3, 3, zero="first")
+    code.fabout("zeroing", 3, 3, zero="second")
     main.op("fmovs", "plain", SRC1)
     main.op("fmovs", "zeroing", SRC1)
     b.route("y", Area(0, 0), rx="R", tx="E")
