@@ -1,6 +1,6 @@
 """Write docs/validation/source-documents.md: the rules of the source documents and their tests.
 
-The rules stand in tests/documents/*.yaml; a test cites them by `@pytest.mark.row("000.17")`. Run
+The rules stand in tests/documents/0*.yaml; a test cites them by `@pytest.mark.row("000.17")`. Run
 `python tools/source_documents_page.py` to write the page anew; a test compares them.
 """
 
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
@@ -27,8 +27,7 @@ if a rule has neither a test nor a decision.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class SourceDocument:
+class SourceDocument(NamedTuple):
     """The rules of one document.
 
     `rows`: number of a rule -> its sentence; `decisions`: number -> why the product differs from
@@ -44,7 +43,7 @@ class SourceDocument:
 def documents() -> list[SourceDocument]:
     """Return all documents, in the order of their numbers."""
     texts = [
-        yaml.safe_load(path.read_text("utf-8")) for path in sorted(TESTS.glob("documents/*.yaml"))
+        yaml.safe_load(path.read_text("utf-8")) for path in sorted(TESTS.glob("documents/0*.yaml"))
     ]
     return [
         SourceDocument(text["title"], text["source"], text["rows"], text.get("decisions") or {})

@@ -83,13 +83,23 @@ def _before(name: str, left: Any, right: Any) -> bool:
     return bool(left < right)
 
 
-def _sum(steps: Steps, values: Any, start: Any = 0) -> Any:
-    total = start
+def _sum(steps: Steps, first: Any, *others: Any) -> Any:
+    """Return the sum of a list, and of a start if there is one, or of all arguments (numbers)."""
+    if is_number(first) or isinstance(first, Algebra):
+        total, values = first, list(others)
+    else:
+        _at_most_one_start(others)
+        total, values = (others[0] if others else 0), first
     for value in steps.iterate(values):
         if not is_number(value) and not isinstance(value, Algebra):
             raise EvaluationError(f"sum() takes numbers, not {describe(value)}")
         total = bounded(total + value)
     return total
+
+
+def _at_most_one_start(others: tuple[Any, ...]) -> None:
+    if len(others) > 1:
+        raise EvaluationError("sum() takes a list and a start, or numbers")
 
 
 def _product(steps: Steps, values: Any) -> Any:

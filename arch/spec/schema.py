@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Final, NamedTuple, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -145,6 +145,13 @@ def _is_name(step: str | int) -> bool:
     return isinstance(step, str) and "[" not in step and "-" not in step
 
 
+_COMPUTED: Final = {
+    "total_area": "leave it out; `area` is the area of one instance",
+    "total_leak_power": "leave it out; `leak_power` is the leakage of one instance",
+}
+"""Fields that AccelForge writes into an architecture: results, not settings."""
+
+
 def _words(
     entry: Mapping[str, Any], inner: DocPath, model: type[BaseModel]
 ) -> tuple[str, str | None]:
@@ -155,6 +162,8 @@ def _words(
     if kind == "missing":
         return f"missing field {name}", f"add `{name}:`"
     if kind == "extra_forbidden":
+        if name in _COMPUTED:
+            return f"{name} is computed, a file does not set it", _COMPUTED[name]
         field_names = _known_fields(model, inner[:-1])
         return f"unknown field {name}", did_you_mean(str(inner[-1]), field_names) or None
     if kind == "value_error":

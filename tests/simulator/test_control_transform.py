@@ -16,6 +16,7 @@ from tilewright.simulator.text.parsing import parse_program
 WSE3 = load_profile("wse3-sdk-sim")
 
 
+@pytest.mark.row("000.103", "000.104")
 @pytest.mark.parametrize("transform", [True, False])
 def test_control_wavelets_are_relayed_through_a_fifo(transform: bool) -> None:
     """With control_transform at both ends the last wavelet ends the stream behind the FIFO."""
@@ -79,6 +80,7 @@ edge_output ys side E [0:1] color y u32 count {count}
 """
 
 
+@pytest.mark.row("000.105")
 @pytest.mark.parametrize("comes", [True, False])
 @pytest.mark.parametrize("word", [0x3FFFFFFF, 0x40000000, 0x80000000, 0xC0000000])
 def test_control_transform_leaves_thirty_bits(word: int, comes: bool) -> None:

@@ -84,6 +84,7 @@ def run(b: ProgramBuilder, profile: Profile) -> RunResult:
 LEVELS = ["low", "medium", "high"]
 
 
+@pytest.mark.row("000.45", "000.94")
 @pytest.mark.parametrize("profile", [WSE2, WSE3], ids=lambda p: p.name)
 @pytest.mark.parametrize("receive", LEVELS)
 @pytest.mark.parametrize("send", LEVELS)
@@ -99,6 +100,7 @@ def test_the_higher_one_goes_first(profile: Profile, receive: str, send: str) ->
         assert (received < sent) == (LEVELS.index(receive) > LEVELS.index(send))
 
 
+@pytest.mark.row("000.95")
 @pytest.mark.parametrize("place", range(4))
 @pytest.mark.parametrize("send", LEVELS)
 def test_the_main_threads_place(place: int, send: str) -> None:
@@ -129,6 +131,7 @@ def test_threads_of_one_priority_take_turns_below_a_higher_one() -> None:
     assert abs(one - other) < WORDS // 4
 
 
+@pytest.mark.row("000.94")
 @pytest.mark.parametrize("priority", ["", "medium", "high"])
 def test_the_default_is_low_and_a_queue_may_say_more_on_wse2(priority: str) -> None:
     b, code = streams(1)
@@ -165,6 +168,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.row("000.94")
 @pytest.mark.parametrize(("profile", "kind", "text"), REFUSED, ids=[kind for _, kind, _ in REFUSED])
 def test_priorities_in_the_wrong_place(profile: Profile, kind: str, text: str) -> None:
     b, code = streams(1)
@@ -200,6 +204,7 @@ def threads(b: ProgramBuilder, profile: Profile) -> list[str]:
     return [e.thread for e in run(b, profile).trace.timeline if e.operation != "task"]
 
 
+@pytest.mark.row("000.93", "000.108")
 def test_ids_of_microthreads_by_generation() -> None:
     """The queue's id; on WSE-3 also any other, of the operation or of a register's load."""
     b, code = streams(1)
@@ -250,6 +255,7 @@ def test_of_several_loads_the_destination_names_it() -> None:
     assert {e.thread for e in found.trace.timeline if e.operation != "task"} == {"ut5", "ut3"}
 
 
+@pytest.mark.row("000.89")
 def test_two_operations_on_one_microthread_are_an_error() -> None:
     b, code = streams(2)
     task = code.task("main", entry=True)

@@ -14,6 +14,7 @@ from tilewright.simulator.profiles.profile import FOLDER, load_profile
 NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
+@pytest.mark.row("000.91")
 @pytest.mark.parametrize("name", NAMES)
 def test_every_field_has_a_source(name: str) -> None:
     profile = load_profile(name)

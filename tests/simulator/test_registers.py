@@ -36,6 +36,8 @@ def run(program: Program, **memory: object) -> dict[str, list[float]]:
     return {name: value[0, 0].ravel().tolist() for name, value in result.memory.items()}
 
 
+@pytest.mark.row("002.27")
+@pytest.mark.row("002.26")
 @pytest.mark.parametrize("early", [True, False])
 def test_save_address_goes_on_where_the_last_call_ended(early: bool) -> None:
     """Three calls of four elements copy 0..11 in order (wafer.md §4.3)."""
@@ -75,6 +77,7 @@ def test_a_saved_address_that_leaves_the_buffer() -> None:
         Machine(b.build(), WSE3).run()
 
 
+@pytest.mark.row("000.83", "002.20")
 def test_fabric_through_registers() -> None:
     """A load holds queue, length and what happens at the end; the operation is asynchronous."""
     b, code, main = single()
@@ -111,6 +114,8 @@ def needed(extents: int, inner_stride: int, offset: object = 0, strides: int = 0
     return "holds"
 
 
+@pytest.mark.row("002.25")
+@pytest.mark.row("002.24")
 @pytest.mark.parametrize("dimensions", [1, 2, 3, 4])
 @pytest.mark.parametrize("inner_stride", [1, 2])
 def test_count_of_stride_registers(dimensions: int, inner_stride: int) -> None:
@@ -267,6 +272,7 @@ def test_map_over_wavelets() -> None:
     assert result.edges["y"].values[0].tolist() == np.cumsum(np.arange(9)).tolist()
 
 
+@pytest.mark.row("002.29")
 def test_map_with_registers_needs_single_step() -> None:
     b, code, main = single()
     code.load(SRC1, "chunk", single_step=True)
@@ -329,6 +335,7 @@ def crowded(named: int, fifos: int, streams: int) -> ProgramBuilder:
     return b
 
 
+@pytest.mark.row("002.04")
 def test_registers_that_a_compiler_would_allocate_are_counted() -> None:
     """16 of file dest: named ones, FIFOs, one per microthread, one for the main thread."""
     Machine(crowded(9, 2, 4).build(), WSE3)

@@ -33,6 +33,11 @@ def single(**fifo: str) -> tuple[ProgramBuilder, CodeBuilder, TaskBuilder]:
     return b, code, main
 
 
+@pytest.mark.row("000.67", "000.69", "000.71")
+@pytest.mark.row("000.65")
+@pytest.mark.row("000.63")
+@pytest.mark.row("000.59", "000.60", "000.61", "000.72")
+@pytest.mark.row("000.62")
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 6)), min_size=1, max_size=12))
 def test_pushes_and_pops_equal_a_deque(steps: list[tuple[bool, int]]) -> None:

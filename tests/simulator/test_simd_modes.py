@@ -74,6 +74,7 @@ def test_every_mixture_moves_the_same_values(sent: str, received: str, profile: 
     assert words.tolist() == [32 if pairs[1] else 64, 32 if pairs[0] else 64, 0]
 
 
+@pytest.mark.row("000.98")
 @pytest.mark.parametrize("mode", MODES[1:])
 def test_pairs_halve_the_time(mode: str) -> None:
     plain = run(relay(("", "", "", ""), 400), 400).cycles
@@ -105,6 +106,7 @@ def test_simd_64_waits_for_two_wavelets_and_the_other_mode_does_not() -> None:
         Machine(b.build(), WSE3).run(max_cycles=100_000)
 
 
+@pytest.mark.row("000.99")
 @pytest.mark.parametrize("words", [4, 40])
 @pytest.mark.parametrize("mode", ["simd_32", "simd_64"])
 def test_a_fifo_takes_groups_on_wse2(words: int, mode: str) -> None:

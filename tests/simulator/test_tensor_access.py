@@ -58,6 +58,8 @@ def code_with(shape: tuple[int, ...]) -> CodeBuilder:
     return code
 
 
+@pytest.mark.row("002.23")
+@pytest.mark.row("000.14", "000.15", "000.16", "000.17", "000.30", "000.31", "000.32", "000.33")
 @pytest.mark.parametrize(("shape", "text", "offset", "strides", "extents"), ROWS)
 def test_rows_of_the_table(
     shape: tuple[int, ...],
@@ -87,6 +89,7 @@ def test_register_counts_of_the_documentation() -> None:
     assert needed == [0, 2]
 
 
+@pytest.mark.row("000.09", "000.29")
 @given(st.data())
 def test_the_walk_is_the_expression(data: st.DataObject) -> None:
     """The stride form visits what the expression says, in order, for any affine access."""
@@ -155,6 +158,8 @@ REFUSED = [
 ]
 
 
+@pytest.mark.row("000.19")
+@pytest.mark.row("000.11", "000.12", "000.28")
 @pytest.mark.parametrize(("access", "text"), REFUSED)
 def test_refused(access: str, text: str) -> None:
     with pytest.raises(ProgramError) as caught:
@@ -177,6 +182,7 @@ VECTOR = Mem1d("v", "a", 8, 2, 3)
 GRID = mem4d_access("g", "a", [(2, 10), (2, 1)], 11)
 
 
+@pytest.mark.row("000.74", "000.75", "000.79", "000.80")
 def test_changes_are_new_values() -> None:
     assert set_dsd_base_addr(VECTOR, "b") == Mem1d("v", "b", 8, 2, 0)
     assert increment_dsd_offset(GRID, -10, "up") == mem4d_access("up", "a", [(2, 10), (2, 1)], 1)
@@ -227,6 +233,7 @@ K, N, BACK = (variable(name) for name in ("k", "n", "back"))
 A, B = Ref("from_a"), Ref("to_b")
 
 
+@pytest.mark.row("000.20")
 @pytest.mark.parametrize(
     ("dest", "source", "expected"),
     [

@@ -69,6 +69,8 @@ def test_a_control_wavelet_is_data_for_a_plain_operation(words: int) -> None:
     assert got == [*range(5, words + 5), 77, *[0] * (11 - words)]
 
 
+@pytest.mark.row("000.21", "000.97")
+@pytest.mark.row("000.88")
 @pytest.mark.parametrize("words", [1, 4, 11])
 @pytest.mark.parametrize("action", ["terminate", "activate", "unblock"])
 def test_on_control_ends_an_operation(words: int, action: str) -> None:
@@ -107,6 +109,7 @@ def test_the_index_moves_a_memory_descriptor() -> None:
     assert result.memory["out"].ravel().tolist() == [3, 4, 4, 5]
 
 
+@pytest.mark.row("000.100")
 @pytest.mark.parametrize(("zero", "left"), [("", [1, 1]), ("first", [0, 1]), ("second", [1, 0])])
 def test_a_source_is_cleared_when_it_was_sent(zero: str, left: list[int]) -> None:
     b = ProgramBuilder("zero", 1, 1)
@@ -271,6 +274,7 @@ REFUSALS: list[tuple[str, Breakage]] = [
 ]
 
 
+@pytest.mark.row("000.02")
 @pytest.mark.parametrize(("text", "breakage"), REFUSALS, ids=[text[:60] for text, _ in REFUSALS])
 def test_refused(text: str, breakage: Breakage) -> None:
     b, code, task = base()

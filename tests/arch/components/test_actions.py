@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
+import pytest
+
 from tilewright.arch.components.components import Memory, Scope
 from tilewright.arch.components.estimate import CostQuery
 from tilewright.arch.flattening.flattening import flatten
@@ -18,6 +20,7 @@ arch:
 """
 
 
+@pytest.mark.row("001.45")
 def test_attributes_are_evaluated_for_the_estimator(matmul: Scope) -> None:
     seen: list[CostQuery] = []
 

@@ -25,6 +25,7 @@ arch:
 """
 
 
+@pytest.mark.row("001.41", "001.45")
 def test_the_optional_package_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Against a stand-in with the package's interface; see also the test with the package."""
     asked: list[tuple[str, dict[str, object], dict[str, object]]] = []

@@ -17,6 +17,8 @@ from tilewright.arch.spec.load import load_arch
 Change = Callable[[str, str], str]
 
 
+@pytest.mark.row("001.13", "001.25", "001.28", "001.61")
+@pytest.mark.row("001.38", "001.44", "001.46", "001.47")
 def test_all_scales_are_applied(change: Change, matmul: Scope) -> None:
     text = change(
         "size: 1024\n    actions:\n    - {name: read, energy: 5, throughput: 256}",

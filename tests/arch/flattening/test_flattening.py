@@ -11,6 +11,8 @@ from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 
 
+@pytest.mark.row("001.22")
+@pytest.mark.row("001.18")
 def test_one_path_per_compute(matmul: Scope) -> None:
     first, second = build(memory("A"), compute("C1"), memory("B"), compute("C2"), scope=matmul)
     assert names(first) == ["A", "C1"]
@@ -55,6 +57,7 @@ def test_forks_gate_what_does_not_work(matmul: Scope) -> None:
     assert main.gated == {"F", "CF"}
 
 
+@pytest.mark.row("001.43")
 def test_enabled_is_asked_per_einsum(matmul: Scope, elementwise: Scope) -> None:
     nodes = (
         memory("A", ", enabled: len(All) == 3"),

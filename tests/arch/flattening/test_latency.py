@@ -30,6 +30,7 @@ def rule(text: str) -> LinearLatency | ExpressionLatency:
     return compile_latency(text, ACTIONS, NAMES, None)
 
 
+@pytest.mark.row("001.11")
 @pytest.mark.parametrize(
     ("text", "pieces"),
     [
@@ -195,6 +196,7 @@ arch:
 """
 
 
+@pytest.mark.row("001.51")
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [  # each as accelforge 1.0.467 gives it

@@ -20,6 +20,8 @@ def test_a_toll_keeps_only_what_is_kept_above(matmul: Scope) -> None:
     assert component.tensors.resolve({"A": frozenset("AZ")}).keep == frozenset("AZ")
 
 
+@pytest.mark.row("001.56", "001.57")
+@pytest.mark.row("001.54", "001.55", "001.58", "001.59", "001.60")
 def test_placement_rules(matmul: Scope) -> None:
     tensors = (
         ", tensors: {keep: ~M1 & input, back: weight, may_keep: output, "

@@ -81,6 +81,7 @@ def test_first_writes_are_elided_where_the_memory_skips_them(skip, dram, buf) ->
     assert reads_and_writes("Z", OUTPUT, arch) == {"DRAM": dram, "BUF": buf}
 
 
+@pytest.mark.row("001.53")
 @pytest.mark.parametrize(("direction", "reads"), [("down", 48), ("up", 64), ("up_and_down", 112)])
 def test_a_toll_counts_what_passes_in_its_direction(direction: str, reads: int) -> None:
     toll = (

@@ -10,6 +10,7 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapspace.space import Mapspace
 
 
+@pytest.mark.row("001.54")
 @pytest.mark.parametrize(
     ("rules", "templates"),
     [

@@ -67,6 +67,7 @@ def test_tiles_that_an_uneven_loop_may_cut() -> None:
     assert average.problem.cuttable_tiles == {"m": (4,)}
 
 
+@pytest.mark.row("001.60")
 def test_the_first_holder_of_a_memory_has_its_tile_shape() -> None:
     rules = "keep: All, tile_shape: [{expression: k, operator: ==, value: 2}]"
     room = space(rules)

@@ -55,6 +55,7 @@ def sender(*, flush: bool, waits: int = 0) -> ProgramBuilder:
     return b
 
 
+@pytest.mark.row("000.92")
 @pytest.mark.parametrize("shuffle", [0, 3])
 def test_an_output_queue_gets_another_color_once_it_is_empty(shuffle: int) -> None:
     program = checked(sender(flush=True))
