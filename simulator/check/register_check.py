@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.simulator.instructions.task_targets import check_machine_targets
+from tilewright.simulator.instructions.completion import check_machine_targets
 from tilewright.simulator.isa.dsd import FILES, Circbuf, Fifo, Mem1d, Mem4d, Register
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
 from tilewright.simulator.isa.operands import ResolvedOperation, operation_name, resolve

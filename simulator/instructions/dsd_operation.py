@@ -15,8 +15,12 @@ from tilewright.simulator.descriptors.memory_vectors import stride_registers
 from tilewright.simulator.descriptors.register_use import RegisterUse, register_use
 from tilewright.simulator.instructions.completion import (
     COMPLETION_PROPERTIES,
+    check_machine_targets,
     check_on_control,
+    check_targets,
+    check_task_name,
     on_control_text,
+    target_text,
 )
 from tilewright.simulator.instructions.kind import (
     BodyParser,
@@ -27,12 +31,6 @@ from tilewright.simulator.instructions.kind import (
     ProfileContext,
 )
 from tilewright.simulator.instructions.scalar_operation import encode_scalar, scalar_only
-from tilewright.simulator.instructions.task_targets import (
-    check_machine_targets,
-    check_targets,
-    check_task_name,
-    target_text,
-)
 from tilewright.simulator.isa.dsd import DTYPES, FILES, Fabin, Fabout, Fifo, Mem1d, Mem4d, Register
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.memo import ValueCache

@@ -16,9 +16,12 @@ from tilewright.simulator.descriptors.memory_vectors import stride_registers
 from tilewright.simulator.instructions.completion import (
     COMPLETION_PROPERTIES,
     check_on_control,
+    check_targets,
     completion_columns,
     on_control_columns,
     on_control_text,
+    target_task,
+    target_text,
 )
 from tilewright.simulator.instructions.kind import (
     BodyParser,
@@ -26,11 +29,6 @@ from tilewright.simulator.instructions.kind import (
     Counts,
     Encoder,
     Kind,
-)
-from tilewright.simulator.instructions.task_targets import (
-    check_targets,
-    target_task,
-    target_text,
 )
 from tilewright.simulator.isa.dsd import (
     FILES,

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.instructions.kind import (
-    BodyParser,
-    CheckContext,
-    Encoder,
-    Kind,
-    ProfileContext,
-)
-from tilewright.simulator.instructions.task_targets import (
+from tilewright.simulator.instructions.completion import (
     check_machine_targets,
     check_targets,
     check_task_name,
     parse_target,
     target_text,
     task_number,
+)
+from tilewright.simulator.instructions.kind import (
+    BodyParser,
+    CheckContext,
+    Encoder,
+    Kind,
+    ProfileContext,
 )
 from tilewright.simulator.program.instruction import Instruction
 from tilewright.simulator.text.tokens import Line, print_name
