@@ -40,7 +40,7 @@ def load_document(
     elif len(text) > MAX_BYTES:
         raise too_large(name)
     if any(sign in text for sign in _TEMPLATE_SIGNS):
-        from tilewright.arch.files.template import load_template
+        from tilewright.arch.files.templates_and_includes import load_template
 
         return load_template(name, text, variables or {})
     from tilewright.arch.files.compose import build_document  # PyYAML loads with the first file

@@ -159,9 +159,9 @@ def simulate_command(
       tilewright simulate runs/wafer_matvec --trial 17 --out timeline.json
       tilewright simulate runs/wafer_matvec --set arch.variables.GridX=16
     """
-    from tilewright.dse.run.rerun import rerun
+    from tilewright.dse.run.replay_design import replay_design
 
-    answer = rerun(directory, trial, out, parse_settings(settings))
+    answer = replay_design(directory, trial, out, parse_settings(settings))
     if as_json:
         emit(answer.document())
     else:

@@ -22,6 +22,7 @@ from tilewright.mapper.fronts.mapspace_front import (
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.identical_einsums import renamed_mapping
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.methods.default_search import DefaultSearch
 from tilewright.mapper.searches.methods.relaxed_min_usage import search_with_lowered_min_usage
 from tilewright.mapper.searches.objective.formula import Formula
@@ -29,7 +30,6 @@ from tilewright.mapper.searches.objective.measures import FrontMetrics
 from tilewright.mapper.searches.request import Request
 from tilewright.mapper.searches.result import EinsumMapping, MapspaceResult, SearchStatistics
 from tilewright.mapper.searches.solver import EinsumSolver
-from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.workload.einsum import Einsum
 
 
@@ -88,7 +88,7 @@ class EinsumFrontSolver:
 
     def _any(self, einsum: Einsum) -> FrontPoint:
         solved = self.solver.solve(einsum, Goal("energy"))
-        score = Verifier(solved.space).score(solved.best.mapping)
+        score = MappingScorer(solved.space).score(solved.best.mapping)
         return FrontPoint(solved.best.mapping, score, self._measures.row(score))
 
     def least(self, einsum: Einsum, formula: Formula) -> MapspaceLeast:
@@ -173,11 +173,11 @@ def _renamed_front(solved: _SpaceFront, space: Mapspace, measures: FrontMetrics)
     if source is space:
         return front
     share = space.einsum.n_instances / source.einsum.n_instances
-    verifier = Verifier(space)
+    scorer = MappingScorer(space)
     points = []
     for point in front.points:
         renamed = renamed_mapping(EinsumMapping(point.mapping, *point.row[:2]), source, space)
-        score = verifier.score(renamed.mapping)
+        score = scorer.score(renamed.mapping)
         points.append(FrontPoint(renamed.mapping, score, measures.row(score)))
     proven = front.proven if front.proven == inf else front.proven * share
     return MapspaceFront(tuple(points), proven, SearchStatistics())

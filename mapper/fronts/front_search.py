@@ -22,7 +22,8 @@ from tilewright.mapper.fronts.sequence_front import fold_fronts, proven_up_to
 from tilewright.mapper.fusion.boundary.usage_peaks import refuse_distant_copies
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.evaluation import evaluate
-from tilewright.mapper.searches.exact.placement_bound import least_costs
+from tilewright.mapper.searches.exact.least_placement_costs import least_costs
+from tilewright.mapper.searches.mapping_scorer import TOLERANCE, figures_agree
 from tilewright.mapper.searches.objective.formula import Formula, formula_of
 from tilewright.mapper.searches.objective.measures import (
     COST_METRICS,
@@ -41,7 +42,6 @@ from tilewright.mapper.searches.result import (
 from tilewright.mapper.searches.scope import einsum_restrictions, unfused_restrictions
 from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.searches.unfused import shared_tensors, unfused_mapping
-from tilewright.mapper.searches.verify import TOLERANCE, figures_agree
 from tilewright.mapper.templates.slots import Reservation
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import UnsupportedFeature

@@ -33,11 +33,11 @@ from tilewright.mapper.fusion.join.label_pass import LabelPass, WholeLabel
 from tilewright.mapper.searches.budget import Budget, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_metrics import Objective
+from tilewright.mapper.searches.mapping_scorer import TOLERANCE
 from tilewright.mapper.searches.request import Request
 from tilewright.mapper.searches.restrictions import Restrictions
 from tilewright.mapper.searches.result import FrontProof, ScoredMapping, SearchStatistics
 from tilewright.mapper.searches.search_errors import InternalError
-from tilewright.mapper.searches.verify import TOLERANCE
 
 LeastLabel = Callable[[ValueFunction], WholeLabel | None]  # the label with the least value
 

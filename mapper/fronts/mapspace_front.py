@@ -24,8 +24,9 @@ from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget
 from tilewright.mapper.searches.copies.copy_einsums import CopyMappings, CopySearch
 from tilewright.mapper.searches.exact.dynamic_program import DEEPENING
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.exact.least_placement_costs import least_costs
 from tilewright.mapper.searches.exact.metric_terms import refuse_unsupported
-from tilewright.mapper.searches.exact.placement_bound import least_costs
+from tilewright.mapper.searches.mapping_scorer import MappingScorer, figures_agree
 from tilewright.mapper.searches.methods.exhaustive import is_enumerable
 from tilewright.mapper.searches.objective.formula import Formula
 from tilewright.mapper.searches.objective.least_formula import FormulaTarget
@@ -34,7 +35,6 @@ from tilewright.mapper.searches.objective.targets import FrontTarget, SweepTarge
 from tilewright.mapper.searches.program.compiled_mapspace import compile_mapspace
 from tilewright.mapper.searches.result import SearchStatistics
 from tilewright.mapper.searches.search_errors import InternalError
-from tilewright.mapper.searches.verify import Verifier, figures_agree
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError, UnsupportedFeature
 
 SLICES = (0.01, 0.1, 1.0, inf)  # of energy, above the least
@@ -270,12 +270,12 @@ def verified_points(
     instance of the Einsum. Raises InternalError if the model's figures differ by more than
     rounding.
     """
-    verifier = Verifier(space)
+    scorer = MappingScorer(space)
     times = space.einsum.n_instances
     points: list[FrontPoint] = []
     for candidate in candidates:
         mapping = assemble(space.problem, candidate.program.slot_sequence, candidate.tiles)
-        score = verifier.score(mapping)
+        score = scorer.score(mapping)
         row = measures.row(score)
         energy, latency, *usage = candidate.row
         _confirm((energy * times, latency * times, *usage), row, mapping)
@@ -308,14 +308,14 @@ def _confirm(swept: Sequence[float], scored: Sequence[float], mapping: Mapping) 
 def _enumerated(space: Mapspace, measures: FrontMetrics, budget: Budget) -> MapspaceFront:
     """Score every mapping of a small mapspace, or the few that matter of a copy."""
     began = time.monotonic()
-    verifier = Verifier(space)
+    scorer = MappingScorer(space)
     points: tuple[FrontPoint, ...] = ()
     count, batch, is_complete = 0, list[FrontPoint](), True
     try:
         for mapping in budget.checking(_listed(space, budget)):
             count += 1
             try:
-                score = verifier.score(mapping)
+                score = scorer.score(mapping)
             except (InfeasibleMapping, MappingError):
                 continue
             batch.append(FrontPoint(mapping, score, measures.row(score)))

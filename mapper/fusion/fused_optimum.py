@@ -16,10 +16,10 @@ from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
 from tilewright.mapper.fusion.tie_break import break_ties
 from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.budget import Budget
+from tilewright.mapper.searches.mapping_scorer import figures_agree
 from tilewright.mapper.searches.request import Request
 from tilewright.mapper.searches.result import Report, ScoredMapping, SearchStatistics, no_report
 from tilewright.mapper.searches.search_errors import InternalError
-from tilewright.mapper.searches.verify import figures_agree
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 SEED_SHARE = 0.5  # of the budget, for the mapping that other objectives start from

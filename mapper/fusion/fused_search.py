@@ -25,10 +25,10 @@ from tilewright.mapper.fusion.outer_partition import (
 )
 from tilewright.mapper.fusion.pmappings.fused_templates import reorderable_memories
 from tilewright.mapper.mapping.score import Score
+from tilewright.mapper.searches.mapping_scorer import TOLERANCE
 from tilewright.mapper.searches.request import FRONT_SHARE, Request, SearchOptions, request_of
 from tilewright.mapper.searches.restrictions import PARTITIONED_ALIKE, Restrictions, scope_text
 from tilewright.mapper.searches.result import SearchCertificate, SearchResult
-from tilewright.mapper.searches.verify import TOLERANCE
 from tilewright.mapper.workload.errors import InfeasibleMapping, UnsupportedFeature
 from tilewright.mapper.workload.workload import Workload
 
@@ -54,7 +54,7 @@ def fused_search(
 def solve_fused(request: Request) -> SearchResult:
     """Search the fused mappings that a request asks for.
 
-    Where the outermost memory has several lanes, each way to deal the Einsums out over them is
+    Where the outermost memory has several lanes, each way to partition the Einsums over them is
     searched on its own with a share of the budget, and the best is returned. Results and errors are
     those of `fused_search`.
     """

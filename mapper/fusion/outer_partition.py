@@ -103,7 +103,7 @@ def has_outer_fanouts(request: Request) -> bool:
 
 
 def partitions_of(request: Request) -> list[Partition]:
-    """Return the ways to deal all Einsums out over the lanes of the outermost memory.
+    """Return the ways to partition all Einsums over the lanes of the outermost memory.
 
     A partition has, per Einsum, the spatial loops over these lanes, outermost first. Nothing passes
     from lane to lane, so that lanes may divide only variables fully relevant to the tensors that
@@ -122,7 +122,7 @@ def partitions_of(request: Request) -> list[Partition]:
             partitions.append(partition)
             if len(partitions) > MAX_PARTITIONS:
                 raise UnsupportedFeature(
-                    f"more than {MAX_PARTITIONS} ways to deal out the outermost memory over its"
+                    f"more than {MAX_PARTITIONS} ways to partition the outermost memory over its"
                     " lanes",
                     instead=f"narrow their loop_bounds, or {_INSTEAD}",
                 )
@@ -187,7 +187,7 @@ def _outer_dims(request: Request, einsum: Einsum) -> list[_OuterDim]:
     fanouts = {tuple((c.name, c.spatial) for c in outer_fanouts(flat)) for flat in flats}
     if len(fanouts) != 1 or any(_has_unmodelled_parts(flat) for flat in flats):
         raise UnsupportedFeature(
-            "lanes deal out the outermost memory, beside a Network, lanes below with min_usage,"
+            "lanes partition the outermost memory, beside a Network, lanes below with min_usage,"
             f" or different ones on the ways to the computes of {einsum.name}",
             instead=_INSTEAD,
         )

@@ -18,8 +18,8 @@ from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.exact.label_metrics import Objective
+from tilewright.mapper.searches.mapping_scorer import TOLERANCE
 from tilewright.mapper.searches.result import SearchStatistics
-from tilewright.mapper.searches.verify import TOLERANCE
 
 MAX_LABELS = 1_000_000  # where nearly all mappings tie, the first one has to do
 NOISE = 1e-12  # relative: sums of the same terms in another order

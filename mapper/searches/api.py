@@ -12,6 +12,7 @@ from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.budget import advising_on_memory
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.mapping_scorer import TOLERANCE, MappingScorer, figures_agree
 from tilewright.mapper.searches.objective.edp_hull import least_edp
 from tilewright.mapper.searches.request import FRONT_SHARE, Request, SearchOptions, request_of
 from tilewright.mapper.searches.restrictions import Restrictions
@@ -24,7 +25,6 @@ from tilewright.mapper.searches.scope import (
 from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.searches.solver import EinsumSolution, EinsumSolver
 from tilewright.mapper.searches.unfused import summed_costs, unfused_mapping
-from tilewright.mapper.searches.verify import TOLERANCE, Verifier, figures_agree
 from tilewright.mapper.verification.verification import violations
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import (
@@ -216,7 +216,9 @@ def _bounded_by(lower: float, restrictions: Restrictions, result: SearchResult) 
 
 def _one(solver: EinsumSolver, einsum: Einsum, goal: Goal) -> SearchResult:
     solved = solver.solve(einsum, goal)
-    best = ScoredMapping(solved.best.mapping, Verifier(solved.space).score(solved.best.mapping))
+    best = ScoredMapping(
+        solved.best.mapping, MappingScorer(solved.space).score(solved.best.mapping)
+    )
     bound = _ProvenBound(solved.lower_bound, solved.proven)
     certificate = _certificate(
         goal, solved.best.value(goal), bound, einsum_restrictions(solved.space)

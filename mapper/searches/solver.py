@@ -10,6 +10,7 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.fallback import with_fallback_mapping
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.identical_einsums import problem_signature, renamed_mapping
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.methods.default_search import DefaultSearch
 from tilewright.mapper.searches.methods.relaxed_min_usage import search_with_lowered_min_usage
 from tilewright.mapper.searches.request import Request
@@ -20,7 +21,6 @@ from tilewright.mapper.searches.result import (
     SearchStatistics,
 )
 from tilewright.mapper.searches.unfused import shared_tensors
-from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
@@ -173,7 +173,7 @@ class EinsumSolver:
         result = with_fallback_mapping(result, space, goal)
         self.statistics = self.statistics.plus(result.statistics)
         if result.best is not None:
-            result = replace(result, best=Verifier(space).verified(result.best))
+            result = replace(result, best=MappingScorer(space).verified(result.best))
         if key is not None:
             self._solved[key, goal] = _SolvedSpace(space, result)
         return result
@@ -186,5 +186,5 @@ def _carried(solved: _SolvedSpace, space: Mapspace, goal: Goal) -> MapspaceResul
     bound = result.lower_bound * (share * share if goal.objective == "edp" else share)
     best = result.best
     if best is not None and solved.space is not space:
-        best = Verifier(space).verified(renamed_mapping(best, solved.space, space))
+        best = MappingScorer(space).verified(renamed_mapping(best, solved.space, space))
     return replace(result, best=best, lower_bound=bound, statistics=SearchStatistics())

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, groupby
+from itertools import chain
 from math import prod
 
 from tilewright.mapper.templates.lane_variants import (
@@ -34,6 +34,7 @@ from tilewright.mapper.templates.slots import (
     TollCrossing,
 )
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
+from tilewright.mapper.templates.spatial_loop_order import ordered_dimensions
 from tilewright.mapper.workload.einsum import TensorAccess
 
 _Bans = Sequence[frozenset[str]]  # per gap below a holder: variables without a temporal loop there
@@ -80,8 +81,7 @@ class _SlotLayout:
             slots.append(Fill(holder.tensor, holder.component, holder.backing))
             slots += self._below_fill(index, holder)
         self._descend(slots, len(self._template.holders), len(self._problem.components) - 1)
-        if not self._problem.conventions.spatial_loops_in_file_order:
-            slots = _last_dimension_first(self._problem, slots)
+        slots = ordered_dimensions(self._problem, slots)
         places = working_places(self._problem, self._dims)
         return tuple(
             replace(slot, places=places[slot.component])
@@ -153,23 +153,6 @@ class _SlotLayout:
         yield from _loops(
             [v for v in variables_below if _useful_above(problem, template, index + 1, v)]
         )
-
-
-def _last_dimension_first(problem: Problem, slots: Sequence[Slot]) -> list[Slot]:
-    """Reverse each sequence of dimensions behind a network, as AccelForge writes them.
-
-    Elsewhere the order costs nothing, and in the order of the file Einsums can share the loops.
-    """
-    ordered: list[Slot] = []
-    for _, group in groupby(slots, lambda slot: isinstance(slot, SpatialLoops)):
-        together = list(group)
-        behind = any(_is_behind_network(problem, slot) for slot in together)
-        ordered += together[::-1] if behind else together
-    return ordered
-
-
-def _is_behind_network(problem: Problem, slot: Slot) -> bool:
-    return isinstance(slot, SpatialLoops) and problem.level(slot.component) >= problem.first_network
 
 
 def _shrinks_below(template: Template, adjacent: AdjacentHolders, index: int, tensor: str) -> bool:

@@ -12,7 +12,6 @@ from tilewright.arch.files.document import DocPath, Document
 from tilewright.arch.files.toplevel import check_top_level
 from tilewright.arch.flattening.scope import LazyNames
 from tilewright.arch.spec.schema import parse
-from tilewright.mapper.workload.bounds import Limit, limits_of_rank, parse_limits, ranges
 from tilewright.mapper.workload.einsum import Affine, Combine, Einsum, TensorAccess
 from tilewright.mapper.workload.errors import WorkloadError
 from tilewright.mapper.workload.notation import (
@@ -21,6 +20,7 @@ from tilewright.mapper.workload.notation import (
     parse_projection,
     rank_of_variable,
 )
+from tilewright.mapper.workload.variable_ranges import Limit, limits_of_rank, parse_limits, ranges
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_check import EinsumDraft, check_agreement, check_draft
 from tilewright.mapper.workload.workload_file import (

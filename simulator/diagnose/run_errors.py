@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 
 from tilewright.simulator.compile import columns as at
+from tilewright.simulator.diagnose.buffer_overrun import bounds_error, main_thread
 from tilewright.simulator.diagnose.failed_part import failed_part
 from tilewright.simulator.diagnose.final_state import FinalState
-from tilewright.simulator.diagnose.run_bounds import bounds_error, main_thread
 from tilewright.simulator.isa.machine_errors import MachineError
 from tilewright.simulator.text.text_places import place_in_text
 

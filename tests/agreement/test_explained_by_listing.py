@@ -17,7 +17,7 @@ from tilewright.mapper.explain.reach import first_mapping
 from tilewright.mapper.explain.subject import ConstrainedEinsum
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.verify import Verifier
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.templates.slot_sequence import slot_sequence
 from tilewright.mapper.workload.workload_loading import load_workload
 
@@ -131,7 +131,7 @@ def test_witness_is_a_mapping(seed: int) -> None:
             if found is not None:
                 mapping = assemble(space.problem, slot_sequence(space.problem, found[0]), found[1])
                 assert space.contains(mapping) is None
-                assert Verifier(space).score(mapping).energy >= 0
+                assert MappingScorer(space).score(mapping).energy >= 0
 
 
 def check_existence(seed: int, limit: int) -> list[bool]:

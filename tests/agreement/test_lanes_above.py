@@ -16,9 +16,9 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch, is_enumerable
 from tilewright.mapper.searches.methods.partial_search import PartialSearch
-from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.templates.slot_sequence import slot_sequence
 from tilewright.mapper.templates.slots import Reservation
 from tilewright.mapper.workload.workload_loading import load_workload
@@ -59,7 +59,7 @@ def check(seed: int, limit: int = 3000) -> bool:
         assert (one.best is None) == (two.best is None)
         if one.best is None or two.best is None:
             continue
-        found = Verifier(shared).verified(one.best)
+        found = MappingScorer(shared).verified(one.best)
         assert shared.contains(found.mapping) is None
         for each in (objective, goal.second):
             assert found.value(each) == pytest.approx(two.best.value(each), rel=1e-9)

@@ -15,8 +15,8 @@ from tilewright.mapper.mapping.mapping import Mapping, Storage, Toll
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.copies.copy_einsums import CopyMappings, CopySearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.methods.exhaustive import best_scored
-from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 MOST = 1_000_000  # mappings: more than any of them has
@@ -52,7 +52,7 @@ def test_outermost_memories(block: int) -> None:
     tight = 0
     for seed in range(block * 15, block * 15 + 15):
         space = repeating_space_of(seed)
-        judge = Verifier(space)
+        judge = MappingScorer(space)
         scores: dict[tuple[str, str], list[Score]] = {}
         for mapping in space:
             with suppress(InfeasibleMapping):

@@ -16,9 +16,9 @@ from tight_cases import tight_space_of
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch
 from tilewright.mapper.searches.methods.relaxed_min_usage import search_with_lowered_min_usage
-from tilewright.mapper.searches.verify import Verifier
 
 SMALL = (0, 1, 2, 3, 5, 6, 9, 11, 13, 15, 21, 36, 41, 44)
 TIGHT = (22, 30, 33, 38, 39, 43, 47, 48, 50, 56, 59, 60, 68)
@@ -48,7 +48,7 @@ def check(seed: int, limit: int, make: Callable[[int], Mapspace] = space_of) -> 
             assert result.best is None
             continue
         assert result.best is not None
-        confirmed = Verifier(space).verified(result.best)
+        confirmed = MappingScorer(space).verified(result.best)
         least = min(candidate.value(objective) for candidate in candidates)
         assert confirmed.value(objective) == pytest.approx(least, rel=1e-9)
         assert result.lower_bound == pytest.approx(least, rel=1e-9)

@@ -11,7 +11,7 @@ from uneven_cases import averaged_space
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
-from tilewright.mapper.searches.verify import Verifier
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
 
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
 
@@ -24,7 +24,7 @@ def check(seeds: range, limit: int) -> tuple[int, int]:
         if space is None or space.size.points > limit:
             continue
         done += 1
-        judge, mappings = Verifier(space), list(space)
+        judge, mappings = MappingScorer(space), list(space)
         listed = stored_figures(of_points, averaged_space, seed, limit)
         assert listed is not None
         even = Mapspace(space.einsum, space.flat, "accelforge")

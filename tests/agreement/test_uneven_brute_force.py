@@ -14,7 +14,7 @@ from uneven_cases import loop_nests, of_all_loops, small_uneven_space, uneven_sp
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
-from tilewright.mapper.searches.verify import Verifier
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
 
 SECOND: dict[Objective, Objective] = {"energy": "latency", "latency": "energy", "edp": "energy"}
 
@@ -27,7 +27,7 @@ def check(space: Mapspace, objective: Objective, candidates: list[Figures]) -> N
         assert result.best is None
         return
     assert result.best is not None
-    confirmed = Verifier(space).verified(result.best)
+    confirmed = MappingScorer(space).verified(result.best)
     least = min(candidate.value(objective) for candidate in candidates)
     assert confirmed.value(objective) == pytest.approx(least, rel=1e-9)
     assert result.lower_bound == pytest.approx(least, rel=1e-9)

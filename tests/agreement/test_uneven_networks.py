@@ -15,8 +15,8 @@ from tilewright.mapper.fronts.uneven_sweep import UnevenSweep
 from tilewright.mapper.searches.budget import UNLIMITED
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.objective.measures import front_metrics_of
-from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.workload.errors import UnsupportedFeature
 
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
@@ -31,7 +31,7 @@ def check(seeds: range, limit: int) -> int:
         space = uneven_network_space_of(seed)
         if space.size.points > limit:
             continue
-        judge = Verifier(space)
+        judge = MappingScorer(space)
         listed = stored_figures(of_points, uneven_network_space_of, seed, limit)
         assert listed is not None
         try:
@@ -64,7 +64,7 @@ def test_search_equals_the_best_of_all_mappings() -> None:
 def test_fronts_are_those_of_all_mappings() -> None:
     space = uneven_network_space_of(FRONT)
     measures = front_metrics_of(("energy", "latency"), [space.flat])
-    judge = Verifier(space)
+    judge = MappingScorer(space)
     every = np.array([measures.row(judge.score(mapping)) for mapping in space])
     assert isinstance(mapspace_sweep(space, ()), UnevenSweep)
     result = front_of_space(space, measures, UNLIMITED)

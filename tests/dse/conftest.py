@@ -52,7 +52,9 @@ def study(toy, tmp_path, monkeypatch):
     (tmp_path / "arch.yaml").write_text(SIMPLE_ARCH)
     (tmp_path / "workload.yaml").write_text(WORKLOAD)
     monkeypatch.setattr("tilewright.dse.run.runner.make_evaluator", lambda spec: toy.ToyModel())
-    monkeypatch.setattr("tilewright.dse.run.rerun.make_evaluator", lambda spec: toy.ToyModel())
+    monkeypatch.setattr(
+        "tilewright.dse.run.replay_design.make_evaluator", lambda spec: toy.ToyModel()
+    )
     monkeypatch.chdir(tmp_path)
     return path
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from tilewright.dse.command.cli import cli
-from tilewright.dse.run import rerun as rerun_module
+from tilewright.dse.run import replay_design as replay_module
 
 SMALL = ["--set", "SCALE=64", "--set", "TOKENS=2", "--trials", "4", "--workers", "1"]
 
@@ -51,7 +51,7 @@ def test_out_of_simulate_is_tried_before_anything_is_executed(copy, tmp_path, mo
     def never(*_):
         raise AssertionError("executed")
 
-    monkeypatch.setattr(rerun_module, "make_evaluator", never)
+    monkeypatch.setattr(replay_module, "make_evaluator", never)
     there = tmp_path / "nowhere" / "timeline.json"
     refused(run("simulate", copy, "--out", there), "No such file or directory: ", there)
     refused(run("simulate", copy, "--out", tmp_path), "Is a directory: ", tmp_path)

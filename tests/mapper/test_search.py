@@ -191,7 +191,7 @@ def test_what_fusion_cannot_model_is_searched_without_it() -> None:
     ).replace("fanout: 8", "fanout: 8, min_usage: 1")
     result = search(load_arch(spread), chain(8, 8, 8))
     (note,) = result.notes
-    assert "searched without fusion: lanes deal out the outermost memory, beside" in note
+    assert "searched without fusion: lanes partition the outermost memory, beside" in note
     assert "no fusion: shared tensors kept whole in DRAM" in result.certificate.scope
     assert result.on_chip == ()
 

@@ -15,7 +15,7 @@ from tilewright.mapper.explain.kept import why_not_kept
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.exact.placement_bound import least_costs, least_value
+from tilewright.mapper.searches.exact.least_placement_costs import least_costs, least_value
 from tilewright.mapper.searches.methods.relaxed_min_usage import search_with_lowered_min_usage
 from tilewright.mapper.searches.result import gap_text
 from tilewright.mapper.workload.workload_loading import load_workload

@@ -12,8 +12,8 @@ from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_fields import label_fields
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.program.program import TemplateCompiler, most_deferred
-from tilewright.mapper.searches.verify import Verifier
 
 NETWORK = ARCH.replace(
     "  - !Container\n    name: PE\n    spatial: [{name: x, fanout: 8}]\n",
@@ -125,4 +125,4 @@ def test_lanes_below_a_network_are_chosen_in_the_program(
     assert inside.best is not None
     assert outside.best is not None
     assert inside.lower_bound == pytest.approx(outside.lower_bound, rel=1e-12)
-    assert Verifier(space).verified(inside.best).value(objective) == inside.lower_bound
+    assert MappingScorer(space).verified(inside.best).value(objective) == inside.lower_bound

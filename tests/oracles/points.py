@@ -6,7 +6,7 @@ from itertools import islice
 
 from figures import Make, Row, row_of, unbeaten
 
-from tilewright.mapper.searches.verify import Verifier
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
 
 
@@ -23,7 +23,7 @@ def of_points(
     mappings = list(islice(space, limit + 1))
     if len(mappings) > limit:
         return None
-    judge = Verifier(space)
+    judge = MappingScorer(space)
     rows = []
     for mapping in mappings:
         try:

@@ -69,6 +69,40 @@ LANES = LOOPS.replace(
 )
 """The same with the two lanes of each dimension of the MAC over n and over the m of a tile."""
 
+_LANE_GRID = """\
+arch:
+  nodes:
+  - !Array
+    name: GRID
+    spatial: [{name: x, fanout: 4}]
+    nodes:
+    - !Memory
+      name: MEM
+      size: inf
+      area: 0
+      leak_power: 0
+      spatial: [{name: x, fanout: PLACES}]
+      actions: [{name: read, energy: 1, throughput: 1}, {name: write, energy: 1, throughput: 1}]
+NETWORK  - !Compute
+    name: MAC
+    area: 0
+    leak_power: 0
+    actions: [{name: compute, energy: 1, throughput: 1}]
+"""
+_LANE_NETWORK = """\
+    - !Network
+      name: NOC
+      area: 0
+      leak_power: 0
+      actions: [{name: hop, energy: 1, throughput: 1, latency: 1}]
+"""
+
+
+def grid_of_lanes(places: int, network: bool = False) -> str:
+    """Write a row of four lanes with a memory MEM at some places, and a Network if asked for."""
+    text = _LANE_GRID.replace("PLACES", str(places))
+    return text.replace("NETWORK", _LANE_NETWORK if network else "")
+
 
 def path_of(nodes: str = LOOPS) -> Path:
     """Return the path of a mapping with one node per line."""

@@ -25,8 +25,8 @@ from tilewright.mapper.mapping.mapping import (
     Toll,
 )
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.result import EinsumMapping
-from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.templates.placement import Holder, Template
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
@@ -269,7 +269,7 @@ def _build(space: Mapspace, holders: object, orders: object, lanes: Lanes) -> Ma
 
 def best_by_brute_force(space: Mapspace, limit: int) -> list[EinsumMapping] | None:
     """Score all mappings that the rules allow; None if there are more than `limit` to look at."""
-    judge = Verifier(space)
+    judge = MappingScorer(space)
     found: list[EinsumMapping] = []
     looked = 0
     for template in space.templates:

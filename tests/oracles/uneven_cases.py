@@ -26,8 +26,8 @@ from tilewright.mapper.mapping.mapping import (
 )
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.view import simple_variables
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.result import EinsumMapping
-from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
@@ -85,7 +85,7 @@ def best_of_all_loops(space: Mapspace, limit: int) -> list[EinsumMapping] | None
     """Score all mappings that the rules allow; None if there are more than `limit` to look at."""
     if loop_nests(space) > limit:
         return None
-    judge = Verifier(space)
+    judge = MappingScorer(space)
     found: list[EinsumMapping] = []
     looked = 0
     for template in space.templates:

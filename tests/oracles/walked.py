@@ -24,8 +24,8 @@ from tilewright.arch.components.components import Toll as TollPart
 from tilewright.arch.flattening.flat import FlatArch, instances
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.result import EinsumMapping
-from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -132,7 +132,7 @@ def all_walked(space: Mapspace, limit: int) -> list[EinsumMapping] | None:
 
     All loops in all gaps, in every order; with uneven loops where the mapspace has some.
     """
-    judge = Verifier(space)
+    judge = MappingScorer(space)
     found: list[EinsumMapping] = []
     looked = 0
     for template in space.templates:

@@ -51,10 +51,10 @@ from tilewright.mapper.mapping.mapping import Node, Spatial
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import UNLIMITED
 from tilewright.mapper.searches.copies.copy_einsums import CopyMappings
+from tilewright.mapper.searches.mapping_scorer import TOLERANCE, MappingScorer
 from tilewright.mapper.searches.methods.exhaustive import has_at_most_points
 from tilewright.mapper.searches.request import Request
 from tilewright.mapper.searches.solver import EinsumSolver
-from tilewright.mapper.searches.verify import TOLERANCE, Verifier
 from tilewright.mapper.templates.placement import Holder, Placement, order_allowed
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
@@ -137,7 +137,7 @@ class _ScoredCopy:
 
     mapping: LoopNest
     values: tuple[float, ...]
-    verifier: Verifier
+    scorer: MappingScorer
     space: Mapspace
 
 
@@ -387,14 +387,14 @@ class CopySolver:
 
     def _scored(self, space: Mapspace, mappings: Iterable[LoopNest]) -> Iterator[_ScoredCopy]:
         """Score mappings: joule, second and bits in use."""
-        verifier = Verifier(space)
+        scorer = MappingScorer(space)
         for mapping in mappings:
             try:
-                score = verifier.score(mapping)
+                score = scorer.score(mapping)
             except (InfeasibleMapping, MappingError):
                 continue
             bits = (float(score.capacity.get(name, 0)) for name in self._usage.pmapping_memories)
-            yield _ScoredCopy(mapping, (score.energy, score.latency, *bits), verifier, space)
+            yield _ScoredCopy(mapping, (score.energy, score.latency, *bits), scorer, space)
 
 
 @dataclass(frozen=True)
@@ -463,7 +463,7 @@ class _TableParts:
         node_of = {s.tensors[0]: len(upper_nodes) + i for i, s in enumerate(storages)}
         values = {a.tensor: float(a.tile_size(tile)) for a in self.maker.einsum.accesses}
         mapping = LoopNest((*upper_nodes, *storages, *branch.inner_nodes))
-        occupied = scored.verifier.occupancy(mapping)
+        occupied = scored.scorer.occupancy(mapping)
         return copy_occupancy(occupied, node_of, self.memories.memories, values)
 
 

@@ -2,7 +2,7 @@
 
 1. The first mapping keeps nothing on chip between Einsums: each Einsum is at its best alone.
 2. What each Einsum costs at least, alone, with each choice of tensors on chip, bounds what it
-   leaves to all others. Choices that agree add up to a lower bound (einsum_bounds.py).
+   leaves to all others. Choices that agree add up to a lower bound (exchange_choice_bounds.py).
 3. Pmappings that cost more than a limit leaves to them, when all other Einsums cost their least,
    cannot matter below that limit. The limit is raised from the lower bound on, until a mapping lies
    below it: then none is better (theory/fusion.md §6.2). At each limit mappings without shared
@@ -28,7 +28,7 @@ from tilewright.mapper.fusion.join.compatibility_graph import (
     build_graph,
 )
 from tilewright.mapper.fusion.join.cost_limit import CostLimit, EnergyLatency
-from tilewright.mapper.fusion.join.einsum_bounds import NEVER, EinsumBounds
+from tilewright.mapper.fusion.join.exchange_choice_bounds import NEVER, EinsumBounds
 from tilewright.mapper.fusion.join.join_steps import Tables, join_steps
 from tilewright.mapper.fusion.join.label_columns import LabelColumns
 from tilewright.mapper.fusion.join.label_deepening import LabelDeepening

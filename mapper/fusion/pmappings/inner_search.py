@@ -26,7 +26,7 @@ from tilewright.mapper.searches.exact.label_tables import (
     StepBounds,
     least_remaining,
 )
-from tilewright.mapper.searches.exact.latency_bound import FieldAmount, remaining_at_arrival
+from tilewright.mapper.searches.exact.remaining_latency import FieldAmount, remaining_at_arrival
 from tilewright.mapper.searches.program.charge_sites import CostTerm
 from tilewright.mapper.searches.program.program_tree import ProgramNode, program_tree
 

@@ -55,12 +55,12 @@ from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY
 from tilewright.mapper.searches.exact.label_fields import LabelFields, Leak, label_fields
 from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
 from tilewright.mapper.searches.exact.label_tables import LabelEngine
+from tilewright.mapper.searches.exact.least_placement_costs import least_costs
 from tilewright.mapper.searches.exact.metric_terms import (
     compulsory_latency,
     leaks_of,
     refuse_unsupported,
 )
-from tilewright.mapper.searches.exact.placement_bound import least_costs
 from tilewright.mapper.searches.identical_einsums import problem_signature
 from tilewright.mapper.searches.program.program import most_deferred
 from tilewright.mapper.searches.result import SearchStatistics

@@ -3,8 +3,8 @@
 Every holder passes every value once, whatever the tiles: where both tensors have all rank
 variables, all points of a template with as many lanes in each dimension move the same values in the
 same time (copies.md §1). Tiles of one value need the least room. Where values repeat, tiles
-matter: copy_bound.py says what no mapping is below, and one that comes down to it is the best. Over
-a Network every value goes its own way: lanes cost hops, tiles none.
+matter: least_copy_costs.py says what no mapping is below, and one that comes down to it is the
+best. Over a Network every value goes its own way: lanes cost hops, tiles none.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import Tile, assemble
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget, budget_from
-from tilewright.mapper.searches.copies.copy_bound import least_copy_costs, repeated_variables
+from tilewright.mapper.searches.copies.least_copy_costs import least_copy_costs, repeated_variables
 from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.exact.least_placement_costs import least_value
 from tilewright.mapper.searches.exact.metric_terms import compulsory_latency, leaks_of
-from tilewright.mapper.searches.exact.placement_bound import least_value
+from tilewright.mapper.searches.mapping_scorer import TOLERANCE
 from tilewright.mapper.searches.methods.exhaustive import best_scored, has_at_most_points, is_better
 from tilewright.mapper.searches.result import EinsumMapping, MapspaceResult, SearchStatistics
-from tilewright.mapper.searches.verify import TOLERANCE
 from tilewright.mapper.templates.placement import Placement, Template
 from tilewright.mapper.templates.slot_sequence import slot_sequence
 from tilewright.mapper.templates.slots import Slot, TemporalLoops
@@ -409,7 +409,7 @@ def _fewest_and_most_lanes(dimensions: list[SpatialLoops], bounds: Extents) -> I
 
 
 def _lanes_and_variables(lanes: Extents) -> tuple[int, int]:
-    """Return the number of lanes, and of the variables they are dealt over."""
+    """Return the number of lanes, and of the variables they run over."""
     return prod(lanes.values()), sum(n > 1 for n in lanes.values())
 
 

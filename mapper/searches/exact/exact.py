@@ -12,8 +12,8 @@ from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget, bu
 from tilewright.mapper.searches.exact.beam import PATIENCE, BeamSearch
 from tilewright.mapper.searches.exact.dynamic_program import BestLabel, DynamicSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.exact.least_placement_costs import least_value
 from tilewright.mapper.searches.exact.metric_terms import refuse_unsupported
-from tilewright.mapper.searches.exact.placement_bound import least_value
 from tilewright.mapper.searches.program.compiled_mapspace import compile_mapspace
 from tilewright.mapper.searches.result import EinsumMapping, MapspaceResult, SearchStatistics
 

@@ -10,9 +10,9 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import OutOfBudget, budget_from
 from tilewright.mapper.searches.exact.beam import PATIENCE
 from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.mapping_scorer import TOLERANCE, MappingScorer
 from tilewright.mapper.searches.methods.exhaustive import costed_or_none
 from tilewright.mapper.searches.result import EinsumMapping, MapspaceResult
-from tilewright.mapper.searches.verify import TOLERANCE, Verifier
 from tilewright.mapper.templates.slot_sequence import slot_sequence
 from tilewright.mapper.workload.errors import UnsupportedFeature
 
@@ -42,4 +42,4 @@ def _any_mapping(space: Mapspace) -> EinsumMapping | None:
     if example is None:
         return None
     slots = slot_sequence(example.problem, example.template)
-    return costed_or_none(Verifier(space), assemble(example.problem, slots, example.tiles))
+    return costed_or_none(MappingScorer(space), assemble(example.problem, slots, example.tiles))

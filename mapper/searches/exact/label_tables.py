@@ -26,7 +26,7 @@ from tilewright.mapper.searches.exact.kernels import (
     PruningArrays,
 )
 from tilewright.mapper.searches.exact.label_fields import LabelFields
-from tilewright.mapper.searches.exact.latency_bound import (
+from tilewright.mapper.searches.exact.remaining_latency import (
     UNTIMED,
     FieldAmount,
     RemainingLatency,

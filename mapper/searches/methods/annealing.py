@@ -12,7 +12,11 @@ from tilewright.mapper.mapspace.locate import MapspacePoint
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.methods.exact_bound import lower_bound_in_share, smallest_mapping
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
+from tilewright.mapper.searches.methods.bound_for_heuristics import (
+    lower_bound_in_share,
+    smallest_mapping,
+)
 from tilewright.mapper.searches.methods.exhaustive import is_better
 from tilewright.mapper.searches.result import (
     EinsumMapping,
@@ -21,7 +25,6 @@ from tilewright.mapper.searches.result import (
     SearchStatistics,
     no_report,
 )
-from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 HOT, COLD = 0.5, 1e-3  # accept a loss of this relative size in one of e steps, at first and at last
@@ -102,7 +105,7 @@ class AnnealingRun:
     def __init__(self, space: Mapspace, goal: Goal, report: Report) -> None:
         self._space = space
         self._goal = goal
-        self._judge = Verifier(space)
+        self._judge = MappingScorer(space)
         self._report = report
         self.best: EinsumMapping | None = None
         self.count = 0

@@ -13,7 +13,8 @@ from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.exact.placement_bound import least_value
+from tilewright.mapper.searches.exact.least_placement_costs import least_value
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.result import (
     EinsumMapping,
     MapspaceResult,
@@ -21,7 +22,6 @@ from tilewright.mapper.searches.result import (
     SearchStatistics,
     no_report,
 )
-from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
 
 MAX_SCORED = 20_000  # mappings: some ten seconds of model evaluations
@@ -76,7 +76,7 @@ def best_scored(
     Mappings that the model refuses are passed over. `limits` ending is no error: the third item is
     then False. `report`: called with each better value.
     """
-    judge = Verifier(space)
+    judge = MappingScorer(space)
     best: EinsumMapping | None = None
     count = 0
     try:
@@ -91,7 +91,7 @@ def best_scored(
     return best, count, True
 
 
-def costed_or_none(judge: Verifier, mapping: Mapping) -> EinsumMapping | None:
+def costed_or_none(judge: MappingScorer, mapping: Mapping) -> EinsumMapping | None:
     """Return a mapping with the energy and latency that the model gives; None if it refuses it."""
     try:
         return judge.costed(mapping)

@@ -11,7 +11,7 @@ from tilewright.mapper.explain.constraint import on_rules
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.exact.placement_bound import least_value
+from tilewright.mapper.searches.exact.least_placement_costs import least_value
 from tilewright.mapper.searches.result import MapspaceResult
 from tilewright.mapper.workload.errors import UnsupportedFeature
 

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.methods.exact_bound import lower_bound_in_share, smallest_mapping
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
+from tilewright.mapper.searches.methods.bound_for_heuristics import (
+    lower_bound_in_share,
+    smallest_mapping,
+)
 from tilewright.mapper.searches.methods.exhaustive import is_better
 from tilewright.mapper.searches.result import (
     EinsumMapping,
@@ -19,7 +23,6 @@ from tilewright.mapper.searches.result import (
     SearchStatistics,
     no_report,
 )
-from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 if TYPE_CHECKING:
@@ -72,7 +75,7 @@ class OptunaSearch:
         finally:
             optuna.logging.set_verbosity(verbosity)
         if best is None:
-            best = Verifier(space).costed(space.mapping_at(roomy))
+            best = MappingScorer(space).costed(space.mapping_at(roomy))
         statistics = SearchStatistics(
             space.templates_made, 0, 0, count, 1, time.monotonic() - began
         )
@@ -83,7 +86,7 @@ class OptunaSearch:
     ) -> tuple[EinsumMapping | None, int]:
         import optuna
 
-        judge = Verifier(space)
+        judge = MappingScorer(space)
         best: EinsumMapping | None = None
         count = 0
         for _ in range(self.samples):

@@ -10,8 +10,8 @@ from tilewright.mapper.searches.budget import Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_fields import label_fields
 from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.exact.least_placement_costs import least_value
 from tilewright.mapper.searches.exact.metric_terms import leaks_of
-from tilewright.mapper.searches.exact.placement_bound import least_value
 from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch, is_better, is_enumerable
 from tilewright.mapper.searches.program.program import TemplateCompiler
 from tilewright.mapper.searches.result import MapspaceResult, SearchStatistics

@@ -12,7 +12,10 @@ from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import Budget, budget_from
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.methods.exact_bound import lower_bound_in_share, smallest_mapping
+from tilewright.mapper.searches.methods.bound_for_heuristics import (
+    lower_bound_in_share,
+    smallest_mapping,
+)
 from tilewright.mapper.searches.methods.exhaustive import best_scored
 from tilewright.mapper.searches.result import MapspaceResult, Report, SearchStatistics, no_report
 from tilewright.mapper.workload.errors import InfeasibleMapping

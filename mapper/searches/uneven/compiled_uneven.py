@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.uneven.costs.average_tiles import AverageTileChains
+from tilewright.mapper.searches.uneven.costs.remaining_energy import TileGrid
 from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, CountKind, TileChains
-from tilewright.mapper.searches.uneven.costs.tile_grid_bound import TileGrid
 from tilewright.mapper.searches.uneven.search_parts import SearchPart
 from tilewright.mapper.searches.uneven.slot_walk import SlotWalk
 from tilewright.mapper.searches.uneven.template_plan import TemplatePlan, make_plan

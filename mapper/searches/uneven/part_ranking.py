@@ -14,10 +14,10 @@ from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_fields import label_fields
 from tilewright.mapper.searches.exact.label_metrics import KINDS, Goal, LabelMetrics
 from tilewright.mapper.searches.exact.label_tables import compute_energy
+from tilewright.mapper.searches.exact.least_placement_costs import compulsory_seconds_of
 from tilewright.mapper.searches.exact.metric_terms import leaks_of
-from tilewright.mapper.searches.exact.placement_bound import compulsory_seconds_of
 from tilewright.mapper.searches.uneven.compiled_uneven import PreparedParts
-from tilewright.mapper.searches.uneven.costs.tile_grid_bound import (
+from tilewright.mapper.searches.uneven.costs.remaining_energy import (
     RemainingEnergy,
     TileGrid,
     remaining_energy,

@@ -21,15 +21,10 @@ from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.searches.budget import GROWTH, UNLIMITED, Budget, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.exact.label_fields import LabelFields
-from tilewright.mapper.searches.uneven.completion_bound import (
-    CompletionBounds,
-    SlotPosition,
-    StepShares,
-)
 from tilewright.mapper.searches.uneven.costs.loop_sites import LoopSite, TileOptions
+from tilewright.mapper.searches.uneven.costs.remaining_energy import RemainingEnergy, TileGrid
 from tilewright.mapper.searches.uneven.costs.slot_charges import SlotCharge
 from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, ONE_LANE, LaneRange, TileChains
-from tilewright.mapper.searches.uneven.costs.tile_grid_bound import RemainingEnergy, TileGrid
 from tilewright.mapper.searches.uneven.costs.uneven_counts import FormGroup, groups_of, moved_values
 from tilewright.mapper.searches.uneven.costs.uneven_messages import SlotStates, UnevenMessages
 from tilewright.mapper.searches.uneven.partial_mappings import (
@@ -37,6 +32,11 @@ from tilewright.mapper.searches.uneven.partial_mappings import (
     joined,
     split,
     undominated,
+)
+from tilewright.mapper.searches.uneven.remaining_cost import (
+    CompletionBounds,
+    SlotPosition,
+    StepShares,
 )
 from tilewright.mapper.searches.uneven.template_plan import CapacityCheck, TemplatePlan
 from tilewright.mapper.templates.problem import Problem

@@ -19,8 +19,9 @@ from tilewright.mapper.searches.budget import Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.exact.beam import PATIENCE
 from tilewright.mapper.searches.exact.kernels import ENERGY, Floats
 from tilewright.mapper.searches.exact.label_metrics import KINDS, Goal
+from tilewright.mapper.searches.exact.least_placement_costs import least_costs
 from tilewright.mapper.searches.exact.metric_terms import refuse_unsupported
-from tilewright.mapper.searches.exact.placement_bound import least_costs
+from tilewright.mapper.searches.mapping_scorer import MappingScorer, figures_agree
 from tilewright.mapper.searches.result import EinsumMapping, MapspaceResult, SearchStatistics
 from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.searches.uneven.compiled_uneven import PreparedParts
@@ -30,7 +31,6 @@ from tilewright.mapper.searches.uneven.part_ranking import FEW_TEMPLATES, PartRa
 from tilewright.mapper.searches.uneven.partial_mappings import PartialMappings
 from tilewright.mapper.searches.uneven.slot_walk import Pruning
 from tilewright.mapper.searches.uneven.template_plan import TemplatePlan
-from tilewright.mapper.searches.verify import Verifier, figures_agree
 
 TIE = 1e-12
 DEEPENING = (1e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, inf)
@@ -102,7 +102,7 @@ class UnevenRun:
         memories: tuple[str, ...] = (),
     ) -> None:
         self._space = space
-        self._judge = Verifier(space)
+        self._judge = MappingScorer(space)
         self._budget = budget
         self._kind = KINDS[goal.objective]
         self._goal = goal

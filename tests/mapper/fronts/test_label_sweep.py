@@ -18,9 +18,9 @@ from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.objective.targets import TracedMapping
 from tilewright.mapper.searches.program.compiled_mapspace import compile_mapspace
-from tilewright.mapper.searches.verify import Verifier
 
 WORKLOAD = workload_of(("Y[m] = A[m, k] * B[k]",), {"m": 2, "k": 2})
 
@@ -60,11 +60,11 @@ def test_rows_are_what_the_model_says() -> None:
     space, target = mapspace(), Everything()
     sweep = sweep_of(space)
     sweep.run(target)
-    verifier = Verifier(space)
+    scorer = MappingScorer(space)
     scored: list[tuple[float, ...]] = []
     for candidate in target.offered:
         mapping = assemble(space.problem, candidate.program.slot_sequence, candidate.tiles)
-        score = verifier.score(mapping)
+        score = scorer.score(mapping)
         bits = float(score.capacity.get("BUF", 0))
         scored.append((score.energy, score.latency, bits))
         assert candidate.row[:2] == pytest.approx(scored[-1][:2])

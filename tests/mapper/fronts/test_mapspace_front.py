@@ -18,9 +18,9 @@ from tilewright.mapper.fronts.mapspace_front import (
 )
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import UNLIMITED
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.objective.formula import formula_of
 from tilewright.mapper.searches.objective.measures import FrontMetrics
-from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 WORKLOAD = workload_of(("Y[m] = A[m, k] * B[k]",), {"m": 2, "k": 2})
@@ -36,10 +36,10 @@ def mapspace() -> Mapspace:
 def listed_rows() -> set[tuple[float, ...]]:
     """Return the rows of all mappings that fit, one by one."""
     space = with_usage_choices(mapspace(), ("BUF",))
-    verifier, rows = Verifier(space), set()
+    scorer, rows = MappingScorer(space), set()
     for mapping in space.mappings_within(lambda: None):
         try:
-            rows.add(METRICS.row(verifier.score(mapping)))
+            rows.add(METRICS.row(scorer.score(mapping)))
         except InfeasibleMapping:
             continue
     return rows

@@ -161,5 +161,5 @@ def test_what_is_not_modelled_is_searched_without_such_lanes() -> None:
     arch = machine("  - !Compute", lanes + "  - !Compute")
     result = search(arch, workload_of(PAIR, SIZES[PAIR]))
     (note,) = result.notes
-    assert "lanes deal out the outermost memory, beside" in note
+    assert "lanes partition the outermost memory, beside" in note
     assert {loop.component for loop in spatials(result.best.mapping.nodes)} <= {"PE"}

@@ -14,7 +14,7 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapspace.locate import MapspacePoint
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.verify import Verifier
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
 
 REGISTERS_BEHIND_A_NETWORK = """
 arch:
@@ -80,10 +80,10 @@ def test_the_order_of_loops_below_adjacent_holders_makes_mappings() -> None:
     work = workload(m=2, k=2, n=2)
     (flat,) = flatten(load_arch(REGISTERS_BEHIND_A_NETWORK), work.scope(work.einsums[0]))
     room = Mapspace(work.einsums[0], flat).with_crowded(frozenset({"BUF", "REG"}))
-    verifier = Verifier(room)
+    scorer = MappingScorer(room)
 
     def figures(mappings: Iterable[Mapping]) -> list[Row]:
-        return unbeaten(row_of(verifier.score(mapping), ("BUF", "REG")) for mapping in mappings)
+        return unbeaten(row_of(scorer.score(mapping), ("BUF", "REG")) for mapping in mappings)
 
     every = [
         room.mapping_at(MapspacePoint(number, tiles))

@@ -12,7 +12,7 @@ from network_cases import network_space_of
 
 from tilewright.arch.components.components import Network
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.verify import Verifier
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
 
 Maker = Callable[[int], Mapspace]
 MAKERS = {"network": network_space_of, "array": array_space_of}
@@ -50,7 +50,7 @@ def test_draws_are_members_and_reach_all_of_them(maker: Maker) -> None:
             assert len(drawn) == len({str(mapping) for mapping in members})
         for mapping in members[:20]:
             assert space.contains(mapping) is None
-            Verifier(space).score(mapping)
+            MappingScorer(space).score(mapping)
 
 
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)

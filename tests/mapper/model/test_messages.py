@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from running_example import ARCH, loops_and_nest, view_of
+from running_example import ARCH, grid_of_lanes, loops_and_nest, view_of
 
 from tilewright.mapper.model.messages import hops_of_messages
 
@@ -78,33 +78,6 @@ def test_what_may_not_be_shared_goes_to_each_lane_by_itself(reuse: str, moved: i
     assert counts == (moved, 3, {"x": 1 if reuse == "All" else 3})
 
 
-DISTRIBUTED = """\
-arch:
-  nodes:
-  - !Array
-    name: GRID
-    spatial: [{name: x, fanout: 4}]
-    nodes:
-    - !Memory
-      name: MEM
-      size: inf
-      area: 0
-      leak_power: 0
-      spatial: [{name: x, fanout: PLACES}]
-      actions: [{name: read, energy: 1, throughput: 1}, {name: write, energy: 1, throughput: 1}]
-    - !Network
-      name: NOC
-      area: 0
-      leak_power: 0
-      actions: [{name: hop, energy: 1, throughput: 1, latency: 1}]
-  - !Compute
-    name: MAC
-    area: 0
-    leak_power: 0
-    actions: [{name: compute, energy: 1, throughput: 1}]
-"""
-
-
 @pytest.mark.parametrize(
     ("places", "moved", "farthest", "link"), [(1, 6, 3, 3), (2, 2, 1, 1), (4, 0, 0, 0)]
 )
@@ -115,6 +88,6 @@ Storage {tensors: [A, Z], component: MEM}
 Spatial {rank_variable: m, tile_shape: 1, name: x, component: GRID}
 Compute {einsum: Z, component: MAC}
 """
-    arch = DISTRIBUTED.replace("PLACES", str(places))
+    arch = grid_of_lanes(places, network=True)
     counts = hops("A", nodes, "M: 4", arch, "Z[m] = A[m]")
     assert counts == (moved, farthest, {"x": link})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from running_example import ARCH, LANES, LOOPS, path_of, view_of
+from running_example import ARCH, LANES, LOOPS, grid_of_lanes, path_of, view_of
 
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.tally import tally
@@ -77,28 +77,6 @@ def test_holders_are_checked(old: str, new: str, words: str | None) -> None:
     assert caught.value.where is not None
 
 
-GRID = """\
-arch:
-  nodes:
-  - !Array
-    name: GRID
-    spatial: [{name: x, fanout: 4}]
-    nodes:
-    - !Memory
-      name: MEM
-      size: inf
-      area: 0
-      leak_power: 0
-      spatial: [{name: x, fanout: 2}]
-      actions: [{name: read, energy: 1, throughput: 1}, {name: write, energy: 1, throughput: 1}]
-  - !Compute
-    name: MAC
-    area: 0
-    leak_power: 0
-    actions: [{name: compute, energy: 1, throughput: 1}]
-"""
-
-
 @pytest.mark.parametrize(("lanes", "default", "theirs"), [(4, 2, 2), (1, 1, 0.5)])
 def test_places_of_a_distributed_memory_share_the_bits(lanes, default, theirs) -> None:
     """theory/model.md §4.3: two places on a grid of four lanes."""
@@ -108,7 +86,7 @@ Spatial {{rank_variable: m, tile_shape: {4 // lanes}, name: x, component: GRID}}
 Temporal {{rank_variable: m, tile_shape: 1}}
 Compute {{einsum: Z, component: MAC}}
 """
-    view = view_of("Z[m] = A[m]", "M: 4", GRID)
+    view = view_of("Z[m] = A[m]", "M: 4", grid_of_lanes(2))
     for conventions, places in ((DEFAULT, default), (ACCELFORGE, theirs)):
         counts = tally(path_of(nodes), view, conventions)
         assert counts.places == {"MEM": places}

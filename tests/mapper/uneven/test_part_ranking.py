@@ -9,8 +9,8 @@ from uneven_cases import uneven_space
 
 from tilewright.mapper.searches.budget import UNLIMITED
 from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.uneven.part_ranking import FEW_TEMPLATES, PartRanking
-from tilewright.mapper.searches.verify import Verifier
 
 
 def test_parts_come_in_the_order_of_their_bounds() -> None:
@@ -33,9 +33,9 @@ def test_no_mapping_is_below_the_least_bound_also_after_a_split() -> None:
         ranking.split(inf, UNLIMITED)
         after = min((energy for _, energy, _ in ranking.ranked), default=inf)
         assert after >= before * (1 - 1e-12)
-        verifier = Verifier(room)
+        scorer = MappingScorer(room)
         for mapping in islice(room, 60):
-            energy = verifier.costed(mapping).energy / room.einsum.n_instances
+            energy = scorer.costed(mapping).energy / room.einsum.n_instances
             assert energy >= after * (1 - 1e-12)
             compared += 1
     assert compared > 50

@@ -18,8 +18,8 @@ from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.request import request_of
-from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.workload.errors import UnsupportedFeature
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
@@ -137,7 +137,7 @@ def test_fronts_and_formulas_over_uneven_tiles_are_those_of_all_mappings(
     found = search(ARCH, small, uneven=["m"], **options)  # type: ignore[arg-type]
     assert found.certificate.kind == "optimal"
     mappings = list(space(small, "m"))
-    judged = [Verifier(space(small, "m")).costed(mapping) for mapping in mappings]
+    judged = [MappingScorer(space(small, "m")).costed(mapping) for mapping in mappings]
     if "front" in options:
         rows = {(point.score.energy, point.score.latency) for point in found.front}
         pairs = {(one.energy, one.latency) for one in judged}

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
-from tilewright.mapper.searches.uneven.completion_bound import SlotPosition
 from tilewright.mapper.searches.uneven.costs.tile_chains import Lane, LaneRange
+from tilewright.mapper.searches.uneven.remaining_cost import SlotPosition
 
 MOST_AT_ONCE = 500_000  # labels looked at together
 

@@ -11,7 +11,7 @@ import pytest
 
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.exact import kernels
-from tilewright.mapper.searches.exact.latency_bound import UNTIMED
+from tilewright.mapper.searches.exact.remaining_latency import UNTIMED
 
 Label = tuple[float, ...]
 Twin = list[list[Label]]  # per state, its labels

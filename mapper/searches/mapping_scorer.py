@@ -1,4 +1,4 @@
-"""Score mappings of one Einsum with the model, on the flattened architecture of a mapspace."""
+"""Score mappings of one mapspace with the model; compare a search's figures with its own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def figures_agree(first: float, second: float) -> bool:
     return not abs(first - second) > TOLERANCE * max(abs(first), abs(second))
 
 
-class Verifier:
+class MappingScorer:
     """Scores mappings of one mapspace with the analytical model, apart from the search.
 
     The model's tables for its Einsum and path of components are made once.

@@ -10,7 +10,7 @@ import pytest
 
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.exact import kernels
-from tilewright.mapper.searches.exact.latency_bound import (
+from tilewright.mapper.searches.exact.remaining_latency import (
     UNTIMED,
     FieldAmount,
     RemainingLatency,

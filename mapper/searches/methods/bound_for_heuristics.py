@@ -10,7 +10,7 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.exact.placement_bound import least_value
+from tilewright.mapper.searches.exact.least_placement_costs import least_value
 from tilewright.mapper.workload.errors import UnsupportedFeature
 
 SHARE = 0.25  # of the budget: for the bound

@@ -13,8 +13,8 @@ from functools import reduce
 import numpy as np
 
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
+from tilewright.mapper.searches.uneven.costs.remaining_energy import TileGrid
 from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, TileChains
-from tilewright.mapper.searches.uneven.costs.tile_grid_bound import TileGrid
 from tilewright.mapper.searches.uneven.template_plan import TemplatePlan
 
 

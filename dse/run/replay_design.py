@@ -68,7 +68,7 @@ class Answer:
         return "\n".join(lines)
 
 
-def rerun(
+def replay_design(
     directory: Path,
     number: int | None,
     out: Path | None,

@@ -11,9 +11,9 @@ from uneven_cases import uneven_space
 
 from tilewright.mapper.searches.budget import UNLIMITED
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.uneven.costs.tile_grid_bound import range_min, tile_classes
+from tilewright.mapper.searches.mapping_scorer import MappingScorer
+from tilewright.mapper.searches.uneven.costs.remaining_energy import range_min, tile_classes
 from tilewright.mapper.searches.uneven.uneven_search import UnevenRun
-from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.templates.spatial_choices import divisors
 
 
@@ -52,7 +52,7 @@ def test_the_outlook_is_below_every_mapping_of_its_template() -> None:
         run.rank()
         if run.ranking.metrics.steady_watts:
             continue
-        judge = Verifier(space)
+        judge = MappingScorer(space)
         least = min((energy for _, energy, _ in run.ranking.ranked), default=inf)
         for mapping in islice(space, 100):
             assert judge.costed(mapping).energy >= least * (1 - 1e-12)

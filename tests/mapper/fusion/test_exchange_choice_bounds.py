@@ -7,7 +7,7 @@ from two_matmuls import ARCH, WORKLOAD
 
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.fusion.fused_search import fused_search
-from tilewright.mapper.fusion.join.einsum_bounds import EinsumBounds
+from tilewright.mapper.fusion.join.exchange_choice_bounds import EinsumBounds
 from tilewright.mapper.fusion.pmappings.pmapping_cache import CachedBound
 from tilewright.mapper.workload.workload_loading import load_workload
 
