@@ -16,7 +16,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
@@ -165,7 +165,9 @@ def _caller(kernel: Kernel, address: int) -> Callable[..., Any]:
     result = ctypes.c_void_p() if kernel.result == "void" else _SCALARS[kernel.result][0]()
     error = ctypes.c_void_p()
     result_words = (ctypes.byref(result), ctypes.byref(error))
+    # Most calls take less time than their preparation: this loop is short, and tests few things.
     array_types = [(parameter.dtype, parameter.dims) for parameter in kernel.parameters]
+    from_buffer = _ANY_BYTES.from_buffer
 
     def function(*arguments: Any) -> Any:
         words: list[Any] = [*result_words]
@@ -173,10 +175,17 @@ def _caller(kernel: Kernel, address: int) -> Callable[..., Any]:
             if dtype is None:
                 words.append(value)
                 continue
-            if value.dtype != dtype or value.ndim != dims or not value.flags.c_contiguous:
-                raise TypeError(f"{kernel.name} takes {kernel.signature}, not {value!r}")
-            words += (None, None, value.size, value.itemsize, _data(value))
-            words += value.shape + value.strides
+            if (value.dtype is not dtype and value.dtype != dtype) or value.ndim != dims:
+                raise _refused(kernel, value)
+            try:
+                address = from_buffer(value)
+            except TypeError:  # not writable, or not contiguous
+                if not value.flags.c_contiguous:
+                    raise _refused(kernel, value) from None
+                address = value.ctypes.data  # takes four times as long
+            words += (None, None, value.size, value.itemsize, address)
+            words += value.shape
+            words += value.strides
         if call(*words):
             raise RuntimeError(f"the kernel {kernel.name} failed")
         return result.value
@@ -184,21 +193,19 @@ def _caller(kernel: Kernel, address: int) -> Callable[..., Any]:
     return function
 
 
-def _flattened(arguments: tuple[Any, ...]) -> Iterator[Any]:
-    """Yield the numbers and arrays among the arguments, and those inside tuples, in order."""
+def _flattened(arguments: tuple[Any, ...]) -> list[Any]:
+    """Return the numbers and arrays among the arguments, and those inside tuples, in order."""
+    values: list[Any] = []
     for value in arguments:
         if isinstance(value, tuple):
-            yield from value
+            values += value
         else:
-            yield value
+            values.append(value)
+    return values
 
 
-def _data(array: Any) -> Any:
-    """Return an array's address for ctypes; `array.ctypes.data` takes four times as long."""
-    try:
-        return _ANY_BYTES.from_buffer(array)
-    except TypeError:  # not writable
-        return array.ctypes.data
+def _refused(kernel: Kernel, value: Any) -> TypeError:
+    return TypeError(f"{kernel.name} takes {kernel.signature}, not {value!r}")
 
 
 def _compiled(kernel: Kernel) -> ObjectCode:

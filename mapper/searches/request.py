@@ -88,6 +88,11 @@ class SearchSettings:
     max_fused_loops_per_rank_variable: int = 1
 
 
+_MOST_CACHED = 64
+_flat_archs: dict[tuple[int, int, str, str], tuple[Arch, Workload, tuple[FlatArch, ...]]] = {}
+"""Flattened architectures of the last Einsums: a search asks for each some twenty times."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """A search to do.
@@ -116,8 +121,16 @@ class Request:
 
     def flat_archs(self, einsum: Einsum) -> tuple[FlatArch, ...]:
         """Return the path of components from the root to each Compute that can do an Einsum."""
+        key = (id(self.arch), id(self.workload), einsum.name, self.options.conventions)
+        cached = _flat_archs.get(key)
+        if cached is not None and cached[0] is self.arch and cached[1] is self.workload:
+            return cached[2]
         switch = conventions_called(self.options.conventions).switch
-        return flatten(self.arch, self.workload.scope(einsum), switch=switch)
+        flats = flatten(self.arch, self.workload.scope(einsum), switch=switch)
+        _flat_archs[key] = (self.arch, self.workload, flats)
+        if len(_flat_archs) > _MOST_CACHED:
+            _flat_archs.pop(next(iter(_flat_archs)), None)
+        return flats
 
     def whole_mapping(self, mapping: LoopNest) -> LoopNest:
         """Return the mapping of the whole workload for one that a search of this request found.

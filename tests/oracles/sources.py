@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGE = "tilewright"  # its folders stand at the root of the checkout
@@ -39,26 +40,42 @@ def closure(path: Path) -> frozenset[Path]:
 @cache
 def imported(path: Path) -> frozenset[Path]:
     """Return the files of ours that a file names in its imports and texts."""
-    return frozenset(file for name in names(_tree(path)) if (file := file_of(name)))
+    return _source(path).imported
 
 
-def names(node: ast.AST) -> Iterator[str]:
+class _Source(NamedTuple):
+    """What a file contributes: the files of ours that it names, and its code as text."""
+
+    imported: frozenset[Path]
+    text: str
+
+
+@cache
+def _source(path: Path) -> _Source:
+    """Parse a file once for both."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imported = frozenset(file for name in names(tree) if (file := file_of(name)))
+    return _Source(imported, _text_of(tree))
+
+
+def names(tree: ast.AST) -> Iterator[str]:
     """Yield the modules that a tree may import, among other dotted names."""
-    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-        for other in node.orelse:
-            yield from names(other)
-        return
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom):
-        assert node.module is not None
-        assert node.level == 0, "relative imports are not followed"
-        yield node.module
-        yield from (f"{node.module}.{alias.name}" for alias in node.names)
-    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield node.value
-    for child in ast.iter_child_nodes(node):
-        yield from names(child)
+    nodes = [tree]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            nodes += node.orelse
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module is not None
+            assert node.level == 0, "relative imports are not followed"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        nodes += ast.iter_child_nodes(node)
 
 
 @cache
@@ -77,19 +94,18 @@ def file_of(name: str) -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
-@cache
 def text_of_file(path: Path) -> str:
     """Return the code of a file as Python writes it, without comments and docstrings."""
-    tree = _tree(path)
+    return _source(path).text
+
+
+def _text_of(tree: ast.Module) -> str:
+    """Return the code of a tree, whose docstrings are removed."""
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
             node.body = [one for one in body if not _is_text(one)] or [ast.Pass()]  # type: ignore[attr-defined]
     return ast.unparse(tree)
-
-
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def _is_text(node: ast.stmt) -> bool:

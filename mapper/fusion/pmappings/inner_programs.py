@@ -32,7 +32,7 @@ from tilewright.mapper.searches.program.deferred_costs import (
     deferred_charges,
     deferred_costs,
 )
-from tilewright.mapper.searches.program.edge_traffic import edge_charges
+from tilewright.mapper.searches.program.edge_traffic import EdgeCharge, edge_charges
 from tilewright.mapper.searches.program.holder_order import below_deeper_lanes
 from tilewright.mapper.searches.program.network_hops import network_charge_sites
 from tilewright.mapper.searches.program.open_network_hops import (
@@ -42,11 +42,13 @@ from tilewright.mapper.searches.program.open_network_hops import (
 from tilewright.mapper.searches.program.program import (
     CostsBySlot,
     LoopStep,
+    OpenCosts,
     ProgramStep,
     ReserveStep,
     SingleLoopStep,
     SpatialStep,
     TemplateProgram,
+    still_open,
     with_fixed_lanes,
 )
 from tilewright.mapper.templates.problem import Problem, required_tile_shape
@@ -165,15 +167,16 @@ def inner_programs(
         return
     if any(isinstance(slot, SpatialLoops) and not slot.choices for slot in slots):
         return
+    costs = OpenCosts(tuple(edge_charges(problem, template.template)))
     if not template.region:
-        yield from _InnerCompiler(problem, fields, CutTemplate(template, slots)).programs()
+        yield from _InnerCompiler(problem, fields, CutTemplate(template, slots), costs).programs()
         return
     region = _region_slots(slots, template)
     for fixed in fixed_spatial_loops(problem, slots, region, rules.spatial_variables):
         places = {loop.region_place for loop in fixed.loops}
         gaps = (LoopGaps(v, tuple(_gaps(holders, places))) for v, holders in rules.loop_places)
         cut = CutTemplate(template, fixed.slots, tuple(gaps), fixed.loops)
-        yield from _InnerCompiler(problem, fields, cut).programs()
+        yield from _InnerCompiler(problem, fields, cut, costs).programs()
 
 
 def _gaps(places: Sequence[int], places_with_lanes: Collection[int]) -> Iterator[int]:
@@ -213,16 +216,17 @@ class _InnerCosts:
 
 @dataclass(frozen=True, slots=True)
 class _InnerCompiler:
-    """Compiles one cut template."""
+    """Compiles one cut template; `costs`: of the lanes fixed so far."""
 
     problem: Problem
     fields: LabelFields
     cut: CutTemplate
+    costs: OpenCosts
 
     def programs(self) -> Iterator[InnerProgram]:
         """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
-        cut, network = self.cut, self._network_sites()
-        sites = [*self._edge_sites(), *network.lower]
+        cut, network, located = self.cut, self._network_sites(), self._located_charges()
+        sites = [*self.costs.settled, *(site for _, site in located), *network.lower]
         deferred = self._deferred_costs(sites)
         blocking = [site for site in sites if deferred is None or site.deferral is None]
         blocked = sorted({slot for site in blocking for slot in site.blocking_slots})
@@ -231,14 +235,14 @@ class _InnerCompiler:
             charges = network_charges(cut.slots, cut.region_slots, upper) if upper else {}
             yield self._compile(_InnerCosts(CostsBySlot(sites, deferred or []), charges))
             return
+        remaining = still_open(self.costs, located)
         for fixed in with_fixed_lanes(cut.slots, blocked):
-            yield from replace(self, cut=replace(cut, slots=fixed)).programs()
+            yield from replace(self, cut=replace(cut, slots=fixed), costs=remaining).programs()
 
-    def _edge_sites(self) -> list[ChargeSite]:
-        """Return where to charge what passes between holders."""
+    def _located_charges(self) -> list[tuple[EdgeCharge, ChargeSite]]:
+        """Return where to charge what passes between holders, if it is not settled yet."""
         locator = ChargeLocator(self.problem, self.fields, self.cut.slots)
-        charges = edge_charges(self.problem, self.cut.template.template)
-        return [locator.site_of(charge) for charge in charges]
+        return [(charge, locator.site_of(charge)) for charge in self.costs.charges]
 
     def _deferred_costs(self, sites: Sequence[ChargeSite]) -> list[DeferredCost] | None:
         """Return what is paid further up than where it arises; None: it cannot be deferred.
@@ -329,7 +333,7 @@ class _InnerCompiler:
 
 def _scale_charges(terms: Sequence[CostTerm], shares: Floats) -> tuple[CostTerm, ...]:
     """Return charges below lanes that labels count already: calls of one instance are its share."""
-    return tuple(replace(term, factor=term.factor * float(shares[term.field])) for term in terms)
+    return tuple(term._replace(factor=term.factor * float(shares[term.field])) for term in terms)
 
 
 def _steps(

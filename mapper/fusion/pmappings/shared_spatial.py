@@ -176,7 +176,7 @@ def network_charges(
         for add in route.terms:
             factor = add.factor / n_lanes if add.kind == "moved" else add.factor
             all_lanes = _lanes_per_variable([*add.lanes, *lanes])
-            charges.setdefault(place, []).append(replace(add, factor=factor, lanes=all_lanes))
+            charges.setdefault(place, []).append(add._replace(factor=factor, lanes=all_lanes))
     return {
         place: tuple(sorted(add for add in adds if add.factor != 0.0))
         for place, adds in sorted(charges.items())

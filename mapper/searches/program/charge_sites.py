@@ -40,8 +40,7 @@ Rates = dict[int, float]  # field of the label -> what one value adds to it
 ChoiceAmounts = tuple[tuple[int, tuple[float, ...]], ...]  # field, amount per spatial choice
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class CostTerm:
+class CostTerm(NamedTuple):
     """A cost of a tensor's movement, as a term that a step of the program adds to labels.
 
     To column `field` of a label (a partial mapping's tuple of costs) it adds `factor` times a

@@ -18,7 +18,7 @@ in the same way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
@@ -75,7 +75,7 @@ class DeferredCost:
         """
         greatest_factor = prod(max(values) for _, values in self.factors)
         return tuple(
-            replace(term, field=self.target, factor=term.factor * greatest_factor)
+            term._replace(field=self.target, factor=term.factor * greatest_factor)
             for _, term in self.terms
             if term.factor < 0
         )
@@ -110,7 +110,7 @@ def deferred_costs(
         field = next(calls if key.target else energy, None)
         if field is None:
             return None
-        carried = tuple((slot, replace(term, field=field)) for slot, term in terms)
+        carried = tuple((slot, term._replace(field=field)) for slot, term in terms)
         costs.append(DeferredCost(field, key.target, carried, key.factors, key.top))
     return costs
 
@@ -200,7 +200,7 @@ def deferred_reservations(
         field = fields.deferred_bits[number]
         is_topmost = top == topmost[memory] and not _is_reserved(memory, slots[:top])
         limit = PaidLimit(capacity[memory], is_topmost and memory not in fields.tracked)
-        carried = tuple((slot, replace(term, field=field)) for slot, term in terms)
+        carried = tuple((slot, term._replace(field=field)) for slot, term in terms)
         target = fields.used_bits[memory]
         costs.append(DeferredCost(field, target, carried, carrier.factors, top, limit))
     return costs

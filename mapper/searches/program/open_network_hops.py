@@ -13,7 +13,6 @@ dimension that has lanes count: that dimension zeroes the links of the dimension
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import prod
 
 from tilewright.mapper.searches.exact.label_fields import LabelFields
@@ -78,7 +77,7 @@ def charge_sites_at_fixed_lanes(sites: Sequence[ChargeSite], limit: int) -> list
             for factors in outer_site.factors
         )
         terms = (
-            replace(term, factor=term.factor * _share_of(term.field, outer_factors))
+            term._replace(factor=term.factor * _share_of(term.field, outer_factors))
             for term in site.charges[0]
         )
         fixed_sites.append(ChargeSite(site.slot + 1, tuple(terms)))

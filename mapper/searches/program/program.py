@@ -161,15 +161,22 @@ class TemplateProgram:
     deferred_slots: frozenset[int] = frozenset()
 
 
-class _OpenCosts(NamedTuple):
-    """Edge charges without a site yet, and the sites that hold whatever lanes are chosen."""
+class OpenCosts(NamedTuple):
+    """Edge charges without a site yet, and the sites that hold whatever lanes are chosen.
+
+    A site is the slot of a template at which a cost enters the labels; a lane is one instance along
+    a dimension of a fanout.
+    """
 
     charges: tuple[EdgeCharge, ...]
     settled: tuple[ChargeSite, ...] = ()
 
 
-def _still_open(costs: _OpenCosts, located: Sequence[tuple[EdgeCharge, ChargeSite]]) -> _OpenCosts:
-    """Settle the charges whose sites do not depend on lanes that are still to be chosen."""
+def still_open(costs: OpenCosts, located: Sequence[tuple[EdgeCharge, ChargeSite]]) -> OpenCosts:
+    """Settle the charges whose sites do not depend on lanes that are still to be chosen.
+
+    `located`: the open charges of `costs`, each with its site for the lanes chosen so far.
+    """
     open_charges: list[EdgeCharge] = []
     settled = list(costs.settled)
     for charge, site in located:
@@ -177,7 +184,7 @@ def _still_open(costs: _OpenCosts, located: Sequence[tuple[EdgeCharge, ChargeSit
             open_charges.append(charge)
         else:
             settled.append(site)
-    return _OpenCosts(tuple(open_charges), tuple(settled))
+    return OpenCosts(tuple(open_charges), tuple(settled))
 
 
 class TemplateCompiler:
@@ -204,7 +211,7 @@ class TemplateCompiler:
             return
         if not self._problem.conventions.loops_sink:
             check_order(self._problem, slots)
-        costs = _OpenCosts(tuple(edge_charges(self._problem, template)))
+        costs = OpenCosts(tuple(edge_charges(self._problem, template)))
         yield from self._fix_lanes(ProgramDraft(self._problem, template, slots), slots, costs)
 
     def without_costs(self, template: Template) -> TemplateProgram:
@@ -238,7 +245,7 @@ class TemplateCompiler:
         return DeferredCounts(*costs, bits)
 
     def _fix_lanes(
-        self, draft: ProgramDraft, slots: tuple[Slot, ...], costs: _OpenCosts
+        self, draft: ProgramDraft, slots: tuple[Slot, ...], costs: OpenCosts
     ) -> Iterator[TemplateProgram]:
         """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
         locator = ChargeLocator(self._problem, self._fields, slots)
@@ -250,7 +257,7 @@ class TemplateCompiler:
             bits = deferred_reservations(self._problem, self._fields, slots)
             yield draft.program(slots, [*costs.settled, *sites], [*(deferred or []), *bits])
             return
-        remaining = _still_open(costs, located)
+        remaining = still_open(costs, located)
         for fixed_slots in with_fixed_lanes(slots, blocking):
             yield from self._fix_lanes(draft, fixed_slots, remaining)
 
@@ -302,10 +309,14 @@ def with_fixed_lanes(
             f" {', '.join(f'{dim.component}.{dim.name}' for dim in dims)}",
             instead="narrow loop_bounds, reuse or min_usage there, or use the random search",
         )
-    for chosen in product(*(sorted(dim.choices, key=prod, reverse=True) for dim in dims)):
+    alternatives = [
+        [replace(dim, choices=(c,)) for c in sorted(dim.choices, key=prod, reverse=True)]
+        for dim in dims
+    ]
+    for chosen in product(*alternatives):
         fixed = list(slots)
-        for slot, dim, choice in zip(blocking, dims, chosen, strict=True):
-            fixed[slot] = replace(dim, choices=(choice,))
+        for slot, dim in zip(blocking, chosen, strict=True):
+            fixed[slot] = dim
         yield tuple(fixed)
 
 
