@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import click
 
+from tilewright.dse.command.command_layout import layout_command
 from tilewright.dse.command.command_mapspace import mapspace_command
 from tilewright.dse.command.command_model import evaluate_command, map_command
 from tilewright.dse.command.command_study import simulate_command, study_group
@@ -29,6 +30,7 @@ Start here:
   tilewright map --arch A --workload W       the best mapping of a workload
   tilewright evaluate --arch A --workload W --mapping M
   tilewright mapspace --arch A --workload W  what each constraint takes away
+  tilewright layout "tensor<...>"            what a tensor layout allocates on each unit
 
 \b
 Exit codes: 0 done, 2 bad input, 3 no feasible design, 130 interrupted (can be resumed).
@@ -45,6 +47,7 @@ cli.add_command(study_group)
 cli.add_command(evaluate_command)
 cli.add_command(map_command)
 cli.add_command(mapspace_command)
+cli.add_command(layout_command)
 cli.add_command(simulate_command)
 cli.add_command(validate_command)
 

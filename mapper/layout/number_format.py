@@ -28,6 +28,12 @@ class NumberFormat:
     shared_by: int = 0
     names: tuple[str, ...] = ()
 
+    @property
+    def text(self) -> str:
+        """Name of the format in the text form of tensors."""
+        in_text = self.name.startswith(("bfp", "fp8", "int", "uint", "bool"))
+        return self.names[0] if in_text else self.name
+
     def tile_bytes(self, scalars: int, sizes: Sizes = "compiler") -> int:
         """Return the bytes of a tile of `scalars` values, rounded up to whole bytes.
 
@@ -44,10 +50,14 @@ _FORMATS: Final = (
     NumberFormat("tf32", 32),
     NumberFormat("bf16", 16, names=("bfloat16",)),
     NumberFormat("f16", 16, names=("float16", "fp16")),
-    NumberFormat("fp8", 8, names=("fp8_e4m3", "fp8_e5m2", "f8E4M3FN", "f8E5M2", "float8")),
-    NumberFormat("bfp8", 8, 16, ("bfp_bf8", "bfp8_b", "bfp_f8")),
-    NumberFormat("bfp4", 4, 16, ("bfp_bf4", "bfp4_b", "bfp_f4")),
-    NumberFormat("bfp2", 2, 16, ("bfp_bf2", "bfp2_b", "bfp_f2")),
+    NumberFormat("fp8", 8, names=("f8E4M3FN", "fp8_e4m3", "float8_e4m3")),
+    NumberFormat("fp8_e5m2", 8, names=("f8E5M2", "float8_e5m2")),
+    NumberFormat("bfp8", 8, 16, ("bfp_bf8", "bfp8_b")),
+    NumberFormat("bfp4", 4, 16, ("bfp_bf4", "bfp4_b")),
+    NumberFormat("bfp2", 2, 16, ("bfp_bf2", "bfp2_b")),
+    NumberFormat("bfp8_a", 8, 16, ("bfp_f8",)),
+    NumberFormat("bfp4_a", 4, 16, ("bfp_f4",)),
+    NumberFormat("bfp2_a", 2, 16, ("bfp_f2",)),
     NumberFormat("int64", 64, names=("i64", "si64")),
     NumberFormat("uint64", 64, names=("ui64", "u64")),
     NumberFormat("int32", 32, names=("i32", "si32")),

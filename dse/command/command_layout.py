@@ -1,0 +1,98 @@
+"""The command `tilewright layout`: what a layout allocates, and what a machine says to it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tilewright.dse.command.console import check_writable, emit, json_option, say
+
+if TYPE_CHECKING:
+    from tilewright.mapper.layout.layout import Layout
+    from tilewright.mapper.layout.legality.broken_rule import BrokenRule
+
+MOST_CHARACTERS = 10_000
+
+
+@click.command("layout", short_help="Shard shape, memory, padding and picture of a tensor layout.")
+@click.argument("text", metavar='"tensor<...>"')
+@click.option("--machine", default=None, metavar="NAME",
+              help="Say which rules of this machine it breaks: wormhole, blackhole, trainium1, "
+                   "trainium2, wse2, wse3, or a YAML file.")  # fmt: skip
+@click.option("--svg", type=click.Path(path_type=Path), default=None, metavar="FILE",
+              help="Write a picture of the grid.")  # fmt: skip
+@json_option()
+def layout_command(text: str, machine: str | None, svg: Path | None, as_json: bool) -> None:
+    """Read a tensor type with a layout and say what it allocates on each unit.
+
+    The text is that of the linear-map layout: shape, affine map, value of padding, grid, memref.
+    A memref that does not follow from the rest is an error. `-` reads standard input.
+
+    \b
+    Examples:
+      tilewright layout "tensor<53x63xf32, #tt.metal_layout<(d0, d1) -> (d0, d1), undef, <3x2>,
+                         memref<18x32xf32, #tt.memory_space<l1>>>>"
+      tilewright layout "$(cat layout.mlir)" --machine wormhole --svg layout.svg
+    """
+    from tilewright.mapper.layout.queries.character_picture import character_picture
+    from tilewright.mapper.layout.queries.explanation import explain
+    from tilewright.mapper.layout.text.metal_layout import parse_metal_tensor
+
+    if svg is not None:
+        check_writable(svg)
+    tensor = parse_metal_tensor(sys.stdin.read(MOST_CHARACTERS) if text == "-" else text)
+    layout = tensor.layout
+    broken = _broken(layout, machine)
+    if as_json:
+        emit({"layout": str(tensor), **_facts(layout), "broken_rules": _rows(broken)})
+    else:
+        click.echo(explain(layout))
+        click.echo(character_picture(layout))
+        if machine is not None:
+            lines = [f"  {rule}" for rule in broken] or ["  every rule holds"]
+            click.echo("\n".join([f"on {machine}:", *lines]))
+    if svg is not None:
+        from tilewright.mapper.layout.queries.picture import layout_picture
+
+        svg.write_text(layout_picture(layout), encoding="utf-8")
+        say(f"picture: {svg}")
+
+
+def _broken(layout: Layout, machine: str | None) -> tuple[BrokenRule, ...]:
+    if machine is None:
+        return ()
+    from tilewright.mapper.layout.legality.layout_rules import broken_rules
+    from tilewright.mapper.layout.machines.layout_machine import load_machine
+
+    return broken_rules(layout, load_machine(machine))
+
+
+def _facts(layout: Layout) -> dict[str, object]:
+    return {
+        "grid": layout.grid,
+        "extents": layout.collapse.extents,
+        "shard_shape": layout.shard_shape,
+        "shard_tiles": layout.shard_tiles,
+        "tile_bytes": layout.tiling.tile_bytes,
+        "bytes_per_unit": layout.bytes_per_unit,
+        "strides": layout.strides,
+        "padding": layout.padding_total,
+        "allocated": layout.allocated_scalars,
+        "phantom_cells": layout.phantom_cells,
+        "memory": layout.memory,
+    }
+
+
+def _rows(broken: tuple[BrokenRule, ...]) -> list[dict[str, object]]:
+    return [
+        {
+            "rule": rule.rule,
+            "what": rule.what,
+            "numbers": dict(rule.numbers),
+            "instead": rule.instead,
+        }
+        for rule in broken
+    ]

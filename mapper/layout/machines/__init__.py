@@ -1,0 +1,1 @@
+"""Machines as data: grids of units, memories, number formats, and rates, each with its source."""

@@ -1,0 +1,169 @@
+"""A machine for layouts: units, memories, formats, rates, read from YAML with sources.
+
+    alignment: {value: 16, source: "..."}
+
+A number without `source` or `assumed` is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import prod
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from tilewright.arch.errors import SpecError
+from tilewright.arch.files.source import load_document
+from tilewright.mapper.layout.legality.placement_rules import PartitionedMemory
+from tilewright.mapper.layout.number_format import number_format
+
+FOLDER: Final = Path(__file__).parent
+_TOP: Final = ("name", "units", "formats", "tile_rows", "tile_columns", "memories", "rates")
+_MEMORY: Final = ("units", "unit_bytes", "alignment", "partitions", "banks", "bank_bytes")
+_SPACES: Final = ("l1", "dram", "psum", "sbuf", "system", "mmio")
+
+
+@dataclass(frozen=True, slots=True)
+class UnitMemory:
+    """Memory of one unit of a machine.
+
+    `units`: extents of the units that have it; `unit_bytes`: of one of them; `alignment`: bytes to
+    a multiple of which shards must start; `partitions`, `banks`: 1 where there are none.
+    """
+
+    space: str
+    units: tuple[int, ...]
+    unit_bytes: int
+    alignment: int = 1
+    partitions: int = 1
+    banks: int = 1
+
+    def partitioned(self) -> PartitionedMemory | None:
+        """Return the memory as one of partitions and banks, or None if it is none."""
+        size = self.unit_bytes // (self.partitions * self.banks)
+        match self.space:
+            case "psum" | "sbuf":
+                return PartitionedMemory(self.space, self.partitions, self.banks, size)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutMachine:
+    """All that legality and costs of layouts need to know about a machine.
+
+    `formats`: names of the number formats it computes with; `tile_rows`, `tile_columns`: sides that
+    a tile may have (empty: any); `memories`: by memory space; `rates`: clock in Hz, bytes per
+    second or per cycle, cycles per tile, as their names say; `sources`: of every number, by name.
+    """
+
+    name: str
+    units: tuple[int, ...]
+    formats: tuple[str, ...]
+    tile_rows: tuple[int, ...] = ()
+    tile_columns: tuple[int, ...] = ()
+    memories: Mapping[str, UnitMemory] = field(default_factory=dict)
+    rates: Mapping[str, float] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def unit_count(self) -> int:
+        """Number of compute units."""
+        return prod(self.units)
+
+
+def machine_names() -> tuple[str, ...]:
+    """Return the names of the machines that ship with Tilewright."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
+
+
+@lru_cache(maxsize=32)
+def load_machine(name: str) -> LayoutMachine:
+    """Return a machine by the name of a shipped one, or by the path of a YAML file.
+
+    Raises SpecError for an unknown name, for a field that is missing or unknown, and for a number
+    without a source.
+    """
+    path = FOLDER / f"{name}.yaml" if name in machine_names() else Path(name)
+    if not path.is_file():
+        raise SpecError(
+            f"no machine {name!r}", instead=f"one of {', '.join(machine_names())}, or a YAML file"
+        )
+    document = load_document(path)
+    return _Reader(str(path)).machine(document.data)
+
+
+class _Reader:
+    """Collects the sources of all numbers while it reads them."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.sources: dict[str, str] = {}
+
+    def machine(self, data: Any) -> LayoutMachine:
+        top = self._mapping(data, "the file", _TOP)
+        formats = tuple(str(name) for name in self._value(top, "formats", "formats"))
+        for name in formats:
+            number_format(name)
+        units = self._integers(top, "units", "units")
+        return LayoutMachine(
+            name=str(top.get("name", self.file)),
+            units=units,
+            formats=formats,
+            tile_rows=self._integers(top, "tile_rows", "tile_rows"),
+            tile_columns=self._integers(top, "tile_columns", "tile_columns"),
+            memories={
+                space: self._memory(space, entry, units)
+                for space, entry in self._mapping(top.get("memories"), "memories", _SPACES).items()
+            },
+            rates={
+                name: float(self._value(top["rates"], name, f"rates.{name}"))
+                for name in self._mapping(top.get("rates", {}), "rates", None)
+            },
+            sources=self.sources,
+        )
+
+    def _memory(self, space: str, entry: Any, units: tuple[int, ...]) -> UnitMemory:
+        fields = self._mapping(entry, space, _MEMORY)
+        numbers = {
+            name: self._integers(fields, name, f"{space}.{name}")
+            for name in _MEMORY
+            if name in fields
+        }
+        single = {name: values[0] for name, values in numbers.items() if name != "units"}
+        if "bank_bytes" in single:
+            banked = single.get("partitions", 1) * single.get("banks", 1)
+            single["unit_bytes"] = single.pop("bank_bytes") * banked
+        if "unit_bytes" not in single:
+            self._fail(f"{space} has no unit_bytes and no bank_bytes", space)
+        return UnitMemory(space=space, units=numbers.get("units", units), **single)
+
+    def _integers(self, data: Mapping[str, Any], key: str, name: str) -> tuple[int, ...]:
+        value = self._value(data, key, name) if key in data else ()
+        values = value if isinstance(value, list | tuple) else (value,)
+        if any(not isinstance(number, int) or number < 1 for number in values):
+            self._fail(f"{name} must be a whole number of 1 or more", value)
+        return tuple(values)
+
+    def _value(self, data: Mapping[str, Any], key: str, name: str) -> Any:
+        entry = data.get(key)
+        if not isinstance(entry, Mapping) or "value" not in entry:
+            self._fail(f"{name} must be {{value: ..., source: ...}}", entry)
+        source = entry.get("source") or entry.get("assumed")
+        if not source:
+            self._fail(f"{name} has no source", entry["value"])
+        self.sources[name] = str(source) if "source" in entry else f"assumed: {source}"
+        return entry["value"]
+
+    def _mapping(self, data: Any, name: str, known: tuple[str, ...] | None) -> Mapping[str, Any]:
+        if not isinstance(data, Mapping):
+            self._fail(f"{name} must be a mapping", data)
+        unknown = [key for key in data if known is not None and key not in known]
+        if unknown:
+            self._fail(f"{name} has an unknown field {unknown[0]!r}", unknown[0])
+        result: Mapping[str, Any] = data
+        return result
+
+    def _fail(self, what: str, value: object) -> NoReturn:
+        raise SpecError(f"{what} ({self.file})", value=value)

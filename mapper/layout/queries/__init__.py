@@ -1,0 +1,1 @@
+"""Questions about layouts: padded regions, transfers between two, a page of text, a picture."""

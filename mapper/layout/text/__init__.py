@@ -1,0 +1,1 @@
+"""Text forms of layouts, parsed and printed."""
