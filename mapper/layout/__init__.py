@@ -1,8 +1,8 @@
 """Physical form of tensors: collapse, split over a grid, tile, map, place (layouts.md).
 
 A `Layout` composes five frozen parts, each with an exact inverse. `schemes` builds named ones,
-`queries` answers questions about them, `text` reads and prints them, `machines` says what is legal
-where, `enumeration` lists the distinct ones.
+`queries` answers questions about them, `text` reads and prints them, `legality` says what a machine
+of `machines` does not allow, `enumeration` lists the distinct ones, `packing` finds addresses.
 """
 
 from tilewright.mapper.layout.affine_map import AffineMap
@@ -10,6 +10,7 @@ from tilewright.mapper.layout.collapse import Collapse
 from tilewright.mapper.layout.grid_map import GridMap
 from tilewright.mapper.layout.grid_split import GridSplit
 from tilewright.mapper.layout.layout import Layout, Location
+from tilewright.mapper.layout.layout_phases import LayoutPhases
 from tilewright.mapper.layout.memory_map import MemoryMap, TileBuffer
 from tilewright.mapper.layout.number_format import NumberFormat, number_format
 from tilewright.mapper.layout.rotation import ModuloRotation
@@ -23,6 +24,7 @@ __all__ = [
     "GridMap",
     "GridSplit",
     "Layout",
+    "LayoutPhases",
     "Location",
     "MemoryMap",
     "ModuloRotation",

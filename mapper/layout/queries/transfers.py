@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tilewright.arch.errors import SpecError
 from tilewright.mapper.layout.grid_map import Unit
 from tilewright.mapper.layout.layout import Layout
+from tilewright.mapper.layout.layout_phases import takes_turns
 
 Integers = NDArray[np.int64]
 Values = NDArray[Any]
@@ -201,7 +202,7 @@ def _check(source: Layout, destination: Layout) -> None:
                 value=str(layout.collapse.affine),
                 instead="a layout by the join rule",
             )
-        if layout.place.physical_tiles < prod(layout.place.blocks):
+        if takes_turns(layout):
             raise SpecError(
                 f"{prod(layout.place.blocks)} blocks take turns in "
                 f"{layout.place.physical_tiles} places: they never hold the tensor at once",

@@ -1,0 +1,149 @@
+"""Pack tile buffers into one memory: those alive together never overlap (layouts.md §11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Final
+
+from tilewright.arch.errors import SpecError
+from tilewright.mapper.layout.packing.buffer_request import BufferRequest
+from tilewright.mapper.layout.packing.capacity_failure import no_room
+from tilewright.mapper.layout.rotation import ModuloRotation
+from tilewright.mapper.layout.tile_placement import TilePlacement
+
+MOST_STEPS: Final = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class PackedBuffer:
+    """A buffer with the address of its first tile, in bytes."""
+
+    request: BufferRequest
+    address: int
+
+    @property
+    def end(self) -> int:
+        """Address of the first byte behind the buffer."""
+        return self.address + self.request.bytes
+
+    def placement(self, blocks: int) -> TilePlacement:
+        """Return where a stream of blocks lies: block i in tile i mod depth."""
+        return TilePlacement(
+            blocks=(blocks,),
+            tile_bytes=self.request.tile_bytes,
+            address=ModuloRotation(self.address, self.request.stride, (self.request.depth,)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PackedMemory:
+    """Buffers of one memory with addresses; raises SpecError if two alive together overlap.
+
+    `capacity`: bytes of the memory that buffers may use; `buffers`: in the order of the requests.
+    """
+
+    capacity: int
+    buffers: tuple[PackedBuffer, ...]
+
+    def __post_init__(self) -> None:
+        for buffer in self.buffers:
+            if buffer.address < 0 or buffer.end > self.capacity:
+                raise SpecError(
+                    f"buffer {buffer.request.name} ends at {buffer.end} of {self.capacity} bytes"
+                )
+        for first, second in combinations(self.buffers, 2):
+            byte = max(first.address, second.address)
+            if first.request.alive_with(second.request) and byte < min(first.end, second.end):
+                raise SpecError(
+                    f"buffers {first.request.name} and {second.request.name} are alive together "
+                    f"and both have byte {byte}"
+                )
+
+    @property
+    def used(self) -> int:
+        """Address of the first byte behind all buffers; 0 without buffers."""
+        return max((buffer.end for buffer in self.buffers), default=0)
+
+    def buffer(self, name: str) -> PackedBuffer:
+        """Return the buffer of a name; KeyError if there is none."""
+        for buffer in self.buffers:
+            if buffer.request.name == name:
+                return buffer
+        raise KeyError(name)
+
+    def alive(self, step: int) -> tuple[PackedBuffer, ...]:
+        """Return the buffers that are alive at a step."""
+        return tuple(b for b in self.buffers if b.request.first <= step <= b.request.last)
+
+
+def pack(requests: Sequence[BufferRequest], capacity: int) -> PackedMemory:
+    """Return addresses for all buffers, with the first choice of residues that fits.
+
+    `capacity`: bytes. Raises InfeasibleMapping if none exists, with the step at which the most
+    bytes are alive, the buffers alive then and the smallest change that would fit; it says so if
+    the search ended after 50,000 steps instead of a proof.
+    """
+    steps = [MOST_STEPS]
+    for residues in product(*(request.residues for request in requests)):
+        packed = _search(requests, residues, capacity, steps)
+        if packed is not None:
+            return packed
+    raise no_room(requests, capacity, proven=steps[0] > 0)
+
+
+def packings(requests: Sequence[BufferRequest], capacity: int) -> Iterator[PackedMemory]:
+    """Yield one packing for each choice of residues (banks) that has one.
+
+    The search of each choice takes at most 50,000 steps; choices for which that is not enough are
+    left out. Raises InfeasibleMapping like `pack` if there is none at all.
+    """
+    proven, found = True, False
+    for residues in product(*(request.residues for request in requests)):
+        steps = [MOST_STEPS]
+        packed = _search(requests, residues, capacity, steps)
+        proven = proven and steps[0] > 0
+        if packed is not None:
+            found = True
+            yield packed
+    if not found:
+        raise no_room(requests, capacity, proven=proven)
+
+
+def _search(
+    requests: Sequence[BufferRequest], residues: Sequence[int], capacity: int, steps: list[int]
+) -> PackedMemory | None:
+    """Place buffers in every order, largest first, each at the lowest address above the others.
+
+    That finds a packing if there is one (layouts.md §11). `steps`: what is left of the budget.
+    """
+    order = sorted(range(len(requests)), key=lambda n: (-requests[n].bytes, n))
+    addresses: dict[int, int] = {}
+
+    def place(left: tuple[int, ...]) -> bool:
+        if not left:
+            return True
+        for number in left:
+            steps[0] -= 1
+            if steps[0] <= 0:
+                return False
+            request = requests[number]
+            below = [
+                addresses[n] + requests[n].bytes
+                for n in addresses
+                if request.alive_with(requests[n])
+            ]
+            address = request.lowest(max(below, default=0), residues[number])
+            if address + request.bytes > capacity:
+                return False  # every later place of this buffer is as high or higher
+            addresses[number] = address
+            if place(tuple(n for n in left if n != number)):
+                return True
+            del addresses[number]
+        return False
+
+    if not place(tuple(order)):
+        return None
+    buffers = tuple(PackedBuffer(r, addresses[n]) for n, r in enumerate(requests))
+    return PackedMemory(capacity, buffers)
