@@ -26,7 +26,18 @@ from tilewright.mapper.fusion.pmappings.pmapping_builder import (
 )
 from tilewright.mapper.fusion.pmappings.pmapping_cache import CachedBound
 
-DEEPENING = (1e-9, 0.003, 0.02, 0.1, 0.5, 2.0, 8.0, inf)  # relative to the bound at the start
+DEEPENING = (
+    1e-9,
+    0.02,
+    0.1,
+    0.2,
+    0.35,
+    0.6,
+    1.0,
+    2.0,
+    8.0,
+    inf,
+)  # relative to the bound at the start
 NEVER = (inf, inf)
 METRICS = (0, 1)  # energy, latency
 

@@ -7,7 +7,7 @@ in the label, because what other Einsums leave there is only known when they are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -29,11 +29,11 @@ from tilewright.mapper.searches.exact.label_tables import (
 from tilewright.mapper.searches.exact.remaining_latency import FieldAmount, remaining_at_arrival
 from tilewright.mapper.searches.program.charge_sites import CostTerm
 from tilewright.mapper.searches.program.program_tree import ProgramNode, program_tree
+from tilewright.mapper.templates.spatial_choices import Lanes
 
-TREE_BYTES = (
-    400_000_000  # of the lower bounds of one tree; of larger trees one branch at a time is kept
-)
+TREE_BYTES = 800_000_000  # of lower bounds; of larger trees one branch at a time is kept
 BRANCH_BYTES = 100_000_000
+LANES_ROWS = 0.25  # most nodes share their bounds of lanes
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +112,13 @@ class InnerSearch:
         self._by_program = {id(inner.program): inner for inner in inner_programs}
         self._solved: list[SolvedProgram] = []
         self._live_labels = 0
+        self._whole: dict[frozenset[int], NDArray[np.bool_]] = {}
+        self._fitting: dict[Hashable, NDArray[np.bool_]] = {}
+        self._count_ranges: dict[tuple[str, str, Lanes], tuple[float, float]] = {}
         self._root = program_tree(inner.program for inner in inner_programs)
         self._branch = self._root.size
-        bound_rows = 2 + len(latency_terms)
-        bound_bytes = bound_rows * 8 * engine.lattice.size  # of each node
+        bound_rows = 1 + LANES_ROWS + len(latency_terms)
+        bound_bytes = int(bound_rows * 8 * engine.lattice.size)  # of each node
         if self._root.size * bound_bytes > TREE_BYTES:
             self._branch = BRANCH_BYTES // bound_bytes
         self.nbytes = (self._branch + _n_kept_bounds(self._root, self._branch)) * bound_bytes
@@ -126,6 +129,18 @@ class InnerSearch:
     def bounds_latency(self) -> bool:
         """Whether partial mappings are pruned by lower bounds of latency, not of energy only."""
         return self._latency_terms is not NO_LATENCY_TERMS
+
+    @property
+    def has_bounds(self) -> bool:
+        """Whether `look_ahead` has run and its bounds were not dropped."""
+        return self._root.before is not None
+
+    def drop_bounds(self) -> None:
+        """Drop the lower bounds, to free their memory; `look_ahead` computes them again."""
+        nodes = [self._root]
+        for node in nodes:
+            node.before = node.after = None
+            nodes += node.children.values()
 
     def look_ahead(self, check: Callable[[], None]) -> None:
         """Compute, for each operation and tile shape, a lower bound of the cost still to come.
@@ -207,11 +222,8 @@ class InnerSearch:
 
     def _remaining_cost_of_region(self, inner: InnerProgram) -> RemainingCost:
         """Return where labels may arrive, and the least that the region above costs them."""
-        lattice = self._engine.lattice
-        is_whole = lattice.tiles == np.array(lattice.bounds)
-        free = {variable for variable, _ in inner.loop_gaps}
-        fixed = [v for v in range(len(lattice.bounds)) if v not in free]
-        arrived = is_whole[:, fixed].all(axis=1) & self._fits(inner)
+        free = frozenset(variable for variable, _ in inner.loop_gaps)
+        arrived = self._arrived(free) & self._fits(inner)
         charges = [
             FieldAmount(term.field, self._least_charge(term)) for term in _region_charges(inner)
         ]
@@ -221,10 +233,22 @@ class InnerSearch:
             np.where(arrived, region_energy, inf), np.where(arrived, 1.0, 0.0), latency
         )
 
+    def _arrived(self, free: frozenset[int]) -> NDArray[np.bool_]:
+        """Tell which states are whole in all variables but those that fused loops may cut."""
+        if free not in self._whole:
+            lattice = self._engine.lattice
+            fixed = [v for v in range(len(lattice.bounds)) if v not in free]
+            is_whole = lattice.tiles[:, fixed] == np.array(lattice.bounds)[fixed]
+            self._whole[free] = is_whole.all(axis=1)
+        return self._whole[free]
+
     def _fits(self, inner: InnerProgram) -> NDArray[np.bool_]:
         """Tell for which states the tensors on chip fit, no larger than below all fused loops."""
-        fits = np.ones(self._engine.lattice.size, np.bool_)
         lattice, region = self._engine.lattice, inner.template.region
+        key = tuple((h, inner.spatial_loops_above(i)) for i, h in enumerate(region) if h.backing)
+        if key in self._fitting:
+            return self._fitting[key]
+        fits = np.ones(lattice.size, np.bool_)
         for memory, capacity in zip(self._rules.memories, self._rules.capacities, strict=True):
             total = np.zeros(lattice.size)
             for place, holder in enumerate(region) if capacity < inf else ():
@@ -232,11 +256,16 @@ class InnerSearch:
                     bits = tile_bits(self._engine, holder.tensor, memory)
                     total += np.roll(bits, lane_stride(lattice, inner.spatial_loops_above(place)))
             fits &= total <= capacity
+        self._fitting[key] = fits
         return fits
 
     def _least_charge(self, term: CostTerm) -> float:
-        counts = self._engine.count(term.tensor, term.kind, term.lanes)
-        return term.factor * float(counts.min() if term.factor > 0 else counts.max())
+        key = term.tensor, term.kind, term.lanes
+        if key not in self._count_ranges:
+            counts = self._engine.count(*key)
+            self._count_ranges[key] = float(counts.min()), float(counts.max())
+        least, greatest = self._count_ranges[key]
+        return term.factor * (least if term.factor > 0 else greatest)
 
     def _visit(self, node: ProgramNode, table: LabelTable, tables: tuple[LabelTable, ...]) -> None:
         """Collect the labels of the programs that end at `node`, then go on to its children."""

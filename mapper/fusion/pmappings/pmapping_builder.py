@@ -378,21 +378,30 @@ class TableBuilder:
         return cache[fused.key]
 
     def _compiled(self, choice: OnChipChoice) -> CompiledChoice:
-        cached = self.cache.compiled.get(choice.key)
+        """Return the programs of a choice with lower bounds, as they are kept or made anew."""
+        compiled = self.cache.compiled.get(choice.key)
         prunes = self._scope.prunes_by_latency
-        if cached is not None and (cached.search.bounds_latency or not prunes):
-            return cached
+        if compiled is None or (prunes and not compiled.search.bounds_latency):
+            return self._compile(choice, compiled)
+        if not compiled.search.has_bounds:
+            self.cache.make_room(compiled.search.nbytes)
+            compiled.search.look_ahead(self._budget.check)
+        return compiled
+
+    def _compile(self, choice: OnChipChoice, known: CompiledChoice | None) -> CompiledChoice:
+        """Compile a choice and compute its lower bounds; `known`: without those of latency."""
         prepared = self._prepared(choice.fused_einsum)
-        programs = (
-            self._inner_programs(choice, prepared)
-            if cached is None
-            else cached.search.inner_programs
-        )
-        self._count(SearchStatistics(len(programs)))
+        if known is None:
+            programs = self._inner_programs(choice, prepared)
+            self._count(SearchStatistics(len(programs)))
+        else:
+            programs = known.search.inner_programs
+            known.search.drop_bounds()
         metrics = self._metrics(choice, prepared)
+        prunes = self._scope.prunes_by_latency
         latency_terms = metrics.latency_terms() if prunes else NO_LATENCY_TERMS
         search = InnerSearch(prepared.engine, programs, prepared.rules, latency_terms)
-        self.cache.make_room(search.nbytes, choice.key)
+        self.cache.make_room(search.nbytes)
         search.look_ahead(self._budget.check)
         compiled = CompiledChoice(prepared, metrics, search, search.start_bounds(metrics))
         self.cache.compiled[choice.key] = compiled

@@ -18,7 +18,7 @@ from tilewright.mapper.searches.exact.label_fields import Leak
 from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
 from tilewright.mapper.searches.exact.label_tables import LabelEngine
 
-MAX_BYTES = 800_000_000  # of lower bounds; what does not fit is computed again when it is needed
+MAX_BYTES = 1_000_000_000  # of lower bounds; what does not fit is computed again when it is needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +76,20 @@ class PmappingCache:
 
     A choice is an Einsum with a set of exchanged tensors on chip. `prepared`: by the key of an
     Einsum (equal for Einsums that pose one problem under other names). `compiled`: by the key of a
-    choice, as far as memory allows. `least_costs`: lower bounds by (key of a choice, 0 for energy
-    or 1 for latency), whatever the other metric is.
+    choice; their lower bounds are kept as far as memory allows. `least_costs`: lower bounds by (key
+    of a choice, 0 for energy or 1 for latency), whatever the other metric is.
     """
 
     prepared: dict[Hashable, PreparedEinsum] = field(default_factory=dict)
     compiled: dict[Hashable, CompiledChoice] = field(default_factory=dict)
     least_costs: dict[tuple[Hashable, int], CachedBound] = field(default_factory=dict)
 
-    def make_room(self, nbytes: int, key: Hashable) -> None:
-        """Drop compiled choices until `nbytes` more bytes of lower bounds fit in MAX_BYTES.
+    def make_room(self, nbytes: int) -> None:
+        """Drop lower bounds of compiled choices until `nbytes` more bytes fit in MAX_BYTES.
 
-        What `key` had is dropped first, then what was added last: searches go through all choices
-        in turn, so that the first ones are needed next.
+        Those of the choice that was added last go first: searches go through all choices in turn,
+        so that the first ones are needed next. The programs stay.
         """
-        self.compiled.pop(key, None)
-        free = MAX_BYTES - nbytes
-        while self.compiled and sum(c.search.nbytes for c in self.compiled.values()) > free:
-            self.compiled.popitem()
+        bounded = [c.search for c in self.compiled.values() if c.search.has_bounds]
+        while bounded and sum(search.nbytes for search in bounded) > MAX_BYTES - nbytes:
+            bounded.pop().drop_bounds()

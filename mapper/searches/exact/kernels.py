@@ -52,7 +52,8 @@ class PruningArrays(NamedTuple):
     objective, its limit and the like (table in this module's docstring). `seconds`, shape
     (components, states): least seconds still to be added to a component. `terms`, shape
     (components, 4): field, seconds of one unit of it when the most lanes to come divide it, the
-    same when none do, seconds in any case.
+    same when none do, seconds in any case. `carried`, shape (fields, 3): field of joules that a
+    label carries until lanes are known, the least and the greatest factor that they still get.
     """
 
     energy: Floats
@@ -60,6 +61,7 @@ class PruningArrays(NamedTuple):
     limits: Floats
     seconds: Floats
     terms: Floats
+    carried: Floats
 
 
 class AxisRange(NamedTuple):
@@ -87,14 +89,14 @@ class ChoiceArrays(NamedTuple):
     lanes: Floats
 
     def energy(self, width: int) -> Floats:
-        """Return the joules of each choice of lanes at each tile below, shape (choices, states).
+        """Return the joules of each choice of lanes at each tile below.
 
-        `width`: number of fields (costs) of a label. A label is the tuple of costs of a partial
+        Shape (choices, states), or (choices, 1) where the tile does not matter. `width`: number of
+        fields (costs) of a label. A label is the tuple of costs of a partial
         mapping; a lane is one instance along a dimension of a fanout.
         """
-        choices, states = self.below.shape
-        added = np.repeat(self.linear[:, width : width + 1], states, axis=1)
-        rows = len(self.charges) // choices  # of each choice, the row of the energy first
+        added = self.linear[:, width : width + 1].copy()
+        rows = len(self.charges) // len(self.below)  # of each choice, the row of the energy first
         return added + self.charges[::rows, 1:] if rows else added
 
 
@@ -115,7 +117,7 @@ _HOME: Final = "tilewright.mapper.searches.exact.label_kernels"
 _I1, _I2, _F1, _F2 = "int64[::1]", "int64[:, ::1]", "float64[::1]", "float64[:, ::1]"
 _TABLE: Final = f"{_I1}, {_F2}"
 _PRUNING: Final = f"PruningArrays, {_I1}, {_F2}, {_I2}"  # and the results
-_RECORDS: Final = {"PruningArrays": f"{_F1}, {_F1}, {_F1}, {_F2}, {_F2}"}
+_RECORDS: Final = {"PruningArrays": f"{_F1}, {_F1}, {_F1}, {_F2}, {_F2}, {_F2}"}
 
 
 def _kernel(name: str, *arguments: str) -> Kernel:
@@ -202,7 +204,7 @@ def undo_distribute(
     """Return the least joules and most lanes still to come below a spatial dimension.
 
     `energy`, `lanes`: the same above it, shape (states,), as are the results. `choice_energy`:
-    joules of each choice of lanes by the tile below, shape (choices, states). A lane is one
+    joules of each choice of lanes by the tile below, shape (choices, states) or (choices, 1). A lane is one
     instance along a dimension of a fanout.
     """
     energy_below, lanes_below = np.full(energy.shape, np.inf), np.zeros(energy.shape)

@@ -52,10 +52,13 @@ def _is_covered(label: Floats, row: int, energy: float, latency: float, limits: 
 @compiled
 def _is_pruned(label: Floats, row: int, state: int, pruning: PruningArrays) -> Any:
     """Tell whether no mapping with this label can meet the limits."""
-    remaining_energy, remaining_lanes, limits, seconds, terms = pruning
+    remaining_energy, remaining_lanes, limits, seconds, terms, carried = pruning
     energy = label[row, 0] + remaining_energy[state]
     if not energy < np.inf:
         return True
+    for i in range(carried.shape[0]):
+        joules = label[row, int(carried[i, 0])]
+        energy += joules * (carried[i, 1] if joules > 0.0 else carried[i, 2])
     if limits[0] == 0.0 and limits[2] == 0.0:
         return energy > limits[1]
     lanes = -label[row, int(limits[6])] * remaining_lanes[state]
@@ -305,11 +308,12 @@ def undo_distribute(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not obje
     `energy`, `lanes`: the same above the dimension; `below`: tile of one lane, or -1. A lane is
     one instance along a dimension of a fanout.
     """
+    varies = choice_energy.shape[1] > 1  # by tile
     for choice in range(below.shape[0]):
         for state in range(energy.shape[0]):
             source = below[choice, state]
             if source >= 0:
-                remaining = energy[state] + choice_energy[choice, source]
+                remaining = energy[state] + choice_energy[choice, source if varies else 0]
                 energy_below[source] = min(energy_below[source], remaining)
                 lanes_below[source] = max(lanes_below[source], lanes[state] * choice_lanes[choice])
 

@@ -12,11 +12,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 
 from tilewright.mapper.mapspace.lattice import Lattice, LatticeAxis
 from tilewright.mapper.searches.exact import kernels
+from tilewright.mapper.searches.exact.carried_energy import (
+    NOTHING_CARRIED,
+    CarriedEnergy,
+    join_carried,
+)
 from tilewright.mapper.searches.exact.kernels import (
     AxisRange,
     ChargeArrays,
@@ -78,12 +84,14 @@ class RemainingCost:
 
     `energy`, shape (states,): least joules; inf: the tile cannot grow to the whole iteration
     space. `lanes`, shape (states,): most lanes still to come. `latency`: least seconds per
-    component, if they count. A lane is one instance along a dimension of a fanout.
+    component, if they count. `carried`: what the joules that labels carry are still multiplied by.
+    A lane is one instance along a dimension of a fanout.
     """
 
     energy: Floats
     lanes: Floats
     latency: RemainingLatency = UNTIMED
+    carried: CarriedEnergy = NOTHING_CARRIED
 
     def pruning_arrays(self, limits: Floats) -> PruningArrays:
         """Return these bounds as the arrays by which the compiled steps drop labels.
@@ -92,7 +100,9 @@ class RemainingCost:
         tuple of costs of a partial mapping.
         """
         latency = self.latency
-        return PruningArrays(self.energy, self.lanes, limits, latency.seconds, latency.terms)
+        return PruningArrays(
+            self.energy, self.lanes, limits, latency.seconds, latency.terms, self.carried.rows
+        )
 
 
 class StepBounds(NamedTuple):
@@ -142,6 +152,8 @@ class LabelEngine:
         self._choices: dict[SpatialStep, ChoiceArrays] = {}
         self._counts: dict[tuple[str, str, Lanes], Floats] = {}
         self._axes: dict[tuple[str, ...], list[LatticeAxis]] = {}
+        self._lane_bounds: dict[int, Floats] = {}  # by checksum
+        self._below: dict[tuple[tuple[str, ...], tuple[tuple[int, ...], ...]], Ints] = {}
 
     def initial(self) -> LabelTable:
         """Return the table to start from: one label at the tile of one value.
@@ -209,19 +221,49 @@ class LabelEngine:
             latency = after.latency.before_choices(choices)
             joules = choices.energy(self.fields.width)
             energy, lanes = kernels.undo_distribute(after.energy, after.lanes, choices, joules)
-            return RemainingCost(energy, lanes, latency)
+            carried = after.carried.before_choices(choices)
+            return RemainingCost(energy, self._shared(lanes), latency, carried)
         arrays, excludes_states = self._charge(step)
         energy = after.energy + arrays.amounts[0]
+        if isinstance(step, ChargeStep):
+            energy += self._least_carried(step, after.carried)
         latency = after.latency.before_charge(arrays)
-        if not excludes_states:
-            return RemainingCost(energy, after.lanes, latency)
-        return RemainingCost(energy, np.where(energy < inf, after.lanes, 0.0), latency)
+        lanes = after.lanes
+        if excludes_states:
+            lanes = self._shared(np.where(energy < inf, lanes, 0.0))
+        return RemainingCost(energy, lanes, latency, after.carried)
+
+    def _least_carried(self, step: ChargeStep, carried: CarriedEnergy) -> Floats:
+        """Return the least joules that become of what labels carry from a step, shape (states,).
+
+        Lanes that divide a count iterate over irrelevant variables: there are at most as many as
+        turns of these (theory/lattice.md §5).
+        """
+        joules = np.zeros(self.lattice.size)
+        for term in step.terms:
+            if (factors := carried.factors_of(term.field)) is None:
+                continue
+            amount = term.factor * self.count(term.tensor, term.kind, term.lanes)
+            if term.factor < 0:
+                joules += amount * factors.greatest
+            elif term.kind == "moved" and not term.lanes:
+                access = self.problem.einsum.access(term.tensor)
+                shared = self.lattice.visits(access, ("irrelevant",))
+                joules += amount * np.maximum(factors.least, np.minimum(1.0 / shared, 1.0))
+            else:
+                joules += amount * factors.least
+        return joules
 
     def _before_payment(self, step: PaymentStep, after: RemainingCost) -> RemainingCost:
-        """Return the remaining cost below a payment, whose amount is the least that it may be."""
-        refunds = [FieldAmount(term.field, self._most_amount(term)) for term in step.refunds]
-        energy = after.energy + sum(refund.amount for refund in refunds if refund.field == 0)
-        return replace(after, energy=energy, latency=after.latency.before_refunds(refunds))
+        """Return the remaining cost below a payment: labels carry the joules that it pays."""
+        calls = (term for term in step.refunds if term.field != 0)
+        refunds = [FieldAmount(term.field, self._most_amount(term)) for term in calls]
+        fields = [field for field, target in step.moves if target == 0]
+        return replace(
+            after,
+            latency=after.latency.before_refunds(refunds),
+            carried=after.carried.before_payment(fields),
+        )
 
     def _most_amount(self, term: CostTerm) -> float:
         return term.factor * float(self.count(term.tensor, term.kind, term.lanes).max())
@@ -262,7 +304,13 @@ class LabelEngine:
         for axis in axes:
             kernels.least_above(energy, axis.stride, axis.radix, 1.0)
             kernels.least_above(lanes, axis.stride, axis.radix, -1.0)
-        return RemainingCost(energy, lanes, after.latency.before_loops(axes))
+        latency = after.latency.before_loops(axes)
+        return replace(after, energy=energy, lanes=self._shared(lanes), latency=latency)
+
+    def _shared(self, lanes: Floats) -> Floats:
+        """Return an equal array that earlier calls returned, or this one: few of them differ."""
+        equal = self._lane_bounds.setdefault(crc32(lanes), lanes)
+        return equal if np.array_equal(equal, lanes) else lanes
 
     def _axes_of(self, variables: tuple[str, ...]) -> list[LatticeAxis]:
         if variables not in self._axes:
@@ -344,13 +392,21 @@ class LabelEngine:
             added[:, field] += values
         for field, values in step.factors:
             factors[:, field] = values
-        below = np.stack([self.lattice.reach(loops.variables, choice) for choice in loops.choices])
+        below = self._tiles_below(loops)
         charges = np.zeros((0, 1))
         if step.charges:
             fields, amounts = self._summed(step.charges)
             column = np.tile(np.array(fields, np.float64), len(step.charges))
             charges = np.column_stack([column, amounts])
         return ChoiceArrays(below, np.hstack([factors, added]), charges, lanes)
+
+    def _tiles_below(self, loops: SpatialLoops) -> Ints:
+        """Return the tile of one lane for each choice and tile above, shape (choices, states)."""
+        key = loops.variables, loops.choices
+        if key not in self._below:
+            tiles = [self.lattice.reach(loops.variables, choice) for choice in loops.choices]
+            self._below[key] = np.stack(tiles)
+        return self._below[key]
 
 
 def field_factors(problem: Problem, fields: LabelFields, loops: SpatialLoops) -> Floats:
@@ -432,4 +488,5 @@ def least_remaining(alternatives: list[RemainingCost]) -> RemainingCost:
         return alternatives[0]
     energy = np.minimum.reduce([each.energy for each in alternatives])
     lanes = np.maximum.reduce([each.lanes for each in alternatives])
-    return RemainingCost(energy, lanes, least_latencies([each.latency for each in alternatives]))
+    latency = least_latencies([each.latency for each in alternatives])
+    return RemainingCost(energy, lanes, latency, join_carried([a.carried for a in alternatives]))

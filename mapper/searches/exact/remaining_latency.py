@@ -147,9 +147,8 @@ def least_latencies(alternatives: Sequence[RemainingLatency]) -> RemainingLatenc
 def _before_choices_of(term: Floats, after: Floats, choices: ChoiceArrays) -> Floats:
     """Return the least seconds of one component, shape (states,), before spatial choices."""
     field, width = int(term[0]), choices.linear.shape[1] // 2
-    n_choices, states = choices.below.shape
-    added = choices.linear[:, width + field, np.newaxis]
-    calls = np.repeat(added, states, axis=1)
+    n_choices = len(choices.below)
+    calls = choices.linear[:, width + field, np.newaxis].copy()
     charged_fields = choices.charges[: len(choices.charges) // n_choices, 0].tolist()
     if field in charged_fields:
         rows = choices.charges[charged_fields.index(field) :: len(charged_fields), 1:]

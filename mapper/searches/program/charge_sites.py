@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
@@ -204,7 +205,7 @@ class ChargeLocator:
         """Return, per choice, the lanes over variables of one relevance to `tensor`."""
         access = self._problem.einsum.access(tensor)
         chosen = [i for i, v in enumerate(loops.variables) if access.relevance(v) == relevance]
-        return tuple(prod(choice[i] for i in chosen) for choice in loops.choices)
+        return _products(loops.choices, tuple(chosen))
 
     def _reuses(self, loops: SpatialLoops, tensor: str) -> bool:
         return tensor in self._dim(loops).may_reuse
@@ -370,6 +371,12 @@ class ChargeLocator:
         energy = _per_choice({f: r for f, r in rates.items() if f == 0}, values)
         calls = _per_choice({f: r for f, r in rates.items() if f != 0}, per_lane)
         return ChargeSite(copies.slot, per_choice=energy + calls)
+
+
+@lru_cache(maxsize=4096)  # templates of an Einsum ask for few, tens of thousands of times
+def _products(choices: tuple[tuple[int, ...], ...], chosen: tuple[int, ...]) -> tuple[int, ...]:
+    """Return, per choice of lanes, the product of the lanes over the variables chosen."""
+    return tuple(prod(choice[i] for i in chosen) for choice in choices)
 
 
 def _terms(

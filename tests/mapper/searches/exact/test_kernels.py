@@ -12,11 +12,12 @@ import pytest
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.exact import kernels
 from tilewright.mapper.searches.exact.remaining_latency import UNTIMED
+from tilewright.mapper.searches.exact.carried_energy import NOTHING_CARRIED
 
 Label = tuple[float, ...]
 Twin = list[list[Label]]  # per state, its labels
 FREE = np.array([0.0, inf, 0.0, 0.0, 0.0, 0.0, 2.0, inf])  # no limit
-NO_TIME = UNTIMED.seconds, UNTIMED.terms
+NO_TIME = UNTIMED.seconds, UNTIMED.terms, NOTHING_CARRIED.rows
 LATTICE = Lattice({"m": 12, "k": 6})
 
 

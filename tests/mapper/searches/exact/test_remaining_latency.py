@@ -10,6 +10,7 @@ import pytest
 
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.exact import kernels
+from tilewright.mapper.searches.exact.carried_energy import NOTHING_CARRIED
 from tilewright.mapper.searches.exact.remaining_latency import (
     UNTIMED,
     FieldAmount,
@@ -117,7 +118,8 @@ def test_kernels_drop_what_is_too_slow(calls: float, limit: float, kept: int) ->
     bound = np.array([kernels.LATENCY, limit, 0.0, 0.0, 0.0, -inf, 2.0, inf])
     rows = np.array([[3.0, 1.0, 2.0, 1.0]])
     below = 4.0 if calls < 0 else 3.0
-    view = kernels.PruningArrays(np.zeros(1), np.ones(1), bound, np.array([[below]]), rows)
+    carried = NOTHING_CARRIED.rows
+    view = kernels.PruningArrays(np.zeros(1), np.ones(1), bound, np.array([[below]]), rows, carried)
     nothing = kernels.ChargeArrays(
         np.zeros(0, np.int64), np.zeros((0, 1)), np.array([-1.0, inf, 0.0])
     )
