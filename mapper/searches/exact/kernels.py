@@ -204,8 +204,8 @@ def undo_distribute(
     """Return the least joules and most lanes still to come below a spatial dimension.
 
     `energy`, `lanes`: the same above it, shape (states,), as are the results. `choice_energy`:
-    joules of each choice of lanes by the tile below, shape (choices, states) or (choices, 1). A lane is one
-    instance along a dimension of a fanout.
+    joules of each choice of lanes by the tile below, shape (choices, states) or (choices, 1). A
+    lane is one instance along a dimension of a fanout.
     """
     energy_below, lanes_below = np.full(energy.shape, np.inf), np.zeros(energy.shape)
     _undo_distribute(

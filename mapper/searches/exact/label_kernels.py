@@ -50,15 +50,31 @@ def _is_covered(label: Floats, row: int, energy: float, latency: float, limits: 
 
 
 @compiled
+def _least_carried(label: Floats, row: int, lanes: float, carried: Floats) -> Any:
+    """Return the least joules that become of what a label carries; `lanes`: most to come.
+
+    Each choice of lanes multiplies by a factor from 1 / lanes to lanes.
+    """
+    total = 0.0
+    lanes = max(lanes, 1.0)
+    for i in range(carried.shape[0]):
+        joules = label[row, int(carried[i, 0])]
+        if joules > 0.0:
+            total += joules * max(carried[i, 1], 1.0 / lanes)
+        else:
+            total += joules * min(carried[i, 2], lanes)
+    return total
+
+
+@compiled
 def _is_pruned(label: Floats, row: int, state: int, pruning: PruningArrays) -> Any:
     """Tell whether no mapping with this label can meet the limits."""
     remaining_energy, remaining_lanes, limits, seconds, terms, carried = pruning
     energy = label[row, 0] + remaining_energy[state]
     if not energy < np.inf:
         return True
-    for i in range(carried.shape[0]):
-        joules = label[row, int(carried[i, 0])]
-        energy += joules * (carried[i, 1] if joules > 0.0 else carried[i, 2])
+    if carried.shape[0] > 0:
+        energy += _least_carried(label, row, remaining_lanes[state], carried)
     if limits[0] == 0.0 and limits[2] == 0.0:
         return energy > limits[1]
     lanes = -label[row, int(limits[6])] * remaining_lanes[state]

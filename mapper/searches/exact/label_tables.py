@@ -21,6 +21,7 @@ from tilewright.mapper.searches.exact import kernels
 from tilewright.mapper.searches.exact.carried_energy import (
     NOTHING_CARRIED,
     CarriedEnergy,
+    FactorRange,
     join_carried,
 )
 from tilewright.mapper.searches.exact.kernels import (
@@ -236,23 +237,29 @@ class LabelEngine:
     def _least_carried(self, step: ChargeStep, carried: CarriedEnergy) -> Floats:
         """Return the least joules that become of what labels carry from a step, shape (states,).
 
-        Lanes that divide a count iterate over irrelevant variables: there are at most as many as
-        turns of these (theory/lattice.md §5).
+        Lanes that divide a count of moves iterate over irrelevant variables, and lanes that copy
+        a first fill over these and partially relevant ones: there are at most as many as turns of
+        these variables (theory/lattice.md §5).
         """
         joules = np.zeros(self.lattice.size)
         for term in step.terms:
-            if (factors := carried.factors_of(term.field)) is None:
-                continue
-            amount = term.factor * self.count(term.tensor, term.kind, term.lanes)
-            if term.factor < 0:
-                joules += amount * factors.greatest
-            elif term.kind == "moved" and not term.lanes:
-                access = self.problem.einsum.access(term.tensor)
-                shared = self.lattice.visits(access, ("irrelevant",))
-                joules += amount * np.maximum(factors.least, np.minimum(1.0 / shared, 1.0))
-            else:
-                joules += amount * factors.least
+            if (factors := carried.factors_of(term.field)) is not None:
+                amount = term.factor * self.count(term.tensor, term.kind, term.lanes)
+                joules += amount * self._least_factor(term, factors)
         return joules
+
+    def _least_factor(self, term: CostTerm, factors: FactorRange) -> Floats | float:
+        """Return the factor at which a carried term costs least, per state where turns limit it."""
+        access = self.problem.einsum.access(term.tensor)
+        if term.factor < 0:
+            if term.kind != "first" or term.lanes:
+                return factors.greatest
+            return np.minimum(
+                factors.greatest, self.lattice.visits(access, ("partial", "irrelevant"))
+            )
+        if term.kind != "moved" or term.lanes:
+            return factors.least
+        return np.maximum(factors.least, 1.0 / self.lattice.visits(access, ("irrelevant",)))
 
     def _before_payment(self, step: PaymentStep, after: RemainingCost) -> RemainingCost:
         """Return the remaining cost below a payment: labels carry the joules that it pays."""
