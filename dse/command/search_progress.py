@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from math import inf, isfinite
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from tilewright.dse.command.console import say
 from tilewright.dse.report.units import quantity
 
 if TYPE_CHECKING:
@@ -16,22 +18,29 @@ if TYPE_CHECKING:
     from tilewright.mapper.searches.result import Progress
 
 PATIENCE = 0.5  # seconds: a search that is faster shows nothing
+PERIOD = 5.0  # seconds between lines where standard error is no terminal
+ROUNDING = 1e-9  # relative: a value so near its bound is equal to it
 
 
 class SearchDisplay:
-    """One line on the terminal (standard error) that shows how a search for a mapping goes.
+    """Shows on standard error how a search for a mapping goes.
 
-    Use it as a context manager and call it with each Progress. It shows nothing if standard error
-    is no terminal or in the first half second.
+    On a terminal it is one line that changes, elsewhere a line every five seconds. Use it as a
+    context manager and call it with each Progress. A search of half a second shows nothing.
     """
 
     def __init__(self, metric: str) -> None:
         self._metric = metric
         self._began = time.monotonic()
         self._status: Status | None = None
-        self._shown = sys.stderr.isatty()
+        self._is_terminal = sys.stderr.isatty()
+        self._latest: Progress | None = None
+        self._ended = threading.Event()
+        self._lines = threading.Thread(target=self._print_lines, daemon=True)
 
     def __enter__(self) -> Self:
+        if not self._is_terminal:
+            self._lines.start()
         return self
 
     def __exit__(
@@ -40,12 +49,14 @@ class SearchDisplay:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._ended.set()
         if self._status is not None:
             self._status.stop()
 
     def __call__(self, progress: Progress) -> None:
         """Show a state of the search."""
-        if not self._shown or time.monotonic() - self._began < PATIENCE:
+        self._latest = progress
+        if not self._is_terminal or time.monotonic() - self._began < PATIENCE:
             return
         if self._status is None:
             from rich.console import Console
@@ -53,6 +64,13 @@ class SearchDisplay:
             self._status = Console(stderr=True).status("")
             self._status.start()
         self._status.update(self.line(progress))
+
+    def _print_lines(self) -> None:
+        """Print the latest state every few seconds until the search has ended."""
+        while not self._ended.wait(PERIOD):
+            seconds = time.monotonic() - self._began
+            state = "searching" if self._latest is None else self.line(self._latest)
+            say(f"{seconds:.0f} s: {state}")
 
     def line(self, progress: Progress) -> str:
         """Return the state of a search in words: the best value, a lower bound, and their gap."""
@@ -64,5 +82,6 @@ class SearchDisplay:
         if 0 < progress.lower_bound < inf:
             parts.append(f"at least {quantity(progress.lower_bound, self._metric)}")
             gap = progress.value / progress.lower_bound - 1
-            parts += [f"gap {gap_text(gap)}"] if isfinite(gap) else []
+            if isfinite(gap):
+                parts.append(f"gap {gap_text(gap if gap > ROUNDING else 0.0)}")
         return ", ".join(parts)

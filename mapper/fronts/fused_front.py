@@ -30,7 +30,7 @@ from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
 from tilewright.mapper.fusion.join.label_columns import LabelColumns
 from tilewright.mapper.fusion.join.label_deepening import LabelDeepening
 from tilewright.mapper.fusion.join.label_pass import LabelPass, WholeLabel
-from tilewright.mapper.searches.budget import Budget, OutOfBudget
+from tilewright.mapper.searches.budget import Budget, EndReason, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_metrics import Objective
 from tilewright.mapper.searches.mapping_scorer import TOLERANCE
@@ -100,7 +100,8 @@ class FusedFrontSearch:
             return False
         labels, is_complete = self._inside(graph)
         for label in labels:
-            result = JoinResult(label, graph, 0.0, (0.0, 0.0), exhausted=not is_complete)
+            ended = None if is_complete else EndReason.SECONDS
+            result = JoinResult(label, graph, 0.0, (0.0, 0.0), ended)
             self.mappings.append(score_result(self._request, self._plan, result))
         copies = [entry for entry in self._plan.problem.einsums if isinstance(entry, CopyTable)]
         return is_complete and all(copy.is_optimal for copy in copies)
@@ -139,8 +140,8 @@ class FusedFrontSearch:
         search = LabelDeepening(graph, self._columns, value, self._budget)
         folded = search.solve()
         self.statistics = self.statistics.plus(SearchStatistics(labels=folded.labels))
-        if folded.exhausted:
-            raise OutOfBudget
+        if folded.ended is not None:
+            raise OutOfBudget(folded.ended)
         return folded.best
 
 

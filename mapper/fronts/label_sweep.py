@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.mapper.searches.budget import GROWTH, Budget, OutOfBudget
+from tilewright.mapper.searches.budget import GROWTH, Budget, EndReason, OutOfBudget
 from tilewright.mapper.searches.exact.dynamic_program import MAX_LABELS, tiles_of_label
 from tilewright.mapper.searches.exact.kernels import ENERGY, FRONT, LATENCY, Floats
 from tilewright.mapper.searches.exact.label_tables import LabelTable, StepBounds
@@ -111,7 +111,7 @@ class LabelSweep:
         result = self._engine.apply(child.step, table, sweep.n_deciding, bounds)
         self.labels += result.label.shape[0]
         if result.label.shape[0] > MAX_LABELS:
-            raise OutOfBudget
+            raise OutOfBudget(EndReason.LABELS)
         return result
 
     def _bound(self, corners: Floats) -> Floats:

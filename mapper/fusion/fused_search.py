@@ -24,8 +24,10 @@ from tilewright.mapper.fusion.outer_partition import (
     partitions_of,
 )
 from tilewright.mapper.fusion.pmappings.fused_templates import reorderable_memories
+from tilewright.mapper.fusion.unproven import unproven_notes
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.mapping_scorer import TOLERANCE
+from tilewright.mapper.searches.budget import EndReason
 from tilewright.mapper.searches.request import FRONT_SHARE, Request, SearchOptions, request_of
 from tilewright.mapper.searches.restrictions import PARTITIONED_ALIKE, Restrictions, scope_text
 from tilewright.mapper.searches.result import SearchCertificate, SearchResult
@@ -133,7 +135,14 @@ def _search_whole(request: Request) -> SearchResult:
         raise _no_mapping(plan, result, restrictions)
     statistics = replace(search.statistics, seconds=time.monotonic() - began)
     certificate = _certificate(problem, scored.score, result, restrictions)
-    answer = SearchResult(scored, (scored,), certificate, statistics, tensors_on_chip(result))
+    answer = SearchResult(
+        scored,
+        (scored,),
+        certificate,
+        statistics,
+        tensors_on_chip(result),
+        notes=unproven_notes(result),
+    )
     if not request.options.front:
         return answer
     from tilewright.mapper.fronts.fused_front import front_of_fused
@@ -164,21 +173,28 @@ class NoMappingInBudget(TilewrightError):  # noqa: N818 - a state of the search,
 
     `lower_bound`: no mapping has a smaller value of the objective (joule, second, their product, or
     the unit of a formula); this is proven. `restrictions`: what is left out of the mappings for
-    which that holds.
+    which that holds. `reason`: what ended the search.
     """
 
-    def __init__(self, lower_bound: float, restrictions: Restrictions) -> None:
+    def __init__(
+        self,
+        lower_bound: float,
+        restrictions: Restrictions,
+        reason: EndReason = EndReason.SECONDS,
+    ) -> None:
         super().__init__(
             "the budget was used up before a mapping was found", instead="a larger budget"
         )
         self.lower_bound = lower_bound
         self.restrictions = restrictions
+        self.reason = reason
 
 
 def _no_mapping(plan: FusedPlan, result: JoinResult, restrictions: Restrictions) -> TilewrightError:
     """Return why there is no mapping."""
-    if result.exhausted:
-        return NoMappingInBudget(_lower_bound(plan.problem, result), restrictions)
+    if result.ended is not None:
+        lower_bound = _lower_bound(plan.problem, result)
+        return NoMappingInBudget(lower_bound, restrictions, result.ended)
     entries = (entry for entry in plan.problem.einsums if isinstance(entry, tuple))
     if any(reorderable_memories(fused.space) for entry in entries for fused in entry):
         return UnsupportedFeature(

@@ -6,11 +6,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack
 
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.model.evaluation import evaluate
-from tilewright.mapper.searches.budget import advising_on_memory
+from tilewright.mapper.searches.budget import EndReason, advising_on_memory
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.mapping_scorer import TOLERANCE, MappingScorer, figures_agree
 from tilewright.mapper.searches.objective.edp_hull import least_edp
@@ -33,6 +33,9 @@ from tilewright.mapper.workload.errors import (
     UnsupportedFeature,
 )
 from tilewright.mapper.workload.workload import Workload
+
+if TYPE_CHECKING:
+    from tilewright.mapper.fusion.fused_search import NoMappingInBudget
 
 FUSED_SHARE = 0.7  # of the budget; the rest finds a mapping without fusion if there is none yet
 UNEVEN_SHARE = 0.5  # of the budget: for uneven tiles without fusion; the rest is for fusion
@@ -118,7 +121,7 @@ def _fused(request: Request, explain: bool) -> SearchResult:
     try:
         return solve_fused(request.with_budget_share(FUSED_SHARE))
     except NoMappingInBudget as error:
-        return _bounded_by(error.lower_bound, error.restrictions, _apart(request, einsums))
+        return _bounded_by(error, _apart(request, einsums))
     except UnsupportedFeature as error:
         note = f"searched without fusion: {error}"
     except InfeasibleMapping as error:  # one by one: min_usage may give way
@@ -178,9 +181,8 @@ def _fused_or_uneven(request: Request) -> SearchResult:
     except NoMappingInBudget as error:
         proof = alone.certificate
         lower = min(error.lower_bound, proof.lower_bound)
-        return _bounded_by(
-            lower, restrictions_of_both(error.restrictions, proof.restrictions), alone
-        )
+        both = restrictions_of_both(error.restrictions, proof.restrictions)
+        return _bounded_by(NoMappingInBudget(lower, both, error.reason), alone)
     except (UnsupportedFeature, InfeasibleMapping) as error:
         return replace(alone, notes=(f"searched without fusion: {error}",))
     better = better_of(fused, alone)
@@ -202,15 +204,21 @@ def _apart(request: Request, einsums: tuple[Einsum, ...], explain: bool = True) 
     return _with_front(request, result, einsums)
 
 
-def _bounded_by(lower: float, restrictions: Restrictions, result: SearchResult) -> SearchResult:
+def _bounded_by(unproven: NoMappingInBudget, result: SearchResult) -> SearchResult:
     """Compare a mapping without fusion with the bound of a larger set of mappings."""
-    value = result.certificate.value
+    value, lower = result.certificate.value, unproven.lower_bound
     optimal = value <= lower * (1 + TOLERANCE)
     kind: Literal["optimal", "bounded"] = "optimal" if optimal else "bounded"
     proof = replace(
-        result.certificate, kind=kind, lower_bound=min(lower, value), restrictions=restrictions
+        result.certificate,
+        kind=kind,
+        lower_bound=min(lower, value),
+        restrictions=unproven.restrictions,
     )
-    note = "the budget ended the fused search before its first mapping: this one is unfused"
+    ended = "the budget ended the fused search"
+    if unproven.reason != EndReason.SECONDS:
+        ended = f"the fused search ended at {unproven.reason.value}"
+    note = f"{ended} before its first mapping: this one is unfused"
     return replace(result, certificate=proof, notes=(note,))
 
 

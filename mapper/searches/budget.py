@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import resource
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from math import inf
 from pathlib import Path
 from typing import TypeVar
@@ -21,11 +23,28 @@ GROWTH = 4  # times the memory of its labels that an operation may take
 _PAGES = Path("/proc/self/statm")
 
 
+STOP_REQUESTED = threading.Event()
+"""Set by whoever wants every search of the process to end with its best mapping so far."""
+
+
+class EndReason(Enum):
+    """What ended a search before its proof; the value completes "the search ended at …"."""
+
+    SECONDS = "the end of its budget of seconds"
+    MEMORY = "its limit of memory"
+    LABELS = "its limit of partial mappings kept at a time"
+    STOPPED = "the request to stop"
+
+
 class OutOfBudget(Exception):  # noqa: N818 - control flow of the searches
-    """The seconds, the memory or the labels of a budget are used up.
+    """The seconds, the memory or the labels of a budget are used up, or the search was stopped.
 
     A signal inside the searches, which then return the best mapping so far; no user sees it.
     """
+
+    def __init__(self, reason: EndReason = EndReason.SECONDS) -> None:
+        super().__init__(reason.value)
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +53,13 @@ class Budget:
 
     `deadline`: end, in seconds on the monotonic clock. `labels`: how many partial mappings (cost
     tuples) a search may keep at a time. `memory`: bytes of main memory of the whole process.
+    `stops_on_request`: it also ends when STOP_REQUESTED is set; what finds a last answer does not.
     """
 
     deadline: float = inf
     labels: int = MAX_LABELS
     memory: float = inf
+    stops_on_request: bool = False
 
     @property
     def is_limited(self) -> bool:
@@ -48,6 +69,8 @@ class Budget:
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the end of the budget, not below 0; None if it has no end."""
+        if self._is_stopped:
+            return 0.0
         return None if self.deadline == inf else max(self.deadline - time.monotonic(), 0.0)
 
     def checking(self, items: Iterable[T]) -> Iterator[T]:
@@ -65,8 +88,12 @@ class Budget:
         `labels`: partial mappings that are kept now. `more_bytes`: bytes of memory about to be
         used on top of what the process has.
         """
-        if labels > self.labels or self.is_late or self._exceeds(more_bytes):
-            raise OutOfBudget
+        if self.is_late:
+            raise OutOfBudget(EndReason.STOPPED if self._is_stopped else EndReason.SECONDS)
+        if labels > self.labels:
+            raise OutOfBudget(EndReason.LABELS)
+        if self._exceeds(more_bytes):
+            raise OutOfBudget(EndReason.MEMORY)
 
     @property
     def is_used_up(self) -> bool:
@@ -75,8 +102,12 @@ class Budget:
 
     @property
     def is_late(self) -> bool:
-        """Whether the deadline is over."""
-        return self.deadline < inf and time.monotonic() > self.deadline
+        """Whether the deadline is over, or the process was asked to stop its searches."""
+        return self._is_stopped or (self.deadline < inf and time.monotonic() > self.deadline)
+
+    @property
+    def _is_stopped(self) -> bool:
+        return self.stops_on_request and STOP_REQUESTED.is_set()
 
     def _exceeds(self, more_bytes: float) -> bool:
         """Tell whether so many bytes more exceed the memory."""
@@ -88,7 +119,8 @@ UNLIMITED = Budget()
 
 def budget_from(seconds: float | None, memory: float = inf) -> Budget:
     """Return a budget that ends `seconds` from now (None: never), with `memory` bytes at most."""
-    return Budget(inf if seconds is None else time.monotonic() + seconds, memory=memory)
+    deadline = inf if seconds is None else time.monotonic() + seconds
+    return Budget(deadline, memory=memory, stops_on_request=True)
 
 
 def resident_bytes() -> int:

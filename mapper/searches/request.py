@@ -187,7 +187,8 @@ class Request:
     def budget(self) -> Budget:
         """The limits of the search: its deadline and the bytes that the process may use."""
         memory = self.options.max_memory
-        return Budget(self.deadline, memory=inf if memory is None else memory)
+        most_memory = inf if memory is None else memory
+        return Budget(self.deadline, memory=most_memory, stops_on_request=True)
 
 
 def request_of(

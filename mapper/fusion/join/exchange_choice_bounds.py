@@ -98,11 +98,18 @@ class EinsumBounds:
     latency is the objective, of latency are raised by searching one Einsum at a time; users of one
     tensor must agree about it, so that the bounds of several Einsums add up to one of the workload
     (theory/fusion.md §6.3). `problem`: the workload and the objective. `builder`: searches the
-    pmappings of an Einsum.
+    pmappings of an Einsum. `report`: called with lower bounds of energy and latency of the workload
+    (joule, second) when they may have risen.
     """
 
-    def __init__(self, problem: FusedProblem, builder: TableBuilder) -> None:
+    def __init__(
+        self,
+        problem: FusedProblem,
+        builder: TableBuilder,
+        report: Callable[[EnergyLatency], None] = lambda _: None,
+    ) -> None:
         self._builder = builder
+        self._report = report
         self._ties = problem.ties
         self._metric = int(problem.objective == "latency")
         self._copies = [e if isinstance(e, CopyTable) else None for e in problem.einsums]
@@ -236,6 +243,7 @@ class EinsumBounds:
         chosen = [[bound for bound in bounds if is_wanted(bound.choice)] for bounds in self._bounds]
         for slack in DEEPENING:
             self._raise_once(chosen, _Aim(metric, slack), limit_of)
+            self._report(self.least_costs)
 
     def _raise_once(
         self,

@@ -35,12 +35,13 @@ from tilewright.mapper.fusion.join.label_deepening import LabelDeepening
 from tilewright.mapper.fusion.join.label_pass import WholeLabel
 from tilewright.mapper.fusion.pmappings.pmapping_builder import (
     BuilderScope,
+    LargestChoice,
     OnChipChoice,
     PmappingFilter,
     TableBuilder,
 )
 from tilewright.mapper.fusion.pmappings.pmapping_cache import PmappingCache
-from tilewright.mapper.searches.budget import Budget, OutOfBudget
+from tilewright.mapper.searches.budget import Budget, EndReason, OutOfBudget
 from tilewright.mapper.searches.result import Report, SearchStatistics, no_report
 
 LIMIT_STEPS = (1e-9, 0.01, 0.05, 0.2, 0.6, 2.0, inf)  # relative to the lower bound
@@ -56,15 +57,21 @@ class JoinResult:
     `label`: the best mapping, as chosen mappings of the Einsums with energy, latency and usages;
     None if none was found. `graph`: the graph of ways to join Einsums that it is a path of.
     `lower_bound`: no mapping has a lower value of the objective. `least_costs`: lower bounds of
-    energy in joule and latency in second. `exhausted`: the budget ended the search before the best
-    was proven.
+    energy in joule and latency in second. `ended`: what ended the search before the best was
+    proven, None if nothing did. `largest`: the choice of tensors on chip with most work.
     """
 
     label: WholeLabel | None
     graph: CompatibilityGraph | None
     lower_bound: float
     least_costs: EnergyLatency
-    exhausted: bool
+    ended: EndReason | None
+    largest: LargestChoice | None = None
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the search ended before the best mapping was proven."""
+        return self.ended is not None
 
 
 class _JoinIncumbent(NamedTuple):
@@ -136,9 +143,9 @@ class JoinSearch:
         """
         try:
             self._search()
-        except OutOfBudget:
-            return self._result(exhausted=True)
-        return self._result(exhausted=False)
+        except OutOfBudget as end:
+            return self._result(end.reason)
+        return self._result(None)
 
     def graph_within(self, energy: float, latency: float) -> CompatibilityGraph | None:
         """Return the graph of all mappings of the workload within a limit of energy and of latency.
@@ -195,9 +202,11 @@ class JoinSearch:
         """
         return {} if self._bounds is None else self._bounds.choice_bounds_within(limit)
 
-    def _result(self, exhausted: bool) -> JoinResult:
+    def _result(self, ended: EndReason | None) -> JoinResult:
         label, graph = self._best or (None, None)
-        return JoinResult(label, graph, self._lower_bound, self._least_costs, exhausted)
+        return JoinResult(
+            label, graph, self._lower_bound, self._least_costs, ended, self._builder.largest_choice
+        )
 
     def _search(self) -> None:
         """Raise the bounds, then the limit, until the incumbent meets the lower bound."""
@@ -266,7 +275,12 @@ class JoinSearch:
         return len(solved) >= MANY_EINSUMS
 
     def _new_bounds(self) -> EinsumBounds:
-        return EinsumBounds(self.problem, self._builder)
+        return EinsumBounds(self.problem, self._builder, self._report_bounds)
+
+    def _report_bounds(self, least_costs: EnergyLatency) -> None:
+        """Report the lower bound of the value from lower bounds of energy and latency."""
+        lower_bound = float(self.problem.value_bound(*least_costs))
+        self._report(self._incumbent_value, max(lower_bound, self._lower_bound))
 
     def _solve_unfused(self, bounds: EinsumBounds) -> None:
         """Find a mapping that keeps nothing on chip."""
@@ -341,8 +355,8 @@ class JoinSearch:
         search = LabelDeepening(graph, columns, self.problem.value, self._budget)
         outcome = search.solve(highest)
         self._labels += outcome.labels
-        if outcome.exhausted:
-            raise OutOfBudget
+        if outcome.ended is not None:
+            raise OutOfBudget(outcome.ended)
         if outcome.best is not None:
             self._best = _JoinIncumbent(outcome.best, graph)
             self._report(self._incumbent_value, self._lower_bound)

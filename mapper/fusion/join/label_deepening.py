@@ -17,7 +17,7 @@ from tilewright.mapper.fusion.fused_problem import ValueFunction
 from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph
 from tilewright.mapper.fusion.join.label_columns import LabelColumns
 from tilewright.mapper.fusion.join.label_pass import NOISE, LabelPass, WholeLabel
-from tilewright.mapper.searches.budget import Budget, OutOfBudget
+from tilewright.mapper.searches.budget import Budget, EndReason, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats
 
 # relative to the lower bound
@@ -29,13 +29,14 @@ class LabelOutcome:
     """Outcome of the search of one compatibility graph: all ways to join the Einsums' mappings.
 
     `best`: the mapping with the least value; None if none was found. `lower_bound`: no mapping of
-    the graph has a lower value (without a mapping: at least the limit searched to). `exhausted`:
-    the budget ended the search. `labels`: number of partial mappings kept, over all passes.
+    the graph has a lower value (without a mapping: at least the limit searched to). `ended`: what
+    ended the search before, None if nothing did. `labels`: number of partial mappings kept, over
+    all passes.
     """
 
     best: WholeLabel | None
     lower_bound: float
-    exhausted: bool
+    ended: EndReason | None
     labels: int
 
 
@@ -73,15 +74,15 @@ class LabelDeepening:
             self._limit = min(highest, lower * (1 + slack) * (1 + NOISE) if lower > 0 else inf)
             try:
                 best = self._best_within_limit()
-            except OutOfBudget:
-                return LabelOutcome(None, lower, True, self._pass.labels)
+            except OutOfBudget as end:
+                return LabelOutcome(None, lower, end.reason, self._pass.labels)
             if best is not None:
                 value = float(self._value(*best.measures))
-                return LabelOutcome(best, value, False, self._pass.labels)
+                return LabelOutcome(best, value, None, self._pass.labels)
             lower = max(lower, self._limit)
             if self._limit >= highest:
                 break
-        return LabelOutcome(None, highest, False, self._pass.labels)
+        return LabelOutcome(None, highest, None, self._pass.labels)
 
     def _best_within_limit(self) -> WholeLabel | None:
         """Return the best label not above the limit."""

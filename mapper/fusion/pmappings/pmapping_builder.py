@@ -274,6 +274,17 @@ class _CachedSolution(NamedTuple):
     solution: PmappingSolution
 
 
+class LargestChoice(NamedTuple):
+    """The choice of tensors on chip whose search made most partial mappings (labels).
+
+    `labels`: how many; `all_labels`: those of all choices.
+    """
+
+    choice: OnChipChoice
+    labels: int
+    all_labels: int
+
+
 class TableBuilder:
     """Build the tables of pmappings (mappings of one Einsum within the whole) of a workload.
 
@@ -296,7 +307,16 @@ class TableBuilder:
         self.cache = cache
         self._compulsory_costs: dict[Hashable, EnergyLatency] = {}
         self._solutions: dict[Hashable, _CachedSolution] = {}
+        self._labels: dict[OnChipChoice, int] = {}
         self.statistics = SearchStatistics()
+
+    @property
+    def largest_choice(self) -> LargestChoice | None:
+        """The choice of tensors on chip whose search was largest so far; None before any."""
+        if not self._labels:
+            return None
+        choice = max(self._labels, key=lambda choice: self._labels[choice])
+        return LargestChoice(choice, self._labels[choice], max(1, sum(self._labels.values())))
 
     def choices(self, fused: FusedEinsum) -> tuple[OnChipChoice, ...]:
         """Return which sets of its exchanged tensors an Einsum may keep on chip, and where.
@@ -424,8 +444,12 @@ class TableBuilder:
         labels_before = search.labels
         counts_latency = self._counts_latency(compiled)
         n_deciding = _n_deciding_fields(prepared.engine.fields, counts_latency, pmapping_filter)
-        solved = search.solve(bound, self._budget, n_deciding)
-        self._count(SearchStatistics(labels=search.labels - labels_before))
+        try:
+            solved = search.solve(bound, self._budget, n_deciding)
+        finally:
+            made = search.labels - labels_before
+            self._labels[choice] = self._labels.get(choice, 0) + made
+            self._count(SearchStatistics(labels=made))
         rules = replace(prepared.rules, fused=pmapping_filter.fused, counts_latency=counts_latency)
         maker = PmappingMaker(prepared.engine, compiled.metrics, rules, limit, self._budget)
         blocks = maker.make(solved)

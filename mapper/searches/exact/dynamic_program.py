@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.mapper.mapspace.assemble import Tile
-from tilewright.mapper.searches.budget import GROWTH, UNLIMITED, Budget, OutOfBudget
+from tilewright.mapper.searches.budget import GROWTH, UNLIMITED, Budget, EndReason, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY
 from tilewright.mapper.searches.exact.label_metrics import KINDS, Objective, objective_value
 from tilewright.mapper.searches.exact.label_tables import LabelEngine, LabelTable, StepBounds
@@ -227,7 +227,7 @@ class DynamicSearch:
         result = self._engine.apply(child.step, table, nd, bounds)
         self.labels += result.label.shape[0]
         if nd > 1 and result.label.shape[0] > MAX_LABELS:
-            raise OutOfBudget
+            raise OutOfBudget(EndReason.LABELS)
         return result
 
     def _arrive(self, node: ProgramNode, path: list[LabelTable]) -> None:

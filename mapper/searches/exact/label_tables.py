@@ -316,7 +316,7 @@ class LabelEngine:
 
     def _shared(self, lanes: Floats) -> Floats:
         """Return an equal array that earlier calls returned, or this one: few of them differ."""
-        equal = self._lane_bounds.setdefault(crc32(lanes), lanes)
+        equal = self._lane_bounds.setdefault(crc32(lanes.data), lanes)
         return equal if np.array_equal(equal, lanes) else lanes
 
     def _axes_of(self, variables: tuple[str, ...]) -> list[LatticeAxis]:

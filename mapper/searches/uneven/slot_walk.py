@@ -18,7 +18,7 @@ import numpy as np
 
 from tilewright.arch.components.components import Comparison
 from tilewright.mapper.mapspace.assemble import Tile
-from tilewright.mapper.searches.budget import GROWTH, UNLIMITED, Budget, OutOfBudget
+from tilewright.mapper.searches.budget import GROWTH, UNLIMITED, Budget, EndReason, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.uneven.costs.loop_sites import LoopSite, TileOptions
@@ -394,7 +394,7 @@ class _PrunedWalk:
         """Raise OutOfBudget when the time or the memory for labels is used up."""
         self._pruning.budget.check(more_bytes=GROWTH * labels * self._sweep.label_bytes)
         if labels > MAX_LABELS:
-            raise OutOfBudget
+            raise OutOfBudget(EndReason.LABELS)
 
     def promising(
         self, labels: PartialMappings, label_numbers: Ints, shares: StepShares, site: LoopSite

@@ -1,0 +1,66 @@
+"""Say why a fused search ended before its proof, and what would make it smaller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilewright.mapper.fusion.join.join_deepening import JoinResult
+from tilewright.mapper.fusion.pmappings.pmapping_builder import LargestChoice, OnChipChoice
+from tilewright.mapper.searches.budget import EndReason
+
+
+def unproven_notes(result: JoinResult) -> tuple[str, ...]:
+    """Return a note that says what ended the search, and where most of its work was.
+
+    Empty if the search came to its end, or ended with its budget of seconds, which its user chose.
+    """
+    if result.ended is None or result.ended == EndReason.SECONDS:
+        return ()
+    note = f"not proven optimal: the search ended at {result.ended.value}"
+    largest = result.largest
+    return (note,) if largest is None else (f"{note}; {size_text(largest)}",)
+
+
+def size_text(largest: LargestChoice) -> str:
+    """Say which Einsum, with which tensors on chip, took most partial mappings; what helps."""
+    choice = largest.choice
+    share = f"{100 * largest.labels / largest.all_labels:.0f} % of its partial mappings"
+    text = f"{share} are of {choice.fused_einsum.einsum.name} with {_places_text(choice)}"
+    advice = " or ".join(_advice(choice))
+    return f"{text}; {advice} would make it smaller" if advice else text
+
+
+def _places_text(choice: OnChipChoice) -> str:
+    """Name the exchanged tensors on chip and their memories."""
+    boundary = choice.fused_einsum.boundary
+    places = [place for i, place in enumerate(boundary) if choice.mask >> i & 1]
+    if not places:
+        return "no exchanged tensor on chip"
+    return ", ".join(f"{place.tensor} in {place.memory}" for place in places)
+
+
+def _advice(choice: OnChipChoice) -> Iterator[str]:
+    """Yield the constraints that leave out most: of the freest memory, and of the lanes."""
+    memory = _freest_memory(choice)
+    if memory is not None:
+        yield f"fewer tensors in `may_keep` of {memory}"
+    dims = [
+        f"{component.name}.{dim.name}"
+        for component in choice.fused_einsum.space.problem.components
+        for dim in component.spatial
+        if dim.fanout > 1
+    ]
+    if dims:
+        yield f"`loop_bounds` on {', '.join(dims)}"
+
+
+def _freest_memory(choice: OnChipChoice) -> str | None:
+    """Return the memory in which most tensors may or may not be kept; None if none is free."""
+    placements = [dict(p.kept_tensors) for p in choice.fused_einsum.placements[choice.mask]]
+    names = dict.fromkeys(name for kept in placements for name in kept)
+    free: dict[str, int] = {}
+    for name in names:
+        sets = [frozenset(kept.get(name, ())) for kept in placements]
+        free[name] = len(frozenset.union(*sets) - frozenset.intersection(*sets))
+    freest = max(names, key=lambda name: free[name], default=None)
+    return freest if freest is not None and free[freest] else None
