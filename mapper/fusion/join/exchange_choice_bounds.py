@@ -214,15 +214,15 @@ class EinsumBounds:
             for bounds in self._bounds
         ]
 
-    def start_all(self) -> None:
-        """Raise the bounds of all choices to those that a search of the choice starts from.
+    def start_all(self, is_wanted: Callable[[OnChipChoice], bool] = lambda _: True) -> None:
+        """Raise the bounds of choices, by default of all, to where a search of the choice starts.
 
         A choice is the set of an Einsum's exchanged tensors that stay on chip. That needs the
         templates of each choice, but no search. Raises OutOfBudget, and UnsupportedFeature for
         templates that cannot be modelled.
         """
         for bound in (bound for bounds in self._bounds for bound in bounds):
-            if bound.start is None:
+            if bound.start is None and is_wanted(bound.choice):
                 self._start(bound)
 
     def raise_bounds(

@@ -47,6 +47,8 @@ from tilewright.mapper.searches.result import Report, SearchStatistics, no_repor
 LIMIT_STEPS = (1e-9, 0.01, 0.05, 0.2, 0.6, 2.0, inf)  # relative to the lower bound
 EQUAL = 1e-12  # relative: values that differ by less count as equal
 MANY_EINSUMS = 4
+LARGE = 1_000_000  # templates times tile shapes of an Einsum
+BEAM_SLACKS = (0.3, 1.0, 4.0)  # above the lower bound of each Einsum, relative
 TINY, HUGE = 1e-300, 1e300
 
 
@@ -86,6 +88,11 @@ class _Pass(NamedTuple):
 
     fused: bool
     representatives: bool
+
+
+def _keeps_tensor_on_chip(choice: OnChipChoice) -> bool:
+    """Tell whether an Einsum keeps an exchanged tensor on chip, or exchanges none."""
+    return choice.mask != 0 or not choice.fused_einsum.boundary
 
 
 class JoinSearch:
@@ -244,6 +251,8 @@ class JoinSearch:
             bounds.start_all()
             if not self._is_below_incumbent(bounds) or self._ties_are_few:
                 return
+        if self._best is None and self.problem.ties is None and self._is_large:
+            self._solve_beam(bounds)
         if self._best is None and self.problem.ties is None:
             bounds.raise_bounds(lambda choice: choice.mask == 0, lambda _: NEVER)
             self._solve_unfused(bounds)
@@ -251,6 +260,34 @@ class JoinSearch:
         raises_latency = self.problem.objective == "edp" and self._has_many_einsums
         if raises_latency and self._is_below_incumbent(bounds):
             bounds.raise_bounds(lambda _: True, self._incumbent_ceilings, 1)
+
+    @property
+    def _is_large(self) -> bool:
+        """Whether some Einsum has so many templates and tile shapes that a beam pays."""
+        entries = (entry for entry in self.problem.einsums if not isinstance(entry, CopyTable))
+        sizes = (self._builder.size_of(fused) for entry in entries for fused in entry)
+        return self.problem.counts_capacity and any(size >= LARGE for size in sizes)
+
+    def _solve_beam(self, bounds: EinsumBounds) -> None:
+        """Find a mapping with tensors on chip fast, from the cheapest pmapping per tile shape.
+
+        Its value then limits what is searched.
+        """
+        bounds.start_all(_keeps_tensor_on_chip)
+        pmapping_filter = PmappingFilter(CostLimit(), beam=True)
+        for slack in BEAM_SLACKS:
+            limits = [
+                {
+                    choice: limit.scaled(1 + slack)
+                    for choice, limit in of_einsum.items()
+                    if _keeps_tensor_on_chip(choice)
+                }
+                for of_einsum in bounds.own_limits()
+            ]
+            graph = self._build_graph(limits, bounds.join_limits(NEVER), pmapping_filter)
+            self._solve_graph(graph, inf)
+            if self._best is not None:
+                return
 
     def _is_below_incumbent(self, bounds: EinsumBounds) -> bool:
         """Tell whether the lower bound is below the value of the incumbent."""

@@ -230,12 +230,14 @@ class PmappingFilter:
     `cost_limit`: most energy in joule and latency in second. `fused`: with fused loops, which other
     Einsums may share, or without any. `representatives`: of pmappings that agree in energy,
     capacity and lanes only one is made, which is faster; all that are made exist, but better ones
-    may be missing.
+    may be missing. `beam`: of a tile shape only the partial mapping of least energy is kept at each
+    step, which is much faster; again all that are made exist.
     """
 
     cost_limit: CostLimit
     fused: bool = True
     representatives: bool = False
+    beam: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -310,6 +312,11 @@ class TableBuilder:
         self._labels: dict[OnChipChoice, int] = {}
         self.statistics = SearchStatistics()
 
+    def size_of(self, fused: FusedEinsum) -> int:
+        """Return the templates of an Einsum, over all choices on chip, times its tile shapes."""
+        prepared = self._prepared(fused)
+        return sum(map(len, prepared.templates.values())) * prepared.engine.lattice.size
+
     @property
     def largest_choice(self) -> LargestChoice | None:
         """The choice of tensors on chip whose search was largest so far; None before any."""
@@ -382,7 +389,7 @@ class TableBuilder:
 
     def _solution(self, choice: OnChipChoice, pmapping_filter: PmappingFilter) -> PmappingSolution:
         """Return the solution of a choice up to the cost limit wanted, or a little above it."""
-        key = choice.key, pmapping_filter.fused, pmapping_filter.representatives
+        key = choice.key, replace(pmapping_filter, cost_limit=CostLimit())
         cached = self._solutions.get(key)
         if cached is None or not cached.cost_limit.covers(pmapping_filter.cost_limit):
             limit = pmapping_filter.cost_limit.rounded
@@ -556,6 +563,8 @@ def _n_deciding_fields(
     fields: LabelFields, counts_latency: bool, pmapping_filter: PmappingFilter
 ) -> int:
     """Return the number of leading fields that decide between labels."""
+    if pmapping_filter.beam:
+        return 1
     if not counts_latency:
         return fields.n_energy_fields
     return fields.n_class_fields if pmapping_filter.representatives else fields.width
