@@ -24,7 +24,7 @@ from tilewright.mapper.fusion.outer_partition import (
     partitions_of,
 )
 from tilewright.mapper.fusion.pmappings.fused_templates import reorderable_memories
-from tilewright.mapper.fusion.unproven import unproven_notes
+from tilewright.mapper.fusion.unproven import end_before_first_mapping, unproven_notes
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.mapping_scorer import TOLERANCE
 from tilewright.mapper.searches.budget import EndReason
@@ -173,28 +173,23 @@ class NoMappingInBudget(TilewrightError):  # noqa: N818 - a state of the search,
 
     `lower_bound`: no mapping has a smaller value of the objective (joule, second, their product, or
     the unit of a formula); this is proven. `restrictions`: what is left out of the mappings for
-    which that holds. `reason`: what ended the search.
+    which that holds. `end`: what ended the search, as a sentence without its full stop.
     """
 
-    def __init__(
-        self,
-        lower_bound: float,
-        restrictions: Restrictions,
-        reason: EndReason = EndReason.SECONDS,
-    ) -> None:
+    def __init__(self, lower_bound: float, restrictions: Restrictions, end: str) -> None:
         super().__init__(
             "the budget was used up before a mapping was found", instead="a larger budget"
         )
         self.lower_bound = lower_bound
         self.restrictions = restrictions
-        self.reason = reason
+        self.end = end
 
 
 def _no_mapping(plan: FusedPlan, result: JoinResult, restrictions: Restrictions) -> TilewrightError:
     """Return why there is no mapping."""
     if result.ended is not None:
         lower_bound = _lower_bound(plan.problem, result)
-        return NoMappingInBudget(lower_bound, restrictions, result.ended)
+        return NoMappingInBudget(lower_bound, restrictions, end_before_first_mapping(result))
     entries = (entry for entry in plan.problem.einsums if isinstance(entry, tuple))
     if any(reorderable_memories(fused.space) for entry in entries for fused in entry):
         return UnsupportedFeature(

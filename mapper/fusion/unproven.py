@@ -21,6 +21,14 @@ def unproven_notes(result: JoinResult) -> tuple[str, ...]:
     return (note,) if largest is None else (f"{note}; {size_text(largest)}",)
 
 
+def end_before_first_mapping(result: JoinResult) -> str:
+    """Say what ended a search that has no mapping yet, and where most of its work was."""
+    if result.ended is None or result.ended == EndReason.SECONDS:
+        return "the budget ended the fused search before its first mapping"
+    end = f"the fused search ended at {result.ended.value} before its first mapping"
+    return end if result.largest is None else f"{end} ({size_text(result.largest)})"
+
+
 def size_text(largest: LargestChoice) -> str:
     """Say which Einsum, with which tensors on chip, took most partial mappings; what helps."""
     choice = largest.choice

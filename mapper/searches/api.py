@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack
 
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.model.evaluation import evaluate
-from tilewright.mapper.searches.budget import EndReason, advising_on_memory
+from tilewright.mapper.searches.budget import advising_on_memory
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.mapping_scorer import TOLERANCE, MappingScorer, figures_agree
 from tilewright.mapper.searches.objective.edp_hull import least_edp
@@ -182,7 +182,7 @@ def _fused_or_uneven(request: Request) -> SearchResult:
         proof = alone.certificate
         lower = min(error.lower_bound, proof.lower_bound)
         both = restrictions_of_both(error.restrictions, proof.restrictions)
-        return _bounded_by(NoMappingInBudget(lower, both, error.reason), alone)
+        return _bounded_by(NoMappingInBudget(lower, both, error.end), alone)
     except (UnsupportedFeature, InfeasibleMapping) as error:
         return replace(alone, notes=(f"searched without fusion: {error}",))
     better = better_of(fused, alone)
@@ -215,10 +215,7 @@ def _bounded_by(unproven: NoMappingInBudget, result: SearchResult) -> SearchResu
         lower_bound=min(lower, value),
         restrictions=unproven.restrictions,
     )
-    ended = "the budget ended the fused search"
-    if unproven.reason != EndReason.SECONDS:
-        ended = f"the fused search ended at {unproven.reason.value}"
-    note = f"{ended} before its first mapping: this one is unfused"
+    note = f"{unproven.end}: this one is unfused"
     return replace(result, certificate=proof, notes=(note,))
 
 

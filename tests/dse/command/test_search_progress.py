@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 from math import inf
 
 import pytest
@@ -34,3 +35,21 @@ def test_only_a_terminal_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
         with SearchDisplay("energy") as display:
             display(Progress("T1", 2e-6, 1e-6))
         assert ("best" in stream.getvalue()) == shown
+
+
+def test_lines_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(search_progress, "PERIOD", 0.02)
+    with SearchDisplay("energy") as display:
+        time.sleep(0.1)
+        display(Progress("T1", 2e-6, 1e-6))
+        time.sleep(0.2)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "0 s: searching"
+    assert lines[-1] == "0 s: T1, best 2 µJ, at least 1 µJ, gap 2 x"
+
+
+def test_rounding_is_no_gap() -> None:
+    line = SearchDisplay("energy").line(Progress("T1", 2e-6 * (1 - 1e-15), 2e-6))
+    assert line.endswith("gap 0 %")

@@ -18,6 +18,20 @@ def test_the_optimum_of_the_running_example(buffer_bits: int, energy: float) -> 
     assert not result.exhausted
 
 
+@pytest.mark.parametrize(("buffer_bits", "energy"), [(12, 2568.0), (8, 3376.0)])
+def test_a_start_from_a_beam_changes_no_optimum(
+    buffer_bits: int, energy: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values: list[float] = []
+    monkeypatch.setattr("tilewright.mapper.fusion.join.join_deepening.LARGE", 0)
+    problem = plan(buffer_bits).problem
+    search = JoinSearch(problem, Budget(), lambda value, _: values.append(value))
+    result = search.solve()
+    assert result.label is not None
+    assert result.label.energy == result.lower_bound == energy
+    assert values[0] >= energy
+
+
 def test_a_used_up_budget_leaves_a_lower_bound() -> None:
     result = join_search(8, Budget(labels=1)).solve()
     assert result.exhausted

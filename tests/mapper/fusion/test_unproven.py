@@ -1,0 +1,63 @@
+"""A search that ends early says what ended it, and where most of its work was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+from fused_cases import chain, two_memories
+
+from tilewright.mapper import search
+from tilewright.mapper.searches.budget import STOP_REQUESTED, UNLIMITED, Budget, OutOfBudget
+from tilewright.mapper.searches.result import Progress
+
+CHAIN = chain(8, (2, 8, 2, 8))
+
+
+@pytest.fixture(autouse=True)
+def no_request_left() -> Iterator[None]:
+    yield
+    STOP_REQUESTED.clear()
+
+
+def test_a_request_to_stop_gives_the_best_mapping_so_far() -> None:
+    """The first report comes when there is a mapping; the search stops at its next check."""
+
+    def stop(progress: Progress) -> None:
+        if progress.value < float("inf"):
+            STOP_REQUESTED.set()
+
+    result = search(two_memories(72), CHAIN, progress=stop)
+    assert result.certificate.kind == "bounded"
+    (note,) = result.notes
+    assert note.startswith("not proven optimal: the search ended at the request to stop; ")
+    assert "of its partial mappings are of" in note
+    STOP_REQUESTED.clear()
+    best = search(two_memories(72), CHAIN).certificate.value
+    assert result.certificate.lower_bound <= best <= result.certificate.value
+
+
+def test_a_request_before_the_first_mapping_gives_an_unfused_one() -> None:
+    STOP_REQUESTED.set()
+    result = search(two_memories(72), CHAIN)
+    (note,) = result.notes
+    assert note.startswith("the fused search ended at the request to stop before its first mapping")
+    assert note.endswith(": this one is unfused")
+    assert result.certificate.kind == "bounded"
+
+
+def test_the_limit_of_labels_names_the_largest_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tilewright.mapper.searches.request.Budget", partial(Budget, labels=300))
+    result = search(two_memories(72), CHAIN)
+    assert result.certificate.kind == "bounded"
+    (note,) = result.notes
+    assert "its limit of partial mappings kept at a time" in note
+
+
+def test_only_stoppable_budgets_see_the_request() -> None:
+    STOP_REQUESTED.set()
+    UNLIMITED.check()
+    with pytest.raises(OutOfBudget, match="the request to stop"):
+        Budget(stops_on_request=True).check()
+    assert Budget(stops_on_request=True).seconds_left == 0.0
