@@ -27,7 +27,6 @@ from tilewright.mapper.fusion.pmappings.fused_templates import reorderable_memor
 from tilewright.mapper.fusion.unproven import end_before_first_mapping, unproven_notes
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.mapping_scorer import TOLERANCE
-from tilewright.mapper.searches.budget import EndReason
 from tilewright.mapper.searches.request import FRONT_SHARE, Request, SearchOptions, request_of
 from tilewright.mapper.searches.restrictions import PARTITIONED_ALIKE, Restrictions, scope_text
 from tilewright.mapper.searches.result import SearchCertificate, SearchResult
