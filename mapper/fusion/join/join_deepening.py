@@ -394,9 +394,25 @@ class JoinSearch:
         self._labels += outcome.labels
         if outcome.ended is not None:
             raise OutOfBudget(outcome.ended)
-        if outcome.best is not None:
+        if outcome.best is not None and self._improves(outcome.best):
             self._best = _JoinIncumbent(outcome.best, graph)
             self._report(self._incumbent_value, self._lower_bound)
+
+    def _improves(self, label: WholeLabel) -> bool:
+        """Tell whether a mapping is better than the incumbent, or as good with a better metric.
+
+        Few pmappings may miss the best of several equal ones, so an equal mapping can be worse in
+        the other metric: energy, or latency if energy is minimized.
+        """
+        if self._best is None:
+            return True
+        value, incumbent = float(self.problem.value(*label.measures)), self._incumbent_value
+        if value < incumbent * (1 - EQUAL):
+            return True
+        known = self._best.label
+        if self.problem.objective == "energy":
+            return value <= incumbent * (1 + EQUAL) and label.latency < known.latency
+        return value <= incumbent * (1 + EQUAL) and label.energy < known.energy
 
     def _incumbent_ceilings(self, least_costs: EnergyLatency) -> EnergyLatency:
         """Return the ceilings below the incumbent, given what all Einsums cost at least."""
