@@ -246,10 +246,11 @@ def _first_at(problem: Problem, template: Template, level: int) -> int:
 def remaining_choices(template: Template, dims: Sequence[SpatialLoops]) -> tuple[SpatialLoops, ...]:
     """Return the spatial dimensions with only those choices of lanes that the template admits.
 
-    `dims`: the dimensions of the path with all legal choices. The lane restrictions of the
-    template (dimensions whose lanes it fixes because its slots depend on them) replace the choices
-    of theirs. A template is a mapping without its loops; a slot is a place of a template for
-    loops, a fill or a reserved tile; a lane is one instance along a dimension of a fanout.
+    `dims`: the spatial dimensions from the outermost memory to the Compute; each lists its legal
+    choices, and a choice gives the lanes of each rank variable. Where the template has a lane
+    restriction for a dimension, the choices of that restriction, some of the legal ones, are
+    returned; other dimensions come back unchanged, in order. A template is a mapping without its
+    loops. It restricts lanes where the order of its holders is right for these lanes only.
     """
     if not template.lane_restrictions:
         return tuple(dims)

@@ -128,7 +128,10 @@ class Connections:
         return next(port.name for port, fifos in ports if fifo in fifos)
 
     def filters(self, fifo: int) -> bool:
-        """Return whether a queue is a router's buffer with a filter on the way to the element."""
+        """Tell whether a queue is a router's buffer, and a filter may keep its words from the ramp.
+
+        The filter is that of the color at the same processing element. False for other queues.
+        """
         steered = int(self.final.fifo[fifo, at.F_WAY])
         if self.kind(fifo) != ROUTER or steered < 0:
             return False
@@ -171,10 +174,12 @@ class Connections:
         return None
 
     def who_holds(self, fifo: int) -> list[End]:
-        """Return why the words of a queue cannot move, by following the full queues ahead.
+        """Return what keeps the words of a queue from moving, by following the full queues ahead.
 
-        The list has one end: nobody takes from the last full queue, or no queue is bound to the
-        color.
+        `fifo`: number of the queue. The result is a list of one `End`, because callers join lists
+        of ends: either no operation takes from the last full queue, or no input queue of that
+        processing element is bound to the color. Of several full queues ahead the first is
+        followed, and a circle of them ends where it closes.
         """
         seen = {fifo}
         current: int | None = fifo

@@ -115,10 +115,12 @@ def take(store: Table, memory: Memory, place: int, row: int, now: int) -> Word:
 
 @inline_kernel
 def value_of(store: Table, memory: Memory, computation: Computation, operands: OperandBits) -> Word:
-    """Apply an operation to one value of each source, given by its bits; return the result's bits.
+    """Apply an operation to one value of each source; values are given and returned as bits.
 
-    computation: the operation's address, arithmetic and type; operands: bits of both sources and of
-    the scalar.
+    computation: address of the operation's row in the store, number of its arithmetic (add,
+    multiply and add, …), number of its value type; operands: bits of one value of the first and the
+    second source and of the scalar, 0 where there is none. Arithmetic that is not plain is done by
+    a feature kernel, which gets the store and the memory.
     """
     op, arithmetic, value_type = computation
     if is_plain(arithmetic, value_type):

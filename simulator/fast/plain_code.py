@@ -92,10 +92,13 @@ def code_of_block(block: CodeBlock) -> CodeWords:
 
 
 def code_of_rows(layout: CodeLayout, rows: Rows, target: CompileTarget) -> CodeWords:
-    """Return one compiled code whose words may be traced numbers, by addresses from 0.
+    """Return the words of the compiled code of one kind of element, the first word at address 0.
 
-    A traced number is an integer that remembers how it follows from the numbers of the code.
-    layout, rows: of the compiled code; target: the profile and colors that it was compiled for.
+    layout: which tables the code has; rows: the rows of each table, whose numbers the words are;
+    target: the profile and the colors that it was compiled for. Elements of one kind differ in some
+    numbers only, such as lengths. Where a row has a traced number, an integer that remembers how it
+    follows from these numbers, the word is that traced number, so that what is computed from one
+    element's code holds for all.
     """
     plain = tuple([list(map(value_of, row)) for row in table] for table in rows)
     sizes = tuple(map(len, rows))

@@ -25,7 +25,11 @@ MOST_VALUES: Final = 1 << 26
 
 
 class IntervalRecorder:
-    """Record of the words on links and in queues, for intervals of `interval` cycles each."""
+    """Records how many words links carried and queues held in each interval of a run.
+
+    `interval`: its length in cycles. `record` is called at the end of each interval; `occupancy`
+    returns the words per link, and the sum over cycles of the words in each queue, per interval.
+    """
 
     def __init__(self, interval: int) -> None:
         self.interval = interval
