@@ -163,7 +163,7 @@ class JoinSearch:
         cannot model.
         """
         limit = energy, latency
-        bounds = self._new_bounds()
+        bounds = EinsumBounds(self.problem, self._builder)
         bounds.raise_bounds(lambda _: True, lambda _: limit)
         return self._graph_below(bounds, limit)
 
@@ -177,7 +177,7 @@ class JoinSearch:
         shares 0.1 and inf yield limits of 2.2 J and inf. Raises OutOfBudget, and UnsupportedFeature
         for what the search cannot model.
         """
-        bounds = self._new_bounds()
+        bounds = EinsumBounds(self.problem, self._builder)
         bounds.raise_bounds(lambda _: True, lambda _: NEVER)
         least_energy = bounds.least_costs[0]
         for share in shares:
@@ -217,7 +217,8 @@ class JoinSearch:
 
     def _search(self) -> None:
         """Raise the bounds, then the limit, until the incumbent meets the lower bound."""
-        bounds = self._bounds = self._new_bounds()
+        bounds = EinsumBounds(self.problem, self._builder, self._report_bounds)
+        self._bounds = bounds
         self._take_lower_bound(bounds)
         if self._lower_bound >= self._incumbent_value:
             return
@@ -310,9 +311,6 @@ class JoinSearch:
         """Whether many Einsums other than copies are solved."""
         solved = [entry for entry in self.problem.einsums if not isinstance(entry, CopyTable)]
         return len(solved) >= MANY_EINSUMS
-
-    def _new_bounds(self) -> EinsumBounds:
-        return EinsumBounds(self.problem, self._builder, self._report_bounds)
 
     def _report_bounds(self, least_costs: EnergyLatency) -> None:
         """Report the lower bound of the value from lower bounds of energy and latency."""
