@@ -47,7 +47,7 @@ from tilewright.mapper.searches.result import Report, SearchStatistics, no_repor
 LIMIT_STEPS = (1e-9, 0.01, 0.05, 0.2, 0.6, 2.0, inf)  # relative to the lower bound
 EQUAL = 1e-12  # relative: values that differ by less count as equal
 MANY_EINSUMS = 4
-LARGE = 1_000_000  # templates times tile shapes of an Einsum
+LARGE = 4_000_000  # templates times tile shapes of an Einsum
 BEAM_SLACKS = (0.3, 1.0, 4.0)  # above the lower bound of each Einsum, relative
 TINY, HUGE = 1e-300, 1e300
 
