@@ -47,6 +47,7 @@ from tilewright.simulator.text.printing import print_program
 Data = dict[str, Any]
 
 FOLDERS = re.compile(r"(?:/[^/\s:'\"]+)+/(?=[^/\s:'\"]+\.yaml)")
+PROGRESS = re.compile(r"^\d+ s: .*\n", re.MULTILINE)  # lines of a search that takes long
 SECONDS = re.compile(r"searched in \S+ s")
 SCOPE = re.compile(
     r"^(.*?(?:optimal|lower bound|Pareto set|points).*?)"
@@ -160,7 +161,7 @@ def answer_command(request: Data) -> Data:
         "kind": "output",
         "exit_code": ran.exit_code,
         "out": out,
-        "err": cut_scopes(FOLDERS.sub("", ran.stderr), scopes),
+        "err": cut_scopes(FOLDERS.sub("", PROGRESS.sub("", ran.stderr)), scopes),
         "written": written,
         "files": files,
         "scope": scopes,
