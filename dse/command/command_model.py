@@ -138,7 +138,7 @@ def map_command(
     """
     from tilewright.dse.command.mapping_answer import find_mapping
     from tilewright.dse.command.search_progress import SearchDisplay
-    from tilewright.dse.command.stop_request import stopping_at_interrupt
+    from tilewright.dse.run.interrupts import stopping_searches
 
     save, report, why_not = (options.pop(name) for name in ("save", "report", "why_not"))
     machine, work = load_both(arch, workload, parse_settings(options.pop("settings")))
@@ -150,7 +150,7 @@ def map_command(
 
         answer_why_not(machine, work, why_not, options, as_json)
         return
-    with stopping_at_interrupt(), SearchDisplay(options["objective"]) as display:
+    with stopping_searches(), SearchDisplay(options["objective"]) as display:
         answer = find_mapping(machine, work, {**options, "progress": display})
     _write_files(answer, save, report, _page_subject(arch, workload))
     if as_json:

@@ -1,4 +1,4 @@
-"""Ctrl-C: the first one finishes the batch, the second one ends at once; workers do not hear it."""
+"""Ctrl-C: the first one asks for an orderly end, the second ends at once; workers do not hear it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,18 @@ def resume_hint(directory: Path) -> str:
 
 
 @contextmanager
-def stop_on_signals(at_once: Callable[[], object] | None = None) -> Iterator[threading.Event]:
+def stop_on_signals(
+    at_once: Callable[[], object] | None = None,
+    stop: threading.Event | None = None,
+    message: str = "finishing the batch; once more stops at once",
+) -> Iterator[threading.Event]:
     """Context manager that turns the first Ctrl-C (or SIGTERM) into an event, for an orderly stop.
 
-    It yields the event. The second signal calls `at_once`; if that is None or returns,
-    KeyboardInterrupt is raised. Outside of the main thread no signal is handled and the event stays
-    unset.
+    It prints `message` then. It yields the event: `stop`, or a new one. The second signal calls
+    `at_once`; if that is None or returns, KeyboardInterrupt is raised. Outside of the main thread no
+    signal is handled and the event stays unset.
     """
-    stop = threading.Event()
+    stop = stop or threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
@@ -43,7 +47,7 @@ def stop_on_signals(at_once: Callable[[], object] | None = None) -> Iterator[thr
             raise KeyboardInterrupt
         stop.set()
         # Not print(): a signal may come in the middle of one.
-        os.write(2, b"\nfinishing the batch; once more stops at once\n")
+        os.write(2, f"\n{message}\n".encode())
 
     former_handlers = [signal.signal(number, handle) for number in _SIGNALS]
     try:
@@ -51,6 +55,22 @@ def stop_on_signals(at_once: Callable[[], object] | None = None) -> Iterator[thr
     finally:
         for number, handler in zip(_SIGNALS, former_handlers, strict=True):
             signal.signal(number, handler)
+
+
+@contextmanager
+def stopping_searches() -> Iterator[None]:
+    """Context manager in which the first Ctrl-C asks every search of mappings to stop.
+
+    A search that stops returns its best mapping so far with a proven bound.
+    """
+    from tilewright.mapper.searches.budget import STOP_REQUESTED
+
+    message = "stopping: the best mapping so far follows; Ctrl-C again ends at once"
+    try:
+        with stop_on_signals(stop=STOP_REQUESTED, message=message):
+            yield
+    finally:
+        STOP_REQUESTED.clear()
 
 
 @contextmanager

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.exact.fallback import with_fallback_mapping
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.identical_einsums import problem_signature, renamed_mapping
 from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.methods.default_search import DefaultSearch
+from tilewright.mapper.searches.methods.fallback import with_fallback_mapping
 from tilewright.mapper.searches.methods.relaxed_min_usage import search_with_lowered_min_usage
 from tilewright.mapper.searches.request import Request
 from tilewright.mapper.searches.result import (

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from tilewright.dse.command.stop_request import stopping_at_interrupt
+from tilewright.dse.run.interrupts import stopping_searches
 from tilewright.mapper.searches.budget import STOP_REQUESTED
 
 
@@ -16,12 +16,12 @@ def interrupt() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_the_first_interrupt_asks_and_the_second_ends(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_interrupt_asks_and_the_second_ends(capfd: pytest.CaptureFixture[str]) -> None:
     before = signal.getsignal(signal.SIGINT)
-    with stopping_at_interrupt():
+    with stopping_searches():
         interrupt()
         assert STOP_REQUESTED.is_set()
-        assert "stopping: the best mapping so far follows" in capsys.readouterr().err
+        assert "stopping: the best mapping so far follows" in capfd.readouterr().err
         with pytest.raises(KeyboardInterrupt):
             interrupt()
     assert not STOP_REQUESTED.is_set()
@@ -33,7 +33,7 @@ def test_other_threads_handle_no_signals() -> None:
     handlers: list[object] = []
 
     def work() -> None:
-        with stopping_at_interrupt():
+        with stopping_searches():
             handlers.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=work)
