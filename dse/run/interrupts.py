@@ -1,4 +1,4 @@
-"""Ctrl-C: the first one asks for an orderly end, the second ends at once; workers do not hear it."""
+"""Ctrl-C: the first asks for an orderly end, the second ends at once; workers do not hear it."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def stop_on_signals(
     """Context manager that turns the first Ctrl-C (or SIGTERM) into an event, for an orderly stop.
 
     It prints `message` then. It yields the event: `stop`, or a new one. The second signal calls
-    `at_once`; if that is None or returns, KeyboardInterrupt is raised. Outside of the main thread no
-    signal is handled and the event stays unset.
+    `at_once`; if that is None or returns, KeyboardInterrupt is raised. Outside of the main thread
+    no signal is handled and the event stays unset.
     """
     stop = stop or threading.Event()
     if threading.current_thread() is not threading.main_thread():
