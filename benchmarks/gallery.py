@@ -46,14 +46,14 @@ The [files](../gallery.md) name the source of each number. Written by
     python benchmarks/gallery.py --limit {limit:.0f}
 
 ({machine}). Each row is one run of `tilewright map --objective energy` in a process of its own,
-with a budget of {limit:.0f} s. Energy, latency and energy-delay product (EDP) are those of the mapping
-with the least energy, so neither latency nor EDP is the least possible one. "answer": optimal (with
+with a budget of {limit:.0f} s. Energy, latency and energy-delay product (EDP) are those of the one
+mapping with the least energy: another may have less latency or EDP. "answer": optimal (with
 proof, for the mapspace that the output names), or best found, with the gap to a proven lower bound.
 "on chip": intermediate tensors that never go to the outermost memory. "s": seconds on the clock of
 the whole process; "CPU s": its processor time; "MB": its largest resident memory. A latency that
 the architecture file does not model is shown as such. Figures may stem from different runs: the
-last column tells the day. Pairs: {count}; with an answer: {answered}; proven or within 5 %: {close};
-missed: {missed}.
+last column tells the day. Pairs: {count}; with an answer: {answered}; proven or within 5 %:
+{close}; missed: {missed}.
 {tables}
 """
 TABLE = """
