@@ -51,7 +51,8 @@ mapping with the least energy: another may have less latency or EDP. "answer": o
 proof, for the mapspace that the output names), or best found, with the gap to a proven lower bound.
 "on chip": intermediate tensors that never go to the outermost memory. "s": seconds on the clock of
 the whole process; "CPU s": its processor time; "MB": its largest resident memory. A latency that
-the architecture file does not model is shown as such. Figures may stem from different runs: the
+the architecture file does not model is shown as such. Where "s" is far above "CPU s", the machine
+was busy, and the budget bought less than on a quiet one. Figures may stem from different runs: the
 last column tells the day. Pairs: {count}; with an answer: {answered}; proven or within 5 %:
 {close}; missed: {missed}.
 {tables}
