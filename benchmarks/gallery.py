@@ -41,7 +41,7 @@ MAIN = "from tilewright.dse.command.cli import main; main()"
 PAGE = """\
 # The gallery: every shipped workload on every shipped architecture
 
-The [files](../gallery.md) name the source of each number. Written by
+The [files](../shipped.md) name the source of each number. Written by
 
     python benchmarks/gallery.py --limit {limit:.0f}
 

@@ -106,7 +106,7 @@ def test_stages_of_a_block_have_the_sizes_of_the_table() -> None:
 
 
 def test_the_page_lists_what_ships() -> None:
-    text = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "shipped.md").read_text(encoding="utf-8")
     hardware, workloads = text.split("## Workloads")
     assert re.findall(r"^\| `(\w+)`", hardware, re.MULTILINE) == HARDWARE
     assert sorted(re.findall(r"^\| `(\w+)`", workloads, re.MULTILINE)) == WORKLOADS
