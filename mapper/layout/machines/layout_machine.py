@@ -20,7 +20,16 @@ from tilewright.mapper.layout.legality.placement_rules import PartitionedMemory
 from tilewright.mapper.layout.number_format import number_format
 
 FOLDER: Final = Path(__file__).parent
-_TOP: Final = ("name", "units", "formats", "tile_rows", "tile_columns", "memories", "rates")
+_TOP: Final = (
+    "name",
+    "units",
+    "formats",
+    "tile_rows",
+    "tile_columns",
+    "memories",
+    "rates",
+    "nodes",
+)
 _MEMORY: Final = ("units", "unit_bytes", "alignment", "partitions", "banks", "bank_bytes")
 _SPACES: Final = ("l1", "dram", "psum", "sbuf", "system", "mmio")
 
@@ -54,8 +63,10 @@ class LayoutMachine:
     """All that legality and costs of layouts need to know about a machine.
 
     `formats`: names of the number formats it computes with; `tile_rows`, `tile_columns`: sides that
-    a tile may have (empty: any); `memories`: by memory space; `rates`: clock in Hz, bytes per
-    second or per cycle, cycles per tile, as their names say; `sources`: of every number, by name.
+    a tile may have (empty: any); `node_columns`, `node_rows`: network column of each column of
+    units, row of each row (empty: not known); `memories`: by memory space; `rates`: clock in Hz,
+    bytes per second or per cycle, cycles per tile, as their names say; `sources`: of every number,
+    by name.
     """
 
     name: str
@@ -63,6 +74,8 @@ class LayoutMachine:
     formats: tuple[str, ...]
     tile_rows: tuple[int, ...] = ()
     tile_columns: tuple[int, ...] = ()
+    node_columns: tuple[int, ...] = ()
+    node_rows: tuple[int, ...] = ()
     memories: Mapping[str, UnitMemory] = field(default_factory=dict)
     rates: Mapping[str, float] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -107,12 +120,15 @@ class _Reader:
         for name in formats:
             number_format(name)
         units = self._integers(top, "units", "units")
+        nodes = self._mapping(top.get("nodes", {}), "nodes", ("columns", "rows"))
         return LayoutMachine(
             name=str(top.get("name", self.file)),
             units=units,
             formats=formats,
             tile_rows=self._integers(top, "tile_rows", "tile_rows"),
             tile_columns=self._integers(top, "tile_columns", "tile_columns"),
+            node_columns=self._integers(nodes, "columns", "nodes.columns"),
+            node_rows=self._integers(nodes, "rows", "nodes.rows"),
             memories={
                 space: self._memory(space, entry, units)
                 for space, entry in self._mapping(top.get("memories"), "memories", _SPACES).items()

@@ -1,0 +1,1 @@
+"""What changes of layout cost in time (theory/layouts.md §12)."""
