@@ -112,9 +112,9 @@ Start: {start} cycles. Issue: {issue} cycles per read of one unit on one network
 `mapper/layout/machines/wormhole.yaml`.
 """
 WRONG = """{within} of {count} rows are within 15 %; the others are predicted too short. They turn
-blocks into rows of cores, or read from DRAM to 16 units or more. A cause may be that their units ask
-the same sources in the same order and wait for each other; a bound by the busiest resource does not
-see that.
+blocks into rows of cores, or read from DRAM to 16 units or more. A cause may be that their units
+ask the same sources in the same order and wait for each other; a bound by the busiest resource does
+not see that.
 """
 
 

@@ -57,6 +57,7 @@ def check_padding(row: Row, layout: Layout) -> None:
     assert layout.padding_total == row["pad_elems_all_cores"], row["id"]
 
 
+@pytest.mark.row("004.09", "004.14", "004.15", "004.16", "004.29")
 def test_documented_layouts(shared_data: Path) -> None:
     checked = 0
     for row in documented(shared_data):
@@ -127,6 +128,7 @@ def test_compiler_tests_of_the_linear_map(shared_data: Path) -> None:
         assert (default == collapse) == row["linear_is_default_collapse"], row
 
 
+@pytest.mark.row("004.17")
 def test_virtual_grids(shared_data: Path) -> None:
     for row in vectors(shared_data)["virtual_to_physical"]:
         grid = tuple(row["virtual_grid"])

@@ -11,6 +11,7 @@ from tilewright.arch.errors import SpecError
 from tilewright.mapper.layout import AffineMap, Collapse, GridSplit
 
 
+@pytest.mark.row("004.12", "004.13")
 @pytest.mark.parametrize(
     ("shape", "intervals", "groups"),
     [
@@ -61,6 +62,7 @@ def test_coordinates_and_index_are_inverse(shape: tuple[int, ...], data: st.Data
     assert collapse.index(collapse.coordinates(index)) == index
 
 
+@pytest.mark.row("004.26")
 def test_a_bumped_stride_leaves_holes() -> None:
     """2 × 8 × 32 with rows of 32 instead of 8: extent 40, not 64 (layouts.md §1)."""
     collapse = Collapse.linear((2, 8, 32), AffineMap.parse("(d0 * 32 + d1, d2)", 3))
@@ -117,3 +119,11 @@ def test_aligned_collapses_and_counts_against_a_walk(
         seen = {coordinates[group] for coordinates in places}
         for end in range(collapse.extents[group] + 2):
             assert collapse.count_below(group, end) == sum(at < end for at in seen)
+
+
+@pytest.mark.row("004.11", "004.14")
+def test_coordinates_of_the_documented_walkthrough() -> None:
+    collapse = Collapse.of((2, 3, 64, 128))
+    assert collapse.coordinates((1, 1, 6, 100)) == (1 * 192 + 1 * 64 + 6, 100) == (262, 100)
+    assert collapse.coordinates((1, 2, 63, 127)) == (383, 127)
+    assert GridSplit.ceil(collapse.extents, (2, 4)).shard_shape == (192, 32)

@@ -19,6 +19,7 @@ from tilewright.mapper.layout.grid_map import (
 )
 
 
+@pytest.mark.row("004.18")
 def test_a_wide_grid_wraps_over_the_units() -> None:
     """1 × 64 cells on 8 × 8 units (layouts.md §5)."""
     wide = row_major((1, 64), (1, 8, 8))
@@ -28,6 +29,7 @@ def test_a_wide_grid_wraps_over_the_units() -> None:
     assert row_major((3, 3), (2, 8)).idle_units() == tuple((1, c) for c in range(1, 8))
 
 
+@pytest.mark.row("004.29")
 def test_devices_side_by_side() -> None:
     mesh = device_mesh((1, 2), (8, 8))
     assert mesh.grid == (8, 16)

@@ -19,6 +19,7 @@ def test_ceil_shards_can_leave_cells_empty() -> None:
     assert split.uneven == (16 - 9,)
 
 
+@pytest.mark.row("004.24")
 def test_order_of_tiles_and_grid_decides_ownership_not_shapes() -> None:
     """53 rows on 3 cells, tiles of 32: 18, 18, 17 or 32, 21, 0 rows (layouts.md §3)."""
     scalars, tiles = GridSplit.ceil((53,), (3,)), GridSplit.ceil((53,), (3,), (32,))

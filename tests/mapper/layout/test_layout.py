@@ -20,6 +20,7 @@ from tilewright.mapper.layout import (
 from tilewright.mapper.layout.grid_map import round_robin, row_major
 
 
+@pytest.mark.row("004.02", "004.21", "004.22", "004.23")
 def test_uneven_grid_of_the_document() -> None:
     """53 × 63 on <3x2>: shards 18 × 32, one tile each; 14, 14, 15 padded rows (layouts.md §3)."""
     collapse = Collapse.of((53, 63))
@@ -102,6 +103,7 @@ def _turns(draw: st.DrawFn, layout: Layout, rank: int) -> TilePlacement:
     )
 
 
+@pytest.mark.row("004.01", "004.03", "004.30", "004.31")
 @given(layouts())
 def test_every_scalar_has_one_place_and_the_rest_is_padding(layout: Layout) -> None:
     places, locations = {}, {}

@@ -60,6 +60,7 @@ def test_short_counts_are_refused() -> None:
         )
 
 
+@pytest.mark.row("003.07")
 def test_without_counts_all_blocks_share_a_tile() -> None:
     alone = TilePlacement(blocks=(3,), tile_bytes=8, address=ModuloRotation(16, 8))
     assert {alone.at((block,)) for block in range(3)} == {BlockPlace(0, 0, 16)}

@@ -32,6 +32,7 @@ def test_numbers_of_distinct_shardings(shape: tuple[int, ...], counts: tuple[int
     assert found == counts
 
 
+@pytest.mark.row("004.33")
 def test_the_most_cells_are_the_baseline() -> None:
     assert most_cells_sharding(ShardedTensor((1024, 1024), (1, 8, 8), TILES)).split.cells == 64
     primes = most_cells_sharding(ShardedTensor((11 * 32, 13 * 32), (1, 8, 8), TILES))

@@ -24,6 +24,7 @@ def test_an_even_sharding_breaks_nothing() -> None:
         assert broken(layout) == {}
 
 
+@pytest.mark.row("004.25", "004.32")
 @pytest.mark.parametrize(
     ("layout", "rule", "numbers"),
     [
@@ -62,6 +63,7 @@ def test_a_tensor_in_psum_keeps_the_rules_of_banks() -> None:
     assert rules == ["psum.bank-size"]
 
 
+@pytest.mark.row("004.08")
 def test_a_reduction_over_padding_needs_a_neutral_value() -> None:
     """theory/layouts.md §8."""
     padded = linear_map_layout((9, 64), (2, 1))

@@ -20,6 +20,7 @@ def test_every_shipped_machine_loads_with_sources() -> None:
         assert all(machine.sources.values())
 
 
+@pytest.mark.row("003.16")
 def test_numbers_of_the_machines() -> None:
     """theory/layouts.md §8: the sources stand beside each number."""
     wormhole = load_machine("wormhole")

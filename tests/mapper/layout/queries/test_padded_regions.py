@@ -30,6 +30,7 @@ def test_a_dimension_in_two_groups_has_no_boxes() -> None:
         padding_boxes(layout, (0, 0, 0))
 
 
+@pytest.mark.row("004.05")
 @given(st.data())
 def test_boxes_are_the_positions_without_data(data: st.DataObject) -> None:
     shape = data.draw(st.lists(st.integers(1, 4), min_size=2, max_size=3).map(tuple))

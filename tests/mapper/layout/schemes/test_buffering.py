@@ -6,6 +6,7 @@ from tilewright.arch.errors import SpecError
 from tilewright.mapper.layout.schemes.buffering import CircularBuffer, multi_buffered
 
 
+@pytest.mark.row("004.28")
 def test_depth_is_the_number_of_live_blocks() -> None:
     assert [multi_buffered(4, 1024, 2).at((i,)).address for i in range(4)] == [0, 1024, 0, 1024]
     assert multi_buffered(9, 64, 3).max_consecutive_live() == 3

@@ -27,6 +27,7 @@ def documented(base: int, counts: tuple[int, ...], scale: int, index: tuple[int,
     return sum(i * n for i, n in zip(turns, elements, strict=True)) * scale + base
 
 
+@pytest.mark.row("003.01", "003.10", "003.11")
 def test_the_documented_table() -> None:
     """Banks 0, 1, 0, 1: one is written while the other is read (layouts.md §7.6)."""
     chosen = ModuloAllocation(base_bank=0, base_addr=0, num_bank_tiles=(2,))
@@ -43,6 +44,7 @@ def test_the_documented_table() -> None:
 counts = st.one_of(st.just(()), st.tuples(st.integers(1, 3), st.integers(1, 3)))
 
 
+@pytest.mark.row("003.02", "003.03", "003.04", "003.05", "003.06", "003.08")
 @given(counts, counts, counts, st.tuples(st.integers(1, 4), st.integers(1, 5)))
 def test_places_are_those_of_the_documented_function(
     banks: tuple[int, ...],
@@ -69,6 +71,7 @@ def test_places_are_those_of_the_documented_function(
         assert (at.bank, at.partition, at.address) == wanted == function(index, 16, 100)
 
 
+@pytest.mark.row("003.09", "003.13", "003.15")
 @pytest.mark.parametrize(
     ("chosen", "tensor", "rule", "words"),
     [
@@ -143,6 +146,7 @@ def test_88_tiles_of_2_kib_fit_exactly() -> None:
     assert full.broken_rules(BlockedTensor((88,), 128, 2048)) == ()
 
 
+@pytest.mark.row("003.12", "003.14")
 def test_short_counts_and_mixed_kernels_are_refused() -> None:
     with pytest.raises(SpecError, match="num_bank_tiles has 1 counts, the tensor 2"):
         ModuloAllocation(num_bank_tiles=(2,)).place(BlockedTensor((4, 4), 128, 64))

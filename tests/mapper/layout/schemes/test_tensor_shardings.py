@@ -29,6 +29,7 @@ def test_nd_shards_are_dealt_to_banks() -> None:
         ShardedTensor((4, 4, 3), (3,)).nd_sharded((2, 2))
 
 
+@pytest.mark.row("004.34")
 def test_the_grid_of_a_shard_shape_counts_all_rows() -> None:
     """2 × 3 × 64 × 128: 384 rows; stride[0] // stride[-2] would give 192 (layouts.md §7.3)."""
     tensor = ShardedTensor((2, 3, 64, 128), (1, 8, 8), Tiling((32, 32)))

@@ -31,6 +31,7 @@ TILED = """tensor<3x64x128xf32,
 >"""
 
 
+@pytest.mark.row("004.06", "004.19", "004.20", "004.27")
 def test_documented_texts_are_read() -> None:
     """theory/layouts.md §8."""
     read = parse_metal_tensor(DOCUMENTED)
@@ -52,6 +53,7 @@ def test_printed_text_reads_as_the_same(text: str) -> None:
     assert "".join(text.split()).replace("ttcore", "tt") == "".join(str(read).split())
 
 
+@pytest.mark.row("004.04", "004.07", "004.10")
 @pytest.mark.parametrize(
     ("old", "new", "what"),
     [
