@@ -47,7 +47,7 @@ class NumberFormat:
 _FORMATS: Final = (
     NumberFormat("f64", 64, names=("float64",)),
     NumberFormat("f32", 32, names=("float32", "fp32")),
-    NumberFormat("tf32", 32),
+    NumberFormat("tf32", 32, names=("tfloat32",)),
     NumberFormat("bf16", 16, names=("bfloat16",)),
     NumberFormat("f16", 16, names=("float16", "fp16")),
     NumberFormat("fp8", 8, names=("f8E4M3FN", "fp8_e4m3", "float8_e4m3")),
@@ -66,7 +66,7 @@ _FORMATS: Final = (
     NumberFormat("uint16", 16, names=("ui16", "u16")),
     NumberFormat("int8", 8, names=("i8", "si8")),
     NumberFormat("uint8", 8, names=("ui8", "u8")),
-    NumberFormat("bool", 8, names=("i1",)),
+    NumberFormat("bool", 8, names=("i1", "bool_")),
 )
 _BY_NAME: Final = {name: form for form in _FORMATS for name in (form.name, *form.names)}
 

@@ -81,6 +81,8 @@ def check_refused(row: Row) -> None:
     """The compiler's builder cannot emit it; the join rule gives what the document prints."""
     with pytest.raises(SpecError, match="tt-mlir-2024"):
         built(row)
+    if "doc_linear" not in row:
+        return
     intervals = [tuple(pair) for pair in row["collapse_intervals"]]
     joined = Collapse.of(row["logical_shape"], intervals, len(row["grid"]))
     assert joined == Collapse.linear(row["logical_shape"], AffineMap.parse(row["doc_linear"]))
@@ -116,6 +118,9 @@ def test_compiler_tests_of_the_linear_map(shared_data: Path) -> None:
     for row in vectors(shared_data)["era1_linear_map"]["lit_tests"]:
         shape, grid = row["logical_shape"], row["grid"]
         affine = AffineMap.parse(row["linear"], len(shape))
+        if refused(shape, affine):  # written by hand: two indices have one place
+            assert not row["match"], row
+            continue
         collapse = Collapse.linear(shape, affine)
         layout = Layout.on_grid(
             collapse, GridSplit.ceil(collapse.extents, grid), Tiling(tuple(row["tile"] or ()))
@@ -126,6 +131,16 @@ def test_compiler_tests_of_the_linear_map(shared_data: Path) -> None:
         assert layout.strides == tuple(row["logical_stride_elems"]), row
         default = Collapse.linear(shape, tt_mlir_2024_map(shape, len(grid)))
         assert (default == collapse) == row["linear_is_default_collapse"], row
+
+
+def refused(shape: list[int], affine: AffineMap) -> bool:
+    try:
+        Collapse.linear(shape, affine)
+    except SpecError as error:
+        if "have the same coordinates" not in error.what:
+            raise
+        return True
+    return False
 
 
 @pytest.mark.row("004.17")

@@ -66,17 +66,16 @@ def grid_aware_alignments(
 def aligned_collapse(
     shape: Sequence[int], alignments: Sequence[int], intervals: Sequence[Interval]
 ) -> Collapse:
-    """Collapse a tensor with cumulative alignments; a vector has a plane of one tile's rows.
+    """Collapse a tensor with cumulative alignments; vectors and scalars have a plane of a tile.
 
     The extents are the physical shape in scalars. A tensor of rank 1 has 32 rows, of which one
-    holds data.
+    holds data; one of rank 0 has a tile of 32 × 32.
     """
-    collapse = Collapse.of(
-        shape, intervals, max(2, len(normalized_intervals(len(shape), intervals))), alignments
-    )
+    groups = normalized_intervals(len(shape), intervals)
+    collapse = Collapse.of(shape, intervals, max(2, len(groups)), alignments)
     if len(shape) > 1:
         return collapse
-    return replace(collapse, extents=(TILE[0], *collapse.extents[1:]))
+    return replace(collapse, extents=(TILE[0], *(collapse.extents[1:] if shape else TILE[1:])))
 
 
 def aligned_layout(

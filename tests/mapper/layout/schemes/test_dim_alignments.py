@@ -37,6 +37,10 @@ def test_a_vector_has_a_plane_of_tile_rows() -> None:
     layout = aligned_layout((1000,), (1, 32), [(0, 1)], (256,), Tiling((32, 32)))
     assert layout.valid((0, 31)) == 1000 - 31 * 32
     assert layout.phantom_cells == ()
+    scalar = aligned_collapse((), (), [])
+    assert scalar.extents == (32, 32)
+    assert scalar.index((0, 0)) == ()
+    assert scalar.index((0, 1)) is None
 
 
 def test_physical_shapes_are_whole_tiles() -> None:
