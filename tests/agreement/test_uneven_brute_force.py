@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 
 import pytest
 from explore import enough
 from figures import Figures
 from memo import stored_figures
-from points import of_points
-from uneven_cases import loop_nests, of_all_loops, small_uneven_space, uneven_space
+from uneven_cases import (
+    chain_count,
+    chains,
+    of_all_loops,
+    of_points_of_few_loops,
+    small_uneven_space,
+    uneven_space,
+)
 
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.exact import ExactSearch
@@ -42,13 +49,11 @@ def against_points(seeds: range, limit: int, objectives: int) -> int:
     """Compare with the mapspace's own points; return how many cases were small enough."""
     done = 0
     for seed in seeds:
-        space = uneven_space(seed)
-        if loop_nests(space) > 200 * limit:  # of which most are no points, or do not fit
-            continue
-        candidates = stored_figures(of_points, uneven_space, seed, limit)
+        candidates = stored_figures(of_points_of_few_loops, uneven_space, seed, limit)
         if candidates is None:
             continue
         done += 1
+        space = uneven_space(seed)
         for objective in random.Random(seed).sample(list(SECOND), objectives):
             check(space, objective, candidates)
     return done
@@ -66,6 +71,12 @@ def against_all_loops(seeds: range, limit: int, objectives: int) -> int:
         for objective in random.Random(seed).sample(list(SECOND), objectives):
             check(space, objective, candidates)
     return done
+
+
+def test_chains_are_counted() -> None:
+    for bound, places, uneven in product(range(1, 8), range(4), (False, True)):
+        listed = list(chains(bound, places, uneven))
+        assert chain_count(bound, places, uneven) == len(listed)
 
 
 @pytest.mark.parametrize("block", range(4))

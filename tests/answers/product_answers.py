@@ -14,10 +14,11 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from click.testing import CliRunner
@@ -33,6 +34,9 @@ from tilewright.mapper.grid.grid_counts import predict
 from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
 from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
+from tilewright.mapper.searches.exact import exact
+from tilewright.mapper.searches.methods import fallback
+from tilewright.mapper.searches.uneven import uneven_search
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.cost_model import SimulatedCostModel, SimulatedScore
 from tilewright.simulator.fast.fast_machine import run_fast
@@ -59,10 +63,23 @@ SCOPE = re.compile(
 def answer(request: Data) -> Data:
     """Return the answer to a request as plain data; an error of a user is an answer too."""
     try:
-        answered = ANSWERERS[request["ask"]](request)
+        with _patience():
+            answered = ANSWERERS[request["ask"]](request)
     except TilewrightError as error:
         answered = error_data(error)
     return plain(answered)
+
+
+@contextmanager
+def _patience() -> Iterator[None]:
+    """Let a search that is stopped at once take its time for its first mapping.
+
+    A machine with much to do may not find it in the fifth of a second that the product allows.
+    """
+    with ExitStack() as patches:
+        for module in (exact, fallback, uneven_search):
+            patches.enter_context(patch.object(module, "PATIENCE", 60.0))
+        yield
 
 
 def error_data(error: TilewrightError) -> Data:

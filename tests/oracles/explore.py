@@ -44,14 +44,19 @@ class ExplorePlugin:
         global _SHIFT  # noqa: PLW0603
         self.config = config
         self.seed: int = config.option.explore_seed
-        if not hasattr(config, "workerinput"):
-            config.option.explore_end = time.time() + config.option.explore_seconds
+        own_end = time.time() + config.option.explore_seconds
+        self.end: float = getattr(config, "workerinput", {}).get("explore_end", own_end)
         _SHIFT = self.seed
         settings.register_profile(
             "explore", derandomize=False, deadline=None, print_blob=True, database=None
         )
         settings.load_profile("explore")
         hypothesis.core.global_force_seed = self.seed
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker process when the time is over; it starts later than this one."""
+        node.workerinput["explore_end"] = self.end
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep one of each family, in an order drawn from the seed."""
@@ -70,7 +75,7 @@ class ExplorePlugin:
         for name in {"block", "seed"} & set(item.funcargs):
             if isinstance(item.funcargs[name], int):
                 item.funcargs[name] += self.seed
-        left = self.config.option.explore_end - time.time()
+        left = self.end - time.time()
         if left <= 0:
             pytest.skip("the time is over")
         before = signal.signal(signal.SIGALRM, _end)

@@ -31,3 +31,13 @@ def of_points(
         except (InfeasibleMapping, MappingError):
             continue
     return unbeaten(rows)
+
+
+def of_few_points(
+    make: Make, seed: int, limit: int, memories: tuple[str, ...] = ()
+) -> list[Row] | None:
+    """Return the rows of `of_points`; None if more than `limit` mappings fit or do not."""
+    space = make(seed)
+    if memories:
+        space = space.with_crowded(space.crowded | frozenset(memories))
+    return None if space.size.points > limit else of_points(make, seed, limit, memories)

@@ -1,15 +1,18 @@
 """Random small mapspaces with uneven tiles, and a brute force over every loop in every gap.
 
-It shares no code with the search or with the mapspace's own enumeration of points.
+The brute force shares no code with the search or with the mapspace's own enumeration of points.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import permutations, product
+from math import prod
 
 from figures import Make, Row, unbeaten
+from points import of_points
 from search_cases import EINSUMS, keep_well_used, random_arch, random_workload
 from search_rules import Lanes, breaks_rule, lanes_used
 
@@ -83,7 +86,7 @@ def _left_out(arch: str, text: str) -> bool:
 
 def best_of_all_loops(space: Mapspace, limit: int) -> list[EinsumMapping] | None:
     """Score all mappings that the rules allow; None if there are more than `limit` to look at."""
-    if loop_nests(space) > limit:
+    if has_more_loop_nests(space, limit):
         return None
     judge = MappingScorer(space)
     found: list[EinsumMapping] = []
@@ -140,16 +143,36 @@ def _places(space: Mapspace, template: Template) -> list[Place]:
     return places
 
 
-def loop_nests(space: Mapspace) -> int:
-    """Count the mappings with every loop in every gap, in one order of the loops of a gap."""
+@cache
+def chain_count(bound: int, places: int, uneven: bool) -> int:
+    """Return the number of `chains`."""
+    if places == 0:
+        return int(bound == 1)
+    even = {tile: bound % tile == 0 for tile in range(1, bound + 1)}
+    return sum(
+        chain_count(tile, places - 1, uneven and is_even)
+        for tile, is_even in even.items()
+        if is_even or uneven
+    )
+
+
+def has_more_loop_nests(space: Mapspace, limit: int) -> bool:
+    """Tell whether there are more mappings than `limit`: every loop in every gap, in one order."""
     total = 0
     for template in space.templates:
         places = len(_places(space, template))
-        count = 1
-        for v, bound in space.einsum.bounds.items():
-            count *= sum(1 for _ in chains(bound, places, v in space.uneven))
-        total += count
-    return total
+        bounds = space.einsum.bounds.items()
+        total += prod(chain_count(bound, places, v in space.uneven) for v, bound in bounds)
+        if total > limit:
+            return True
+    return False
+
+
+def of_points_of_few_loops(make: Make, seed: int, limit: int) -> list[Row] | None:
+    """Return the rows of `of_points`; None if the loops alone say that there are too many."""
+    if has_more_loop_nests(make(seed), 200 * limit):  # most are no points, or do not fit
+        return None
+    return of_points(make, seed, limit)
 
 
 def _mappings(space: Mapspace, template: Template) -> Iterator[Mapping]:
