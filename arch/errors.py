@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 _NOT_GIVEN = object()
 _LONGEST = 1200  # a name of ten thousand characters is not read to its end
@@ -27,6 +28,22 @@ class Where:
         return f"{self.file}{position}" + (f" ({self.path})" if self.path else "")
 
 
+CATEGORIES: Final = {
+    "request": "what a command or a call asks for does not exist or cannot be done",
+    "specification": "a file of the user is wrong: architecture, workload, study",
+    "profile": "a machine profile is wrong",
+    "mapping": "this is no mapping of the workload, or it does not compute the workload",
+    "infeasible": "no mapping, or not this one, meets the architecture's limits",
+    "program": "a program is refused before it runs",
+    "input data": "the data or the settings of a run are wrong",
+    "undefined behaviour": "a run did what is undefined on the machine",
+    "deadlock": "a run can make no further progress",
+    "limit": "a run takes more cycles than it was allowed",
+    "run folder": "the folder of a study is missing, damaged or in use",
+}
+"""What each category of errors means."""
+
+
 class TilewrightError(Exception):
     """Base of all errors that a user can cause.
 
@@ -36,6 +53,8 @@ class TilewrightError(Exception):
     """
 
     exit_code = 2
+    category = "request"
+    """The sort of error, one of CATEGORIES (docs/undefined.md)."""
 
     def __init__(
         self,
@@ -69,6 +88,8 @@ class TilewrightError(Exception):
 
 class SpecError(TilewrightError):
     """A file or a setting of the user is wrong: architecture, workload, mapping, study, profile."""
+
+    category = "specification"
 
 
 class ExpressionError(SpecError):

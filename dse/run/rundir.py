@@ -20,6 +20,8 @@ SPEC, ENVIRONMENT, REPORT, DETAILS = "spec.resolved.yaml", "env.json", "report.h
 class RunError(TilewrightError):
     """A run directory cannot be used as asked: missing, taken, damaged, or of another study."""
 
+    category = "run folder"
+
 
 @dataclass(frozen=True, slots=True)
 class RunDirectory:

@@ -17,6 +17,8 @@ class MappingError(SpecError):
     with the place in the mapping file if there is one.
     """
 
+    category = "mapping"
+
 
 class InfeasibleMapping(TilewrightError):  # noqa: N818 - a property of the mapping, not a fault
     """A mapping that the machine cannot run, or no mapping that it could.
@@ -24,6 +26,8 @@ class InfeasibleMapping(TilewrightError):  # noqa: N818 - a property of the mapp
     Its tiles overfill a memory, it uses more instances than exist, or it breaks a constraint. A
     study records the design with this reason and continues.
     """
+
+    category = "infeasible"
 
 
 class NoFeasibleMapping(InfeasibleMapping):

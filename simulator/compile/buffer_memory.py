@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.isa.dsd import DTYPES, Buffer
-from tilewright.simulator.isa.machine_errors import MachineError
+from tilewright.simulator.isa.machine_errors import InputDataError
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import EdgeInput
 
@@ -67,13 +67,13 @@ class BufferMap:
         - values: one array (grid height, grid width, *shape of the buffer) for all elements, or a
           mapping from (row, column) to an array of the buffer's shape for some elements.
 
-        Raises MachineError for an unknown buffer, an element outside the grid or without the
+        Raises InputDataError for an unknown buffer, an element outside the grid or without the
         buffer, a wrong shape, what is no array of numbers, and values that the buffer's dtype
         cannot hold.
         """
         holders = self.holders(name)
         if not holders:
-            raise MachineError(
+            raise InputDataError(
                 "memory is given for an unknown buffer",
                 value=name,
                 instead="one of " + ", ".join(self.names()),
@@ -85,7 +85,7 @@ class BufferMap:
         grid = self.program.placement.shape
         for buffer, elements in holders:
             if array.shape != (*grid, *buffer.shape):
-                raise MachineError(
+                raise InputDataError(
                     f"memory for buffer {name} has the wrong shape",
                     value=array.shape,
                     instead=str((*grid, *buffer.shape)),
@@ -120,15 +120,15 @@ class BufferMap:
         height, width = self.program.placement.shape
         for (row, column), element_values in sorted(values.items()):
             if not (0 <= row < height and 0 <= column < width):
-                raise MachineError(f"memory for {name}: no such element", value=(row, column))
+                raise InputDataError(f"memory for {name}: no such element", value=(row, column))
             buffer = self.program.codes[int(self.program.placement[row, column])].buffer(name)
             if buffer is None:
-                raise MachineError(f"element ({row}, {column}) has no buffer {name}")
+                raise InputDataError(f"element ({row}, {column}) has no buffer {name}")
             array = as_array(
                 element_values, f"memory for buffer {name} of element ({row}, {column})"
             )
             if array.shape != buffer.shape:
-                raise MachineError(
+                raise InputDataError(
                     f"memory for buffer {name} of element ({row}, {column}) has the wrong shape",
                     value=array.shape,
                     instead=str(buffer.shape),
@@ -181,7 +181,7 @@ class BufferMap:
 def as_array(values: npt.ArrayLike, name: str) -> Values:
     """Return values as a numpy array of numbers (of bool, integer or float kind).
 
-    Raises MachineError for rows of different lengths, text or objects; `name` says in the message
+    Raises InputDataError for rows of different lengths, text or objects; `name` says in the message
     whose values they are.
     """
     try:
@@ -189,7 +189,7 @@ def as_array(values: npt.ArrayLike, name: str) -> Values:
     except ValueError:
         array = np.zeros(0, dtype=object)
     if array.dtype.kind not in "biuf":
-        raise MachineError(
+        raise InputDataError(
             f"{name}: no array of numbers", value=values, instead="rows of one length"
         )
     return array
@@ -199,9 +199,9 @@ def as_dtype(array: Values, dtype: str, place: Callable[[int, int], str]) -> Val
     """Convert a table (rows, columns) to a dtype of the machine: integers exactly, floats rounded.
 
     dtype: one of f32, i32, u32, f16, i16, u16. place: gives the text that names a row and column in
-    an error. Raises MachineError for a value that the dtype cannot hold: an integer out of range, a
-    fraction for an integer dtype (2.5), a finite number that would become infinite (70000.0 as
-    f16).
+    an error. Raises InputDataError for a value that the dtype does not hold: an integer out of
+    range, a fraction for an integer dtype (2.5), a finite number that would become infinite
+    (70000.0 as f16).
     """
     kind = np.dtype(NUMPY[dtype])
     if array.dtype == kind:
@@ -216,7 +216,7 @@ def as_dtype(array: Values, dtype: str, place: Callable[[int, int], str]) -> Val
             lost = ~(in_range & (array == np.trunc(array)))
     if lost.any():
         first = tuple(int(n) for n in np.argwhere(lost)[0])
-        raise MachineError(
+        raise InputDataError(
             f"{place(*first)}: is no {dtype}",
             value=array[first].item(),
             instead=f"{limits.min} to {limits.max}" if kind.kind != "f" else "a wider dtype",
@@ -228,14 +228,14 @@ def stream_bits(port: EdgeInput, values: npt.ArrayLike) -> at.Table:
     """Return the bits of the words that enter at an edge port: int64 (positions, count), >= 0.
 
     port: an input at the border of the grid, with `count` values of its dtype at each of its
-    `positions`. values: numbers of the same shape. Raises MachineError for another shape, what is
+    `positions`. values: numbers of the same shape. Raises InputDataError for another shape, what is
     no array of numbers, and values that the dtype cannot hold.
     """
     label = f"the data of edge input {port.name}"
     shape = (port.positions, port.count)
     array = as_array(values, label)
     if array.shape != shape:
-        raise MachineError(f"{label} has the wrong shape", value=array.shape, instead=str(shape))
+        raise InputDataError(f"{label} has the wrong shape", value=array.shape, instead=str(shape))
     array = as_dtype(
         array, port.dtype, lambda row, column: f"{label}, position {row}, wavelet {column}"
     )

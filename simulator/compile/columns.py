@@ -236,6 +236,7 @@ SIMD_NONE, SIMD_MIXED, SIMD_32, _, SIMD_64, _, SIMD_EITHER = range(7)
 # SIMD modes; before SIMD_EITHER the number is that of the elements that go at once
 CONTROL_IS_DATA, CONTROL_ENDS, CONTROL_ACTIVATES, CONTROL_UNBLOCKS = range(4)
 ENDLESS: Final = 0x7FFF  # extent of an operation that does not end by itself
+EMPTY: Final = 1 << 16  # length of an operand without elements; 0 is no length of its own
 
 TYPE_F32, TYPE_F16, TYPE_INT16, TYPE_INT32 = range(4)
 NO_ACTION, ACTIVATE, UNBLOCK = range(3)

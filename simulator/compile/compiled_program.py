@@ -13,6 +13,7 @@ from functools import cached_property
 from tilewright.simulator.check.resources import check_resources
 from tilewright.simulator.check.validate import check_program
 from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.assumed_figures import assumed_figures
 from tilewright.simulator.compile.buffer_memory import BufferMap
 from tilewright.simulator.compile.code.code_tables import compile_codes
 from tilewright.simulator.compile.fabric.network import FifoNetwork
@@ -54,6 +55,11 @@ class CompiledProgram:
     def program_store(self) -> ProgramStore:
         """The store: one int64 array with the tables and the network, laid out at the first use."""
         return ProgramStore(self.program, self.layouts, self.tables, self.network)
+
+    @cached_property
+    def assumed(self) -> tuple[str, ...]:
+        """The assumed figures of the profile that results of the program rest on."""
+        return assumed_figures(self.program, self.profile)
 
     @property
     def parts(self) -> StoreLayout:

@@ -101,9 +101,9 @@ def _check_queue(dsd: Fabin | Fabout, queues: Sequence[Queue], side: str, place:
 
 
 def _check_extent(dsd: Fabin | Fabout, place: str) -> None:
-    if not 1 <= dsd.extent <= MAX_FABRIC_EXTENT and dsd.extent != ENDLESS:
+    if not 0 <= dsd.extent <= MAX_FABRIC_EXTENT and dsd.extent != ENDLESS:
         raise ProgramError(
-            f"{place}: a fabric extent is outside 1..{MAX_FABRIC_EXTENT}",
+            f"{place}: a fabric extent is outside 0..{MAX_FABRIC_EXTENT}",
             value=dsd.extent,
             instead=f"{ENDLESS} for an operation that does not end by itself",
         )

@@ -70,8 +70,8 @@ def _check_mem4d(dsd: Mem4d, _: ElementCode, place: str) -> None:
 def _check_extents(place: str, extents: Sequence[int], strides: Sequence[int]) -> None:
     if not 1 <= len(extents) <= 4 or len(extents) != len(strides):
         raise ProgramError(f"{place}: between one and four dimensions", value=extents)
-    if min(extents) < 1 or max(extents) > MAX_EXTENT:
-        raise ProgramError(f"{place}: an extent is outside 1..{MAX_EXTENT}", value=extents)
+    if min(extents) < 0 or max(extents) > MAX_EXTENT:
+        raise ProgramError(f"{place}: an extent is outside 0..{MAX_EXTENT}", value=extents)
 
 
 def _check_strides(place: str, strides: Sequence[int], limits: range, instead: str | None) -> None:

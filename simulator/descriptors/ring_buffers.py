@@ -56,8 +56,8 @@ def _fifo_text(dsd: Fifo) -> str:
 
 def _check_circbuf(dsd: Circbuf, code: ElementCode, place: str) -> None:
     buffer = _buffer_of(dsd, code, place)
-    if not 1 <= dsd.extent <= 0xFFFF:
-        raise ProgramError(f"{place}: an extent is outside 1..65535", value=dsd.extent)
+    if not 0 <= dsd.extent <= 0xFFFF:
+        raise ProgramError(f"{place}: an extent is outside 0..65535", value=dsd.extent)
     if dsd.wraparound is not None and not 1 <= dsd.wraparound < buffer.elements:
         raise ProgramError(
             f"{place}: the wraparound must be less than the {buffer.elements} elements of "

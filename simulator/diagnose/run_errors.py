@@ -10,7 +10,7 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.diagnose.buffer_overrun import bounds_error, main_thread
 from tilewright.simulator.diagnose.failed_part import failed_part
 from tilewright.simulator.diagnose.final_state import FinalState
-from tilewright.simulator.isa.machine_errors import MachineError
+from tilewright.simulator.isa.machine_errors import MachineError, RunLimitError
 from tilewright.simulator.text.text_places import place_in_text
 
 
@@ -89,7 +89,7 @@ def _limit(final: FinalState, cycle: int) -> MachineError:
         )
         more = f", and {elements.size - 1} more elements" if elements.size > 1 else ""
         who = f"{final.name(first)}, {doing}{more}"
-    return MachineError(
+    return RunLimitError(
         f"the run takes more cycles than allowed: {who}",
         value=cycle,
         instead="an end of its loops and tasks, or run(max_cycles=...)",
@@ -146,7 +146,7 @@ def _special(final: FinalState, element: int, error: int, value: int) -> tuple[s
     if error in OF_REGISTERS:
         problem, instead = OF_REGISTERS[error]
         return f"register {final.layout(element).register_names[value]} {problem}", instead
-    high, low = value >> 16, value & 0xFFFF
+    high, low = value >> 16 & 0xFFFF, value & 0xFFFF
     if error == at.ERROR_FIFO:
         event = "a pop found the FIFO empty" if value else "a push found the FIFO full"
         return f"{event}, whose action is fault", "the action suspend"
@@ -187,8 +187,8 @@ OF_OPERATIONS: Final = {
         "a length before the operation",
     ),
     at.ERROR_CHANGE: (
-        "an operand's length is outside 1..65535: {value}",
-        "a u16 that is not 0",
+        "an operand's length is outside 0..65535: {value}",
+        "a u16",
     ),
     at.ERROR_STRIDE: ("an operand's stride is outside -128..127: {value}", "an i8"),
     at.ERROR_INDEX: (

@@ -51,7 +51,7 @@ def map_start(store: Table, memory: Memory, element: int, op: int) -> None:
     for operand in range(3):
         row = store[thread + at.T_ROWS + operand]
         if row >= 0:
-            length = length_of(store, thread, operand)
+            length = length_of(store, thread, operand) & 0xFFFF  # EMPTY is 0
             if length == at.ENDLESS and store[row + at.D_KIND] != at.MEMORY:
                 length = -1  # counts nothing down
             store[thread + at.T_LENGTHS + operand] = length

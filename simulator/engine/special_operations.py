@@ -463,7 +463,8 @@ def run_special_memory(store: Table, memory: Memory, element: int, thread: int, 
         return
     for _ in range(extent):
         do_special(store, memory, element, thread, now)
-    save_positions(store, element, thread, 1)
+    if extent:
+        save_positions(store, element, thread, 1)
     store[element + at.E_STATE] = at.M_READY
     store[element + at.E_UNTIL] = now + busy
     record(store, element, op, now, now + busy + store[at.K_MEMORY_COMPLETION])
@@ -509,6 +510,10 @@ def fire_special(store: Table, memory: Memory, element: int, thread: int, now: i
     control wavelet or a FIFO may end it. Returns the cycle state BUSY, WAIT_INPUT or WAIT_OUTPUT.
     """
     op = store[thread + at.T_OP]
+    if store[thread + at.T_EXTENT] == 0:
+        store[thread + at.T_NEXT] = now + 1
+        finish(store, element, thread, now)
+        return BUSY
     if meets_control(store, thread, now):
         store[thread + at.T_NEXT] = now + 1
         save_positions(store, element, thread, 0)

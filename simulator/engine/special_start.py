@@ -101,15 +101,15 @@ def use_register(store: Table, element: int, thread: int, operand: int) -> Word:
 def change_operand(store: Table, memory: Memory, place: OperandPlace, row: int) -> Word:
     """Set an operand's length (elements) and stride (words) that instructions have changed.
 
-    Returns False, and records an error, for a length of 0 or more than 65535, or a stride beyond
-    -128 to 127 elements.
+    Returns False, and records an error, for a length of more than 65535, or a stride beyond -128 to
+    127 elements. A length of 0 is EMPTY.
     """
     element, thread, operand = place
     op = store[thread + at.T_OP]
     if store[row + at.D_LENGTH_ROW] >= 0:
         length = scalar_operand(store, memory, element, store[row + at.D_LENGTH_ROW])
-        store[thread + at.T_CHANGED_LENGTH + operand] = length
-        if length == 0 or length > 0xFFFF:
+        store[thread + at.T_CHANGED_LENGTH + operand] = length or at.EMPTY
+        if length > 0xFFFF:
             fail(store, at.ERROR_CHANGE, element, op, (length ^ 0x80000000) - 0x80000000)
             return False
     if store[row + at.D_STRIDE_ROW] >= 0:
@@ -281,6 +281,8 @@ def stays_in_buffer(store: Table, place: OperandPlace, row: int, position: int) 
     changed length or stride counts.
     """
     element, thread, operand = place
+    if length_of(store, thread, operand) == at.EMPTY:
+        return True
     base = position - store[element + at.E_MEMORY] - store[thread + at.T_RING_OFFSET + operand]
     low, high = base + store[row + at.D_LOW], base + store[row + at.D_HIGH]
     changes = store[row + at.D_LENGTH_ROW] >= 0 or store[row + at.D_STRIDE_ROW] >= 0
@@ -296,6 +298,8 @@ def stays_in_buffer(store: Table, place: OperandPlace, row: int, position: int) 
 @inner_kernel
 def length_of(store: Table, thread: int, operand: int) -> Word:
     """Return the number of values of a thread's operand, 0 if it has no length of its own.
+
+    A length of 0 values is EMPTY.
 
     thread: address; operand: 0 is the destination, 1 and 2 are the sources. A FIFO in memory has
     the length that was set for its reads or writes.
@@ -393,6 +397,8 @@ def set_extent(store: Table, element: int, thread: int) -> Word:
     extent = common_length(store, element, thread)
     if extent == 0:
         return False
+    if extent == at.EMPTY:
+        extent = 0
     mode = simd_mode(store, thread)
     endless = extent == at.ENDLESS and store[thread + at.T_QUEUES] != 0
     if endless and not endless_in_buffers(store, thread):

@@ -79,8 +79,7 @@ def changed_descriptor(
     The descriptor has every change that is a constant. The length and the stride (elements) are
     those that depend on counters and so are known only while the program runs; None where the
     change is a constant or there is none. `place` names the operation in errors. Raises
-    ProgramError for a change that this kind of descriptor does not allow, and for a constant length
-    of 0.
+    ProgramError for a change that this kind of descriptor does not allow.
     """
     length, stride = operand.length, operand.stride
     try:
@@ -91,8 +90,6 @@ def changed_descriptor(
         raise ProgramError(
             f"{place}: {error.what}", value=error.value, instead=error.instead
         ) from None
-    if length is not None and not length.terms and length.constant == 0:
-        raise ProgramError(f"{place}: {dsd.name} has no elements", value=0)
     return dsd, _late(length), _late(stride)
 
 

@@ -12,6 +12,8 @@ from tilewright.simulator.diagnose.wait_graph import Wait
 class ProfileError(SpecError):
     """A machine profile (the YAML file with a machine's numbers) has an unknown or wrong value."""
 
+    category = "profile"
+
 
 class ProgramError(TilewrightError):
     """A program is refused before it runs: a name, size or type in it is unknown or does not match.
@@ -19,6 +21,8 @@ class ProgramError(TilewrightError):
     `about` is the part of the program that the error is about (a task, an instruction, a route),
     None if the check did not say.
     """
+
+    category = "program"
 
     about: object = None
 
@@ -49,6 +53,20 @@ class MachineError(TilewrightError):
     The message names the operation, element (row, column) and cycle where the run knows them.
     """
 
+    category = "undefined behaviour"
+
+
+class InputDataError(MachineError):
+    """A run was given wrong data or settings: shapes, dtypes, names, elements, numbers."""
+
+    category = "input data"
+
+
+class RunLimitError(MachineError):
+    """A run takes more cycles than it was allowed."""
+
+    category = "limit"
+
 
 class DeadlockError(MachineError):
     """The program can make no further progress, but tasks, operations or wavelets are left.
@@ -56,6 +74,8 @@ class DeadlockError(MachineError):
     `cycle` is the cycle from which on nothing moves; `waits` has one line of text for each thing
     that waits, with what it waits for; `mermaid` and `svg` are the same as a graph.
     """
+
+    category = "deadlock"
 
     def __init__(self, message: str, *, cycle: int, waits: Sequence[Wait | str]) -> None:
         self.found = tuple(Wait(w) if isinstance(w, str) else w for w in waits)

@@ -74,10 +74,11 @@ class ResolvedOperand:
         """Whether only the general, slower path of the simulator's engine can serve this operand.
 
         True for registers, counters, circular buffers and FIFOs, endless or SIMD streams, fabric
-        descriptors with control or index settings, and lengths or strides known at run time only.
+        descriptors with control or index settings, descriptors without elements, and lengths or
+        strides known at run time only.
         """
         dsd = self.dsd
-        if self.is_changed:
+        if self.is_changed or self.is_empty:
             return True
         if isinstance(dsd, Fabout):
             return not dsd.is_plain or dsd.extent == ENDLESS
@@ -91,6 +92,11 @@ class ResolvedOperand:
     def is_changed(self) -> bool:
         """Whether counters of the program give its length or stride, known at run time only."""
         return self.length is not None or self.stride is not None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether its descriptor has no elements: the operation does nothing and completes."""
+        return self.dsd is not None and not isinstance(self.dsd, Fifo) and self.dsd.extent == 0
 
     @property
     def has_late_length(self) -> bool:
@@ -328,7 +334,7 @@ def check_bounds(
     `wavelet_index_offset`. Not checked here: offsets that depend on other counters, and lengths or
     strides known at run time only (the run checks those). Raises ProgramError.
     """
-    if operand.buffer is None or operand.is_changed:
+    if operand.buffer is None or operand.is_changed or operand.is_empty:
         return
     indexed = operand.moves_by_index
     offsets = operand.offset.bounds(counts)

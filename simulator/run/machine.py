@@ -16,7 +16,7 @@ from tilewright.simulator.compile.fabric.queue_fusion import Ids, fuse_queues, r
 from tilewright.simulator.diagnose.deadlock import find_waits
 from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.diagnose.run_errors import run_error
-from tilewright.simulator.isa.machine_errors import DeadlockError, MachineError
+from tilewright.simulator.isa.machine_errors import DeadlockError, InputDataError
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.run.occupancy import IntervalRecorder
@@ -43,7 +43,7 @@ class Machine:
     queues as one where that changes no result; False is slower. `queues`: also count how long
     words wait in queues. `interval` (cycles, 0 for none): also record what links carried and queues
     held in each interval. Raises ProgramError if the program is inconsistent or does not fit the
-    machine, MachineError for a negative interval.
+    machine, InputDataError for a negative interval.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Machine:
         interval: int = 0,
     ) -> None:
         if interval < 0:
-            raise MachineError("the interval of looks is negative", value=interval)
+            raise InputDataError("the interval of looks is negative", value=interval)
         self.program = program
         self.profile = profile
         self.compiled = compile_program(program, profile)
@@ -99,7 +99,7 @@ class Machine:
         for name, number in (("max_cycles", max_cycles), ("shuffle", shuffle)):
             whole = isinstance(number, int) and not isinstance(number, bool)
             if not whole or not 0 <= number <= MOST_CYCLES:
-                raise MachineError(
+                raise InputDataError(
                     f"{name} is not a whole number from 0 to {MOST_CYCLES}", value=number
                 )
         counts = self._counts_queues

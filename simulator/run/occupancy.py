@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.fabric.network import INPUT, OUTPUT, ROUTER
 from tilewright.simulator.diagnose.final_state import FinalState
-from tilewright.simulator.isa.machine_errors import MachineError
+from tilewright.simulator.isa.machine_errors import InputDataError
 from tilewright.simulator.run.results import link_words, queue_sums
 from tilewright.simulator.run.trace import IntervalOccupancy
 
@@ -39,11 +39,11 @@ class IntervalRecorder:
     def record(self, state: FinalState, cycle: int) -> None:
         """Record the sums so far, at a moment when all cycles below `cycle` are simulated.
 
-        `state`: the engine's tables. Raises MachineError if there would be more than 2**26 values.
+        `state`: the engine's tables. Raises InputDataError for more than 2**26 values.
         """
         size = (len(self._words) + 1) * state.program.placement.size
         if size * 22 > MOST_VALUES:
-            raise MachineError(
+            raise InputDataError(
                 f"more than {MOST_VALUES} values of occupancy at cycle {cycle}",
                 value=self.interval,
                 instead="a longer interval",

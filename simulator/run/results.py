@@ -41,6 +41,7 @@ def collect_result(final: FinalState, sram: at.Memory) -> RunResult:
             _timeline(final),
             queue_sums(final, final.fifo[:, at.F_WAITED]) if final.store[at.S_QUEUES] else None,
         ),
+        final.compiled.assumed,
     )
 
 

@@ -17,7 +17,7 @@ from tilewright.simulator.compile.store import (
     aligned,
 )
 from tilewright.simulator.engine.features import load_features
-from tilewright.simulator.isa.machine_errors import MachineError
+from tilewright.simulator.isa.machine_errors import InputDataError
 from tilewright.simulator.program.program import Program
 
 MAX_CYCLES: Final = 100_000_000
@@ -56,7 +56,7 @@ def run_data(
 
     `memory`: start values by buffer name; `edges`: wavelets by edge input name; `timeline`: True,
     False, or the elements (row, column) to record. `counts_queues`: count the cycles that words
-    spend in queues. Raises MachineError for an element outside of the grid.
+    spend in queues. Raises InputDataError for an element outside of the grid.
     """
     header = {
         at.S_LIMIT: MAX_CYCLES,
@@ -70,7 +70,7 @@ def run_data(
 def recorded_elements(program: Program, timeline: TimelineRequest) -> Ids:
     """Return the numbers (row * width + column) of the elements whose operations are recorded.
 
-    `timeline`: True for all, False for none, or (row, column) pairs. Raises MachineError for an
+    `timeline`: True for all, False for none, or (row, column) pairs. Raises InputDataError for an
     element outside of the grid.
     """
     if isinstance(timeline, bool):
@@ -78,7 +78,7 @@ def recorded_elements(program: Program, timeline: TimelineRequest) -> Ids:
     height, width = program.placement.shape
     for row, column in timeline:
         if not (0 <= row < height and 0 <= column < width):
-            raise MachineError("the timeline: no such element", value=(row, column))
+            raise InputDataError("the timeline: no such element", value=(row, column))
     return np.array(sorted({row * width + column for row, column in timeline}), dtype=np.int64)
 
 
@@ -88,7 +88,7 @@ def load_data(
     """Return a copy of the engine's table with the run's data, and the SRAM of all elements.
 
     `store`: the table of the compiled program, or that with merged queues. The SRAM is in 32-bit
-    words. No event is scheduled yet. Raises MachineError for data of an unknown buffer or edge
+    words. No event is scheduled yet. Raises InputDataError for data of an unknown buffer or edge
     input, missing data, or a wrong shape.
     """
     parts = compiled.parts
@@ -112,7 +112,7 @@ def _fill_edges(
     program, fifo = compiled.program, compiled.parts.fifo.view(store)
     for port, fifos in zip(program.edge_inputs, compiled.network.edge_inputs, strict=True):
         if port.name not in edges:
-            raise MachineError("an edge input has no data", value=port.name)
+            raise InputDataError("an edge input has no data", value=port.name)
         bits = stream_bits(port, edges.pop(port.name))
         entries = fifo[fifos, at.F_RING][:, None] + 2 * np.arange(port.count)
         store[entries] = port.start + port.interval * np.arange(port.count)
@@ -121,7 +121,7 @@ def _fill_edges(
     if edges:
         names = ", ".join(port.name for port in program.edge_inputs)
         instead = f"one of {names}" if names else "no edges: the program has no edge inputs"
-        raise MachineError("data for an unknown edge input", value=min(edges), instead=instead)
+        raise InputDataError("data for an unknown edge input", value=min(edges), instead=instead)
 
 
 def schedule_start(compiled: CompiledProgram, store: at.Table, resting: Ids) -> None:

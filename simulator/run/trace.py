@@ -204,6 +204,7 @@ class RunResult:
     `cycles`: when the last task, operation and edge output ended. `memory`: final values by buffer
     name, (H, W, *shape), zero where an element has no such buffer. `edges`: what left by each edge
     output. `counts`: action counts over the grid. `trace`: cycles and words per element and link.
+    `assumed`: the figures that the result rests on and nobody has published.
     """
 
     cycles: int
@@ -213,3 +214,5 @@ class RunResult:
     edges: Mapping[str, EdgeStream]
     counts: Counts
     trace: Trace
+    assumed: tuple[str, ...] = ()
+    """Figures of the profile that nobody has published and that this result rests on."""

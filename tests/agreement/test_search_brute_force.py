@@ -58,6 +58,7 @@ def check(seed: int, limit: int, make: Callable[[int], Mapspace] = space_of) -> 
     return True
 
 
+@pytest.mark.row("001.30", "001.31")
 @pytest.mark.parametrize("seed", SMALL)
 def test_search_equals_brute_force(seed: int) -> None:
     assert check(seed, limit=1500)

@@ -8,6 +8,7 @@ import pytest
 
 from tilewright.arch.components.components import Memory
 from tilewright.arch.errors import SpecError
+from tilewright.arch.flattening.cost_log import cost_log
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
@@ -268,3 +269,26 @@ def test_totals_are_computed_and_not_given(field: str) -> None:
     with pytest.raises(SpecError, match="is computed") as caught:
         score(buffer=f"{field}: 3")
     assert "leave it out" in str(caught.value)
+
+
+@pytest.mark.row("001.42")
+def test_the_log_names_the_source_of_every_cost() -> None:
+    text = DESIGN.format(above="", buffer="component_class: Dummy", fanout="")
+    text = text.replace("    area: 3\n", "").replace("{name: read, energy: 2", "{name: read", 1)
+    found = {(s.component, s.quantity): s for s in cost_log(load_arch(text))}
+    assert str(found["BUF", "leak_power"]) == "BUF: leak_power 0.5 (written)"
+    assert (found["BUF", "area"].source, found["BUF", "area"].value) == ("Dummy", 0)
+    assert found["BUF", "energy of read"].source == "Dummy"
+    assert found["BUF", "energy of write"].source == "written"
+    assert {s.source for s in found.values() if s.component == "MAC"} == {"written"}
+    where = found["MAC", "area"].where
+    assert where is not None
+    assert where.line is not None
+
+
+@pytest.mark.row("001.30")
+@pytest.mark.parametrize("share", ["2", "1.01"])
+def test_a_share_of_instances_is_at_most_one(share: str) -> None:
+    with pytest.raises(SpecError, match="min_usage is a share"):
+        score(fanout=f", min_usage: {share}")
+    assert score(fanout=", min_usage: 0.5").energy > 0

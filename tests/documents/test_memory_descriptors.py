@@ -282,3 +282,42 @@ def test_an_index_is_a_u16_and_ignored_without_the_property() -> None:
     body = UP.format(n=4) + "mem1d d a extent 2\nmem1d out b extent 2\ntask main entry\n"
     assert values(run(body + "  @mov16 out, d index (65535)\n", a=range(4)), "b") == [0, 1, 0, 0]
     refused(body + "  @mov16 out, d index (65536)\n", "an index is outside 0..65535")
+
+
+@pytest.mark.row("000.10")
+@pytest.mark.parametrize(
+    "line",
+    [
+        'mem1d d tensor_access "|i|{0} -> a[i]"',
+        "mem1d d a extent 0 offset 4",
+        "mem4d d a extent [0, 2]",
+        "circbuf d a extent 0",
+    ],
+)
+def test_an_operation_of_no_elements_does_nothing(line: str) -> None:
+    """Also if the length is 0 at run time only; what comes behind it runs."""
+    body = f"buffer a u16 [4]\n{line}\nmem1d e a extent 1\ntask main entry\n"
+    body += "  @add16 d, d, #1 result r\n  @add16 e, e, #5\n"
+    assert values(run(body, a=[0] * 4), "a") == [5, 0, 0, 0]
+    late = "buffer a u16 [4]\nmem1d d a extent 4\ntask main entry\n"
+    late += "  @add16 d {length n}, d {length n}, #1\n  @add16 d, d, #2\n"
+    assert values(run(late, a=[0] * 4), "a") == [2] * 4
+
+
+@pytest.mark.row("000.10")
+@pytest.mark.parametrize("length", ["extent 0", "extent 4"])
+def test_a_stream_of_no_wavelets_completes_and_activates(length: str) -> None:
+    """The two words on x stay for the next operation."""
+    at_run_time = " {length n}" if length != "extent 0" else ""
+    body = f"buffer a u32 [4]\nmem1d d a {length}\nmem1d two a extent 2\ninput_queue 2 x\n"
+    body += f"fabin in queue 2 {length}\nfabin both queue 2 extent 2\ntask main entry\n"
+    body += f"  @mov32 d{at_run_time}, in{at_run_time} async activate next\n"
+    body += "task next\n  @mov32 two, both\n"
+    assert values(run(body, xs=[7, 8]), "a") == [7, 8, 0, 0]
+
+
+@pytest.mark.row("000.10")
+def test_a_map_over_no_elements_calls_nothing() -> None:
+    body = "buffer a u16 [4]\nmem1d d a extent 0\nmem1d e a extent 4\ntask main entry\n"
+    body += "  map v from e to d as v\n    n = add.u16 n, #1\n  a(3) = mov.u16 n\n"
+    assert values(run(body, a=[1] * 4), "a") == [1, 1, 1, 0]

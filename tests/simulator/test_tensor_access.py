@@ -238,6 +238,8 @@ A, B = Ref("from_a"), Ref("to_b")
     ("dest", "source", "expected"),
     [
         (B, A, [2, 3, 4, 5, 6, 7]),
+        (B.with_length(0), A.with_length(0), []),
+        (B.with_length(N - 4), A.with_length(N - 4), []),
         (B.with_length(4), A.with_length(4), [2, 3, 4, 5]),
         (B.with_length(N), A.with_length(N), [2, 3, 4, 5]),
         (B.with_length(4), A.with_length(N), [2, 3, 4, 5]),
@@ -255,11 +257,11 @@ def test_operands_changed_for_one_operation(dest: Ref, source: Ref, expected: li
 
 CHANGES_REFUSED = [
     (B.with_length(N), A.with_length(N + 1), "the lengths of its operands differ: 4 and 5"),
-    (B.with_length(N - 4), A.with_length(N - 4), "an operand's length is outside 1..65535"),
+    (B.with_length(N - 5), A.with_length(N - 5), "an operand's length is outside 0..65535"),
     (B, A.with_stride(K * 50), "operand's stride is outside -128..127: 150"),
     (B, A.with_stride(K), "operand from_a leaves buffer a of"),
     (B.with_length(N * 4), A.with_length(N * 4), "operand to_b leaves buffer b of"),
-    (B.with_length(0), A.with_length(0), "to_b has no elements"),
+    (B.with_length(0), A.with_length(2), "the extents of the operands differ"),
     (B, A.with_stride(200), "set_dsd_stride: the stride is no i8"),
 ]
 

@@ -163,11 +163,13 @@ def _operand_row(operand: ResolvedOperand) -> Row:
     if operand.buffer is not None:
         _memory_operand(row, operand)
     if dsd is not None:
-        row[at.D_LENGTH] = dsd.extent
+        row[at.D_LENGTH] = at.EMPTY if operand.is_empty else dsd.extent
         descriptor_kind(dsd).columns(operand, row)
     row[at.D_TYPES] = _value_types(operand)
-    if operand.is_changed and row[at.D_WRAP] == 0:
+    if (operand.is_changed or operand.is_empty) and row[at.D_WRAP] == 0:
         row[at.D_LOW] = row[at.D_HIGH] = 0
+    if operand.is_empty and operand.buffer is not None:
+        row[at.D_BASE] = operand.buffer.address  # what touches nothing leaves no buffer
     return row
 
 

@@ -120,6 +120,7 @@ def eval_plain(text: str, score: object) -> float:
     return float(metric("energy") * metric("usage.BUF") + metric("latency") * metric("usage.DRAM"))
 
 
+@pytest.mark.row("001.19")
 def test_a_fork_joins_the_fronts_of_its_computes() -> None:
     fast = (
         "  - !Compute\n    name: FAST\n    leak_power: 0\n    area: 0\n"

@@ -18,6 +18,7 @@ def lanes(mapping: Mapping) -> dict[str, int]:
     return found
 
 
+@pytest.mark.row("001.28", "001.33", "001.34")
 @pytest.mark.parametrize(
     ("dim", "allowed"),
     [
