@@ -33,6 +33,7 @@ from tilewright.simulator.isa.dsd import (
     Register,
     as_index,
     mem4d_access,
+    view_of,
 )
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.tensor_access import (
@@ -112,6 +113,18 @@ class CodeBuilder:
         buffer = Buffer(name, dtype, dims, first_word)
         self._buffers.append(buffer)
         self._next_word = max(self._next_word, first_word + buffer.words)
+        return buffer
+
+    def view(self, name: str, of: str, shape: Sequence[int] | int, first: int = 0) -> Buffer:
+        """Declare a pointer to an array or into one: a view with a shape of its own; return it.
+
+        `of`: a buffer that is declared above; `first`: the element of it at which the view begins.
+        Raises ProgramError for a wrong shape or an unknown buffer.
+        """
+        dims = _shape(shape, f"buffer {self.name}.{name}")
+        dtype = next((b.dtype for b in self._buffers if b.name == of), "u16")
+        buffer = view_of(of, self._buffers, Buffer(name, dtype, dims, 0), first)
+        self._buffers.append(buffer)
         return buffer
 
     def mem1d(

@@ -13,6 +13,7 @@ from tilewright.simulator.instructions.control_flow import (
     Add,
     If,
     Loop,
+    Point,
     Set,
 )
 from tilewright.simulator.instructions.element_map import Map
@@ -384,6 +385,13 @@ class TaskBuilder:
     def set(self, name: str, value: int) -> None:
         """Append an instruction that sets a counter, a named 32-bit variable of the element."""
         self.add(Set(name, value))
+
+    def point(self, name: str, buffer: str, first: int = 0) -> None:
+        """Append an instruction that gives a counter the address of an element of an array.
+
+        An operand `Ref("d").pointed(name)` begins there, whatever array it is.
+        """
+        self.add(Point(name, buffer, first))
 
     def increment(self, name: str, value: int = 1) -> None:
         """Append an instruction that adds a number to a counter.

@@ -33,7 +33,7 @@ from tilewright.simulator.instructions.kind import (
 )
 from tilewright.simulator.instructions.register_load import check_load
 from tilewright.simulator.instructions.table import kind_of
-from tilewright.simulator.isa.dsd import DTYPES
+from tilewright.simulator.isa.dsd import DTYPES, Buffer
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
 from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.program.code_parts import all_instructions
@@ -162,7 +162,11 @@ def _check_buffers(code: ElementCode) -> None:
 
 def _check_overlaps(code: ElementCode) -> None:
     """Refuse buffers that share words: nothing says which of them a word belongs to."""
-    ordered = sorted(code.buffers, key=lambda buffer: buffer.address)
+    for buffer in code.buffers:
+        if buffer.view_of:
+            _check_view(code, buffer)
+    arrays = [buffer for buffer in code.buffers if not buffer.view_of]
+    ordered = sorted(arrays, key=lambda buffer: buffer.address)
     for first, second in pairwise(ordered):
         if first.address + first.words > second.address:
             raise ProgramError(
@@ -170,6 +174,24 @@ def _check_overlaps(code: ElementCode) -> None:
                 value=f"word {second.address}",
                 instead=f"@ {first.address + first.words} or more, or no address",
             )
+
+
+def _check_view(code: ElementCode, view: Buffer) -> None:
+    """Refuse a view that is not a piece of its buffer, or has another dtype."""
+    place = f"code {code.name}, buffer {view.name}"
+    buffer = code.buffer(view.view_of)
+    if buffer is None or buffer.view_of or buffer.dtype != view.dtype:
+        raise ProgramError(
+            f"{place}: a view has the dtype of its buffer, which is no view itself",
+            value=f"{view.dtype} of {view.view_of}",
+        )
+    first, last = view.address - buffer.address, view.address + view.words
+    if first < 0 or last > buffer.address + buffer.words:
+        raise ProgramError(
+            f"{place}: the view leaves buffer {buffer.name} of {buffer.elements} elements",
+            value=f"{view.elements} elements from {first // DTYPES[buffer.dtype]} on",
+            instead=f"elements 0 to {buffer.elements - 1}",
+        )
 
 
 def _check_depth(body: Body, place: str) -> None:

@@ -42,8 +42,9 @@ class BufferMap:
     """First word of each element."""
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of all buffers of the program, sorted, each once."""
-        return tuple(sorted({b.name for code in self.program.codes for b in code.buffers}))
+        """Return the names of all buffers of the program, sorted, each once; no views."""
+        buffers = (buffer for code in self.program.codes for buffer in code.buffers)
+        return tuple(sorted({buffer.name for buffer in buffers if not buffer.view_of}))
 
     def holders(self, name: str) -> list[tuple[Buffer, npt.NDArray[np.int64]]]:
         """Return (buffer, elements) for each code that has a buffer of this name; [] if none has.

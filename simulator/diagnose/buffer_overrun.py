@@ -35,7 +35,15 @@ def bounds_error(final: FinalState, element: int, operand: int, cycle: int) -> M
         place = main_thread(final, element, cycle)
         name = _scalar_operand(final, element, operand)
     word = int(store[operand + at.D_FIRST])
-    buffer = next(b for b in layout.code.buffers if b.address == word)
+    words = int(store[operand + at.D_LAST]) + 1 - word
+    buffers = [b for b in layout.code.buffers if b.address == word]
+    buffer = next((b for b in buffers if words in (b.words, b.words - 1)), None)
+    if buffer is None:  # the base is a pointer that the program has chosen
+        return MachineError(
+            f"{place}: {name} leaves the arrays of the element",
+            value=_elements(final, operand, thread) + _why(final, element, operand, thread),
+            instead="a pointer to an array, and elements of it",
+        )
     return MachineError(
         f"{place}: {name} leaves buffer {buffer.name} of {buffer.elements} elements",
         value=_elements(final, operand, thread) + _why(final, element, operand, thread),

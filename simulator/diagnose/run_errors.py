@@ -197,8 +197,8 @@ OF_OPERATIONS: Final = {
     ),
     at.ERROR_FAR_INDEX: ("its index is outside 0..65535: {value}", "a u16"),
     at.ERROR_ODD: (
-        "its index counts words, and values of two words start at even ones: {value}",
-        "an even index",
+        "its index or pointer counts words, and values of two words start at even ones: {value}",
+        "an even index or address",
     ),
     at.ERROR_LONG: (
         "it takes {value} cycles, more cycles than allowed in a run",

@@ -174,9 +174,9 @@ def place_operand(store: Table, memory: Memory, place: OperandPlace, row: int) -
             return False
         if kind == at.MEMORY:
             position += store[thread + at.T_INDEX]
-            if store[row + at.D_WIDE] == 2 and store[thread + at.T_INDEX] & 1:
-                fail(store, at.ERROR_ODD, element, op, store[thread + at.T_INDEX])
-                return False
+    if kind == at.MEMORY and store[row + at.D_WIDE] == 2 and position & 1:
+        fail(store, at.ERROR_ODD, element, op, position - store[element + at.E_MEMORY])
+        return False
     if not change_operand(store, memory, place, row):
         return False
     if kind == at.MEMORY and not stays_in_buffer(store, place, row, position):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from tilewright.simulator.check.limits import check_number
+from tilewright.simulator.check.limits import check_number, unknown_name
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.instructions.kind import (
     Body,
@@ -20,6 +20,7 @@ from tilewright.simulator.instructions.kind import (
     Encoder,
     Kind,
 )
+from tilewright.simulator.isa.dsd import DTYPES
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.program.code_parts import walk
 from tilewright.simulator.program.instruction import Instruction
@@ -71,6 +72,24 @@ class Set(Instruction):
 
     variable: str
     value: int
+
+    @property
+    def counters_set(self) -> tuple[str, ...]:
+        """The counter that is set."""
+        return (self.variable,)
+
+
+@dataclass(frozen=True, slots=True)
+class Point(Instruction):
+    """The instruction `point`: give a counter the address of an element of an array.
+
+    `variable`: name of the counter; `buffer`: the array; `first`: number of the element. The
+    address counts 16-bit words of the element's memory; an operand `{at variable}` begins there.
+    """
+
+    variable: str
+    buffer: str
+    first: int = 0
 
     @property
     def counters_set(self) -> tuple[str, ...]:
@@ -228,4 +247,42 @@ ADD: Final = Kind(
     text=lambda instruction: f"add {print_name(instruction.variable)} {instruction.value}",
     check=_check_value,
     encode=_encode_add,
+)
+
+
+def _parse_point(line: Line, _: BodyParser) -> Point:
+    variable, buffer, first = line.name("a counter"), line.name("a buffer"), 0
+    if line.has("("):
+        first = line.integer("an element")
+        line.expect(")")
+    return Point(variable, buffer, first)
+
+
+def _check_point(point: Point, context: CheckContext) -> None:
+    buffers = {buffer.name: buffer.elements for buffer in context.code.buffers}
+    if point.buffer not in buffers:
+        raise unknown_name(f"{context.place}, point:", "buffer", point.buffer, buffers)
+    if not 0 <= point.first < buffers[point.buffer]:
+        raise ProgramError(
+            f"{context.place}, point: buffer {point.buffer} has no such element",
+            value=point.first,
+            instead=f"0 to {buffers[point.buffer] - 1}",
+        )
+
+
+def _encode_point(point: Point, encoder: Encoder) -> None:
+    buffer = encoder.code.buffer(point.buffer)
+    assert buffer is not None
+    address = buffer.address + point.first * DTYPES[buffer.dtype]
+    encoder.emit(at.I_SET, encoder.variable(point.variable), address)
+
+
+POINT: Final = Kind(
+    record=Point,
+    words={"point": _parse_point},
+    text=lambda point: (
+        f"point {print_name(point.variable)} {print_name(point.buffer)}({point.first})"
+    ),
+    check=_check_point,
+    encode=_encode_point,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from tilewright.simulator.instructions.control_flow import ADD, IF, LOOP, SET
+from tilewright.simulator.instructions.control_flow import ADD, IF, LOOP, POINT, SET
 from tilewright.simulator.instructions.dsd_operation import DSD_OPERATION
 from tilewright.simulator.instructions.element_map import MAP
 from tilewright.simulator.instructions.fifo_length import SET_LENGTH
@@ -21,6 +21,7 @@ KINDS: Final[list[Kind[Any]]] = [
     DSD_OPERATION,
     LOOP,
     SET,
+    POINT,
     ADD,
     IF,
     ACTIVATE,

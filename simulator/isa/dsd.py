@@ -101,13 +101,16 @@ class Buffer:
     """A named array in the SRAM of each element that runs one code, stored in row-major order.
 
     `dtype` is one of f32, i32, u32 (two 16-bit words per value), f16, i16, u16 (one word); `shape`
-    counts values; `address` is the place of the first value in the SRAM, in 16-bit words.
+    counts values; `address` is the place of the first value in the SRAM, in 16-bit words. `view_of`
+    names the buffer that a view is a piece of, with a shape of its own: a pointer to an array or
+    into one. A view has no values of its own in the data and the results of a run.
     """
 
     name: str
     dtype: str
     shape: tuple[int, ...]
     address: int
+    view_of: str = ""
 
     @property
     def elements(self) -> int:
@@ -118,6 +121,23 @@ class Buffer:
     def words(self) -> int:
         """Size of the buffer in 16-bit words."""
         return self.elements * DTYPES[self.dtype]
+
+
+def view_of(name: str, buffers: Sequence[Buffer], view: Buffer, first: int = 0) -> Buffer:
+    """Return a view of the buffer called `name`, from its element `first` on.
+
+    `buffers`: those of the code; `view`: name, dtype and shape of the view. Raises ProgramError for
+    an unknown buffer.
+    """
+    for buffer in buffers:
+        if buffer.name == name:
+            address = buffer.address + first * DTYPES[buffer.dtype]
+            return replace(view, address=address, view_of=buffer.view_of or name)
+    raise ProgramError(
+        f"buffer {view.name}: a view of an unknown buffer",
+        value=name,
+        instead="one of " + ", ".join(buffer.name for buffer in buffers),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,9 +348,11 @@ class Ref:
     """A descriptor used as an operand, with changes that hold for this one operation only.
 
     `dsd` is the descriptor's name. `offset` moves a memory vector, in elements; `base` puts it on
-    another buffer, whose first element replaces the descriptor's own offset; `length` (elements or
+    another buffer, whose first element replaces the descriptor's own offset; `pointer` names a
+    counter that holds the address of an element instead, chosen at run time. `length` (elements or
     wavelets) and `stride` (elements) replace the descriptor's, None keeps them. Offset, length and
-    stride may depend on counters. These are the @set_dsd... and @increment_dsd... builtins of CSL.
+    stride may depend on counters. `offset_type`: the dtype whose elements the offset counts, empty
+    for that of the buffer. These are the @set_dsd... and @increment_dsd... builtins of CSL.
     """
 
     dsd: str
@@ -338,10 +360,23 @@ class Ref:
     length: Index | None = None
     stride: Index | None = None
     base: str | None = None
+    pointer: str = ""
+    offset_type: str = ""
 
-    def at(self, offset: Index | int) -> Ref:
-        """Return a copy moved by `offset` elements (@increment_dsd_offset); moves add up."""
-        return replace(self, offset=self.offset + as_index(offset))
+    def at(self, offset: Index | int, dtype: str = "") -> Ref:
+        """Return a copy moved by `offset` elements (@increment_dsd_offset); moves add up.
+
+        `dtype`: the type whose elements the whole offset counts, empty for that of the buffer.
+        """
+        moved = self.offset + as_index(offset)
+        return replace(self, offset=moved, offset_type=dtype or self.offset_type)
+
+    def pointed(self, counter: str) -> Ref:
+        """Return a copy whose base is the address that a counter holds (@set_dsd_base_addr).
+
+        Any `offset` set before is dropped.
+        """
+        return replace(self, offset=NO_OFFSET, base=None, pointer=counter)
 
     def of(self, buffer: str) -> Ref:
         """Return a copy on the named buffer, from its first element on (@set_dsd_base_addr).

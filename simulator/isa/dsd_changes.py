@@ -9,7 +9,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
-from tilewright.simulator.isa.dsd import Circbuf, Dsd, Fabin, Fabout, Fifo, Index, Mem1d, Mem4d, Ref
+from tilewright.simulator.isa.dsd import (
+    DTYPES,
+    Buffer,
+    Circbuf,
+    Dsd,
+    Fabin,
+    Fabout,
+    Fifo,
+    Index,
+    Mem1d,
+    Mem4d,
+    Ref,
+)
 from tilewright.simulator.isa.machine_errors import ProgramError
 
 Memory = TypeVar("Memory", Mem1d, Mem4d)
@@ -84,6 +96,10 @@ def changed_descriptor(
     length, stride = operand.length, operand.stride
     try:
         dsd = _with_base(dsd, operand.base)
+        if operand.pointer:
+            _refuse(dsd, (Mem1d, Mem4d), "set_dsd_base_addr", "mem1d or mem4d")
+            assert isinstance(dsd, Mem1d | Mem4d)
+            dsd = replace(dsd, offset=0)
         dsd = _with_length(dsd, length)
         dsd = _with_stride(dsd, stride)
     except ProgramError as error:
@@ -119,3 +135,29 @@ def _with_stride(dsd: Dsd, stride: Index | None) -> Dsd:
 def _late(change: Index | None) -> Index | None:
     """Return a changed length or stride if it depends on counters."""
     return change if change is not None and change.terms else None
+
+
+def offset_in_elements(operand: Ref, buffer: Buffer, place: str) -> Index:
+    """Return the offset of an operand in elements of its buffer, whatever type it counts.
+
+    An offset of 3 counted in f32 moves 6 elements of u16. `place`: the operation, for the message.
+    Raises ProgramError for an unknown type, and for an offset that ends inside a value.
+    """
+    offset, counted = operand.offset, operand.offset_type
+    if not counted:
+        return offset
+    if counted not in DTYPES:
+        raise ProgramError(
+            f"{place}: an offset counts an unknown type",
+            value=counted,
+            instead="one of " + ", ".join(DTYPES),
+        )
+    unit, words = DTYPES[buffer.dtype], offset * DTYPES[counted]
+    if any(number % unit for number in (words.constant, *(factor for _, factor in words.terms))):
+        raise ProgramError(
+            f"{place}: the offset ends inside a value of buffer {buffer.name}",
+            value=f"{offset} {counted}",
+            instead=f"a whole number of {buffer.dtype}",
+        )
+    terms = tuple((name, factor // unit) for name, factor in words.terms)
+    return Index(words.constant // unit, terms)

@@ -28,7 +28,7 @@ from tilewright.simulator.isa.dsd import (
     Ref,
     Register,
 )
-from tilewright.simulator.isa.dsd_changes import changed_descriptor
+from tilewright.simulator.isa.dsd_changes import changed_descriptor, offset_in_elements
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.memo import IdentityCache, ValueCache
 from tilewright.simulator.isa.operations import (
@@ -68,6 +68,8 @@ class ResolvedOperand:
     length: Index | None = None
     """Known at run time only, as the stride."""
     stride: Index | None = None
+    pointer: str = ""
+    """The counter that holds the address of the vector's base."""
 
     @property
     def is_special(self) -> bool:
@@ -78,7 +80,7 @@ class ResolvedOperand:
         strides known at run time only.
         """
         dsd = self.dsd
-        if self.is_changed or self.is_empty:
+        if self.is_changed or self.is_empty or self.pointer:
             return True
         if isinstance(dsd, Fabout):
             return not dsd.is_plain or dsd.extent == ENDLESS
@@ -334,7 +336,7 @@ def check_bounds(
     `wavelet_index_offset`. Not checked here: offsets that depend on other counters, and lengths or
     strides known at run time only (the run checks those). Raises ProgramError.
     """
-    if operand.buffer is None or operand.is_changed or operand.is_empty:
+    if operand.buffer is None or operand.is_changed or operand.is_empty or operand.pointer:
         return
     indexed = operand.moves_by_index
     offsets = operand.offset.bounds(counts)
@@ -393,7 +395,10 @@ def _resolve_ref(code: ElementCode, operand: Ref, place: str) -> ResolvedOperand
     if isinstance(dsd, Circbuf | Fifo) and operand.offset != NO_OFFSET:
         raise ProgramError(f"{place}: {dsd.name} has no offset", value=str(operand.offset))
     buffer = _buffer(code, dsd.buffer, place)
-    return ResolvedOperand("D", dsd, buffer, operand.offset, length=length, stride=stride)
+    offset = offset_in_elements(operand, buffer, place)
+    return ResolvedOperand(
+        "D", dsd, buffer, offset, length=length, stride=stride, pointer=operand.pointer
+    )
 
 
 def _buffer(code: ElementCode, name: str, place: str) -> Buffer:

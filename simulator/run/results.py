@@ -166,11 +166,12 @@ class _ActionSums:
 
     def touch(self, buffer: Buffer, reads: int, writes: int) -> None:
         """Count accesses of special operations and scalars to a buffer."""
+        name = buffer.view_of or buffer.name
         if reads:
-            self.reads[buffer.name] = self.reads.get(buffer.name, 0) + reads
+            self.reads[name] = self.reads.get(name, 0) + reads
             self.read_words += reads * DTYPES[buffer.dtype]
         if writes:
-            self.writes[buffer.name] = self.writes.get(buffer.name, 0) + writes
+            self.writes[name] = self.writes.get(name, 0) + writes
             self.write_words += writes * DTYPES[buffer.dtype]
 
     def add(self, resolved: ResolvedOperation, elements: int) -> None:
@@ -182,11 +183,11 @@ class _ActionSums:
             if source.buffer is None:
                 continue
             times = elements if source.letter == "D" else elements // resolved.extent
-            name = source.buffer.name
+            name = source.buffer.view_of or source.buffer.name
             self.reads[name] = self.reads.get(name, 0) + times
             self.read_words += times * DTYPES[source.buffer.dtype]
         if resolved.dest.buffer is not None:
-            name = resolved.dest.buffer.name
+            name = resolved.dest.buffer.view_of or resolved.dest.buffer.name
             self.writes[name] = self.writes.get(name, 0) + elements
             self.write_words += elements * DTYPES[resolved.dest.buffer.dtype]
 

@@ -158,9 +158,10 @@ def _starts(queue: int | None, control: int | None, entry: bool) -> str:
 
 
 def _memory_map(code: ElementCode, size: int) -> Iterator[MemoryRange]:
-    """Yield buffers and the free pieces between them; buffers may overlap."""
+    """Yield buffers and the free pieces between them."""
     end = 0
-    for buffer in sorted(code.buffers, key=lambda b: (b.address, b.words, b.name)):
+    arrays = [buffer for buffer in code.buffers if not buffer.view_of]
+    for buffer in sorted(arrays, key=lambda b: (b.address, b.words, b.name)):
         start = 2 * buffer.address
         if start > end:
             yield MemoryRange(end, start, "")

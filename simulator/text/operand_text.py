@@ -17,7 +17,7 @@ from tilewright.simulator.isa.dsd import (
 )
 from tilewright.simulator.text.tokens import Line, print_index, print_name, print_number
 
-CHANGES: Final = ("of", "length", "stride")
+CHANGES: Final = ("of", "at", "length", "stride")
 """Words of the changes that an operand makes to its descriptor."""
 
 
@@ -38,18 +38,39 @@ def parse_operand(line: Line) -> Operand:
     name = line.name("an operand")
     if line.peek() == "(":
         return parse_element(line, name)
-    offset = parse_bracket(line, "[", "]") if line.peek() == "[" else NO_OFFSET
+    offset, counted = _parse_offset(line)
     changes = _parse_changes(line)
-    return Ref(name, offset, changes.get("length"), changes.get("stride"), changes.get("of"))
+    return Ref(
+        name,
+        offset,
+        changes.get("length"),
+        changes.get("stride"),
+        changes.get("of"),
+        changes.get("at", ""),
+        counted,
+    )
+
+
+def _parse_offset(line: Line) -> tuple[Index, str]:
+    """Return the offset `[k]` or `[k as f32]` and the dtype that it counts, if they are there."""
+    counted = ""
+    if not line.has("["):
+        return NO_OFFSET, counted
+    offset = line.index()
+    if line.has("as"):
+        counted = line.name("a dtype")
+    line.expect("]")
+    return offset, counted
 
 
 def _parse_changes(line: Line) -> dict[str, Any]:
-    """Return the values of `{of v length n stride n}` by word."""
+    """Return the values of `{of v at p length n stride n}` by word."""
     changes: dict[str, Any] = {}
     if line.has("{"):
         while not line.has("}"):
             word = line.choose(CHANGES, "change of a descriptor")
-            changes[word] = line.name("a buffer") if word == "of" else line.index()
+            names = {"of": "a buffer", "at": "a counter"}
+            changes[word] = line.name(names[word]) if word in names else line.index()
     return changes
 
 
@@ -104,7 +125,10 @@ def operand_text(operand: Operand) -> str:
         return f"={print_index(operand.index)}"
     if isinstance(operand, Register):
         return f"%{operand}"
-    offset = "" if operand.offset == NO_OFFSET else f"[{print_index(operand.offset)}]"
+    counted = f" as {operand.offset_type}" if operand.offset_type else ""
+    offset = f"[{print_index(operand.offset)}{counted}]"
+    if operand.offset == NO_OFFSET and not counted:
+        offset = ""
     return print_name(operand.dsd) + offset + _changes_text(operand)
 
 
@@ -116,6 +140,7 @@ def element_text(element: Element) -> str:
 def _changes_text(operand: Ref) -> str:
     """Return what an operand changes of its descriptor, ` {of v length n}`; empty for nothing."""
     changes = [f"of {print_name(operand.base)}"] if operand.base is not None else []
+    changes += [f"at {print_name(operand.pointer)}"] if operand.pointer else []
     for word, index in (("length", operand.length), ("stride", operand.stride)):
         if index is not None:
             changes.append(f"{word} {print_index(index)}")

@@ -18,6 +18,7 @@ from tilewright.simulator.text.parsing_body import parse_body
 from tilewright.simulator.text.parsing_descriptor import (
     parse_stream_of_color,
     parse_tensor_access,
+    parse_view,
 )
 from tilewright.simulator.text.tokens import Line, Properties, Reader, flag
 
@@ -106,11 +107,15 @@ def _buffer(line: Line, code: _CodeDeclarations) -> Buffer:
     name = line.name("the buffer's name")
     dtype = line.choose(tuple(DTYPES), "dtype")
     shape = line.integers()
+    if line.peek() == "of":
+        return parse_view(line, Buffer(name, dtype, shape, 0), code.buffers)
     address = code.next_word + code.next_word % 2
+    view_of = ""
     if line.more:
         line.expect("@")
         address = line.integer("the first word's address")
-    buffer = Buffer(name, dtype, shape, address)
+        view_of = line.name("a buffer") if line.has("of") else ""
+    buffer = Buffer(name, dtype, shape, address, view_of)
     code.next_word = max(code.next_word, address + buffer.words)
     return buffer
 

@@ -1,9 +1,10 @@
-"""Descriptors whose line names what is declared above it: a tensor access, a color.
+"""Declarations whose line names what is declared above it: a tensor access, a color, a view.
 
     mem1d odd tensor_access "|i|{5} -> a[2*i + 1]"
     fabin in color x extent 4
+    buffer middle f32 [2, 2] of a(4)
 
-They are read as the plain descriptor with offset and strides, or with a queue's number.
+They are read as the plain declaration with offset and strides, a queue's number, an address.
 """
 
 from __future__ import annotations
@@ -18,7 +19,15 @@ from tilewright.simulator.descriptors.fabric_streams import (
     queue_of_color,
 )
 from tilewright.simulator.descriptors.memory_vectors import MEM1D_PROPERTIES, MEM4D_PROPERTIES
-from tilewright.simulator.isa.dsd import Buffer, Fabin, Fabout, Mem1d, Mem4d, mem4d_access
+from tilewright.simulator.isa.dsd import (
+    Buffer,
+    Fabin,
+    Fabout,
+    Mem1d,
+    Mem4d,
+    mem4d_access,
+    view_of,
+)
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.tensor_access import (
     check_alone,
@@ -93,3 +102,18 @@ def parse_stream_of_color(
     given = line.settings(properties, f"property of {word}", ("extent",))
     record = Fabin if word == "fabin" else Fabout
     return record(name, number, **given)
+
+
+def parse_view(line: Line, view: Buffer, buffers: Sequence[Buffer]) -> Buffer:
+    """Return a view with the address of `of buffer`, or of `of buffer(first)`, at a line's end.
+
+    `view`: what the line has said so far; `buffers`: those declared above; `first`: an element of
+    the buffer. Raises ProgramError with the column.
+    """
+    line.expect("of")
+    with _LinePlace(line):
+        name, first = line.name("a buffer"), 0
+        if line.has("("):
+            first = line.integer("an element")
+            line.expect(")")
+        return view_of(name, buffers, view, first)

@@ -90,7 +90,9 @@ def _code(code: ElementCode) -> Iterator[str]:
     yield f"code {print_name(code.name)}"
     for buffer in code.buffers:
         shape = ", ".join(str(n) for n in buffer.shape)
-        yield f"  buffer {print_name(buffer.name)} {buffer.dtype} [{shape}] @ {buffer.address}"
+        view = f" of {print_name(buffer.view_of)}" if buffer.view_of else ""
+        name = f"{print_name(buffer.name)} {buffer.dtype} [{shape}]"
+        yield f"  buffer {name} @ {buffer.address}{view}"
     for dsd in code.dsds:
         yield f"  {descriptor_kind(dsd).text(dsd)}"
     for kind, queues in (("input", code.input_queues), ("output", code.output_queues)):

@@ -321,3 +321,92 @@ def test_a_map_over_no_elements_calls_nothing() -> None:
     body = "buffer a u16 [4]\nmem1d d a extent 0\nmem1d e a extent 4\ntask main entry\n"
     body += "  map v from e to d as v\n    n = add.u16 n, #1\n  a(3) = mov.u16 n\n"
     assert values(run(body, a=[1] * 4), "a") == [1, 1, 1, 0]
+
+
+@pytest.mark.row("000.03", "000.13", "000.24")
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("mem1d d v extent 4", [6, 7, 8, 9]),
+        ("mem1d d v extent 4 stride -2 offset 2", [8, 6, 4, 2]),
+        ('mem1d d tensor_access "|i|{2} -> v[i, i]"', [6, 10]),
+        ('mem4d d tensor_access "|i, j|{2, 2} -> v[i, j + 1]"', [7, 8, 10, 11]),
+        ("circbuf d v extent 5 wraparound 2", [6, 7, 6, 7, 6]),
+    ],
+)
+def test_a_view_is_a_pointer_to_an_array_or_into_one(line: str, expected: list[float]) -> None:
+    """v is a 2 x 3 array that begins at element 6 of a; a negative walk may leave it backwards."""
+    body = "buffer a u16 [20]\nbuffer v u16 [2, 3] of a(6)\nbuffer b u16 [5]\n"
+    body += f"{line}\nmem1d out b extent {len(expected)}\ntask main entry\n  @mov16 out, d\n"
+    if "stride -2" in line:
+        refused(body, "leaves buffer v of 6 elements")
+        return
+    result = run(body, a=range(20))
+    assert values(result, "b")[: len(expected)] == expected
+    assert set(result.memory) == {"a", "b"}
+    assert result.counts.memory_reads == {"a": len(expected)}
+
+
+@pytest.mark.row("000.03")
+def test_a_view_stays_inside_its_array() -> None:
+    for line, problem in (
+        ("buffer v u16 [6] of a(16)", "the view leaves buffer a of 20 elements"),
+        ("buffer v u16 [6] of a(-1)", "the view leaves buffer a of 20 elements"),
+        ("buffer v f32 [2] of a", "a view has the dtype of its buffer"),
+        ("buffer v u16 [2] of c", "a view of an unknown buffer"),
+    ):
+        refused(f"buffer pad u16 [4]\nbuffer a u16 [20]\n{line}\ntask main entry\n", problem)
+
+
+CHOSEN = """
+buffer a {dtype} [8]
+buffer c {dtype} [8]
+buffer b {dtype} [8]
+mem1d d a extent 2 offset 5
+mem1d out b extent 2
+task main entry
+  {point}
+  @{move} out, d {{at p}}
+"""
+
+
+@pytest.mark.row("000.03", "000.75")
+@pytest.mark.parametrize("dtype", ["u16", "f32"])
+def test_a_base_that_is_chosen_at_run_time(dtype: str) -> None:
+    """A branch points to one of two arrays; base and offset of the descriptor do not matter."""
+    move = "mov16" if dtype == "u16" else "fmovs"
+    for limit, expected in ((1, [3, 4]), (0, [10, 11])):
+        point = f"if k < {limit}\n    point p a(3)\n  else\n    point p c"
+        body = CHOSEN.format(dtype=dtype, move=move, point=point)
+        assert values(run(body, a=range(8), c=range(10, 18)), "b")[:2] == expected
+    step = f"point p a(3)\n  add p {2 if dtype == 'f32' else 1}"
+    body = CHOSEN.format(dtype=dtype, move=move, point=step)
+    assert values(run(body, a=range(8), c=range(10, 18)), "b")[:2] == [4, 5]
+
+
+@pytest.mark.row("000.03")
+def test_a_pointer_that_leads_nowhere() -> None:
+    for point, problem in (
+        ("point p a(8)", "buffer a has no such element"),
+        ("point p q", "unknown buffer"),
+        ("set p -1", "leaves the arrays of the element"),
+        ("set p 70000", "leaves the arrays of the element"),
+    ):
+        refused(CHOSEN.format(dtype="u16", move="mov16", point=point), problem)
+    odd = CHOSEN.format(dtype="f32", move="fmovs", point="set p 3")
+    refused(odd, "values of two words start at even ones")
+
+
+@pytest.mark.row("000.76")
+def test_an_offset_counts_elements_of_the_type_that_is_given() -> None:
+    body = UP.format(n=12) + "mem1d d a extent 2\nmem1d out b extent 2\ntask main entry\n"
+    body += "  set k 2\n  @mov16 out, d[{}]\n"
+    for offset, expected in (
+        ("3", [3, 4]), ("3 as u16", [3, 4]), ("3 as f32", [6, 7]), ("k + 1 as f32", [6, 7])
+    ):  # fmt: skip
+        assert values(run(body.format(offset), a=range(12)), "b")[:2] == expected
+    wide = "buffer a f32 [8]\nbuffer b f32 [8]\nmem1d d a extent 2\nmem1d out b extent 2\n"
+    wide += "task main entry\n  @fmovs out, d[{}]\n"
+    assert values(run(wide.format("4 as f16"), a=range(8)), "b")[:2] == [2, 3]
+    refused(wide.format("3 as f16"), "the offset ends inside a value of buffer a")
+    refused(wide.format("3 as f64"), "an offset counts an unknown type")

@@ -49,6 +49,7 @@ def everything() -> Program:
     main = code.task("main", entry=True, blocked=True)
     main.set("k", 3)
     main.increment("k", -1)
+    main.point("p", "v", 2)
     with main.loop("i", 2) as i:
         main.op("fmovs", Ref("four").at(i * 4 + variable("k") - 3), code.element("v", i + 1))
         with main.when_below("k", 2):

@@ -136,10 +136,13 @@ def test_a_register_loses_what_another_load_takes(body: str) -> None:
         ("set k 70000\n@fmovs A, W index (k)", "@fmovs: its index is outside 0..65535: 70000"),
         ("@fmovs A, W index (70000)", "@fmovs: an index is outside 0..65535"),
         ("@fmovs A, W index (3)", "@fmovs: an index counts words, and values of two words start"),
-        ("set k 3\n@fmovs A, W index (k)", "@fmovs: its index counts words, and values of two"),
+        (
+            "set k 3\n@fmovs A, W index (k)",
+            "@fmovs: its index or pointer counts words, and values of two",
+        ),
         (
             "set k -1\n@fmovs A {length k}, B {length k}",
-            "@fmovs: an operand's length is outside 1..65535: -1",
+            "@fmovs: an operand's length is outside 0..65535: -1",
         ),
     ],
 )

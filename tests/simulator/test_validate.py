@@ -115,14 +115,14 @@ REFUSED: dict[str, tuple[str, Breakage, Profile]] = {
         lambda b, c, t: (c.fabout("lost", 5, 8), c.load(DEST, "lost")),
         WSE3,
     ),
-    "fabric extent 0": (
-        "code main, DSD none: a fabric extent is outside 1..32766",
-        lambda b, c, t: c.fabin("none", 2, 0),
+    "fabric extent below 0": (
+        "code main, DSD none: a fabric extent is outside 0..32766",
+        lambda b, c, t: c.fabin("none", 2, -1),
         WSE3,
     ),
-    "circbuf of extent 0": (
-        "code main, DSD none: an extent is outside 1..65535",
-        lambda b, c, t: c.circbuf("none", "a", 0),
+    "circbuf of extent below 0": (
+        "code main, DSD none: an extent is outside 0..65535",
+        lambda b, c, t: c.circbuf("none", "a", -1),
         WSE3,
     ),
     "wraparound at the size": (
@@ -250,9 +250,9 @@ REFUSED: dict[str, tuple[str, Breakage, Profile]] = {
         lambda b, c, t: (c.fabin("lost", 5, 8), c.load(SRC1, "lost")),
         WSE3,
     ),
-    "extent 0": (
-        "code main, DSD none: an extent is outside 1..65535",
-        lambda b, c, t: c.mem1d("none", "a", 0),
+    "extent below 0": (
+        "code main, DSD none: an extent is outside 0..65535",
+        lambda b, c, t: c.mem1d("none", "a", -1),
         WSE3,
     ),
     "memory out of bounds": (

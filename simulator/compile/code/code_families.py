@@ -95,6 +95,11 @@ def _readers(kind: type[Any]) -> tuple[Callable[[Any], Any], Callable[[Any], Any
 READERS: Final = {kind: _readers(kind) for kind in NUMBERS}
 
 
+_plain_ref: Final = _others(Ref, "dsd", "offset", "base")
+_PLAIN_REF: Final = _plain_ref(Ref(""))
+"""The further fields of an operand, and their defaults, which a family has."""
+
+
 class _NoFamily(Exception):  # noqa: N818 - not an error
     """A part has no family."""
 
@@ -113,6 +118,8 @@ class _FamilySplitter:
         queues = code.input_queues, code.output_queues
         self.shape += (code.name, *queues, code.main_priority, len(code.buffers), len(code.dsds))
         self.exact += [queue.id for several in queues for queue in several]
+        if any(buffer.view_of for buffer in code.buffers):
+            raise _NoFamily
         for part in (*code.buffers, *code.dsds):
             self.declared(part)
         for task in code.tasks:
@@ -161,7 +168,7 @@ class _FamilySplitter:
     def operand(self, operand: object) -> None:
         kind = type(operand)
         if kind is Ref:
-            if operand.length is not None or operand.stride is not None:  # type: ignore[attr-defined]
+            if _plain_ref(operand) != _PLAIN_REF:
                 raise _NoFamily
             self.shape += (kind, operand.dsd, operand.base)  # type: ignore[attr-defined]
             self.index(operand.offset)  # type: ignore[attr-defined]

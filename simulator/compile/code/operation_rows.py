@@ -165,12 +165,29 @@ class OperationRows:
         row = operand_row(operand)
         if operand.buffer is not None and operand.offset.terms:
             self._set_terms(row, operand, DTYPES[operand.buffer.dtype])
+        if operand.pointer:
+            self._point(row, operand)
         self._complete(row, operand)
         self.operand_rows.append(row)
         number = len(self.operand_rows) - 1
         if operand.buffer is not None:
             self.buffers[number] = operand.buffer.name
         return number
+
+    def _point(self, row: Row, operand: ResolvedOperand) -> None:
+        """Let an operand begin at the address that a counter holds, inside the code's arrays."""
+        if row[at.D_TERMS] == at.MAX_TERMS:
+            raise ProgramError(
+                f"code {self._code.name}: an offset and a pointer add up more than four variables",
+                value=str(operand.offset),
+            )
+        number = row[at.D_TERMS]
+        row[at.D_VARIABLE + number] = self._encoder.variable(operand.pointer)
+        row[at.D_FACTOR + number] = 1
+        row[at.D_TERMS] = number + 1
+        assert operand.buffer is not None
+        row[at.D_BASE] -= operand.buffer.address
+        row[at.D_FIRST], row[at.D_LAST] = 0, self._code.words - 1
 
     def _complete(self, row: Row, operand: ResolvedOperand) -> None:
         """Set the numbers of registers, FIFOs and counters."""
