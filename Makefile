@@ -40,7 +40,10 @@ oracles: ## Store the answers of slow oracles whose sources have changed, drop s
 
 check: lint types test ## All of the above that CI runs
 
+gallery: ## Map every shipped workload onto every shipped architecture (pairs without a row)
+	$(PY) benchmarks/gallery.py
+
 study: ## Run a study: make study NAME=wafer_matvec
 	.venv/bin/tilewright study run $(NAME)
 
-.PHONY: help setup lint format types test nightly explore golden oracles answers answers-update check study
+.PHONY: help setup lint format types test nightly explore golden oracles answers answers-update check gallery study
