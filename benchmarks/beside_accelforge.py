@@ -37,7 +37,7 @@ from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
 from tilewright.mapper.mapping.score import Score
-from tilewright.mapper.model.evaluation import evaluate
+from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload.workload_loading import load_workload
 
@@ -192,7 +192,9 @@ def _reached(point: Point, front: list[Point]) -> bool:
 def _by_our_model(case: Case, its: Answer) -> str:
     try:
         mapping = load_mapping(its["mapping"])
-        score = evaluate(load_arch(case.arch), load_workload(case.workload), mapping, "accelforge")
+        score = score_mapping(
+            load_arch(case.arch), load_workload(case.workload), mapping, "accelforge"
+        )
     except TilewrightError as error:
         return f"our model refuses its mapping ({its['value']}): {error}"
     return f"its {its['value']}, by our model {_measured(case, score.energy, score.latency)}"

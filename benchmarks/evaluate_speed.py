@@ -27,7 +27,7 @@ from pathlib import Path
 
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapping.mapping_file import load_mapping
-from tilewright.mapper.model.evaluation import evaluate
+from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = """
@@ -187,7 +187,7 @@ def ours(files: list[str]) -> tuple[float, list[object]]:
     """Return seconds of the first evaluation with loading, and the loaded objects."""
     start = time.perf_counter()
     loaded = [load_arch(files[0]), load_workload(files[1]), load_mapping(files[2])]
-    evaluate(*loaded, "accelforge")  # type: ignore[arg-type]
+    score_mapping(*loaded, "accelforge")  # type: ignore[arg-type]
     return time.perf_counter() - start, loaded  # type: ignore[return-value]
 
 
@@ -195,7 +195,7 @@ def measure(loaded: list[object], number: int) -> list[float]:
     times = []
     for _ in range(number):
         start = time.process_time()
-        evaluate(*loaded)  # type: ignore[arg-type]
+        score_mapping(*loaded)  # type: ignore[arg-type]
         times.append(time.process_time() - start)
     return times
 
@@ -232,7 +232,7 @@ def main() -> None:
 
 def report(python: str, files: list[str], options: argparse.Namespace) -> None:
     our_first, loaded = ours(files)
-    score = evaluate(*loaded, "accelforge")  # type: ignore[arg-type]
+    score = score_mapping(*loaded, "accelforge")  # type: ignore[arg-type]
     other = Theirs(python, files)
     first = other.answer()
     assert isinstance(first, dict)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from tilewright.arch.lazy import lazily
 
 if TYPE_CHECKING:
+    from tilewright.mapper.evaluation.verified_score import evaluate
     from tilewright.mapper.grid.candidate import Candidate, grid_candidate
     from tilewright.mapper.mapping.mapping import Mapping
     from tilewright.mapper.mapping.mapping_file import load_mapping
     from tilewright.mapper.mapping.score import Score
-    from tilewright.mapper.model.evaluation import evaluate
     from tilewright.mapper.searches.api import search
     from tilewright.mapper.workload.einsum import Einsum
     from tilewright.mapper.workload.workload import Workload
@@ -38,7 +38,7 @@ __getattr__ = lazily(
         "Mapping": "tilewright.mapper.mapping.mapping",
         "Score": "tilewright.mapper.mapping.score",
         "Workload": "tilewright.mapper.workload.workload",
-        "evaluate": "tilewright.mapper.model.evaluation",
+        "evaluate": "tilewright.mapper.evaluation.verified_score",
         "grid_candidate": "tilewright.mapper.grid.candidate",
         "load_mapping": "tilewright.mapper.mapping.mapping_file",
         "load_workload": "tilewright.mapper.workload.workload_loading",

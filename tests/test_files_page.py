@@ -13,9 +13,9 @@ from tilewright.arch.spec import spec as arch_file
 from tilewright.arch.spec.load import load_arch
 from tilewright.arch.spec.printing import dump_arch
 from tilewright.arch.spec.schema import SpecModel
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.mapping import mapping_file
 from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
-from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.workload import workload_file
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.mapper.workload.workload_print import dump_workload

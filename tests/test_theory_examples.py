@@ -8,11 +8,11 @@ import pytest
 
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import search
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.grid.collectives import CollectiveCounts, count_line
 from tilewright.mapper.layout import Collapse, GridSplit, ModuloRotation, Tiling
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.mapping.score import Score
-from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.uneven.costs.tile_candidates import quotient_steps
 from tilewright.mapper.workload.workload_loading import load_workload
 

@@ -148,9 +148,10 @@ def _spatial(resolver: Resolver, spec: SpatialSpec, index: int) -> SpatialDim:
     min_usage = resolver.number(spec.min_usage, *at, "min_usage")
     if min_usage > 1:
         raise SpecError(
-            "min_usage is a share: at most 1",
+            "min_usage is a share of the lanes, from 0 to 1",
             where=resolver.where(*at, "min_usage"),
             value=spec.min_usage,
+            instead=f"{min_usage / 100:g}, if {min_usage:g} % is meant; 1 for all lanes",
         )
     return SpatialDim(
         name=spec.name,

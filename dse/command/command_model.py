@@ -25,6 +25,7 @@ from tilewright.dse.command.design_options import (
 
 if TYPE_CHECKING:
     from tilewright.dse.command.mapping_answer import MappingAnswer
+    from tilewright.mapper.mapping.score import Score
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -55,8 +56,8 @@ def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
       tilewright evaluate --arch a.yaml --workload w.yaml --mapping m.yaml --set M=128 --json
       tilewright evaluate --arch a.yaml --arch vars.yaml --workload w.yaml --mapping m.yaml
     """
+    from tilewright.mapper.evaluation.verified_score import evaluate
     from tilewright.mapper.mapping.mapping_file import load_mapping
-    from tilewright.mapper.model.evaluation import evaluate
 
     variables = parse_settings(settings)
     machine, work = load_both(arch, workload, variables, (Path(mapping),))
@@ -65,7 +66,7 @@ def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
     if as_json:
         emit(score.to_dict())
         return
-    click.echo(_score_text(score.to_dict()))
+    click.echo(_score_text(score))
 
 
 def search_options() -> Callable[[F], F]:
@@ -179,22 +180,17 @@ def _write_files(
         write_page(report, answer, subject)
 
 
-def _score_text(document: Mapping[str, Any]) -> str:
+def _score_text(score: Score) -> str:
+    from tilewright.dse.command.mapping_answer import shown_metric, verified_text
     from tilewright.dse.report.units import label, quantity
 
+    document: Mapping[str, Any] = score.to_dict()
     totals = ("energy", "latency", "edp", "area", "leak_power")
-    lines = [f"{label(name)}: {_shown(document[name], name)}" for name in totals]
+    lines = [f"{label(name)}: {shown_metric(score, name)}" for name in totals]
     for key, metric in (("energy_by", "energy"), ("latency_by", "latency")):
         nonzero = {name: value for name, value in document[key].items() if value}
         ranked = sorted(nonzero.items(), key=lambda item: (-item[1], item[0]))
         lines += ["", f"{metric} by part:"]
         lines += [f"  {quantity(value, metric):>12}  {name}" for name, value in ranked]
-    if document["notes"]:
-        lines += ["", *(f"note: {note}" for note in document["notes"])]
+    lines += ["", verified_text(score), *(f"note: {note}" for note in score.notes)]
     return "\n".join(lines)
-
-
-def _shown(value: float | None, metric: str) -> str:
-    from tilewright.dse.report.units import quantity
-
-    return "infinite" if value is None else quantity(value, metric)

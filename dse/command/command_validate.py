@@ -160,7 +160,9 @@ def _check(kind: str, document: Document, variables: dict[str, Any]) -> str:
     if kind == "workload":
         from tilewright.mapper.workload.workload_loading import load_workload
 
-        return some(len(load_workload(document, variables=variables).einsums), "Einsum")
+        work = load_workload(document, variables=variables)
+        work.check_indices()
+        return some(len(work.einsums), "Einsum")
     if kind == "mapping":
         from tilewright.mapper.mapping.mapping_file import load_mapping
 

@@ -13,6 +13,7 @@ from tilewright.dse.report.units import label, quantity, some
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
     from tilewright.mapper.mapping.mapping import Mapping as LoopNest
+    from tilewright.mapper.mapping.score import Score
     from tilewright.mapper.searches.result import ScoredMapping, SearchResult
     from tilewright.mapper.workload.workload import Workload
 
@@ -40,8 +41,8 @@ class MappingAnswer:
             "objective": self.objective,
             "value": proof.value,
             "energy": score.energy,
-            "latency": score.latency,
-            "edp": score.edp,
+            "latency": score.latency if score.is_timed else None,
+            "edp": score.edp if score.is_timed else None,
             "area": score.area,
             "certificate": {
                 "kind": proof.kind,
@@ -50,6 +51,7 @@ class MappingAnswer:
                 "scope": proof.scope,
                 "restrictions": [each.name for each in proof.restrictions],
             },
+            "verified": score.verified,
             "mapping": self.mapping_file(),
             "front": [self._point(scored) for scored in self.result.front],
             "front_proof": self._front_proof(),
@@ -66,7 +68,7 @@ class MappingAnswer:
 
     def _point(self, scored: ScoredMapping) -> dict[str, Any]:
         values = {name: scored.score.metric(name) for name in self._metrics()}
-        return {**values, "mapping": _text(scored.mapping)}
+        return {**values, "verified": scored.score.verified, "mapping": _text(scored.mapping)}
 
     def _front_proof(self) -> dict[str, Any] | None:
         proof = self.result.front_proof
@@ -90,9 +92,11 @@ class MappingAnswer:
             [_shown(scored.score.metric(name), name) for name in proof.metrics]
             for scored in self.result.front
         ]
+        proven = sum(scored.score.verified for scored in self.result.front)
+        count = some(len(self.result.front), "mapping")
         widths = [max(len(row[i]) for row in rows) for i in range(len(proof.metrics))]
         table = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
-        return ["", *table, f"{some(len(self.result.front), 'mapping')}: {proof}"]
+        return ["", *table, f"{count}, {proven} verified: {proof}"]
 
     def text(self) -> str:
         """Return the answer for the terminal: loop nest, costs with units, what is proven."""
@@ -102,7 +106,7 @@ class MappingAnswer:
         score, proof = self.result.best.score, self.result.certificate
         lines = [str(self.result.best.mapping).rstrip(), ""]
         shown = ("energy", "latency", "edp", "area")
-        lines += [f"{label(name)}: {quantity(getattr(score, name), name)}" for name in shown]
+        lines += [f"{label(name)}: {shown_metric(score, name)}" for name in shown]
         if self.result.on_chip:
             lines.append(f"kept on chip between Einsums: {', '.join(self.result.on_chip)}")
         if proof.kind == "optimal":
@@ -114,6 +118,7 @@ class MappingAnswer:
                 f" (gap {gap_text(proof.gap)})"
             )
         lines.append(with_restrictions(claim, proof.restrictions))
+        lines.append(verified_text(score))
         lines += self._front_table()
         lines += [f"note: {note}" for note in self.result.notes]
         lines.append(f"searched in {self.seconds:.3g} s")
@@ -130,6 +135,21 @@ def find_mapping(arch: Arch, workload: Workload, options: Mapping[str, Any]) -> 
     start = time.perf_counter()
     result = search(arch, workload, **options)
     return MappingAnswer(result, options["objective"], time.perf_counter() - start)
+
+
+def shown_metric(score: Score, name: str) -> str:
+    """Return a metric of a score with its unit; times that nothing takes are not modelled."""
+    value = float(getattr(score, name))
+    if name in {"latency", "edp"} and not score.is_timed:
+        return "not modelled"
+    return quantity(value, name) if math.isfinite(value) else "infinite"
+
+
+def verified_text(score: Score) -> str:
+    """Return whether the mapping of a score is proven to be right, as a line for the terminal."""
+    if score.verified:
+        return "verified: each point is computed once, from complete values, and all tiles fit"
+    return "not verified: see the notes"
 
 
 def _text(mapping: LoopNest) -> str:

@@ -49,7 +49,8 @@ class AnalyticalEvaluator:
             "area": score.area,
             "leak_power": score.leak_power,
         }
-        return Outcome(metrics, details={"sections": list(_sections(result))})
+        details = {"sections": list(_sections(result))}
+        return Outcome(metrics, details=details, verified=score.verified)
 
 
 def _sections(result: SearchResult) -> Iterator[dict[str, Any]]:
@@ -63,9 +64,10 @@ def _sections(result: SearchResult) -> Iterator[dict[str, Any]]:
 
 def _claim(result: SearchResult) -> str:
     proof = result.certificate
+    is_verified = ", verified" if result.best.score.verified else ", not verified"
     if proof.kind == "optimal":
-        return f"optimal in {proof.objective}"
-    return f"{proof.distance} in {proof.objective}"
+        return f"optimal in {proof.objective}{is_verified}"
+    return f"{proof.distance} in {proof.objective}{is_verified}"
 
 
 def branches_of(mapping: Mapping) -> Iterator[tuple[str, Mapping]]:

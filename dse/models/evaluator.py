@@ -23,12 +23,14 @@ class Outcome:
     `metrics`: value by name; `reason`: text, None for a feasible design; `status`: feasible,
     infeasible, or error (the model itself failed). `details`: what the report shows (loop nest,
     breakdowns, heat maps, timeline) as plain JSON values, in the form of dse/report/details.py.
+    `verified`: the mapping is proven to compute the workload and to fit; None if nothing is proven.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
     reason: str | None = None
     details: Mapping[str, object] = field(default_factory=dict)
     status: Status = "feasible"
+    verified: bool | None = None
 
 
 class Evaluator(Protocol):

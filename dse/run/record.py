@@ -27,8 +27,9 @@ class Trial:
     be built), violates (a constraint does not hold) or error (the model failed); `baseline`: name,
     of a baseline; `metrics`: values in SI units; `violations`: text of each broken constraint and
     by how much it is exceeded; `reason`: why it is infeasible; `same_as`: number of the earlier
-    trial with the same design, whose result this one copies; `sampler`: notes that the sampler
-    needs when the run is resumed.
+    trial with the same design, whose result this one copies; `verified`: the mapping is proven to
+    compute the workload and to fit, None where the model proves nothing; `sampler`: notes that the
+    sampler needs when the run is resumed.
     """
 
     number: int
@@ -41,6 +42,7 @@ class Trial:
     violations: Mapping[str, float] = field(default_factory=dict)
     reason: str | None = None
     same_as: int | None = None
+    verified: bool | None = None
     sampler: Mapping[str, object] = field(default_factory=dict)
 
     def to_line(self) -> str:

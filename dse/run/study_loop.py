@@ -162,6 +162,7 @@ def _fresh(slot: _Slot, attempt: Attempt, spec: StudySpec) -> Trial:
         metrics={name: outcome.metrics[name] for name in sorted(outcome.metrics)},
         violations=violations,
         reason=outcome.reason,
+        verified=outcome.verified,
         sampler=slot.proposal.notes,
     )
 
@@ -178,6 +179,7 @@ def _copy(slot: _Slot, original: Trial) -> Trial:
         violations=original.violations,
         reason=original.reason,
         same_as=original.number,
+        verified=original.verified,
         sampler=slot.proposal.notes,
     )
 

@@ -21,7 +21,7 @@ from tilewright.mapper.fronts.pareto_points import least_row, undominated
 from tilewright.mapper.fronts.sequence_front import fold_fronts, proven_up_to
 from tilewright.mapper.fusion.boundary.usage_peaks import refuse_distant_copies
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.model.evaluation import evaluate
+from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.searches.exact.least_placement_costs import least_costs
 from tilewright.mapper.searches.mapping_scorer import TOLERANCE, figures_agree
 from tilewright.mapper.searches.objective.formula import Formula, formula_of
@@ -195,7 +195,7 @@ def _combined(
     for row, choice in zip(folded.rows.tolist(), folded.choices.tolist(), strict=True):
         of_einsums = [front.points[i].mapping for front, i in zip(fronts, choice, strict=True)]
         mapping = unfused_mapping(request.workload, of_einsums)
-        score = evaluate(request.arch, request.workload, mapping, request.options.conventions)
+        score = score_mapping(request.arch, request.workload, mapping, request.options.conventions)
         for summed, scored in zip(row, measures.row(score), strict=True):
             if not figures_agree(summed, scored):
                 raise InternalError(f"the Einsums come to {row!r}, the model says {score!r}")

@@ -14,7 +14,7 @@ from tilewright.mapper.fusion.fused_plan import FusedPlan
 from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES, ValueFunction
 from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
 from tilewright.mapper.fusion.tie_break import break_ties
-from tilewright.mapper.model.evaluation import evaluate
+from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.mapping_scorer import figures_agree
 from tilewright.mapper.searches.request import Request
@@ -160,7 +160,7 @@ def score_result(
     mapping = mapping_of_label(result.graph, result.label, plan.problem.exchanged)
     mapping, scoring = request.whole_mapping(mapping), request.scoring_request
     try:
-        score = evaluate(scoring.arch, scoring.workload, mapping, request.options.conventions)
+        score = score_mapping(scoring.arch, scoring.workload, mapping, request.options.conventions)
     except InfeasibleMapping as error:  # it would pass for a workload without any mapping
         raise InternalError(
             f"the fused search's mapping is refused by the model: {error}"

@@ -16,7 +16,8 @@ class Score:
 
     `energy` = `dynamic_energy` + `leak_energy`, in joules; `latency` in seconds; `area` in square
     metres; `leak_power` in watts, with nothing gated. `conventions`: rules of the model used.
-    `notes`: limits of the numbers, in words (a Pipeline scored as a Sequential).
+    `verified`: the mapping is proven to compute its workload and to fit; False if nothing was
+    proven. `notes`: limits of the numbers, in words (a Pipeline scored as a Sequential).
 
     - `actions`: exact number of calls, by "einsum/component/tensor/action" (tensor None for
       compute).
@@ -46,7 +47,13 @@ class Score:
     spatial_usage: Mapping[str, float] = field(default_factory=dict, repr=False)
     area_by: Mapping[str, float] = field(default_factory=dict, repr=False)
     leak_power_by: Mapping[str, float] = field(default_factory=dict, repr=False)
+    verified: bool = field(default=False, compare=False)
     notes: tuple[str, ...] = ()
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether anything takes time; else the latency of 0 s says nothing."""
+        return self.latency > 0
 
     @property
     def edp(self) -> float:
@@ -65,14 +72,15 @@ class Score:
     def to_dict(self) -> dict[str, object]:
         """Return the score as plain data for JSON, in SI units.
 
-        Infinite numbers and NaN become None. Counts are the nearest JSON numbers; `exact` lists as
-        "numerator/denominator" those fractions that no float holds.
+        Infinite numbers and NaN become None, and so do latency and edp if nothing takes time.
+        Counts are the nearest JSON numbers; `exact` lists as "numerator/denominator" those
+        fractions that no float holds.
         """
         return {
             "conventions": self.conventions,
             "energy": _finite(self.energy),
-            "latency": _finite(self.latency),
-            "edp": _finite(self.edp),
+            "latency": _finite(self.latency) if self.is_timed else None,
+            "edp": _finite(self.edp) if self.is_timed else None,
             "area": _finite(self.area),
             "leak_power": _finite(self.leak_power),
             "dynamic_energy": _finite(self.dynamic_energy),
@@ -87,6 +95,7 @@ class Score:
             "spatial_usage": _floats(self.spatial_usage),
             "area_by": _floats(self.area_by),
             "leak_power_by": _floats(self.leak_power_by),
+            "verified": self.verified,
             "notes": list(self.notes),
             "exact": _fractions({**self.actions, **self.memory_bits, **self.capacity}),
         }

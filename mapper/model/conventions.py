@@ -86,6 +86,7 @@ class Conventions:
     - `spatial_loops_in_file_order`: the spatial loops of a fanout have the order of the file; else
       below a Network the last one is the outermost.
     - `equal_instances_exchange`: only Einsums with equal n_instances exchange tensors on chip.
+    - `checks_indices`: an index that leaves its rank is an error, unless the rank is padded.
     - `complete_reads`: no Einsum reads a tensor before it is complete, and no sums stay divided
       among the lanes above the outermost holder of an output.
     """
@@ -115,6 +116,7 @@ class Conventions:
     spatial_loops_in_file_order: bool
     equal_instances_exchange: bool
     complete_reads: bool
+    checks_indices: bool
 
     @property
     def exact_remainders(self) -> bool:
@@ -287,6 +289,7 @@ DEFAULT = Conventions(
     spatial_loops_in_file_order=True,
     equal_instances_exchange=True,
     complete_reads=True,
+    checks_indices=True,
 )
 ACCELFORGE = Conventions(
     name="accelforge",
@@ -314,6 +317,7 @@ ACCELFORGE = Conventions(
     spatial_loops_in_file_order=False,
     equal_instances_exchange=False,
     complete_reads=False,
+    checks_indices=False,
 )
 _BY_NAME = {conventions.name: conventions for conventions in (DEFAULT, ACCELFORGE)}
 

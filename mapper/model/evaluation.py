@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import replace
-from pathlib import Path as FilePath
-from typing import NoReturn
 
 from tilewright.arch.components.components import Memory
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.names import did_you_mean
 from tilewright.arch.spec.architecture import Arch
-from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapping.mapping import Mapping, Node, Sequential
-from tilewright.mapper.mapping.mapping_file import load_mapping
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.model.capacity import (
     check_capacity,
@@ -30,38 +26,26 @@ from tilewright.mapper.model.offsets import counted
 from tilewright.mapper.model.path import Hold, Path, paths_of, restrict
 from tilewright.mapper.model.tally import EinsumCounts, tally
 from tilewright.mapper.model.view import Count, EinsumView, make_view
-from tilewright.mapper.verification.verification import violations
-from tilewright.mapper.verification.violation import Violation
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import MappingError
 from tilewright.mapper.workload.workload import Workload
-from tilewright.mapper.workload.workload_loading import load_workload
 
 _CACHED_VIEWS = 256
 
 
-def evaluate(
-    arch: Arch | FilePath | str,
-    workload: Workload | FilePath | str,
-    mapping: Mapping | FilePath | str,
-    conventions: str = "default",
-    allow_incomplete: bool = False,
+def score_mapping(
+    arch: Arch, workload: Workload, mapping: Mapping, conventions: str = "default"
 ) -> Score:
     """Score a mapping with the analytical model: energy, latency, area, leakage and all counts.
 
-    `arch`, `workload` and `mapping` are paths, texts, or loaded objects. `conventions`: "default"
-    or "accelforge" (docs/conventions.md). The result is in joules, seconds, square metres and
-    watts. By default a mapping that does not compute its workload is refused; `allow_incomplete`
-    scores it, with a note (so do the accelforge conventions).
+    `conventions`: "default" or "accelforge" (docs/conventions.md). The result is in joules,
+    seconds, square metres and watts. Whether the mapping computes the workload is not looked at
+    (mapper/evaluation/verified_score.py).
 
-    Raises MappingError if this is no mapping of the workload on the architecture, if it does not
-    compute the workload (an Einsum reads a tensor before it is complete, …), or if a count is
+    Raises MappingError if this is no mapping of the workload on the architecture or if a count is
     larger than any float; InfeasibleMapping if tiles overfill a memory or it uses more instances
     than exist; SpecError for an error in a file; TilewrightError for unknown conventions.
     """
-    arch = arch if isinstance(arch, Arch) else load_arch(arch)
-    workload = workload if isinstance(workload, Workload) else load_workload(workload)
-    mapping = mapping if isinstance(mapping, Mapping) else load_mapping(mapping)
     chosen = conventions_called(conventions)
     workload = counted(workload, chosen.einsum)
     paths = paths_of(mapping)
@@ -75,21 +59,8 @@ def evaluate(
             where=paths[0].where(),
             instead="check bits_per_value, values_per_action and the scales of actions",
         ) from None
-    wrong = violations(workload, mapping)
-    if wrong and chosen.complete_reads and not allow_incomplete:
-        _refuse(wrong[0], mapping)
-    notes = _notes(mapping.nodes) + tuple(str(violation) for violation in wrong)
+    notes = _notes(mapping.nodes)
     return replace(score, notes=notes) if notes else score
-
-
-def _refuse(violation: Violation, mapping: Mapping) -> NoReturn:
-    """Raise MappingError for a mapping that does not compute its workload."""
-    known = 0 <= violation.node < len(mapping.places)
-    raise MappingError(
-        f"this mapping does not compute its workload: {violation}",
-        where=mapping.places[violation.node] if known else None,
-        instead=f"{violation.instead}; --allow-incomplete scores it all the same",
-    )
 
 
 def _notes(nodes: tuple[Node, ...]) -> tuple[str, ...]:

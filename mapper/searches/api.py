@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack
 
 from tilewright.arch.spec.architecture import Arch
-from tilewright.mapper.model.evaluation import evaluate
+from tilewright.mapper.evaluation.verified_answer import verified_answer
+from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.searches.budget import advising_on_memory
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.mapping_scorer import TOLERANCE, MappingScorer, figures_agree
@@ -25,7 +26,6 @@ from tilewright.mapper.searches.scope import (
 from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.searches.solver import EinsumSolution, EinsumSolver
 from tilewright.mapper.searches.unfused import summed_costs, unfused_mapping
-from tilewright.mapper.verification.verification import violations
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import (
     InfeasibleMapping,
@@ -62,21 +62,9 @@ def search(
     began = time.monotonic()
     request = request_of(arch, workload, dict(options))
     with advising_on_memory(f"the search of {_names(request)}"):
-        result = answer(request)
+        result = verified_answer(request, answer(request))
     statistics = replace(result.statistics, seconds=time.monotonic() - began)
-    notes = (*result.notes, *_incomplete(request, result))
-    return replace(result, statistics=statistics, notes=notes)
-
-
-def _incomplete(request: Request, result: SearchResult) -> tuple[str, ...]:
-    """Return a note for each way in which the best mapping does not compute the workload.
-
-    By default the search leaves such mappings out; under the accelforge conventions it does not.
-    """
-    if request.options.einsum is not None:
-        return ()
-    found = violations(request.workload, result.best.mapping)
-    return tuple(f"this mapping does not compute its workload: {text}" for text in found)
+    return replace(result, statistics=statistics)
 
 
 def _names(request: Request) -> str:
@@ -292,7 +280,7 @@ def _ties(first: ScoredMapping, second: ScoredMapping) -> bool:
 def _joined(solver: EinsumSolver, solutions: Sequence[EinsumSolution]) -> ScoredMapping:
     """Let the model score the mapping of the workload; the sums must agree with it."""
     mapping = unfused_mapping(solver.workload, [solution.best.mapping for solution in solutions])
-    score = evaluate(solver.arch, solver.workload, mapping, solver.conventions)
+    score = score_mapping(solver.arch, solver.workload, mapping, solver.conventions)
     total = summed_costs(solution.best for solution in solutions)
     for name in ("energy", "latency"):
         summed, scored = getattr(total, name), getattr(score, name)

@@ -18,7 +18,7 @@ from typing import Literal
 from tilewright.arch.components.components import Memory
 from tilewright.mapper.mapping.mapping import Compute, Node, Sequential, Storage
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
-from tilewright.mapper.model.evaluation import evaluate
+from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.mapping_scorer import TOLERANCE
 from tilewright.mapper.searches.request import Request
@@ -133,7 +133,7 @@ def _mixed(request: Request, fused: SearchResult, gains: Gains) -> ScoredMapping
     exclusive_tensors = {t for name in replaced for t in workload.einsum(name).tensors} - shared
     mapping = LoopNest((*_without(top, exclusive_tensors), Sequential(tuple(branches))))
     try:
-        score = evaluate(request.arch, workload, mapping, request.options.conventions)
+        score = score_mapping(request.arch, workload, mapping, request.options.conventions)
     except (InfeasibleMapping, MappingError):
         return None
     return ScoredMapping(mapping, score)

@@ -202,7 +202,10 @@ def request_of(
     began = time.monotonic()
     options = checked_settings(named_options)
     work = workload if isinstance(workload, Workload) else load_workload(workload)
-    work = counted(work, conventions_called(options.conventions).einsum)
+    conventions = conventions_called(options.conventions)
+    if conventions.checks_indices:
+        work.check_indices()
+    work = counted(work, conventions.einsum)
     _check_uneven(options, work)
     return Request(
         arch if isinstance(arch, Arch) else load_arch(arch),

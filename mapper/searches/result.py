@@ -244,6 +244,8 @@ class SearchResult:
         ]
         if self.front_proof is not None:
             lines.append(f"front of {len(self.front)} mappings: {self.front_proof}")
+        if score.verified:
+            lines.append("verified")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 

@@ -14,8 +14,9 @@ from fractions import Fraction
 from math import inf
 
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.flattening.switches import Switch, passed_by
 from tilewright.arch.spec.architecture import Arch
+from tilewright.mapper.verification.component_paths import component_path
 from tilewright.mapper.verification.einsum_schedule import EinsumSchedule, common_loops
 from tilewright.mapper.verification.held_tiles import EinsumTiles, HeldTile
 from tilewright.mapper.verification.violation import Violation
@@ -25,13 +26,17 @@ Key = tuple[int, str]
 
 
 def capacity_violations(
-    arch: Arch, schedules: Sequence[EinsumSchedule], workload: Workload
+    arch: Arch,
+    schedules: Sequence[EinsumSchedule],
+    workload: Workload,
+    switch: Switch = passed_by,
 ) -> Iterator[Violation]:
     """Yield a violation for each memory that is overfilled, and for lanes that do not exist.
 
-    `schedules`: of all Einsums, in the order of execution.
+    `schedules`: of all Einsums, in the order of execution. `switch`: what stands in the place of a
+    disabled component.
     """
-    einsums, unknown = _einsum_tiles(arch, schedules, workload)
+    einsums, unknown = _einsum_tiles(arch, schedules, workload, switch)
     if unknown:
         yield from unknown
         return
@@ -43,43 +48,16 @@ def capacity_violations(
 
 
 def _einsum_tiles(
-    arch: Arch, schedules: Sequence[EinsumSchedule], workload: Workload
+    arch: Arch, schedules: Sequence[EinsumSchedule], workload: Workload, switch: Switch
 ) -> tuple[list[EinsumTiles], list[Violation]]:
     """Return the tiles of all Einsums, and a violation for each whose path lacks a component."""
-    parts = [_part(arch, schedule, workload) for schedule in schedules]
-    return (
-        [part for part in parts if isinstance(part, EinsumTiles)],
-        [part for part in parts if isinstance(part, Violation)],
-    )
-
-
-def _part(arch: Arch, schedule: EinsumSchedule, workload: Workload) -> EinsumTiles | Violation:
-    """Return the tiles of an Einsum; a violation if its path lacks a component."""
-    einsum = workload.einsum(schedule.einsum)
-    kept: dict[str, frozenset[str]] = {}
-    for holder in schedule.holders:
-        if holder.tensor in einsum.tensors:
-            kept[holder.component] = kept.get(holder.component, frozenset()) | {holder.tensor}
-    flats = flatten(arch, workload.scope(einsum), kept)
-    flat = next((flat for flat in flats if flat.compute.name == schedule.component), None)
-    named = {h.component: h.node for h in schedule.holders if h.tensor in einsum.tensors}
-    named |= {loop.component: loop.node for loop in schedule.loops if loop.is_spatial}
-    missing = _missing(flat, named)
-    if flat is None or missing is not None:
-        name = schedule.component if missing is None else missing
-        return Violation(
-            "tiles fit",
-            f"Einsum {schedule.einsum} uses {name}, which is not on its path of components",
-            node=named.get(name, -1),
-        )
-    return EinsumTiles(schedule, einsum, flat)
-
-
-def _missing(flat: FlatArch | None, named: dict[str, int]) -> str | None:
-    if flat is None:
-        return None
-    there = {component.name for component in flat.components}
-    return next((name for name in named if name not in there), None)
+    paths = [component_path(arch, workload, schedule, switch) for schedule in schedules]
+    tiles = [
+        EinsumTiles(schedule, workload.einsum(schedule.einsum), flat)
+        for schedule, flat in zip(schedules, paths, strict=True)
+        if isinstance(flat, FlatArch)
+    ]
+    return tiles, [path for path in paths if isinstance(path, Violation)]
 
 
 def _missing_lanes(part: EinsumTiles) -> Iterator[Violation]:
@@ -120,7 +98,7 @@ def fullest_moments(
 
     `schedules`: of all Einsums, in the order of execution; their components exist.
     """
-    return _fullest(_einsum_tiles(arch, schedules, workload)[0])
+    return _fullest(_einsum_tiles(arch, schedules, workload, passed_by)[0])
 
 
 def _fullest(einsums: Sequence[EinsumTiles]) -> dict[str, FullMoment]:

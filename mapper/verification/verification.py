@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tilewright.arch.flattening.switches import Switch, passed_by
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.verification.capacity_proof import capacity_violations
@@ -24,11 +25,14 @@ def violations(workload: Workload, mapping: Mapping) -> tuple[Violation, ...]:
     return broken or tuple(completeness_violations(schedules, workload))
 
 
-def all_violations(arch: Arch, workload: Workload, mapping: Mapping) -> tuple[Violation, ...]:
+def all_violations(
+    arch: Arch, workload: Workload, mapping: Mapping, switch: Switch = passed_by
+) -> tuple[Violation, ...]:
     """Return why a mapping is no answer on an architecture; empty if it is verified.
 
     Beside `violations`: at no moment do tiles need more of a memory than there is, and all lanes
-    exist (capacity_proof.py), as the default conventions count.
+    exist (capacity_proof.py), as the default conventions count. `switch`: what stands in the place
+    of a disabled component.
     """
-    fitting = capacity_violations(arch, schedules_of(mapping), workload)
+    fitting = capacity_violations(arch, schedules_of(mapping), workload, switch)
     return (*violations(workload, mapping), *fitting)

@@ -7,9 +7,23 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tilewright.arch.components.components import Scope
+from tilewright.arch.errors import Where
 from tilewright.arch.names import did_you_mean
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import WorkloadError
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideIndex:
+    """An index that leaves its rank further than the rank is padded: an error, not yet raised.
+
+    `what`, `where`, `value`, `instead`: those of the error.
+    """
+
+    what: str
+    where: Where | None
+    value: str
+    instead: str
 
 
 @dataclass(frozen=True)
@@ -18,12 +32,24 @@ class Workload:
 
     `einsums`: the computations; a tensor that one writes and a later one reads joins them.
     `scopes`: Einsum name to the names (tensors, sets, sizes) that expressions of an architecture
-    may use for it. `file`: name of the source, for messages.
+    may use for it. `file`: name of the source, for messages. `outside`: indices that leave their
+    ranks, which the default conventions refuse.
     """
 
     einsums: tuple[Einsum, ...]
     scopes: Mapping[str, Scope] = field(repr=False)
     file: str = field(default="", compare=False)
+    outside: tuple[OutsideIndex, ...] = field(default=(), compare=False, repr=False)
+
+    def check_indices(self) -> None:
+        """Raise WorkloadError, with its range, for the first index that leaves its rank.
+
+        Public files for AccelForge have such indices, so reading a file does not refuse them.
+        """
+        for index in self.outside:
+            raise WorkloadError(
+                index.what, where=index.where, value=index.value, instead=index.instead
+            )
 
     def einsum(self, name: str) -> Einsum:
         """Return an Einsum by name.

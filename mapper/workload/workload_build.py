@@ -22,7 +22,12 @@ from tilewright.mapper.workload.notation import (
 )
 from tilewright.mapper.workload.variable_ranges import Limit, limits_of_rank, parse_limits, ranges
 from tilewright.mapper.workload.workload import Workload
-from tilewright.mapper.workload.workload_check import EinsumDraft, check_agreement, check_draft
+from tilewright.mapper.workload.workload_check import (
+    EinsumDraft,
+    check_agreement,
+    check_draft,
+    outside_indices,
+)
 from tilewright.mapper.workload.workload_file import (
     AccessSpec,
     EinsumSpec,
@@ -65,6 +70,7 @@ def build_workload(document: Document, variables: Mapping[str, object]) -> Workl
         tuple(einsum for einsum, _ in finished),
         {scope.einsum: scope for _, scope in finished},
         document.file,
+        tuple(index for draft in drafts for index in draft.outside),
     )
 
 
@@ -118,7 +124,9 @@ def _draft(
     draft = EinsumDraft(name, spec, path, where, accesses, {}, combine)
     check_draft(draft)
     limits = workload_limits.of(draft)
-    return replace(draft, ranges=ranges(draft.variables, limits, name, where))
+    draft = replace(draft, ranges=ranges(draft.variables, limits, name, where))
+    sizes, padding = workload_limits.sizes_of(draft), workload_limits.padding_of(draft)
+    return replace(draft, outside=tuple(outside_indices(draft, sizes, padding)))
 
 
 def _accesses(
@@ -180,7 +188,13 @@ class _WorkloadLimits:
 
     @cached_property
     def _sizes(self) -> Mapping[str, tuple[int, Where]]:
-        return _sizes(self._workload.rank_sizes, self._document, ("workload",), self._variables)
+        path = ("workload", "rank_sizes")
+        return _sizes(self._workload.rank_sizes, self._document, path, self._variables)
+
+    @cached_property
+    def _padding(self) -> Mapping[str, tuple[int, Where]]:
+        path = ("workload", "pad")
+        return _sizes(self._workload.pad, self._document, path, self._variables, least=0)
 
     @cached_property
     def _written(self) -> list[tuple[frozenset[str], Limit]]:
@@ -192,10 +206,23 @@ class _WorkloadLimits:
             )
         return [(_variables_of(limit), limit) for limit in bounds]
 
+    def sizes_of(self, draft: EinsumDraft) -> dict[str, tuple[int, Where]]:
+        """Return the size of each rank, with its place in the file."""
+        path = (*draft.path, "rank_sizes")
+        own = _sizes(draft.spec.rank_sizes, self._document, path, self._variables)
+        return {**self._sizes, **own}
+
+    def padding_of(self, draft: EinsumDraft) -> dict[str, int]:
+        """Return how far indices may reach beyond each end of a rank, in positions."""
+        path = (*draft.path, "pad")
+        own = _sizes(draft.spec.pad, self._document, path, self._variables, least=0)
+        padding = {**self._padding, **own}
+        return {rank: positions for rank, (positions, _) in padding.items()}
+
     def of(self, draft: EinsumDraft) -> list[Limit]:
         """Return all limits on an Einsum's variables: sizes of ranks, then written bounds."""
         document, spec = self._document, draft.spec
-        sizes = {**self._sizes, **_sizes(spec.rank_sizes, document, draft.path, self._variables)}
+        sizes = self.sizes_of(draft)
         limits: list[Limit] = []
         for access, _, _ in draft.accesses:
             for rank, form in access.projection:
@@ -223,12 +250,18 @@ def _variables_of(limit: Limit) -> frozenset[str]:
 
 
 def _sizes(
-    sizes: Mapping[str, object], document: Document, path: DocPath, variables: Mapping[str, object]
+    sizes: Mapping[str, object],
+    document: Document,
+    path: DocPath,
+    variables: Mapping[str, object],
+    least: int = 1,
 ) -> dict[str, tuple[int, Where]]:
     """Return {rank: (size, place)}; a size may be an expression of others: `ceil(64 * 8 / X)`."""
-    places = {rank: document.where((*path, "rank_sizes", rank)) for rank in sizes}
+    places = {rank: document.where((*path, rank)) for rank in sizes}
     names = LazyNames(sizes, variables, places.get)
-    return {rank: (whole_number(names[rank], {}, places[rank]), places[rank]) for rank in sizes}
+    return {
+        rank: (whole_number(names[rank], {}, places[rank], least), places[rank]) for rank in sizes
+    }
 
 
 def _finish(draft: EinsumDraft, names: Names) -> tuple[Einsum, Scope]:

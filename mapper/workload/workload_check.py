@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tilewright.arch.errors import Where
@@ -10,6 +10,7 @@ from tilewright.arch.files.document import DocPath
 from tilewright.mapper.workload.einsum import Combine
 from tilewright.mapper.workload.errors import WorkloadError
 from tilewright.mapper.workload.notation import ParsedAccess
+from tilewright.mapper.workload.workload import OutsideIndex
 from tilewright.mapper.workload.workload_file import AccessSpec, EinsumSpec
 
 
@@ -20,7 +21,7 @@ class EinsumDraft:
     `name`: of the Einsum; `spec`: its fields as written; `path`, `where`: its place in the
     document and file. `accesses`: triples (tensor with its indices, whether it is an output, its
     long form or None). `ranges`: rank variable to (first, last value). `combine`: "*" or "+"
-    between inputs.
+    between inputs. `outside`: indices that leave their ranks.
     """
 
     name: str
@@ -30,6 +31,7 @@ class EinsumDraft:
     accesses: tuple[tuple[ParsedAccess, bool, AccessSpec | None], ...]
     ranges: Mapping[str, tuple[int, int]]
     combine: Combine = "*"
+    outside: tuple[OutsideIndex, ...] = ()
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -102,6 +104,35 @@ def _check_tensors(draft: EinsumDraft) -> None:
             value=", ".join(name for name in draft.tensors if name not in draft.outputs),
             instead="Y[m, k] = A[m, k]",
         )
+
+
+def outside_indices(
+    draft: EinsumDraft, sizes: Mapping[str, tuple[int, Where]], padding: Mapping[str, int]
+) -> Iterator[OutsideIndex]:
+    """Yield the indices of an Einsum that leave their rank further than the rank is padded.
+
+    `sizes`: size of a rank, and where it is written; `padding`: positions of zeros beyond each of
+    its ends. `T[P: p + r - 1]` with p to 55 and r to 2 has indices from -1 to 56.
+    """
+    for access, _, _ in draft.accesses:
+        for rank, form in access.projection:
+            if rank not in sizes:
+                continue
+            size, place = sizes[rank]
+            ends = [[factor * value for value in draft.ranges[v]] for v, factor in form.terms]
+            low = form.constant + sum(map(min, ends))
+            high = form.constant + sum(map(max, ends))
+            pad, needed = padding.get(rank, 0), max(-low, high - (size - 1))
+            if needed > pad:
+                yield OutsideIndex(
+                    f"Einsum {draft.name}: the index of rank {rank} of {access.tensor} runs from "
+                    f"{low} to {high}, but the rank has size {size}"
+                    + (f" and padding {pad}" if pad else ""),
+                    draft.where,
+                    f"{low} to {high}",
+                    f"pad: {{{rank}: {needed}}} if these values are zeros; else change "
+                    f"rank_sizes (at {place}) or iteration_space_shape",
+                )
 
 
 def check_agreement(drafts: list[EinsumDraft]) -> None:

@@ -62,8 +62,9 @@ class EinsumSpec(SpecModel):
     """An Einsum as a workload file writes it.
 
     Either concise (`einsum:` with one text) or long (`name:` and `tensor_accesses:`).
-    `rank_sizes`: extent per rank. `iteration_space_shape`: bounds on rank variables, such as "0 <=
-    m < 8". `is_copy_operation`: it moves its input and computes nothing. `renames`: general names
+    `rank_sizes`: extent per rank. `pad`: how far indices may reach beyond both ends of a rank,
+    where values are 0. `iteration_space_shape`: bounds on rank variables, such as "0 <= m < 8".
+    `is_copy_operation`: it moves its input and computes nothing. `renames`: general names
     for its tensors. `n_instances`: how often it runs with other data.
     """
 
@@ -71,6 +72,7 @@ class EinsumSpec(SpecModel):
     name: str | None = None
     tensor_accesses: tuple[AccessSpec, ...] = ()
     rank_sizes: dict[str, Size] = Field(default_factory=dict)
+    pad: dict[str, Size] = Field(default_factory=dict)
     iteration_space_shape: tuple[str, ...] | dict[str, str] = ()
     is_copy_operation: bool = False
     renames: Renames = ()
@@ -80,8 +82,8 @@ class EinsumSpec(SpecModel):
 class WorkloadSpec(SpecModel):
     """The keys under `workload:` of a workload file.
 
-    `einsums`: the Einsums, as texts or mappings. `rank_sizes`, `iteration_space_shape`: extents
-    and bounds for all of them. `bits_per_value`: set expression to width in bits.
+    `einsums`: the Einsums, as texts or mappings. `rank_sizes`, `pad`, `iteration_space_shape`:
+    extents, padding and bounds for all of them. `bits_per_value`: set expression to width in bits.
     `persistent_tensors`: set expression of tensors that stay in memory. `n_instances`: factor for
     every Einsum. `version` and `shape` are of old files.
     """
@@ -90,6 +92,7 @@ class WorkloadSpec(SpecModel):
     shape: tuple[str, ...] | dict[str, str] = ()
     einsums: tuple[Any, ...]
     rank_sizes: dict[str, Size] = Field(default_factory=dict)
+    pad: dict[str, Size] = Field(default_factory=dict)
     iteration_space_shape: tuple[str, ...] | dict[str, str] = ()
     bits_per_value: dict[str, Bits] = Field(default_factory=dict)
     persistent_tensors: Any = None

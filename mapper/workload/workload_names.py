@@ -45,8 +45,10 @@ class ResolvedNames:
     scope: Scope
 
 
-def whole_number(value: object, names: Mapping[str, object], where: Where | None) -> int:
-    """Return the value of an expression that must be a whole number from 1 to 10**18.
+def whole_number(
+    value: object, names: Mapping[str, object], where: Where | None, least: int = 1
+) -> int:
+    """Return the value of an expression that must be a whole number from `least` to 10**18.
 
     `names`: values of the names in it; `where`: its place in the file. Raises WorkloadError for
     another value, ExpressionError for a text that cannot be evaluated.
@@ -56,8 +58,8 @@ def whole_number(value: object, names: Mapping[str, object], where: Where | None
         result = int(result) if result == int(result) else result
     if isinstance(result, bool) or not isinstance(result, int):
         raise WorkloadError("this must be a whole number", where=where, value=value)
-    if result < 1:
-        raise WorkloadError("this must be at least 1", where=where, value=value)
+    if result < least:
+        raise WorkloadError(f"this must be at least {least}", where=where, value=value)
     if result > _MOST:
         raise WorkloadError(f"this must be at most {_MOST}", where=where, value=value)
     return result

@@ -15,7 +15,7 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.fusion.fused_search import fused_search
 from tilewright.mapper.mapping.mapping import Mapping, Sequential, Storage
 from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
-from tilewright.mapper.model.evaluation import evaluate
+from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload.workload_loading import load_workload
 
@@ -137,7 +137,7 @@ def test_answer_can_be_written_and_read(objective: str) -> None:
     arch, workload = two_memories(300), chain(6, (4, 6, 4))
     result = fused_search(arch, workload, objective=objective)
     again = load_mapping(dump_mapping(result.best.mapping))
-    score = evaluate(arch, workload, again)
+    score = score_mapping(arch, workload, again)
     assert (score.energy, score.latency) == (result.best.score.energy, result.best.score.latency)
 
 

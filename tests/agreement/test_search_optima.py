@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tilewright.arch.spec.load import load_arch
-from tilewright.mapper.model.evaluation import evaluate
+from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload.errors import NoFeasibleMapping
 from tilewright.mapper.workload.workload import Workload
@@ -48,7 +48,7 @@ def test_single_einsum_optima(shared_data: Path) -> None:
                 load_arch(case["arch"]), workload, objective=objective, conventions="accelforge"
             )
             assert result.certificate.kind == "optimal", case["id"]
-            again = evaluate(
+            again = score_mapping(
                 load_arch(case["arch"]), workload, result.best.mapping, conventions="accelforge"
             )
             assert again.energy == result.best.score.energy

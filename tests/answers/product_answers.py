@@ -29,10 +29,10 @@ from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
 from tilewright.dse.command.cli import cli
 from tilewright.dse.command.shipped import find_files
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.grid.candidate import grid_candidate
 from tilewright.mapper.grid.grid_counts import predict
 from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
-from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact import exact
 from tilewright.mapper.searches.methods import fallback

@@ -15,9 +15,9 @@ import pytest
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
 from tilewright.mapper.mapping.score import Score
-from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.workload.workload_loading import load_workload
 
 VECTORS = json.loads((Path(__file__).parent / "data" / "model_vectors.json").read_text())["vectors"]

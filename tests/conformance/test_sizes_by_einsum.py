@@ -10,8 +10,8 @@ import pytest
 
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import search
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.mapping.mapping_file import load_mapping
-from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 

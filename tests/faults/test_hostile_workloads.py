@@ -18,9 +18,9 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
-from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.mapper.workload.workload_print import dump_workload

@@ -10,8 +10,8 @@ from buffered_design import ARCH, arch, chain
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.mapping.mapping import Mapping
-from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
@@ -149,9 +149,9 @@ def test_infeasible_says_which_memory_by_how_much() -> None:
     assert caught.value.exit_code == 3
     assert str(caught.value) == (
         "no mapping of T1 fits. These 2 constraints conflict; no smaller set does:\n"
-        "  - REG has 7 bit (<text>:19:11), but the others need at least 8: 8 bit for W0\n"
+        "  - REG has 7 bit (<text>:23:11), but the others need at least 8: 8 bit for W0\n"
         "  - REG must keep W0 (<text>:20:21)\n"
-        "  at:      <text>:19:11 (arch.nodes[3].size)\n"
+        "  at:      <text>:23:11 (arch.nodes[3].size)\n"
         "  instead: REG.size: 8 (now 7)\n"
         "        or: REG.tensors.keep: without W0"
     )

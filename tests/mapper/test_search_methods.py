@@ -9,9 +9,9 @@ import pytest
 from buffered_design import arch, chain
 
 from tilewright.arch.errors import TilewrightError
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Storage, Temporal
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal

@@ -13,11 +13,15 @@ arch:
   - !Memory
     name: DRAM
     size: inf
+    area: 0
+    leak_power: 0
     tensors: {keep: "~Intermediates", may_keep: All}
     actions: [{name: read, energy: 100, throughput: 16}, {name: write, energy: 110, throughput: 8}]
   - !Memory
     name: BUF
     size: 1024
+    area: 0
+    leak_power: 0
     tensors: {keep: "~DRAM", may_keep: All}
     actions: [{name: read, energy: 5, throughput: 256}, {name: write, energy: 6, throughput: 128}]
   - !Container
@@ -26,10 +30,14 @@ arch:
   - !Memory
     name: REG
     size: 16
+    area: 0
+    leak_power: 0
     tensors: {keep: weight}
     actions: [{name: read, energy: 1, throughput: inf}, {name: write, energy: 1, throughput: inf}]
   - !Compute
     name: MAC
+    area: 0
+    leak_power: 0
     actions: [{name: compute, energy: 0.5, throughput: 1}]
 """
 

@@ -57,6 +57,7 @@ def workload_of(texts: tuple[str, ...], sizes: dict[str, int], bits: int = 1) ->
     """Write Einsums `output[…] = input[…] * weight[…]` as a workload."""
     ranks = ", ".join(f"{name.upper()}: {size}" for name, size in sizes.items())
     lines = ["workload:", f"  rank_sizes: {{{ranks}}}", f"  bits_per_value: {{All: {bits}}}"]
+    lines.append("  pad: {W: 9, V: 9, U: 9}")  # windows that reach beyond the last position
     lines.append("  einsums:")
     for text in texts:
         output, right = text.split(" = ")

@@ -23,7 +23,7 @@ from tilewright.arch.flattening.flattening import flatten
 from tilewright.mapper.mapping.mapping import Mapping, Storage
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.model.conventions import conventions_called
-from tilewright.mapper.model.evaluation import evaluate, evaluate_flat
+from tilewright.mapper.model.evaluation import evaluate_flat, score_mapping
 from tilewright.mapper.model.path import Hold, Path, paths_of
 from tilewright.mapper.model.view import make_view
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -92,7 +92,7 @@ def scored_whole(subject: Subject, chosen: Chosen) -> Iterator[tuple[Mapping, Sc
         with suppress(InfeasibleMapping):
             if subject.deep or in_given_order(subject):
                 check_in_order(subject, one, owns)
-            yield one, evaluate(subject.arch, subject.workload, one, subject.conventions)
+            yield one, score_mapping(subject.arch, subject.workload, one, subject.conventions)
 
 
 def in_given_order(subject: Subject) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapping.mapping_file import load_mapping
 from tilewright.mapper.mapping.score import Score
-from tilewright.mapper.model.evaluation import evaluate
+from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = """\
@@ -38,7 +38,7 @@ def score(einsum: str, sizes: str, mapping: str, conventions: str, copy: bool = 
         f'  - {{einsum: "{einsum}", is_copy_operation: {str(copy).lower()}}}\n'
     )
     nodes = "".join(f"  - {line.strip()}\n" for line in mapping.strip().splitlines())
-    return evaluate(
+    return score_mapping(
         load_arch(ARCH),
         load_workload(workload),
         load_mapping(f"mapping:\n  nodes:\n{nodes}"),

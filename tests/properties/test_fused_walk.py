@@ -25,8 +25,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Sequential, Storage, Temporal
-from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.workload.errors import MappingError
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload

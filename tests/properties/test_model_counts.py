@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from walk import Case, Counter, Level, arch_text
 
 from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal, Toll
-from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.workload.workload_loading import load_workload
 
 EINSUMS = {

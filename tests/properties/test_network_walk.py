@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
-from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.workload.workload_loading import load_workload
 
 BOTH = "[{name: read, energy: 1, throughput: 1}, {name: write, energy: 1, throughput: 1}]"

@@ -13,7 +13,7 @@ from tilewright.dse.models.evaluators import METRICS
 
 def test_analytical_model_scores_the_best_mapping(files):
     from tilewright.arch.spec.load import load_arch
-    from tilewright.mapper.model.evaluation import evaluate
+    from tilewright.mapper.evaluation.verified_score import evaluate
     from tilewright.mapper.searches.api import search
 
     model = AnalyticalEvaluator(*files, "energy")

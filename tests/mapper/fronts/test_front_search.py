@@ -9,6 +9,7 @@ import pytest
 from fused_cases import two_memories, workload_of
 
 from tilewright.arch.errors import TilewrightError
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.fronts.einsum_fronts import EinsumFrontSolver
 from tilewright.mapper.fronts.front_search import (
     check_metrics,
@@ -19,7 +20,6 @@ from tilewright.mapper.fronts.front_search import (
 )
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapping.score import Score
-from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.objective.measures import FrontMetrics
 from tilewright.mapper.searches.request import Request, request_of
 from tilewright.mapper.searches.result import ScoredMapping

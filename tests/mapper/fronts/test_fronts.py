@@ -16,11 +16,11 @@ from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
 from tilewright.dse.command.cli import cli
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.fronts import label_sweep as sweep
 from tilewright.mapper.fronts.mapspace_front import front_of_space
 from tilewright.mapper.fronts.pareto_points import undominated
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.budget import UNLIMITED
 from tilewright.mapper.searches.objective.measures import front_metrics_of
@@ -232,7 +232,8 @@ def test_the_command_prints_the_front(tmp_path: Path) -> None:
     for name in document["front_proof"]["metrics"]:
         assert score.metric(name) == document["front"][1][name]
     text = run(*asked)
-    assert f"{len(document['front'])} mappings: the whole Pareto set over energy" in text
+    count = len(document["front"])
+    assert f"{count} mappings, {count} verified: the whole Pareto set over energy" in text
     assert "usage.BUF" in text
     assert "optimal in energy * latency**2" in run("--objective", "energy * latency**2")
 

@@ -7,13 +7,13 @@ from copied_cases import workload_with_copies
 from fused_cases import workload_of
 from fused_example import WORKLOAD, join_search, machine, plan
 
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.fusion.fused_answer import (
     fused_restrictions,
     mapping_of_label,
     tensors_on_chip,
 )
 from tilewright.mapper.mapping.mapping import Storage, Temporal
-from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.restrictions import (
     COPY_INPUTS_RESERVED,
     EINSUM_ORDER_FIXED,

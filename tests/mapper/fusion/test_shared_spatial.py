@@ -10,6 +10,7 @@ from fused_cases import two_memories, workload_of
 
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.fusion.pmappings.shared_spatial import (
     SharedSpatialLoop,
     lane_stride,
@@ -19,7 +20,6 @@ from tilewright.mapper.fusion.pmappings.shared_spatial import (
 from tilewright.mapper.mapping.mapping import Node, Sequential, Spatial, Toll
 from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
 from tilewright.mapper.mapspace.lattice import Lattice
-from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload.workload_loading import load_workload
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from mapping_inputs import ARCH, FUSED, GOOD, WORKLOAD, mapping
 
 from tilewright.arch.errors import SpecError
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.mapping.mapping import (
     Compute,
     Mapping,
@@ -17,7 +18,6 @@ from tilewright.mapper.mapping.mapping import (
     Temporal,
 )
 from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
-from tilewright.mapper.model.evaluation import evaluate
 
 NAMES = st.one_of(
     st.sampled_from(

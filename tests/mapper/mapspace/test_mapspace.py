@@ -9,8 +9,8 @@ import pytest
 from buffer_spaces import ARCH, space, workload
 
 from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.mapspace.lattice import Lattice, factorise
-from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 from fused_cases import two_memories
 
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.mapping.mapping import Temporal
 from tilewright.mapper.mapping.mapping_file import load_mapping
 from tilewright.mapper.model.capacity import (
@@ -20,7 +21,6 @@ from tilewright.mapper.model.capacity import (
     peak_bits,
     peak_parts,
 )
-from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.model.occupancy import Occupancy, PathOccupancies
 from tilewright.mapper.model.path import Path, Split
 from tilewright.mapper.workload.errors import InfeasibleMapping

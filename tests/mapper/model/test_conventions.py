@@ -8,9 +8,9 @@ import pytest
 from one_einsum import ARCH, score
 
 from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.mapping.mapping_file import load_mapping
 from tilewright.mapper.mapping.score import Score
-from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload.errors import MappingError
 from tilewright.mapper.workload.workload_loading import load_workload

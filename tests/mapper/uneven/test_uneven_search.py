@@ -12,9 +12,9 @@ from uneven_cases import uneven_space
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective

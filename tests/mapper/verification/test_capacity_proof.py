@@ -15,9 +15,9 @@ from product_answers import arch_of
 from tilewright.arch.components.components import Memory
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.architecture import Arch
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapping.mapping_file import load_mapping
-from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.verification.capacity_proof import (
     FullMoment,
     capacity_violations,

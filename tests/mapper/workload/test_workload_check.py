@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from fused_cases import two_memories
 
 from tilewright.arch.errors import SpecError
+from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload.errors import WorkloadError
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
@@ -50,3 +52,40 @@ def test_a_contradiction_names_both_places() -> None:
         load('"Y[m] = A[m]"\n"Z[n] = A[n]"')
     assert "<text>:6:5" in str(caught.value)
     assert "make it agree with <text>:5:5" in str(caught.value)
+
+
+PADDED = """
+workload:
+  rank_sizes: {P: 8, R: 3, C: 2}
+  PAD
+  bits_per_value: {All: 8}
+  einsums: ["Z[P: p, c] = A[P: p + r - 1, c] * F[r, c]"]
+"""
+
+
+@pytest.mark.parametrize("pad", ["", "pad: {C: 1}", "pad: {P: 0}"])
+def test_an_index_outside_its_rank_shows_its_range(pad: str) -> None:
+    work = load_workload(PADDED.replace("PAD", pad))
+    with pytest.raises(WorkloadError) as refused:
+        work.check_indices()
+    text = str(refused.value)
+    assert "the index of rank P of A runs from -1 to 8, but the rank has size 8" in text
+    assert "pad: {P: 1} if these values are zeros" in text
+
+
+def test_only_the_default_conventions_refuse_it() -> None:
+    work = load_workload(PADDED.replace("PAD", ""))
+    with pytest.raises(WorkloadError, match="runs from -1 to 8"):
+        search(two_memories(1000), work)
+    assert search(two_memories(1000), work, conventions="accelforge").best.score.energy > 0
+
+
+@pytest.mark.parametrize("pad", ["pad: {P: 1}", "pad: {P: 2 // 2, C: 1}"])
+def test_a_padded_rank_may_be_left_by_so_much(pad: str) -> None:
+    work = load_workload(PADDED.replace("PAD", pad))
+    work.check_indices()
+    assert work.einsums[0].bounds == {"p": 8, "c": 2, "r": 3}
+    of_einsum = PADDED.replace("PAD", "").replace('["Z', '[{pad: {P: 1}, einsum: "Z')
+    alone = load_workload(of_einsum.replace('c]"]', 'c]"}]'))
+    alone.check_indices()
+    assert alone.einsums == work.einsums

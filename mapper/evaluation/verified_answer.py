@@ -1,0 +1,43 @@
+"""What is proven of the mappings that a search found: the best one and each point of a front."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilewright.mapper.evaluation.uncounted import uncounted
+from tilewright.mapper.model.conventions import conventions_called
+from tilewright.mapper.searches.request import Request
+from tilewright.mapper.searches.result import ScoredMapping, SearchResult
+from tilewright.mapper.verification.verification import all_violations
+from tilewright.mapper.verification.violation import Violation
+
+
+def verified_answer(request: Request, result: SearchResult) -> SearchResult:
+    """Return a result whose scores say whether their mappings are proven to be right.
+
+    Notes say what is wrong with the best mapping. By default a search leaves out mappings that do
+    not compute the workload; under the accelforge conventions it does not.
+    """
+    workload = request.workload
+    if request.options.einsum is not None:
+        workload = replace(workload, einsums=(workload.einsum(request.options.einsum),))
+    switch = conventions_called(request.options.conventions).switch
+
+    limits = uncounted(request.arch, result.best.score)
+
+    def verified(point: ScoredMapping) -> tuple[ScoredMapping, tuple[Violation, ...]]:
+        wrong = all_violations(request.arch, workload, point.mapping, switch)
+        notes = (*point.score.notes, *map(str, wrong), *limits)
+        score = replace(point.score, verified=not wrong, notes=notes)
+        return replace(point, score=score), wrong
+
+    best, wrong = verified(result.best)
+    front = tuple(best if p == result.best else verified(p)[0] for p in result.front)
+    notes = (*result.notes, *map(_note, wrong), *limits)
+    return replace(result, best=best, front=front, notes=notes)
+
+
+def _note(violation: Violation) -> str:
+    if violation.rule in {"tiles fit", "lanes exist"}:
+        return f"this mapping fits as the conventions count, but {violation}"
+    return f"this mapping does not compute its workload: {violation}"
