@@ -10,6 +10,7 @@ from tilewright.arch.components.components import Action
 from tilewright.arch.components.estimate import CostEstimate, CostQuery
 from tilewright.arch.components.estimators import find_costs
 from tilewright.arch.errors import SpecError
+from tilewright.arch.expressions.units import is_bit_rate
 from tilewright.arch.flattening.latency import ActionCosts
 from tilewright.arch.flattening.resolve import Places, Resolver, Steps
 from tilewright.arch.flattening.scope import LazyNames, evaluate_deep
@@ -217,6 +218,8 @@ class _ActionBuilder:
         SpecError: neither is written nor estimated, or a Network has no latency for a hop.
         """
         throughput = self._written("throughput", self.action.throughput)
+        if throughput is not None and is_bit_rate(self.action.throughput):
+            throughput /= float(self._bits_per_action())
         latency = self._written("latency", self.action.latency)
         if latency is not None:
             return (_inverse(latency) if throughput is None else throughput), latency

@@ -25,6 +25,7 @@ from tilewright.arch.expressions.operators import (
     attribute,
     item,
 )
+from tilewright.arch.expressions.units import UNITS, unknown_unit, without_units
 from tilewright.arch.names import close_names
 
 MAX_LENGTH = 2000
@@ -124,8 +125,11 @@ def _compiled(text: str) -> Expression:
     if len(text) > MAX_LENGTH:
         raise ExpressionError(f"the expression has more than {MAX_LENGTH} characters", value=text)
     try:
-        tree = ast.parse(text.strip().replace("\n", " "), mode="eval")
+        tree = ast.parse(without_units(text).strip().replace("\n", " "), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        unit = unknown_unit(text)
+        if unit is not None:
+            raise _no_unit(text, unit) from None
         reason = error.msg if isinstance(error, SyntaxError) else str(error)
         raise ExpressionError(
             f"this is not an expression: {reason}", value=text, instead=_ALLOWED
@@ -133,6 +137,17 @@ def _compiled(text: str) -> Expression:
     compiler = _ExpressionCompiler(text)
     code = compiler.compile(tree.body, 0)
     return Expression(text, frozenset(compiler.free), code)
+
+
+def _no_unit(text: str, unit: str) -> ExpressionError:
+    close = close_names(unit, UNITS)
+    return ExpressionError(
+        f"there is no unit {unit}",
+        value=text,
+        instead=f"did you mean {' or '.join(close)}?"
+        if close
+        else "units such as pJ, ns, mW, GHz, bit, B, kB (1000 B), KiB (1024 B), Gbit/s, GB/s, mm^2",
+    )
 
 
 class _ExpressionCompiler:

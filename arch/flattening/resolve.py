@@ -14,6 +14,7 @@ from tilewright.arch.expressions.expressions import UnknownNameError, evaluate
 from tilewright.arch.expressions.functions import exact
 from tilewright.arch.expressions.operators import MAX_BITS
 from tilewright.arch.expressions.sets import names_tensors, rank_variable_set, tensor_set
+from tilewright.arch.expressions.units import Dimension, unit_of
 from tilewright.arch.files.document import format_path
 from tilewright.arch.flattening.scope import EinsumNames, Layer, Names
 from tilewright.arch.spec.architecture import Arch
@@ -23,6 +24,16 @@ from tilewright.arch.spec.tree import Node
 Steps = tuple[str | int, ...]
 T = TypeVar("T")
 _WAITING = object()
+_UNITS_OF: Mapping[str, Mapping[Dimension, str]] = {
+    "energy": {"energy": "0.2 pJ"},
+    "latency": {"time": "2 ns"},
+    "throughput": {"frequency": "1 GHz", "bits per second": "64 Gbit/s"},
+    "leak_power": {"power": "3 mW"},
+    "area": {"area": "0.5 mm^2"},
+    "size": {"bits": "256 KiB"},
+    "bits_per_action": {"bits": "64 bit"},
+    "bits_per_value": {"bits": "8 bit"},
+}
 _TOO_LARGE = 2**MAX_BITS
 
 
@@ -197,10 +208,28 @@ class Resolver:
     def _evaluate(self, value: object, fallback: object, steps: Steps) -> object:
         if not isinstance(value, str):
             return value
+        self._check_unit(value, steps)
         try:
             return evaluate(value, self.names, self.where(*steps))
         except UnknownNameError as error:
             return self._without_einsum(fallback, steps, error)
+
+    def _check_unit(self, value: str, steps: Steps) -> None:
+        """Refuse a quantity whose unit cannot be that of the field."""
+        unit = unit_of(value)
+        if unit is None:
+            return
+        name = next((step for step in reversed(steps) if isinstance(step, str)), "")
+        expected = _UNITS_OF.get(name, {})
+        if unit.dimension not in expected:
+            raise SpecError(
+                f"{_label(steps)} has no unit of {unit.dimension}",
+                where=self.where(*steps),
+                value=value,
+                instead=f"for example {' or '.join(expected.values())}"
+                if expected
+                else "a number without a unit",
+            )
 
     def _without_einsum(self, fallback: T, steps: Steps, error: UnknownNameError) -> T:
         """Note that a field waits for an Einsum; with one, the unknown name is an error."""

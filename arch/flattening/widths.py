@@ -9,6 +9,7 @@ from tilewright.arch.components.components import Direction
 from tilewright.arch.errors import SpecError
 from tilewright.arch.flattening.resolve import Resolver
 from tilewright.arch.names import did_you_mean
+from tilewright.arch.number_format import bits_of_format
 from tilewright.arch.spec.spec import MovingSpec, TollSpec
 
 _DIRECTIONS = ("up", "down", "up_and_down")
@@ -33,7 +34,8 @@ def bits_per_value(resolver: Resolver, spec: MovingSpec) -> dict[str, Fraction]:
         factor = resolver.fraction(scale, "bits_per_value_scale")
         widths = {tensor: width * factor for tensor, width in widths.items()}
     for tensor, value in resolver.by_tensor(spec.bits_per_value, "bits_per_value").items():
-        widths[tensor] = resolver.fraction(value, "bits_per_value")
+        bits = bits_of_format(value)
+        widths[tensor] = resolver.fraction(value, "bits_per_value") if bits is None else bits
     return widths
 
 

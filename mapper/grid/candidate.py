@@ -239,7 +239,8 @@ def _one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
 
 
 def _check_einsum(einsum: Einsum) -> None:
-    if einsum.is_copy or len(einsum.outputs) != 1 or len(einsum.inputs) != 2:
+    is_product = einsum.formula is None and einsum.combine == "*" and not einsum.is_copy
+    if not is_product or len(einsum.outputs) != 1 or len(einsum.inputs) != 2:
         raise InfeasibleMapping(
             f"Einsum {einsum.name} is not a product of two inputs into one output",
             value=list(einsum.tensors),

@@ -5,6 +5,7 @@ A `Layout` composes five frozen parts, each with an exact inverse. `schemes` bui
 of `machines` does not allow, `enumeration` lists the distinct ones, `packing` finds addresses.
 """
 
+from tilewright.arch.number_format import NumberFormat, number_format
 from tilewright.mapper.layout.affine_map import AffineMap
 from tilewright.mapper.layout.collapse import Collapse
 from tilewright.mapper.layout.grid_map import GridMap
@@ -12,7 +13,6 @@ from tilewright.mapper.layout.grid_split import GridSplit
 from tilewright.mapper.layout.layout import Layout, Location
 from tilewright.mapper.layout.layout_phases import LayoutPhases
 from tilewright.mapper.layout.memory_map import MemoryMap, TileBuffer
-from tilewright.mapper.layout.number_format import NumberFormat, number_format
 from tilewright.mapper.layout.rotation import ModuloRotation
 from tilewright.mapper.layout.tile_placement import BlockPlace, PlacementOverlap, TilePlacement
 from tilewright.mapper.layout.tiling import Tiling

@@ -8,7 +8,7 @@ from math import prod
 from typing import Final
 
 from tilewright.arch.errors import SpecError
-from tilewright.mapper.layout.number_format import NumberFormat, Sizes, number_format
+from tilewright.arch.number_format import NumberFormat, Sizes, number_format
 
 SINGLE: Final = number_format("f32")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from tilewright.mapper.workload.einsum import Einsum, TensorAccess
+from tilewright.mapper.workload.errors import WorkloadError
 from tilewright.mapper.workload.workload import Workload
 
 EinsumRule = Callable[[Einsum], Einsum]
@@ -25,6 +26,13 @@ def offsets_add(einsum: Einsum) -> Einsum:
     A constant in an index then makes tiles larger: a tile of `m + 2` has two positions more than a
     tile of `m`.
     """
+    for access in einsum.accesses:
+        if not access.projection:
+            raise WorkloadError(
+                f"tensor {access.tensor} has no rank, which accelforge refuses",
+                value=einsum.name,
+                instead=f"{access.tensor}[one] with rank_sizes {{ONE: 1}}",
+            )
     written = [form.written(einsum.starts) for a in einsum.accesses for _, form in a.projection]
     if max(written, default=0) <= 0:
         return einsum

@@ -9,6 +9,8 @@ from functools import cached_property
 from math import prod
 from typing import Literal
 
+from tilewright.mapper.workload.formula import Formula
+
 Relevance = Literal["irrelevant", "relevant", "partial"]
 Combine = Literal["*", "+"]  # what one operation does with the values of the inputs
 
@@ -134,7 +136,8 @@ class Einsum:
     appearance. `renames`: general name (input, weight, output, …) to tensors. `is_copy`: it moves
     a tensor and computes nothing. `n_instances`: how often it runs with other data. `combine`: "*"
     if inputs are multiplied, "+" if added. `starts`: rank variable to its first value in the file,
-    if not 0.
+    if not 0. `formula`: what an operation does with the values of the inputs, in their order, if
+    that is neither their product nor their sum.
     """
 
     name: str
@@ -145,6 +148,7 @@ class Einsum:
     n_instances: int = 1
     combine: Combine = "*"
     starts: Mapping[str, int] = field(default_factory=dict)
+    formula: Formula | None = None
 
     @property
     def tensors(self) -> tuple[str, ...]:

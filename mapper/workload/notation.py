@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tilewright.arch.errors import Where
 from tilewright.mapper.workload.einsum import Affine, Combine
 from tilewright.mapper.workload.errors import WorkloadError
+from tilewright.mapper.workload.formula import Formula, parse_formula
 
-_ACCESS = re.compile(r"\s*([A-Za-z_]\w*)\s*\[([^\[\]]*)\]\s*")
+_ACCESS = re.compile(r"\s*\b([A-Za-z_]\w*)\s*\[([^\[\]]*)\]\s*")
+_NUMBERED = re.compile(r"\b_\d+\b(?!\s*\[)")  # names that stand for inputs in a formula
+_PRODUCT = re.compile(r"_\d+( \* _\d+)*")
 _EXAMPLE = 'write it like "Z[m, n] = A[m, k] * B[k, n]"'
 _LONGEST = 2000
 
@@ -46,52 +49,85 @@ class ParsedEinsum:
     """An Einsum in the concise notation, parsed.
 
     `accesses`: its tensors with their indices, the output first. `combine`: "*" if the inputs are
-    multiplied, "+" if they are added.
+    multiplied, "+" if they are added. `formula`: what else is done with them, None if nothing.
     """
 
     accesses: tuple[ParsedAccess, ...]
     combine: Combine = "*"
+    formula: Formula | None = None
 
 
 def parse_einsum(text: str, where: Where | None = None) -> ParsedEinsum:
     """Parse an Einsum such as `Z[m, n] = A[m, k] * B[k, n]`.
 
-    Raises WorkloadError, at `where`, for any other text: no single `=`, several outputs, a mixture
-    of * and +, a bad name, or an index that is no sum of rank variables.
+    Inputs are multiplied or added, or stand in a formula with + - * / and functions (formula.py);
+    a tensor may stand there several times with the same indices. Raises WorkloadError, at `where`,
+    for any other text: no single `=`, several outputs, a bad name, an index that is no sum of rank
+    variables, or a formula that does not say how it is reduced.
     """
     output_side, equals, input_side = text.partition("=")
     if not equals or "=" in input_side or len(text) > _LONGEST:
         raise _bad("an Einsum is `output = product of inputs`", text, where)
-    output, _ = _accesses(output_side, text, where)
-    if len(output) != 1:
-        raise _bad("an Einsum has one tensor on the left", text, where)
-    inputs, signs = _accesses(input_side, text, where)
-    if len(set(signs)) > 1:
-        raise _bad("all tensors are multiplied, or all are added", text, where)
-    return ParsedEinsum((*output, *inputs), "+" if "+" in signs else "*")
+    output = _ACCESS.fullmatch(output_side)
+    if output is None:
+        raise _bad("an Einsum has one tensor with its indices on the left", text, where)
+    written = ParsedAccess(output[1], _indices(output[1], output[2], where))
+    inputs, skeleton = _inputs(input_side, where)
+    if not inputs:
+        raise _bad(f"no tensor with its indices in {input_side.strip()!r}", text, where)
+    plain, numbers = skeleton.replace(" ", ""), [f"_{n}" for n in range(len(inputs))]
+    if plain == "*".join(numbers):
+        return ParsedEinsum((written, *inputs))
+    if plain == "+".join(numbers):
+        return ParsedEinsum((written, *inputs), "+")
+    formula = parse_formula(skeleton, text, where)
+    formula = _reduced(written, inputs, formula, (text, where))
+    return ParsedEinsum((written, *inputs), "*", formula)
 
 
-def _accesses(side: str, text: str, where: Where | None) -> tuple[list[ParsedAccess], list[str]]:
-    accesses: list[ParsedAccess] = []
-    signs: list[str] = []
-    position = 0
-    while True:
-        match = _ACCESS.match(side, position)
-        if match is None:
-            raise _bad(f"no tensor with its indices at {side[position:].strip()!r}", text, where)
-        accesses.append(ParsedAccess(match[1], _indices(match[1], match[2], where)))
-        position = match.end()
-        if position == len(side):
-            return accesses, signs
-        if side[position] not in "*+":
-            raise _bad(f"only * or + may join tensors, not {side[position]!r}", text, where)
-        signs.append(side[position])
-        position += 1
+def _inputs(side: str, where: Where | None) -> tuple[list[ParsedAccess], str]:
+    """Return the different inputs, and the text with `_0`, `_1`, … in their places."""
+    inputs: list[ParsedAccess] = []
+    if _NUMBERED.search(side):
+        raise _bad("a name of a tensor needs its indices", side.strip(), where)
+
+    def numbered(match: re.Match[str]) -> str:
+        access = ParsedAccess(match[1], _indices(match[1], match[2], where))
+        if access not in inputs:
+            inputs.append(access)
+        return f" _{inputs.index(access)} "
+
+    return inputs, _ACCESS.sub(numbered, side)
+
+
+def _reduced(
+    output: ParsedAccess,
+    inputs: list[ParsedAccess],
+    formula: Formula,
+    place: tuple[str, Where | None],
+) -> Formula:
+    """Return a formula that says how it is joined over the variables that the output lacks.
+
+    A product of tensors is summed, as in any Einsum; other formulas have to say it themselves.
+    """
+    kept = {name for _, form in output.projection for name, _ in form.terms}
+    read = {name for access in inputs for _, form in access.projection for name, _ in form.terms}
+    if formula.reduction is None and read - kept:
+        if _PRODUCT.fullmatch(formula.text):
+            return replace(formula, reduction="+")
+        text, where = place
+        raise WorkloadError(
+            f"this formula does not say how it is joined over {', '.join(sorted(read - kept))}",
+            where=where,
+            value=text,
+            instead="sum(…) or max(…) around the whole formula",
+        )
+    return formula
 
 
 def _indices(tensor: str, text: str, where: Where | None) -> tuple[tuple[str, Affine], ...]:
     if not text.strip():
-        raise _no_rank(tensor, where)
+        return ()  # a scalar
     entries: dict[str, str] = {}
     for index_text in text.split(","):
         rank, colon, expression = index_text.rpartition(":")

@@ -12,10 +12,11 @@ from tilewright.arch.files.document import DocPath, Document
 from tilewright.arch.files.toplevel import check_top_level
 from tilewright.arch.flattening.scope import LazyNames
 from tilewright.arch.spec.schema import parse
-from tilewright.mapper.workload.einsum import Affine, Combine, Einsum, TensorAccess
+from tilewright.mapper.workload.einsum import Affine, Einsum, TensorAccess
 from tilewright.mapper.workload.errors import WorkloadError
 from tilewright.mapper.workload.notation import (
     ParsedAccess,
+    ParsedEinsum,
     parse_einsum,
     parse_projection,
     rank_of_variable,
@@ -120,8 +121,8 @@ def _draft(
         if isinstance(item, str)
         else parse(EinsumSpec, document, path, data=item)
     )
-    accesses, name, combine = _accesses(spec, document, path)
-    draft = EinsumDraft(name, spec, path, where, accesses, {}, combine)
+    accesses, name, parsed = _accesses(spec, document, path)
+    draft = EinsumDraft(name, spec, path, where, accesses, {}, parsed.combine, parsed.formula)
     check_draft(draft)
     limits = workload_limits.of(draft)
     draft = replace(draft, ranges=ranges(draft.variables, limits, name, where))
@@ -131,12 +132,12 @@ def _draft(
 
 def _accesses(
     spec: EinsumSpec, document: Document, path: DocPath
-) -> tuple[tuple[Access, ...], str, Combine]:
+) -> tuple[tuple[Access, ...], str, ParsedEinsum]:
     where = document.where(path)
     if spec.einsum is None:
         listed = enumerate(_listed(spec, where))
         long = tuple(_long(access, document, path, number) for number, access in listed)
-        return long, _name(spec, where), "*"
+        return long, _name(spec, where), ParsedEinsum(tuple(access for access, _, _ in long))
     if spec.tensor_accesses:
         raise WorkloadError(
             "an Einsum is written in the concise or in the long form, not in both",
@@ -145,7 +146,7 @@ def _accesses(
         )
     parsed = parse_einsum(spec.einsum, where)
     short = tuple((access, number == 0, None) for number, access in enumerate(parsed.accesses))
-    return short, spec.name or parsed.accesses[0].tensor, parsed.combine
+    return short, spec.name or parsed.accesses[0].tensor, parsed
 
 
 def _name(spec: EinsumSpec, where: Where) -> str:
@@ -286,6 +287,7 @@ def _finish(draft: EinsumDraft, names: Names) -> tuple[Einsum, Scope]:
         names.instances(draft),
         draft.combine,
         {name: start for name, (start, _) in draft.ranges.items() if start},
+        draft.formula,
     )
     return einsum, resolved.scope
 

@@ -9,6 +9,7 @@ from tilewright.arch.errors import Where
 from tilewright.arch.files.document import DocPath
 from tilewright.mapper.workload.einsum import Combine
 from tilewright.mapper.workload.errors import WorkloadError
+from tilewright.mapper.workload.formula import Formula
 from tilewright.mapper.workload.notation import ParsedAccess
 from tilewright.mapper.workload.workload import OutsideIndex
 from tilewright.mapper.workload.workload_file import AccessSpec, EinsumSpec
@@ -21,7 +22,8 @@ class EinsumDraft:
     `name`: of the Einsum; `spec`: its fields as written; `path`, `where`: its place in the
     document and file. `accesses`: triples (tensor with its indices, whether it is an output, its
     long form or None). `ranges`: rank variable to (first, last value). `combine`: "*" or "+"
-    between inputs. `outside`: indices that leave their ranks.
+    between inputs; `formula`: something else, None if nothing. `outside`: indices that leave their
+    ranks.
     """
 
     name: str
@@ -31,6 +33,7 @@ class EinsumDraft:
     accesses: tuple[tuple[ParsedAccess, bool, AccessSpec | None], ...]
     ranges: Mapping[str, tuple[int, int]]
     combine: Combine = "*"
+    formula: Formula | None = None
     outside: tuple[OutsideIndex, ...] = ()
 
     @property
@@ -87,7 +90,7 @@ def _check_tensors(draft: EinsumDraft) -> None:
     twice = [name for name in draft.tensors if draft.tensors.count(name) > 1]
     if twice:
         raise WorkloadError(
-            f"Einsum {draft.name} touches tensor {twice[0]} twice",
+            f"Einsum {draft.name} touches tensor {twice[0]} twice, with different indices",
             where=draft.where,
             instead="give the second one a name of its own, with a copy operation before it",
         )

@@ -13,8 +13,10 @@ from tilewright.arch.errors import ExpressionError, SpecError, Where
 from tilewright.arch.expressions.expressions import evaluate
 from tilewright.arch.expressions.functions import exact
 from tilewright.arch.expressions.sets import rank_variable_set, tensor_set
+from tilewright.arch.expressions.units import unit_of
 from tilewright.arch.files.document import DocPath, Document
 from tilewright.arch.flattening.scope import EinsumNames, Layer
+from tilewright.arch.number_format import bits_of_format
 from tilewright.mapper.workload.errors import WorkloadError
 from tilewright.mapper.workload.workload_check import EinsumDraft
 from tilewright.mapper.workload.workload_file import RenameSpec, RenamesSpec, WorkloadSpec
@@ -307,6 +309,17 @@ class Names:
 
 
 def _width(value: object, names: Mapping[str, object], where: Where) -> Fraction:
+    bits = bits_of_format(value)
+    if bits is not None:
+        return bits
+    unit = unit_of(value)
+    if unit is not None and unit.dimension != "bits":
+        raise SpecError(
+            f"bits_per_value has no unit of {unit.dimension}",
+            where=where,
+            value=value,
+            instead="for example 8, 8 bit or bf16",
+        )
     result = evaluate(value, names, where)
     if isinstance(result, bool) or not isinstance(result, int | float | Fraction):
         raise SpecError("bits_per_value must be a number", where=where, value=value)

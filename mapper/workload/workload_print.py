@@ -35,7 +35,9 @@ def einsum_text(einsum: Einsum) -> str:
     Indices have the constants of the file, where variables need not begin at 0.
     """
     output_text = " * ".join(_access(_in_file(access, einsum)) for access in einsum.outputs)
-    right = (_access(_in_file(access, einsum)) for access in einsum.inputs)
+    right = [_access(_in_file(access, einsum)) for access in einsum.inputs]
+    if einsum.formula is not None:
+        return f"{output_text} = {einsum.formula.written(right)}"
     return f"{output_text} = {f' {einsum.combine} '.join(right)}"
 
 

@@ -135,6 +135,9 @@ REASONS = {
 @pytest.mark.parametrize("conventions", ["default", "accelforge"])
 @pytest.mark.parametrize("vector", REFUSED, ids=lambda v: v["id"])
 def test_what_must_be_refused_is_refused(vector: dict[str, Any], conventions: str) -> None:
+    if vector["id"] == "matvec_dot" and conventions == "default":
+        assert score_of(vector, conventions).energy > 0  # a scalar output; accelforge refuses it
+        return
     with pytest.raises(TilewrightError, match=REASONS[vector["id"]]):
         score_of(vector, conventions)
 

@@ -16,8 +16,8 @@ from typing import Any, Final, NoReturn
 
 from tilewright.arch.errors import SpecError
 from tilewright.arch.files.source import load_document
+from tilewright.arch.number_format import number_format
 from tilewright.mapper.layout.legality.placement_rules import PartitionedMemory
-from tilewright.mapper.layout.number_format import number_format
 
 FOLDER: Final = Path(__file__).parent
 _TOP: Final = (

@@ -12,9 +12,9 @@ from math import prod
 from typing import Final, Literal
 
 from tilewright.arch.errors import SpecError
+from tilewright.arch.number_format import NumberFormat
 from tilewright.mapper.layout.legality.broken_rule import BrokenRule
 from tilewright.mapper.layout.legality.placement_rules import PartitionedMemory
-from tilewright.mapper.layout.number_format import NumberFormat
 from tilewright.mapper.layout.rotation import ModuloRotation
 from tilewright.mapper.layout.tile_placement import TilePlacement
 

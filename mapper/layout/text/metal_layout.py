@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Final, NoReturn, get_args
 
 from tilewright.arch.errors import SpecError
+from tilewright.arch.number_format import NumberFormat, number_format
 from tilewright.mapper.layout.affine_map import AffineMap
 from tilewright.mapper.layout.collapse import Collapse
 from tilewright.mapper.layout.grid_split import GridSplit
 from tilewright.mapper.layout.layout import Layout, MemorySpace, Padding
-from tilewright.mapper.layout.number_format import NumberFormat, number_format
 from tilewright.mapper.layout.tiling import Tiling
 
 EXAMPLE: Final = (

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.arch.errors import SpecError, TilewrightError
-from tilewright.mapper.layout.number_format import number_format
+from tilewright.arch.number_format import number_format
 from tilewright.mapper.layout.schemes.linear_map import linear_map_layout
 from tilewright.mapper.layout.text.metal_layout import EXAMPLE, MetalTensor, parse_metal_tensor
 from tilewright.mapper.layout.tiling import Tiling

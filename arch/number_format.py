@@ -8,6 +8,7 @@ Source: docs/theory/layouts.md §3.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final, Literal
 
 from tilewright.arch.errors import SpecError
@@ -33,6 +34,11 @@ class NumberFormat:
         """Name of the format in the text form of tensors."""
         in_text = self.name.startswith(("bfp", "fp8", "int", "uint", "bool"))
         return self.names[0] if in_text else self.name
+
+    @property
+    def bits_per_value(self) -> Fraction:
+        """Bits of one value with its share of an exponent: 17/2 for bfp8."""
+        return self.bits + Fraction(8, self.shared_by) if self.shared_by else Fraction(self.bits)
 
     def tile_bytes(self, scalars: int, sizes: Sizes = "compiler") -> int:
         """Return the bytes of a tile of `scalars` values, rounded up to whole bytes.
@@ -66,6 +72,9 @@ _FORMATS: Final = (
     NumberFormat("uint16", 16, names=("ui16", "u16")),
     NumberFormat("int8", 8, names=("i8", "si8")),
     NumberFormat("uint8", 8, names=("ui8", "u8")),
+    NumberFormat("int4", 4, names=("i4", "si4")),
+    NumberFormat("uint4", 4, names=("ui4", "u4")),
+    NumberFormat("fp4", 4, names=("f4E2M1FN", "fp4_e2m1")),
     NumberFormat("bool", 8, names=("i1", "bool_")),
 )
 _BY_NAME: Final = {name: form for form in _FORMATS for name in (form.name, *form.names)}
@@ -77,3 +86,9 @@ def number_format(name: str) -> NumberFormat:
         known = ", ".join(form.name for form in _FORMATS)
         raise SpecError(f"unknown number format {name!r}", value=name, instead=f"one of {known}")
     return _BY_NAME[name]
+
+
+def bits_of_format(name: object) -> Fraction | None:
+    """Return the bits per value of a number format; None for what is no name of one."""
+    form = _BY_NAME.get(name.strip()) if isinstance(name, str) else None
+    return None if form is None else form.bits_per_value

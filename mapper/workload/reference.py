@@ -1,0 +1,89 @@
+"""The values of a workload's tensors, computed with numpy Einsum by Einsum.
+
+Every point of an iteration space is one element of an array: for small workloads, as the reference
+of what a mapping has to compute. An index outside a tensor reads 0 (padding).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.mapper.workload.einsum import Einsum, TensorAccess
+from tilewright.mapper.workload.errors import WorkloadError
+from tilewright.mapper.workload.workload import Workload
+
+Values = NDArray[np.float64]
+Indices = tuple[NDArray[np.int64], ...]
+MOST_POINTS = 10**8
+
+
+def reference_values(workload: Workload, inputs: Mapping[str, Values]) -> dict[str, Values]:
+    """Return the values of all tensors, from those that no Einsum writes.
+
+    `inputs`: an array per tensor, its dimensions in the order of the ranks where the tensor stands
+    first in the workload. Raises WorkloadError for a missing tensor, and for more than 10**8 points
+    in an Einsum.
+    """
+    tensors = {name: np.asarray(values, dtype=np.float64) for name, values in inputs.items()}
+    order: dict[str, tuple[str, ...]] = {}
+    for einsum in workload.einsums:
+        for access in einsum.accesses:
+            order.setdefault(access.tensor, tuple(rank for rank, _ in access.projection))
+        if einsum.operations > MOST_POINTS:
+            raise WorkloadError(f"Einsum {einsum.name} is too large for a reference")
+        for access in einsum.inputs:
+            if access.tensor not in tensors:
+                raise WorkloadError(f"no values of tensor {access.tensor}", value=einsum.name)
+        read = [_read(tensors[a.tensor], _indices(a, einsum, order)) for a in einsum.inputs]
+        values = np.broadcast_to(_value(einsum, read), tuple(einsum.bounds.values()))
+        for access in einsum.outputs:
+            tensors[access.tensor] = _joined(einsum, values, _indices(access, einsum, order))
+    return tensors
+
+
+def _indices(access: TensorAccess, einsum: Einsum, order: Mapping[str, tuple[str, ...]]) -> Indices:
+    """Return the index of each rank at each point, as arrays that broadcast to the space."""
+    places = list(einsum.bounds)
+    forms = dict(access.projection)
+    indices = []
+    for rank in order[access.tensor]:
+        index = np.full([1] * len(places), forms[rank].constant, dtype=np.int64)
+        for name, factor in forms[rank].terms:
+            shape = [1] * len(places)
+            shape[places.index(name)] = einsum.bounds[name]
+            index = index + factor * np.arange(einsum.bounds[name]).reshape(shape)
+        indices.append(index)
+    return tuple(indices)
+
+
+def _read(values: Values, indices: Indices) -> Values:
+    inside = np.ones((), dtype=bool)
+    clipped = []
+    for index, size in zip(indices, values.shape, strict=True):
+        inside = inside & (index >= 0) & (index < size)
+        clipped.append(np.clip(index, 0, size - 1))
+    return np.where(inside, values[tuple(clipped)], 0.0)
+
+
+def _value(einsum: Einsum, read: list[Values]) -> Values:
+    if einsum.formula is not None:
+        return einsum.formula.value(read)
+    value = read[0]
+    for operand in read[1:]:
+        value = value * operand if einsum.combine == "*" else value + operand
+    return value
+
+
+def _joined(einsum: Einsum, values: Values, indices: Indices) -> Values:
+    """Return the output: the values of the points with the same index, joined."""
+    is_max = einsum.formula is not None and einsum.formula.reduction == "max"
+    if not indices:  # a scalar
+        return np.asarray(values.max() if is_max else values.sum())
+    shape = tuple(int(index.max()) + 1 for index in indices)
+    result = np.full(shape, -np.inf if is_max else 0.0)
+    places = tuple(np.broadcast_to(index, values.shape) for index in indices)
+    (np.maximum if is_max else np.add).at(result, places, values)
+    return result
