@@ -9,7 +9,7 @@ from functools import cached_property
 from math import prod
 from typing import Literal
 
-from tilewright.mapper.workload.formula import Formula
+from tilewright.mapper.workload.formulas.formula import Formula
 
 Relevance = Literal["irrelevant", "relevant", "partial"]
 Combine = Literal["*", "+"]  # what one operation does with the values of the inputs

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tilewright.arch.errors import Where
 from tilewright.mapper.workload.einsum import Affine, Combine
 from tilewright.mapper.workload.errors import WorkloadError
-from tilewright.mapper.workload.formula import Formula, parse_formula
+from tilewright.mapper.workload.formulas.formula import Formula, parse_formula
 
 _ACCESS = re.compile(r"\s*\b([A-Za-z_]\w*)\s*\[([^\[\]]*)\]\s*")
 _NUMBERED = re.compile(r"\b_\d+\b(?!\s*\[)")  # names that stand for inputs in a formula

@@ -9,7 +9,7 @@ from tilewright.arch.errors import Where
 from tilewright.arch.files.document import DocPath
 from tilewright.mapper.workload.einsum import Combine
 from tilewright.mapper.workload.errors import WorkloadError
-from tilewright.mapper.workload.formula import Formula
+from tilewright.mapper.workload.formulas.formula import Formula
 from tilewright.mapper.workload.notation import ParsedAccess
 from tilewright.mapper.workload.workload import OutsideIndex
 from tilewright.mapper.workload.workload_file import AccessSpec, EinsumSpec

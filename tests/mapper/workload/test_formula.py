@@ -8,8 +8,8 @@ from fused_cases import two_memories
 
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload.errors import WorkloadError
-from tilewright.mapper.workload.formula import Formula
-from tilewright.mapper.workload.reference import reference_values
+from tilewright.mapper.workload.formulas.formula import Formula
+from tilewright.mapper.workload.formulas.reference import reference_values
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.mapper.workload.workload_print import dump_workload, einsum_text

@@ -1,0 +1,1 @@
+"""What an operation of an Einsum computes: formulas, and their values with numpy."""
