@@ -220,6 +220,7 @@ class JoinSearch:
         bounds = EinsumBounds(self.problem, self._builder, self._report_bounds)
         self._bounds = bounds
         self._take_lower_bound(bounds)
+        self._report(self._incumbent_value, self._lower_bound)
         if self._lower_bound >= self._incumbent_value:
             return
         try:
