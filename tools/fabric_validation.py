@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import isqrt
 from pathlib import Path
 
+import numpy as np
 from jinja2 import StrictUndefined, Template
 
 from tilewright.simulator.check.limits import MAX_FABRIC_EXTENT
@@ -137,7 +138,7 @@ BANKS = (
     ("fmuls", 5124, 0, 10254),
     ("fmuls", 1028, 0, 2062),
     ("fmuls", 5124, 2, 5130),
-    ("fadds", 5124, 2, 2597),
+    ("fadds", 5124, 4, 2597),
 )
 """(operation, extent, words between the banks, recorded cycles) of wafer.md §8.5."""
 RATES = (
@@ -221,6 +222,44 @@ def tiles(elements: int, extent: int, body: str) -> int:
     dtype = "f32" if "fmacs" in body else "f16"
     text = TILES.format(dtype=dtype, elements=elements, extent=extent, body=body)
     return run(parse_program(text), "wse3-sdk-sim").cycles
+
+
+OVERLAP = """program overlap 1 x 1
+color x 0
+code m
+  buffer came f32 [{words}]
+  buffer a f32 [200]
+  buffer b f32 [200]
+  mem1d all_came came extent {words}
+  mem1d A a extent 200
+  mem1d B b extent 200
+  fabin in queue 2 extent {words} priority {priority}
+  input_queue 2 x
+  task main entry
+    @fmovs all_came, in async
+    loop i 10
+      @fmacs A, A, B, #2.0
+place m [0:1, 0:1]
+route x [0:1, 0:1] rx N tx R
+edge_input xs side N [0:1] color x f32 count {words} interval 1 start 0
+"""
+
+
+def overlap_cycles(words: int, priority: str) -> int:
+    """Return the cycles of 10 multiply-adds of 200 elements with a receive beside them."""
+    program = parse_program(OVERLAP.format(words=words, priority=priority))
+    machine = Machine(program, load_profile("wse3-sdk-sim"))
+    return machine.run(edges={"xs": np.zeros((1, words))}).cycles
+
+
+def overlap_rows() -> list[Row]:
+    """A receive beside work on memory, by its priority: one cycle per word (wafer.md §4.2)."""
+    alone = overlap_cycles(1, "low")
+    return [
+        Row(f"{words} words, {priority}", overlap_cycles(words, priority), alone + words - 1)
+        for words in (100, 1000)
+        for priority in ("low", "medium", "high")
+    ]
 
 
 def tree_form(elements: int, words: int) -> float:

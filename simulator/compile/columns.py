@@ -115,6 +115,7 @@ E_THREADS: Final = A_WORK  # first row of the thread table; row 0 is the main th
 E_SINCE: Final = 5  # cycle up to which time is accounted
 E_CYCLE_STATE: Final = 6  # how the time since then counts (trace.STATES)
 E_THREAD_COUNT: Final = 7
+E_MAIN_LEVEL: Final = 56  # priority of its main thread
 E_LEVELS: Final = 8  # bit per priority that its operations on queues have
 E_CYCLES: Final = 9  # four columns: cycles per state
 E_TURN: Final = 13  # a column per priority: thread that had the datapath last
@@ -137,7 +138,7 @@ E_POOLS: Final = 52  # first row of the element's FIFOs in memory
 E_REGISTERS: Final = 53  # first row of the element's data-structure registers
 E_BOUND: Final = 54  # first of the FIFOs that its queues may be bound to
 E_ROUTER: Final = 55  # first state of its router, see X_NEXT, or 0
-E_WIDTH: Final = 56
+E_WIDTH: Final = 57
 FLUSHED: Final = 16
 """From this bit on E_LISTEN has a bit per queue slot whose emptying a task waits for."""
 
@@ -148,8 +149,10 @@ BIND_WIDTH: Final = 88
 B_FIFO, B_CAP, B_WIDTH = range(3)
 """A FIFO that a queue may be bound to, and its capacity when it is."""
 
-M_IDLE, M_READY, M_DISPATCH, M_SYNC, M_MAP = range(5)
-"""States of the main thread."""
+M_IDLE, M_SYNC, M_MAP, M_ISSUED, M_READY, M_DISPATCH, M_MEMORY = range(7)
+"""States of the main thread. It is idle, waits in an operation on queues or in a map, has issued an
+asynchronous operation or ended one on queues; from M_READY on it has the element's issue slot until
+E_UNTIL: for an instruction, for loads before a dispatch, for an operation on memory."""
 
 # A thread: one DSD operation in flight.
 T_STATE: Final = 0
@@ -228,10 +231,13 @@ O_MAP_BITS: Final = 31  # their bits, negative with a sign
 O_ZERO: Final = 34  # the source that is cleared at the end, 0 for none
 O_BANKS: Final = 35  # more cycles per group whose reads meet on a bank, by O_DENOMINATOR
 O_SIMD: Final = 36  # SIMD_...
-O_VARIANTS: Final = 37  # operations with other rates, for other contents of its registers
-O_VARIANT: Final = 38  # row of the first of them, -1 for none
-O_HELD: Final = 39  # of such a variant: operand rows that its registers hold, -1 for no register
-O_WIDTH: Final = 42
+O_ROW: Final = 37  # elements after which a group ends: of a row of its memory operands
+O_VARIANTS: Final = 38  # operations with other rates, for other contents of its registers
+O_VARIANT: Final = 39  # row of the first of them, -1 for none
+O_HELD: Final = 40  # of such a variant: operand rows that its registers hold, -1 for no register
+O_WIDTH: Final = 43
+BANKS: Final = 8
+"""Banks of an element's memory: 16-bit words after which addresses lie in the same bank again."""
 SIMD_NONE, SIMD_MIXED, SIMD_32, _, SIMD_64, _, SIMD_EITHER = range(7)
 # SIMD modes; before SIMD_EITHER the number is that of the elements that go at once
 CONTROL_IS_DATA, CONTROL_ENDS, CONTROL_ACTIVATES, CONTROL_UNBLOCKS = range(4)
@@ -361,10 +367,12 @@ I_WIDTH: Final = 4
     K_MEMORY_COMPLETION,
     K_EXECUTE,
     K_SCALAR,
+    K_SCALAR_OPERAND,
+    K_END,
     K_DESCRIPTOR,
     K_MAP,
     S_WIDTH,
-) = range(34)
+) = range(36)
 
 WHEEL: Final = 1024
 """Slots of the time wheel, a power of two; longer waits stay in their slot for another turn."""

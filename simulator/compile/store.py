@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.code.priorities import main_level
 from tilewright.simulator.compile.fabric.encode_network import place_bindings, place_network
 from tilewright.simulator.compile.fabric.network import FifoNetwork
 from tilewright.simulator.compile.store_layout import (
@@ -267,6 +268,7 @@ def _place_code_columns(
         at.E_THREAD_COUNT: [len(layout.threads) + 1 for layout in layouts],
         at.E_LISTEN: [layout.listens for layout in layouts],
         at.E_LEVELS: [layout.levels for layout in layouts],
+        at.E_MAIN_LEVEL: [main_level(layout.code) for layout in layouts],
         at.E_BINDINGS: [parts.binding.start + i * at.BIND_WIDTH for i in range(len(layouts))],
     }
     for column, values in per_code.items():

@@ -25,6 +25,8 @@ def store_header(profile: Profile) -> at.Table:
     table[at.K_MEMORY_COMPLETION] = profile.memory_completion_cycles
     table[at.K_EXECUTE] = profile.decode_to_execute_cycles
     table[at.K_SCALAR] = profile.scalar_operation_cycles
+    table[at.K_SCALAR_OPERAND] = profile.scalar_operand_cycles
+    table[at.K_END] = profile.task_end_cycles
     table[at.K_MAP] = profile.map_step_cycles
     table[at.K_DESCRIPTOR] = max(1, profile.descriptor_load_cycles)
     return table

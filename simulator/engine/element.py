@@ -14,6 +14,7 @@ from tilewright.simulator.engine.fabric import await_space, has_space, head_read
 from tilewright.simulator.engine.jit import address, inner_kernel, part_kernel, use
 from tilewright.simulator.engine.operation_steps import (
     complete,
+    end_memory,
     fail,
     last_element,
     load_operands,
@@ -58,7 +59,7 @@ def dispatch(store: Table, memory: Memory, element: int, now: int) -> None:
     store[thread + at.T_START] = now
     store[element + at.E_RUNNING] += 1
     store[element + at.E_QUEUES_BUSY] |= queues
-    store[element + at.E_STATE] = at.M_READY if store[op + at.O_ASYNC] == 1 else at.M_SYNC
+    store[element + at.E_STATE] = at.M_ISSUED if store[op + at.O_ASYNC] == 1 else at.M_SYNC
     store[element + at.E_UNTIL] = now + store[at.K_ISSUE]
 
 
@@ -73,7 +74,7 @@ def end_task(store: Table, element: int, now: int) -> None:
     store[at.S_END] = max(store[at.S_END], end)
     record(store, element, -1 - store[element + at.E_TASK], store[element + at.E_TASK_START], now)
     store[element + at.E_STATE] = at.M_IDLE
-    store[element + at.E_UNTIL] = now
+    store[element + at.E_UNTIL] = now + store[at.K_END]
 
 
 @part_kernel
@@ -143,6 +144,7 @@ def execute(store: Table, memory: Memory, element: int, now: int) -> None:
     """
     pc = store[element + at.E_PC]
     code = store[pc]
+    store[element + at.E_STATE] = at.M_READY
     if code == at.I_OPERATION:
         store[element + at.E_STATE] = at.M_DISPATCH
         store[element + at.E_UNTIL] = now + store[store[pc + 1] + at.O_LOAD]
@@ -200,10 +202,15 @@ def advance_main(store: Table, memory: Memory, element: int, now: int) -> None:
             store, memory, at.FEATURE_MAP, (element, now, 0, 0)
         ):
             return
-        if store[element + at.E_STATE] == at.M_IDLE and not next_task(store, memory, element, now):
-            return
         if store[element + at.E_UNTIL] > now:
             return
+        if store[element + at.E_STATE] == at.M_IDLE:
+            if not next_task(store, memory, element, now):
+                return
+            if store[element + at.E_UNTIL] > now:
+                return
+        if store[element + at.E_STATE] == at.M_MEMORY:
+            end_memory(store, element)
         if store[element + at.E_STATE] == at.M_DISPATCH:
             dispatch(store, memory, element, now)
         else:
@@ -299,11 +306,20 @@ def complete_when_due(store: Table, element: int, thread: int, now: int) -> None
 
 
 @part_kernel
+def holding_rank(store: Table, element: int, now: int) -> Word:
+    """Return the priority of the main thread if it has the issue slot in cycle `now`, else -1."""
+    if store[element + at.E_STATE] < at.M_READY or store[element + at.E_UNTIL] <= now:
+        return -1
+    return store[element + at.E_MAIN_LEVEL]
+
+
+@part_kernel
 def run_threads(store: Table, memory: Memory, element: int, now: int) -> Word:
     """Let the datapath of a processing element serve at most one running thread in this cycle.
 
-    The highest priority goes first, equal ones in turn (engines.md §1). Returns the state in which
-    the cycle counts: BUSY, WAIT_INPUT, WAIT_OUTPUT or IDLE.
+    The highest priority goes first, equal ones in turn (engines.md §1). While the main thread has
+    the issue slot, threads of lower priority wait, and a word of a higher one delays it. Returns
+    the state in which the cycle counts: BUSY, WAIT_INPUT, WAIT_OUTPUT or IDLE.
     """
     element = address(element)
     first = store[element + at.E_THREADS]
@@ -312,6 +328,7 @@ def run_threads(store: Table, memory: Memory, element: int, now: int) -> Word:
     ranked = levels & (levels - 1) != 0
     cycle_state = IDLE
     fired = False
+    held = holding_rank(store, element, now)
     for step in range(at.LEVELS):
         rank = at.LEVELS - 1 - step
         if levels >> rank & 1 == 0:
@@ -323,6 +340,8 @@ def run_threads(store: Table, memory: Memory, element: int, now: int) -> Word:
             if not is_served(store, thread, ranked, rank):
                 continue
             running = store[thread + at.T_STATE] == at.RUNNING
+            if running and store[thread + at.T_PRIORITY] < held:
+                continue
             due = store[thread + at.T_NEXT]
             if due > now or (fired and running):
                 schedule(store, element, max(due, now + 1))
@@ -333,6 +352,7 @@ def run_threads(store: Table, memory: Memory, element: int, now: int) -> Word:
                 fired = outcome == BUSY
                 if fired:
                     store[element + at.E_TURN + rank] = slot
+                    store[element + at.E_UNTIL] += held >= 0
                 cycle_state = BUSY if fired or cycle_state == BUSY else max(cycle_state, outcome)
             complete_when_due(store, element, thread, now)
     return cycle_state
@@ -359,7 +379,9 @@ def visit_element(store: Table, memory: Memory, element: int, now: int) -> None:
     if store[element + at.E_STATE] == at.M_MAP and cycle_state != BUSY:
         map_thread = store[element + at.E_THREADS]
         cycle_state = max(cycle_state, store[map_thread + at.T_CYCLE_STATE])
-    if store[element + at.E_STATE] in (at.M_READY, at.M_DISPATCH):
+    if store[element + at.E_STATE] >= at.M_ISSUED:
         schedule(store, element, store[element + at.E_UNTIL])
         cycle_state = BUSY
+    elif store[element + at.E_STATE] == at.M_IDLE and store[element + at.E_UNTIL] > now:
+        schedule(store, element, store[element + at.E_UNTIL])
     store[element + at.E_CYCLE_STATE] = cycle_state

@@ -93,7 +93,7 @@ FEATURES: Final = (
     Feature("rare_control", {at.FEATURE_FABRIC: "change_fabric"}, _changes_fabric),
     Feature("arrivals", {at.FEATURE_ARRIVALS: "arrivals", at.FEATURE_RECEIVE: "receive"}, _listens),
     Feature("switch", {at.FEATURE_WAY: "visit_way", at.FEATURE_SETTLE_WAY: "settle_way"}, _steers),
-    Feature("operation_steps", {at.FEATURE_BANKS: "bank_conflicts"}, _has_conflicts),
+    Feature("bank_conflicts", {at.FEATURE_BANKS: "bank_conflicts"}, _has_conflicts),
     Feature(
         "simd_groups",
         {at.FEATURE_SIMD_READY: "simd_ready", at.FEATURE_SIMD: "simd_group"},

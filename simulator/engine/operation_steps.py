@@ -11,7 +11,6 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.datapath import do_memory, read_word, start_walk, write_word
 from tilewright.simulator.engine.jit import (
-    FeatureArguments,
     address,
     inner_kernel,
     part_kernel,
@@ -109,12 +108,15 @@ def memory_cycles(store: Table, memory: Memory, thread: int, rows: int, extent: 
     """Return the cycles of a thread's operation on memory, at least 1.
 
     thread: its address; rows: address of the three words that name its operands' rows; extent:
-    values per vector. It is groups (values that go at once) times cycles per group, plus those of
-    groups whose two reads meet on a memory bank, rounded up.
+    values per vector. It is groups (values that go at once, cut at the end of each row) times
+    cycles per group, plus those of groups whose two reads meet on a memory bank, rounded up.
     """
     op = store[thread + at.T_OP]
     group = store[op + at.O_GROUP]
-    cycles = (extent + group - 1) // group * store[op + at.O_CYCLES]
+    length = max(1, min(extent, store[op + at.O_ROW]))
+    groups = extent // length * ((length + group - 1) // group)
+    groups += (extent % length + group - 1) // group
+    cycles = groups * store[op + at.O_CYCLES]
     if store[op + at.O_BANKS]:
         arguments = (thread, store[rows + 1], store[rows + 2], extent)
         cycles += store[op + at.O_BANKS] * use(store, memory, at.FEATURE_BANKS, arguments)
@@ -137,10 +139,28 @@ def run_memory(store: Table, memory: Memory, element: int, thread: int, now: int
         return
     do_memory(store, memory, thread, now)
     store[store[element + at.E_RUNS] + store[op + at.O_NUMBER]] += extent
+    hold_datapath(store, element, now, now + busy)
+
+
+@inner_kernel
+def hold_datapath(store: Table, element: int, now: int, until: int) -> None:
+    """Let an operation on memory alone have the issue slot of a processing element for some cycles.
+
+    now: cycle of its dispatch; until: its end, which each word that a microthread of a higher
+    priority passes in the meantime delays by one cycle.
+    """
+    store[element + at.E_STATE] = at.M_MEMORY
+    store[element + at.E_UNTIL] = until
+    store[store[element + at.E_THREADS] + at.T_START] = now
+
+
+@part_kernel
+def end_memory(store: Table, element: int) -> None:
+    """End the main thread's operation on memory, whose cycles have passed, and record it."""
     store[element + at.E_STATE] = at.M_READY
-    store[element + at.E_UNTIL] = now + busy
-    end = now + busy + store[at.K_MEMORY_COMPLETION]
-    record(store, element, op, now, end)
+    main = store[element + at.E_THREADS]
+    end = store[element + at.E_UNTIL] + store[at.K_MEMORY_COMPLETION]
+    record(store, element, store[main + at.T_OP], store[main + at.T_START], end)
 
 
 @inner_kernel
@@ -179,7 +199,7 @@ def finish(store: Table, element: int, thread: int, now: int) -> None:
         store[thread + at.T_STATE] = at.COMPLETING
         store[thread + at.T_NEXT] = now + store[at.K_COMPLETION]
         return
-    store[element + at.E_STATE] = at.M_READY
+    store[element + at.E_STATE] = at.M_ISSUED
     store[element + at.E_UNTIL] = store[thread + at.T_NEXT]
     complete(store, element, thread)
 
@@ -193,30 +213,3 @@ def last_element(store: Table, element: int, thread: int, now: int) -> None:
     op = address(store[address(thread) + at.T_OP])
     store[store[element + at.E_RUNS] + store[op + at.O_NUMBER]] += store[op + at.O_EXTENT]
     finish(store, element, thread, now)
-
-
-@inner_kernel
-def bank_conflicts(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:  # noqa: ARG001
-    """Count the groups of an operation whose two reads meet on a bank (addresses equal modulo 4).
-
-    A group is the elements that go at once (wafer.md §2.1). `arguments` are (thread, operand rows
-    of both sources, elements); the thread stands before its first element. 0 unless both are in
-    memory.
-    """
-    thread, first_row, second_row, extent = arguments
-    if store[first_row + at.D_KIND] != at.MEMORY or store[second_row + at.D_KIND] != at.MEMORY:
-        return 0
-    group = store[store[thread + at.T_OP] + at.O_GROUP]
-    groups = (extent + group - 1) // group
-    first = thread + at.T_POSITIONS + 1
-    distance = store[first] - store[first + 1]
-    step = 0
-    if store[first_row + at.D_DIMENSIONS] == 1:
-        step += group * store[first_row + at.D_STRIDE]
-    if store[second_row + at.D_DIMENSIONS] == 1:
-        step -= group * store[second_row + at.D_STRIDE]
-    conflicts = 0
-    for g in range(min(4, groups)):
-        if (distance + g * step) & 3 == 0:
-            conflicts += (groups - g + 3) // 4
-    return conflicts

@@ -36,6 +36,17 @@ class QueuePlace(NamedTuple):
     queue: int
 
 
+class ReadPair(NamedTuple):
+    """Name both memory sources of an operation by their operand rows.
+
+    distance: 16-bit words from the second one's first element to the first one's.
+    """
+
+    first: int
+    second: int
+    distance: int
+
+
 class OperandBits(NamedTuple):
     """Hold the bits of one value of both sources of an operation, and of its scalar."""
 

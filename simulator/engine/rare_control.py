@@ -64,8 +64,7 @@ def special_control(store: Table, memory: Memory, arguments: FeatureArguments) -
     element, pc, _, _ = arguments
     code = store[pc]
     if code == at.I_COMPUTE:
-        compute(store, memory, element, store[pc + 1])
-        return store[at.K_SCALAR]
+        return compute(store, memory, element, store[pc + 1])
     if code == at.I_SET_LENGTH:
         set_fifo_length(store, element, pc)
         return store[at.K_COUNTER]

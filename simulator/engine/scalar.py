@@ -231,12 +231,17 @@ def is_defined(store: Table, element: int, row: int, right: int) -> Word:
 
 
 @inner_kernel
-def compute(store: Table, memory: Memory, element: int, row: int) -> None:
+def compute(store: Table, memory: Memory, element: int, row: int) -> Word:
     """Do a scalar instruction of a processing element: write the result to a counter or memory.
 
     row: address of the scalar operation. Counters are named integers of the processing element;
     they hold an integer or the bits of a float. An undefined operation is an error of the run.
+    Returns the instruction's cycles, more for operands in memory.
     """
+    cycles = store[at.K_SCALAR]
+    for operand in (at.U_DEST, at.U_LEFT, at.U_RIGHT):
+        if store[row + operand] == at.ELEMENT:
+            cycles += store[at.K_SCALAR_OPERAND]
     code, dtype = store[row + at.U_CODE], store[row + at.U_TYPE]
     left = scalar_value(store, memory, element, row + at.U_LEFT, dtype)
     right = scalar_value(store, memory, element, row + at.U_RIGHT, dtype)
@@ -246,14 +251,15 @@ def compute(store: Table, memory: Memory, element: int, row: int) -> None:
         result = on_floats(code, dtype, left, right)
     else:
         if not is_defined(store, element, row, right):
-            return
+            return cycles
         result = wrapped(on_integers(code, left, right), dtype)
     target = store[row + at.U_DEST_VALUE]
     if store[row + at.U_DEST] == at.COUNTER_VALUE:
         store[store[element + at.E_VARIABLES] + target] = result
-        return
+        return cycles
     position = start_of(store, element, target)
     if position >= 0:
         store[target + at.D_WRITES] += 1
         wide = store[target + at.D_WIDE]
         write_word(memory, position, wide, result & (0xFFFFFFFF if wide == 2 else 0xFFFF))
+    return cycles

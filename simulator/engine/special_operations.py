@@ -20,7 +20,7 @@ from tilewright.simulator.engine.fabric import (
     schedule,
 )
 from tilewright.simulator.engine.jit import FeatureArguments, address, inner_kernel, use
-from tilewright.simulator.engine.operation_steps import fail, finish, memory_cycles, record
+from tilewright.simulator.engine.operation_steps import fail, finish, hold_datapath, memory_cycles
 from tilewright.simulator.engine.places import OperandBits, OperandPlace, ThreadPlace
 from tilewright.simulator.engine.special_start import check_halves, load_special
 from tilewright.simulator.isa.operations import ADD_CARRY, DROP
@@ -465,9 +465,7 @@ def run_special_memory(store: Table, memory: Memory, element: int, thread: int, 
         do_special(store, memory, element, thread, now)
     if extent:
         save_positions(store, element, thread, 1)
-    store[element + at.E_STATE] = at.M_READY
-    store[element + at.E_UNTIL] = now + busy
-    record(store, element, op, now, now + busy + store[at.K_MEMORY_COMPLETION])
+    hold_datapath(store, element, now, now + busy)
 
 
 @inner_kernel
@@ -497,7 +495,7 @@ def launch(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
     store[thread + at.T_START] = now
     store[element + at.E_RUNNING] += 1
     store[element + at.E_QUEUES_BUSY] |= queues
-    store[element + at.E_STATE] = at.M_READY if store[op + at.O_ASYNC] == 1 else at.M_SYNC
+    store[element + at.E_STATE] = at.M_ISSUED if store[op + at.O_ASYNC] == 1 else at.M_SYNC
     store[element + at.E_UNTIL] = now + store[at.K_ISSUE]
     return 0
 

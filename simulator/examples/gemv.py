@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
 
@@ -92,13 +93,16 @@ def _route(b: ProgramBuilder, height: int, width: int, words: int) -> None:
 
 
 def _work(code: CodeBuilder, words: int, work: int) -> TaskBuilder:
-    """Declare an element's buffers, receive x and work on it; return the task."""
+    """Declare an element's buffers, receive x and work on it; return the task.
+
+    Both vectors begin in bank 0, so every multiply-add takes two cycles, for any number of words.
+    """
     code.buffer("sum", "f32", words)
     code.mem1d("all_sum", "sum", words)
     task = code.task("main", entry=True)
     if not work:
         return task
-    code.buffer("x", "f32", words)
+    code.buffer("x", "f32", words, address=-(-2 * words // BANKS) * BANKS)
     code.mem1d("all_x", "x", words)
     _receive(code, "x_in", 0, X, words)
     task.op("fmovs", "all_x", "x_in")

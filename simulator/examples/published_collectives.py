@@ -81,12 +81,12 @@ def aliased_operation(operation: str, extent: int, distance: int) -> Program:
     """Return a program of one element that runs `v = v (operation) w` on vectors in chosen banks.
 
     They have `extent` f32 elements; the addresses of `v` and `w` differ by `distance` 16-bit words
-    modulo 4, which decides whether they meet on a memory bank.
+    modulo 8, which decides whether they meet on a memory bank.
     """
     b = ProgramBuilder(operation, 1, 1)
     code = b.code("main")
     code.buffer("v", "f32", extent)
-    code.buffer("w", "f32", extent, address=(2 * extent + 7) // 4 * 4 + distance)
+    code.buffer("w", "f32", extent, address=(2 * extent + 15) // 8 * 8 + distance)
     code.mem1d("all_v", "v", extent)
     code.mem1d("all_w", "w", extent)
     code.task("main", entry=True).op(operation, "all_v", "all_v", "all_w")

@@ -63,6 +63,11 @@ ATTEMPTS: Final = (
     *(SolverAttempt(capacity, 16, 8 * 8, 1 << 16) for capacity in (4, 16, 64)),
 )
 """An attempt follows where the last one took too many evaluations or too many segments."""
+SPAN_ATTEMPTS: Final = (
+    *(SolverAttempt(capacity, FOREVER, 8 * 4, 1024) for capacity in (4, 16)),
+    *(SolverAttempt(capacity, 16, 8 * 8, 1 << 16) for capacity in (16, 64)),
+)
+"""With words that wait for the main thread, which cuts their segments, and a last pass over all."""
 CONTENDED_ATTEMPTS: Final = (
     SolverAttempt(4, FOREVER, 9, 1024),
     *(SolverAttempt(capacity, 16, 8 * 2, 1 << 14) for capacity in (16, 64)),
@@ -103,7 +108,8 @@ def _attempts(graph: UnitGraph) -> Iterator[SolverAttempt]:
     A graph of many units is only worth the attempts without a window.
     """
     units = graph.unit.shape[0]
-    for attempt in CONTENDED_ATTEMPTS if graph.rival.size else ATTEMPTS:
+    attempts = SPAN_ATTEMPTS if graph.span.size else ATTEMPTS
+    for attempt in CONTENDED_ATTEMPTS if graph.rival.size else attempts:
         if units * attempt.capacity > MOST_SEGMENTS:
             raise NotCovered("too many operations")
         if units > MOST_IN_ORDER and attempt.window < FOREVER:

@@ -23,7 +23,9 @@ _SOURCES: Final = (
 )
 _LINE, _TABLE, _STACK = "int64[::1]", "int64[:, ::1]", "int64[:, :, ::1]"
 _RECORDS: Final = {
-    "UnitGraph": ", ".join([_TABLE] * 3 + [_LINE] + [_TABLE] * 2 + [_LINE, _TABLE, _LINE]),
+    "UnitGraph": ", ".join(
+        [_TABLE] * 3 + [_LINE] + [_TABLE] * 2 + [_LINE] + [_TABLE] * 3 + [_LINE]
+    ),
     "Times": ", ".join([_STACK] + [_LINE] * 7 + [_STACK] * 2 + [_LINE, _TABLE]),
     "WordSpan": "int64, int64, int64, int64",
     "Arbitration": "int64, int64, int64",

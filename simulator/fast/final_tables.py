@@ -34,6 +34,7 @@ from tilewright.simulator.fast.script import (
     END,
     FABRIC,
     NEST,
+    PAUSE,
     Q_GAP,
     Q_SIZE,
     WAIT,
@@ -134,7 +135,7 @@ class _CodeEvents:
         blocks = []
         completion = int(self.timed.times.header[X_COMPLETION])
         for event, value, cycles in self.script.walk.events:
-            if event == ADVANCE:
+            if event in (ADVANCE, PAUSE):
                 self.now = self.now + value
             elif event == WAIT:
                 self.now = np.maximum(self.now, self.last[self._units(value)] + completion)
@@ -234,7 +235,7 @@ def _states(counts: Ints) -> Ints:
 def _states_in_turn(timed: TimedProgram, number: int, script: Script, cycles: int) -> Ints:
     """Return the cycles per state of elements without microthreads.
 
-    They are busy unless their operation waits, and idle from their end on.
+    They are busy unless their operation waits, and idle between tasks and from their end on.
     """
     layout, times = timed.layout, timed.times
     end = main_ends(layout, times, number, script)
@@ -247,8 +248,9 @@ def _states_in_turn(timed: TimedProgram, number: int, script: Script, cycles: in
     states = np.zeros((end.size, 4), dtype=np.int64)
     states[:, WAIT_OUTPUT] = output.reshape(units.shape).sum(axis=1)
     states[:, WAIT_INPUT] = waited.sum(axis=1) - states[:, WAIT_OUTPUT]
-    states[:, BUSY] = end - states.sum(axis=1)
-    states[:, IDLE] = cycles - end
+    pauses = sum(value for event, value, _ in script.walk.events if event == PAUSE)
+    states[:, BUSY] = end - states.sum(axis=1) - pauses
+    states[:, IDLE] = cycles - end + pauses
     return states
 
 

@@ -60,11 +60,13 @@ class UnitGraph(NamedTuple):
       delay of its channel.
     - `entry`: (entries, 2) unit and its first word, in order for each port.
     - `child`: the ports to which each port's words go.
-    - `op`: (operations, 4) first term and number of terms of a start, first follower and their
-      number.
+    - `op`: (operations, 6) first term and number of terms of a start, first follower and their
+      number, first span and their number.
     - `term`: (terms, 3) kind, earlier operation, cycles after it; an operation starts at the
       maximum.
     - `follower`: operations of the same element that start after an operation.
+    - `span`: (spans, 3) first term, terms and cycles of the main thread's spans beside operations
+      on microthreads; `span_term`: like `term`.
     - `contest`: (ports, C_WIDTH) rivals and rank on a contended link; empty if there is none.
     - `rival`: ports that send on the same contended link as another port.
     """
@@ -78,11 +80,16 @@ class UnitGraph(NamedTuple):
     child: Ints
     """The ports to which each port's words go."""
     op: Ints
-    """(operations of all scripts, 4): first term, terms, first follower, followers."""
+    """(operations of all scripts, 6): first term, terms, first follower, followers, first span,
+    spans."""
     term: Ints
     """(terms, 3): kind, operation, cycles."""
     follower: Ints
     """Operations of the same element whose start depends on an operation."""
+    span: Ints
+    """(spans, 3): first term, terms, cycles, those of each operation together."""
+    span_term: Ints
+    """(terms, 3): like `term`."""
     contest: Ints
     """(ports, C_WIDTH), or empty if no link is contended."""
     rival: Ints

@@ -290,17 +290,33 @@ class _GraphBuilder:
 
     # -- starts ----------------------------------------------------------------------------
 
-    def _ops(self) -> tuple[Ints, Ints, Ints]:
+    def _ops(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
         terms = np.array([table.term.shape[0] for table in self.tables], dtype=np.int64)
         followers = np.array([table.follower.size for table in self.tables], dtype=np.int64)
         start = np.concatenate([table.start for table in self.tables])
         start[:, 0] += np.repeat(np.cumsum(terms) - terms, self.ops)
         start[:, 2] += np.repeat(np.cumsum(followers) - followers, self.ops)
+        spans, span_terms = self._spans()
+        first = np.searchsorted(spans[:, 3], np.arange(start.shape[0]))
+        last = np.searchsorted(spans[:, 3], np.arange(start.shape[0]), side="right")
         return (
-            start,
+            np.column_stack([start, first, last - first]),
             np.concatenate([table.term for table in self.tables]),
             np.concatenate([table.follower for table in self.tables]),
+            np.ascontiguousarray(spans[:, :3]),
+            span_terms,
         )
+
+    def _spans(self) -> tuple[Ints, Ints]:
+        """Return the spans of all codes, ordered by operations, which column 3 has, and terms."""
+        spans, terms = [], []
+        begin = 0
+        for table, first_op in zip(self.tables, self.first_op.tolist(), strict=True):
+            rows = table.span[np.argsort(table.span[:, 3], kind="stable")]
+            spans.append(rows + np.array([begin, 0, 0, first_op]))
+            terms.append(table.span_term)
+            begin += len(table.span_term)
+        return np.concatenate(spans), np.concatenate(terms)
 
 
 def _numbered(counts: Ints) -> tuple[Ints, Ints]:

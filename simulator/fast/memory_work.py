@@ -7,15 +7,18 @@ table of runs (`LoopRuns`) in a timeline.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.code.bank_costs import BankRead, groups_in, meetings
 from tilewright.simulator.fast.plain_code import CodeWords
 
 Ints = npt.NDArray[np.int64]
+NONE: Final[Mapping[int, int]] = MappingProxyType({})
 Span = tuple[int, int]
 """The first and the last of consecutive words."""
 
@@ -49,16 +52,36 @@ class LoopRuns(NamedTuple):
     """The address behind the loop."""
 
 
-def busy_cycles(code: CodeWords, op: int) -> int:
+def busy_cycles(code: CodeWords, op: int, variables: Mapping[int, int] = NONE) -> int:
     """Return the cycles for which an operation on memory alone keeps the main thread busy.
 
-    op: address of the operation's row. A group is the values that go at once: the cycles are the
-    number of groups, rounded up, times the cycles per group, rounded up; at least 1. Example: 10
-    values in groups of 4 at 1 cycle each take 3.
+    op: address of the operation's row; variables: values of the counters. A group is the values
+    that go at once: the cycles are the number of groups times the cycles per group, plus those of
+    groups whose two reads meet on a bank, rounded up; at least 1. Example: 10 values in groups of 4
+    at 1 cycle each take 3.
     """
     row = code.row(op, at.O_WIDTH)
-    groups = -(-row[at.O_EXTENT] // row[at.O_GROUP])
-    return max(1, -(-groups * row[at.O_CYCLES] // row[at.O_DENOMINATOR]))
+    extent = row[at.O_EXTENT]
+    length = max(1, min(extent, row[at.O_ROW]))
+    cycles = groups_in(extent, row[at.O_GROUP], length) * row[at.O_CYCLES]
+    if row[at.O_BANKS]:
+        first, second = (
+            bank_read(code, row[at.O_OPERANDS + source], variables) for source in (1, 2)
+        )
+        met = meetings((first, second), extent, row[at.O_GROUP], length)
+        cycles += met * row[at.O_BANKS]
+    return max(1, -(-cycles // row[at.O_DENOMINATOR]))
+
+
+def bank_read(code: CodeWords, operand: int, variables: Mapping[int, int]) -> BankRead:
+    """Return how a memory operand is read; operand: address of its row, variables: of counters."""
+    words = code.row(operand, at.D_WIDTH)
+    position, dimensions = words[at.D_BASE], words[at.D_DIMENSIONS]
+    for i in range(words[at.D_TERMS]):
+        position += words[at.D_FACTOR + i] * variables.get(words[at.D_VARIABLE + i], 0)
+    extents = words[at.D_EXTENT : at.D_EXTENT + dimensions]
+    strides = words[at.D_STRIDE : at.D_STRIDE + dimensions]
+    return BankRead(position, words[at.D_WIDE], extents, strides)
 
 
 def loop_runs(code: CodeWords, pc: int) -> LoopRuns:

@@ -14,6 +14,7 @@ from tilewright.simulator.fast.attempts import solved_times
 from tilewright.simulator.fast.certificate import check_links, check_threads
 from tilewright.simulator.fast.graph_tables import build_graph
 from tilewright.simulator.fast.independent_parts import Division
+from tilewright.simulator.fast.main_spans import check_slots
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.script import MainThreadWalk, Script, script_from
 from tilewright.simulator.fast.scripts import script_of
@@ -74,5 +75,6 @@ def _solve(machine: Machine, scripts: tuple[Script, ...], division: Division) ->
     graph, layout = build_graph(machine.program, network, scripts, division)
     times = solved_times(graph, int(header[at.K_ISSUE]), int(header[at.K_COMPLETION]))
     check_threads(layout, times, scripts)
+    check_slots(graph, layout, times, scripts)
     check_links(network, graph, layout, times, division)
     return TimedProgram(network, graph, layout, scripts, times, division)

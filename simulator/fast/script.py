@@ -21,11 +21,11 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.fast.memory_work import LoopRuns, Span
 
 Ints = npt.NDArray[np.int64]
-ADVANCE, WAIT, FABRIC, WORK, BEGIN, END, NEST = range(7)
+ADVANCE, WAIT, FABRIC, WORK, BEGIN, END, NEST, PAUSE = range(8)
 """Events of a script: (ADVANCE, cycles, 0), (WAIT, fabric operation, 0),
 (FABRIC, fabric operation, operation row), (WORK, operation row, cycles),
-(BEGIN or END, task, 0), (NEST, loop over memory, cycles). Rows are addresses in a program's store,
-0 in scripts without events of work on memory."""
+(BEGIN or END, task, 0), (NEST, loop over memory, cycles), (PAUSE, cycles, 0) between tasks. Rows
+are addresses in a program's store, 0 in scripts without events of work on memory."""
 ORIGIN, AFTER, COMPLETE = range(3)
 """What a term counts from: cycle 0, the main thread after an operation, an operation's end."""
 
@@ -62,6 +62,18 @@ class FabricOp:
     """Earlier operations on the same queue or thread, which must have ended."""
 
 
+class MainSpan(NamedTuple):
+    """Hold a span in which the main thread has the issue slot beside operations on microthreads.
+
+    `terms`: it begins at their maximum, as of `FabricOp`; `cycles`: its length; `beside`: earlier
+    operations that may still run.
+    """
+
+    terms: tuple[Term, ...]
+    cycles: int
+    beside: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class MainThreadWalk:
     """Hold what every element of a code does, step by step, as far as no time is needed.
@@ -72,6 +84,7 @@ class MainThreadWalk:
     - `tasks`: numbers of the tasks in the order in which they run.
     - `words`: words that pass each of the 16 queue slots.
     - `nests`: loops of operations on memory alone.
+    - `spans`: instructions and work on memory beside operations on microthreads.
     """
 
     ops: tuple[FabricOp, ...]
@@ -83,6 +96,7 @@ class MainThreadWalk:
     words: tuple[int, ...]
     """Words that pass each of the 16 queue slots."""
     nests: tuple[LoopRuns, ...] = ()
+    spans: tuple[MainSpan, ...] = ()
 
     @property
     def ending(self) -> tuple[Event, ...]:
@@ -108,6 +122,8 @@ class OpTables(NamedTuple):
       slot by slot.
     - `exclusive`: (pairs, 2) operation, earlier one that must have ended; `together`: operation,
       earlier one that may still run.
+    - `span`: first term, terms, cycles of the main thread, and an operation that may run beside it;
+      `span_term`: like `term`.
     """
 
     op: Ints
@@ -126,11 +142,15 @@ class OpTables(NamedTuple):
     """(pairs, 2): operation, earlier operation that must have ended."""
     together: Ints
     """(pairs, 2): operation, earlier operation that may still run."""
+    span: Ints
+    """(pairs, 4): first term, terms, cycles of the main thread, operation beside it."""
+    span_term: Ints
+    """(terms, 3): kind, operation, cycles."""
 
 
 TableRows = tuple[Sequence[Sequence[int]], ...]
 """The rows of each of the tables."""
-WIDTHS = (Q_WIDTH, 4, 3, 1, SLOT_WIDTH, 2, 2, 2)
+WIDTHS = (Q_WIDTH, 4, 3, 1, SLOT_WIDTH, 2, 2, 2, 4, 3)
 
 
 @dataclass(frozen=True)
@@ -166,7 +186,7 @@ def script_from(walk: MainThreadWalk) -> Script:
 
     A script has the runs of operations on queues of one element, with what each waits for.
     """
-    tables = tables_of(op_rows(walk.ops, walk.words))
+    tables = tables_of(op_rows(walk))
     return Script(tables, walk.ending, walk.tasks, overlapping(walk.ops), lambda: walk)
 
 
@@ -175,14 +195,11 @@ def overlapping(ops: Sequence[FabricOp]) -> bool:
     return any(op.asynchronous for op in ops)
 
 
-def op_rows(ops: Sequence[FabricOp], words: Sequence[int]) -> TableRows:
-    """Return the rows of each table of `OpTables` for a code's runs of operations on queues.
-
-    ops: the runs in order; words: how many pass each of the 16 queue slots (0 to 7 input, 8 to 15
-    output queues).
-    """
-    followers = _followers(ops)
-    slot, passing = _slots(ops, words)
+def op_rows(walk: MainThreadWalk) -> TableRows:
+    """Return the rows of each table of `OpTables` for a code's runs of operations on queues."""
+    ops = walk.ops
+    followers = _followers(walk)
+    slot, passing = _slots(ops, walk.words)
     return (
         [_row(op) for op in ops],
         _starts([len(op.terms) for op in ops], [len(after) for after in followers]),
@@ -192,15 +209,31 @@ def op_rows(ops: Sequence[FabricOp], words: Sequence[int]) -> TableRows:
         passing,
         _pairs([op.exclusive for op in ops]),
         _pairs([op.together for op in ops]),
+        _spans(walk.spans),
+        [term for span in walk.spans for term in span.terms],
     )
 
 
-def _followers(ops: Sequence[FabricOp]) -> list[list[int]]:
-    """Return the operations whose dispatch depends on each operation."""
-    followers: list[list[int]] = [[] for _ in ops]
-    for k, op in enumerate(ops):
-        for before in sorted({before for kind, before, _ in op.terms if kind >= AFTER}):
-            followers[before].append(k)
+def _spans(spans: Sequence[MainSpan]) -> list[tuple[int, ...]]:
+    """Return a row of `span` for each operation beside each span."""
+    rows: list[tuple[int, ...]] = []
+    first = 0
+    for span in spans:
+        rows += [(first, len(span.terms), span.cycles, op) for op in span.beside]
+        first += len(span.terms)
+    return rows
+
+
+def _followers(walk: MainThreadWalk) -> list[list[int]]:
+    """Return the operations whose dispatch depends on each operation, or a span beside them."""
+    followers: list[list[int]] = [[] for _ in walk.ops]
+    dependent: list[tuple[tuple[int, ...], tuple[Term, ...]]] = []
+    dependent += [((k,), op.terms) for k, op in enumerate(walk.ops)]
+    dependent += [(span.beside, span.terms) for span in walk.spans]
+    for numbers, terms in dependent:
+        for before in sorted({before for kind, before, _ in terms if kind >= AFTER}):
+            new = [k for k in numbers if k != before and k not in followers[before]]
+            followers[before].extend(new)
     return followers
 
 

@@ -82,7 +82,7 @@ class _ScriptFormulas:
     def __init__(
         self, walk: MainThreadWalk, guide: FamilyConditions, target: CompileTarget, steps: int
     ) -> None:
-        tables = op_rows(walk.ops, walk.words)
+        tables = op_rows(walk)
         flat = [[n for row in table for n in row] for table in (*tables, walk.ending)]
         self._sizes = [len(table) for table in flat]
         self._formulas = Formulas([n for table in flat for n in table], guide)

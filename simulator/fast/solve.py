@@ -26,6 +26,7 @@ from numba.extending import intrinsic
 from tilewright.simulator.compile.columns import Word
 from tilewright.simulator.engine.jit import UNJITTED, generate_call
 from tilewright.simulator.fast import graph as at
+from tilewright.simulator.fast.detours import detour
 from tilewright.simulator.fast.fast_jit import inline_kernel, inner_kernel, part_kernel, whole
 from tilewright.simulator.fast.graph import (
     FOREVER,
@@ -291,7 +292,8 @@ def evaluate(graph: UnitGraph, times: Times, u: int, start: int) -> Word:
     if n < 0:
         return n
     if port < 0:
-        return paced(work[3], work[buffer], n, graph.unit[u, at.U_GAP], start)
+        n = paced(work[3], work[buffer], n, graph.unit[u, at.U_GAP], start)
+        return detour(graph, times, u, n, start)
     first = graph.port[port, at.P_CHILD]
     for i in range(first, first + graph.port[port, at.P_CHILDREN]):
         k = space_credits(graph, times, work[2], u, graph.child[i])
@@ -304,7 +306,8 @@ def evaluate(graph: UnitGraph, times: Times, u: int, start: int) -> Word:
     if is_contended(graph, u):
         address = times.header[X_ARBITRATE]
         return by_address(address, graph, times, u, Arbitration(n, start, buffer))
-    return paced(work[3], work[buffer], n, graph.unit[u, at.U_GAP], start)
+    n = paced(work[3], work[buffer], n, graph.unit[u, at.U_GAP], start)
+    return detour(graph, times, u, n, start)
 
 
 @inline_kernel
@@ -530,13 +533,14 @@ def solve(graph: UnitGraph, times: Times) -> None:
 
     graph: units (runs of operations on queues, and messages) with their channels; times: changed.
     The outcome in the header is SOLVED, UNKNOWN (units wait for each other), TOO_LONG (too many
-    evaluations) or TOO_FINE (too many segments). Where links are contended, a last pass over all
-    units confirms that nothing changes.
+    evaluations) or TOO_FINE (too many segments). Where links are contended, or words wait for the
+    main thread, a last pass over all units confirms that nothing changes.
     """
     enqueue_sources(graph, times)
     times.header[X_OUTCOME] = SOLVED
     head = waiting = 0
-    checked = -1 if graph.rival.size > 0 else FOREVER
+    guessed = graph.rival.size > 0 or graph.span.size > 0
+    checked = -1 if guessed and graph.unit.shape[0] > 0 else FOREVER
     horizon = times.header[X_WINDOW]
     while head != times.queue[-1] or waiting > 0 or checked < times.header[X_CHANGES]:
         if head == times.queue[-1] and waiting == 0:

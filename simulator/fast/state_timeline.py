@@ -14,7 +14,7 @@ from tilewright.simulator.fast.final_tables import (
     MarkCounts,
 )
 from tilewright.simulator.fast.graph import X_COMPLETION, X_ISSUE, Ints, Times, UnitGraph
-from tilewright.simulator.fast.script import ADVANCE, FABRIC, WAIT
+from tilewright.simulator.fast.script import ADVANCE, FABRIC, PAUSE, WAIT
 from tilewright.simulator.fast.segments import (
     M,
     R,
@@ -109,6 +109,8 @@ def mark_element(
         kind, value = events[i, 0], events[i, 1]
         if kind == ADVANCE:
             mark_cycles(marks, now, now + value, MARK_BUSY)
+            now += value
+        elif kind == PAUSE:
             now += value
         elif kind == WAIT:
             done = last_time(times, first + value) + times.header[X_COMPLETION]

@@ -28,6 +28,7 @@ from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.script import (
     ADVANCE,
     FABRIC,
+    PAUSE,
     Q_ASYNC,
     Q_GAP,
     WAIT,
@@ -116,7 +117,7 @@ def main_ends(layout: UnitLayout, times: Times, number: int, script: Script) -> 
     last = times.last
     now = np.zeros(layout.elements[number].size, dtype=np.int64)
     for event, value, _ in script.ending:
-        if event == ADVANCE:
+        if event in (ADVANCE, PAUSE):
             now += value
         elif event == WAIT:
             done = last[units_of(layout, number, script, value)]

@@ -34,10 +34,12 @@ from tilewright.simulator.fast.script import (
     FABRIC,
     NEST,
     ORIGIN,
+    PAUSE,
     WAIT,
     WORK,
     Event,
     FabricOp,
+    MainSpan,
     MainThreadWalk,
     Term,
 )
@@ -100,6 +102,9 @@ class ScriptWalker:
         self.steps = most
         self.nests: list[LoopRuns] = []
         self.reaches: dict[int, list[OperandReach]] = {}
+        self.spans: list[MainSpan] = []
+        self.span_open = False
+        """Whether further cycles belong to the last span."""
         self.ends: dict[int, int | None] = {}
         """Ends of loops over memory by their starts; None for other loops."""
 
@@ -109,7 +114,7 @@ class ScriptWalker:
         Raises NotCovered if the order of the tasks depends on times, a task stays blocked or is
         started twice, there are too many instructions (TooManySteps), an instruction or operation
         is not of the plain kind, a rate is no whole number of cycles or slower than one word per
-        cycle on a microthread, bank conflicts depend on counters, an operation takes from one queue
+        cycle on a microthread, an operation takes from one queue
         twice, or a microthread may touch memory that is in use beside it.
         """
         for number, task in enumerate(self.layout.code.tasks):
@@ -124,15 +129,23 @@ class ScriptWalker:
             tuple(self.tasks),
             tuple(self.words),
             tuple(self.nests),
+            tuple(self.spans),
         )
 
     def _cycles(self, cycles: int) -> None:
         """Add cycles for which the main thread is busy."""
+        self._hold_slot(cycles)
         self.state.terms = [(kind, op, delta + cycles) for kind, op, delta in self.state.terms]
         if self.every or not self.events or self.events[-1][0] != ADVANCE:
             self.events.append((ADVANCE, cycles, 0))
         else:
             self.events[-1] = (ADVANCE, self.events[-1][1] + cycles, 0)
+
+    def _pause(self, cycles: int) -> None:
+        """Add cycles between two tasks, in which microthreads have the issue slot."""
+        self.state.terms = [(kind, op, delta + cycles) for kind, op, delta in self.state.terms]
+        self.events.append((PAUSE, cycles, 0))
+        self.span_open = False
 
     # -- tasks -----------------------------------------------------------------------------
 
@@ -152,6 +165,8 @@ class ScriptWalker:
             raise NotCovered("a task is activated twice")
         if self.state.blocked >> task & 1 and unblocking.count(task) > 1:
             raise NotCovered("a task is unblocked twice")
+        if self.tasks:
+            self._pause(self.store.header[at.K_END])
         self._wait_for(task)
         self.state.active &= ~(1 << task)
         return task
@@ -179,6 +194,7 @@ class ScriptWalker:
         if state.blocked >> task & 1:
             needed.add((at.UNBLOCK, task))
         for op in [op for op, action in state.pending.items() if action in needed]:
+            self.span_open = False
             self.events.append((WAIT, op, 0))
             state.terms.append((COMPLETE, op, 0))
             del state.pending[op]
@@ -285,8 +301,12 @@ class ScriptWalker:
         return pc
 
     def _is_plain(self, op: int) -> bool:
-        """Return whether an operation works on memory alone and is not special; op: address."""
-        return not (self.store[op + at.O_FABRIC] or self.store[op + at.O_SPECIAL])
+        """Return whether an operation works on memory alone, always in as many cycles.
+
+        op: address. Those that are special, or whose bank conflicts depend on counters, do not.
+        """
+        row = self.store.row(op, at.O_WIDTH)
+        return not (row[at.O_FABRIC] or row[at.O_SPECIAL] or row[at.O_BANKS])
 
     def _whole_loop(self, pc: int, end: int) -> int:
         """Count a loop over memory at once; its counters then have their final values."""
@@ -335,14 +355,14 @@ class ScriptWalker:
         self.runs[store[op + at.O_NUMBER]] += store[op + at.O_EXTENT]
         if store[op + at.O_SPECIAL]:
             raise NotCovered("an operation of the general part of the engine")
-        if store[op + at.O_BANKS]:
-            raise NotCovered("bank conflicts that depend on counters")
         if store[op + at.O_FABRIC]:
             self._fabric(op, words)
-        elif self.every:
-            self.events.append((WORK, op, busy_cycles(store, op)))
+            return
+        busy = busy_cycles(store, op, self.state.variables)
+        if self.every:
+            self.events.append((WORK, op, busy))
         else:
-            self._cycles(busy_cycles(store, op))
+            self._cycles(busy)
 
     def _check_fabric(self, row: Sequence[int]) -> None:
         """Refuse operations with queues whose times the solver does not know."""
@@ -382,9 +402,25 @@ class ScriptWalker:
         self.ops.append(fabric_op)
         self.events.append((FABRIC, number, op if self.every else 0))
         state.terms = [(AFTER, number, 0)]
+        self.span_open = False
         if asynchronous:
             state.pending[number] = (row[at.O_ACTION], row[at.O_ACTION_TASK])
             state.touched[number] = words
+
+    def _hold_slot(self, cycles: int) -> None:
+        """Note that the main thread is busy from now on, if a microthread may run beside it.
+
+        What it does without waiting is one span.
+        """
+        terms, beside = tuple(self.state.terms), tuple(self.state.touched)
+        if not beside:
+            return
+        if self.span_open:
+            last = self.spans.pop()
+            cycles += terms[0][2] - last.terms[0][2]
+            terms = last.terms
+        self.spans.append(MainSpan(terms, cycles, beside))
+        self.span_open = True
 
     def _exclusive(self, row: Sequence[int]) -> tuple[int, ...]:
         """Return the last microthread operation on each of the same queues and on the thread."""

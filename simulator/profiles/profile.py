@@ -61,11 +61,15 @@ class Profile:
     scalar_load_cycles: int
     task_control_cycles: int
     scalar_operation_cycles: int
+    scalar_operand_cycles: int
+    """Further cycles of a scalar instruction for each operand in memory, read or written."""
     map_step_cycles: int
     counter_cycles: int
     branch_taken_cycles: int
     branch_not_taken_cycles: int
     task_switch_cycles: int
+    task_end_cycles: int
+    """Cycles after a task's end in which the main thread has not begun another one."""
     explicit_microthread: bool
     priority_on_descriptors: bool
     """Whether descriptors carry the priority of microthreads; if not, operations and queues."""

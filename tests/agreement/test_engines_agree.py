@@ -161,7 +161,7 @@ def test_share_of_pipelines() -> None:
 
 def test_share_of_threads_side_by_side() -> None:
     found = shares([(duplex(seed), load_profile("generic")) for seed in range(60)])
-    assert found["granted"] >= 20, found
+    assert found["granted"] >= 12, found  # words that wait for the loads meet those of main
     assert found["two threads of an element want the datapath at once"] >= 10, found
 
 

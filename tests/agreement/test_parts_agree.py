@@ -51,8 +51,7 @@ def test_independent_programs(seed: int, profile_seed: int, fair: bool) -> None:
     check(composed(seed), GENERIC.with_values(changes))
 
 
-@pytest.mark.xfail(strict=True, reason="the engines differ in the cycle states of an element")
-def test_a_program_whose_cycle_states_differ() -> None:
+def test_a_program_whose_cycle_states_differed() -> None:
     check(composed(1579710), GENERIC.with_values(fair_changes(13872)))
 
 

@@ -80,6 +80,7 @@ def declare(code: CodeBuilder, some: Replaced) -> None:
 
 
 def instruct(code: CodeBuilder, some: Replaced) -> None:
+    code.main_priority("low")  # the send ends, and activates `later`, before main does
     main = code.task(some("main"), entry=some(True), teardown=some(None))
     main.op(some("fadds"), some("all"), some("all"), some(1.0), label=some(""), index=some(None))
     main.op("fmovs", some("half"), some(Ref("half").at(0)), result=some(None))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.simulator.build.program_builder import ProgramBuilder
-from tilewright.simulator.compile.code.bank_costs import meetings, stride_limit
+from tilewright.simulator.compile.code.bank_costs import (
+    BankRead,
+    groups_in,
+    meetings,
+    stride_limit,
+)
+from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.isa.dsd import Ref, Register, variable
 from tilewright.simulator.profiles.profile import Profile, load_profile
 from tilewright.simulator.program.program import Program
@@ -21,10 +28,65 @@ WSE2 = load_profile("wse2-sdk-sim")
 WSE3 = load_profile("wse3-sdk-sim")
 
 
-@given(st.integers(-1000, 1000), st.integers(-50, 50), st.integers(0, 40))
-def test_meetings_are_counted_exactly(distance: int, step: int, groups: int) -> None:
-    brute = sum((distance + g * step) % 4 == 0 for g in range(groups))
-    assert meetings(distance, step, groups) == brute
+def walked(read: BankRead) -> list[int]:
+    """Return the first word of every element, element by element."""
+    counters, position, words = [0] * len(read.extents), read.position, []
+    for _ in range(math.prod(read.extents)):
+        words.append(position)
+        for d, extent in enumerate(read.extents):
+            counters[d] += 1
+            if counters[d] < extent:
+                position += read.strides[d]
+                break
+            counters[d] = 0
+    return words
+
+
+def counted(reads: tuple[BankRead, BankRead], extent: int, group: int, row: int) -> int:
+    """Return the groups whose reads touch one bank, by the banks of the words from end to end."""
+    places = [walked(read) for read in reads]
+    met = start = 0
+    while start < extent:
+        size = min(group, row - start % row, extent - start)
+        banks = []
+        for read, words in zip(reads, places, strict=True):
+            ends = [words[start], words[start] + (group - 1) * read.strides[0]]
+            banks.append({word % 8 for word in range(min(ends), max(ends) + read.wide)})
+        met += bool(banks[0] & banks[1])
+        start += size
+    return met
+
+
+@st.composite
+def bank_reads(draw: st.DrawFn) -> tuple[tuple[BankRead, BankRead], int, int, int]:
+    """Draw two reads of one shape, their elements, a group and a row."""
+    extents = draw(st.sampled_from([(12,), (7,), (4, 3), (5, 2), (3, 2, 2), (1, 6)]))
+    reads = tuple(
+        BankRead(
+            draw(st.integers(-50, 50)),
+            draw(st.sampled_from([1, 2])),
+            extents,
+            draw(st.tuples(st.integers(-3, 3), *[st.integers(-20, 20) for _ in extents[1:]])),
+        )
+        for _ in range(2)
+    )
+    group = draw(st.sampled_from([1, 2, 4, 8]))
+    return (reads[0], reads[1]), math.prod(extents), group, extents[0]
+
+
+@given(bank_reads())
+def test_meetings_are_counted_exactly(
+    case: tuple[tuple[BankRead, BankRead], int, int, int],
+) -> None:
+    reads, extent, group, row = case
+    assert meetings(reads, extent, group, row) == counted(reads, extent, group, row)
+
+
+def test_groups_end_with_a_row() -> None:
+    assert groups_in(12, 4, 6) == 4
+    assert groups_in(12, 4, 12) == 3
+    assert groups_in(14, 4, 6) == 5
+    assert groups_in(9, 1, 9) == 9
 
 
 def vectors(operation: str, n: int, offset: int, dtype: str = "f32", stride: int = 1) -> Program:
@@ -52,16 +114,39 @@ def busy(program: Program, profile: Profile) -> int:
     return op.end - op.start - profile.memory_completion_cycles
 
 
-@pytest.mark.parametrize("n", [1, 7, 100, 1000])
-def test_reads_that_meet_take_twice_as_long_on_wse2(n: int) -> None:
-    for offset in range(4):
-        assert busy(vectors("fmuls", n, offset), WSE2) == (2 * n if offset % 2 == 0 else n)
-        half = -(-n // 2)
-        assert busy(vectors("fadds", n, offset), WSE2) == (2 * half if offset % 2 == 0 else half)
-        assert busy(vectors("fmuls", n, offset), WSE3) == n
-    for offset in range(8):
-        expected = -(-n // 4) * (2 if offset % 4 == 0 else 1)
-        assert busy(vectors("add16", n, offset, "i16"), WSE2) == expected
+@pytest.mark.parametrize("n", [4, 100, 1000])
+@pytest.mark.parametrize("offset", range(8))
+def test_a_bank_gives_one_word_per_cycle(n: int, offset: int) -> None:
+    """Both vectors begin at multiples of 8 words, so the offset alone decides."""
+    twice = 2 * n if offset % 4 == 0 else n
+    assert busy(vectors("fmuls", n, offset), WSE2) == twice
+    assert busy(vectors("fmuls", n, offset), WSE3) == twice
+    pairs = n // 2 if offset % 4 == 2 else n
+    assert busy(vectors("fadds", n, offset), WSE2) == pairs
+    assert busy(vectors("fadds", n, offset), WSE3) == 2 * n // 4  # 8 words of each: all banks
+    fours = -(-n // 4) * (1 if offset == 4 else 2)
+    assert busy(vectors("add16", n, offset, "i16"), WSE2) == fours
+    assert busy(vectors("add16", n, offset, "i16"), WSE3) == -(-n // 8) * 2
+
+
+def tile(profile: Profile, width: int, shift: int) -> int:
+    """Return the cycles of fadds over a tile of 6 rows in arrays with a pitch of width + 4."""
+    b = ProgramBuilder("tile", 1, 1)
+    code = b.code("main")
+    pitch = width + 4
+    for name in ("own", "other"):
+        code.buffer(name, "f32", (10, pitch), address=0 if name == "own" else 4096)
+    code.mem4d("center", tensor_access=f"|i, j|{{6, {width}}} -> own[2 + i, 2 + j]")
+    code.mem4d("shifted", tensor_access=f"|i, j|{{6, {width}}} -> other[2 + i, {2 + shift} + j]")
+    code.task("main", entry=True).op("fadds", "center", "center", "shifted")
+    b.place("main", Area(0, 0))
+    return busy(b.build(), profile)
+
+
+@pytest.mark.parametrize("width", [4, 5, 8, 11])
+def test_a_group_ends_with_a_row(width: int) -> None:
+    assert tile(WSE3, width, 0) == 6 * -(-width // 4) * 2
+    assert tile(WSE2, width, 2) == 6 * -(-width // 2)
 
 
 @settings(max_examples=30)
@@ -94,7 +179,11 @@ def test_moved_operands_meet_where_their_addresses_do(
     assert a is not None
     assert c is not None
     distance = a.address - c.address - 2 * offset
-    assert busy(program, profile) == n + meetings(distance, 2 * stride - 2, n)
+    reads = BankRead(distance, 2, (n,), (2 * stride,)), BankRead(0, 2, (n,), (2,))
+    assert busy(program, profile) == n + meetings(reads, n, 1, n)
+    fast = FastMachine(program, profile)
+    assert fast.certificate.granted != by_register
+    assert fast.run().result.cycles == Machine(program, profile).run().cycles
 
 
 def test_limits_of_strides() -> None:

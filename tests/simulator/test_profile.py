@@ -37,7 +37,7 @@ def test_fields_can_be_changed() -> None:
         {"hop_cycles": 3, "operations.fmacs.group": 2, "cycles_per_wavelet": "9/8"}
     )
     assert changed.hop_cycles == 3
-    assert changed.operations["fmacs"].per_element(2) == 1
+    assert changed.operations["fmacs"].per_element(2) == Fraction(1, 2)
     assert changed.cycles_per_wavelet == Fraction(9, 8)
     assert changed.sources["hop_cycles"] == "changed by the study"
     assert load_profile("wse3-sdk-sim").hop_cycles == 2

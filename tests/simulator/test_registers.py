@@ -347,8 +347,8 @@ def test_registers_that_a_compiler_would_allocate_are_counted() -> None:
     )
     needs = {need.kind: need.total for need in register_needs(crowded(9, 2, 4).build().codes[0])}
     assert needs == {"dest": 16, "src0": 0, "src1": 6, "extended": 2, "stride": 0}
-    with pytest.raises(ProgramError, match=r"9 FIFOs need as many dest, src1 and extended"):
-        Machine(crowded(0, 9, 1).build(), WSE3)
+    with pytest.raises(ProgramError, match=r"17 FIFOs need as many dest, src1 and extended"):
+        Machine(crowded(0, 17, 1).build(), WSE3)
 
 
 @pytest.mark.parametrize("words", [4, 7])

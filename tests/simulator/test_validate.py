@@ -86,8 +86,8 @@ REFUSED: dict[str, tuple[str, Breakage, Profile]] = {
         WSE3,
     ),
     "extended register out of range": (
-        "code main, DSD f: wse3-sdk-sim has no extended register 8",
-        lambda b, c, t: fifo(c, dest=1, src=1, xdsr=8),
+        "code main, DSD f: wse3-sdk-sim has no extended register 16",
+        lambda b, c, t: fifo(c, dest=1, src=1, xdsr=16),
         WSE3,
     ),
     "fault on WSE-2": (

@@ -192,8 +192,8 @@ REFUSALS: list[tuple[str, Breakage]] = [
         lambda b, c, t: t.load(Register("src1", 16), "all"),
     ),
     (
-        "code main, load of dsr_src1 1: wse3-sdk-sim has no extended register 8",
-        lambda b, c, t: t.load(SRC1, "grid", xdsr=8),
+        "code main, load of dsr_src1 1: wse3-sdk-sim has no extended register 16",
+        lambda b, c, t: t.load(SRC1, "grid", xdsr=16),
     ),
     (
         "code main, task main, @mov16: the destination is a register of file dest or src0",

@@ -1,40 +1,73 @@
 """What memory banks and strides cost: pure functions on addresses, used by tables and tests.
 
-An element's SRAM has 8 banks, successive 16-bit words in successive banks; two reads of one cycle
-must not fall on banks that are equal modulo 4 (wafer.md §2.1). Strides limit the elements per
-cycle (wafer.md §2.2).
+An element's SRAM has 8 banks, successive 16-bit words in successive banks; a bank gives one word
+per cycle, so the two reads of one cycle must not touch one bank (wafer.md §2.1). Strides limit the
+elements per cycle (wafer.md §2.2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Final
+from typing import Final, NamedTuple
 
+from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.isa.dsd import DTYPES, Mem4d
 from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
 from tilewright.simulator.profiles.profile import Profile
 
-PERIOD: Final = 4
-"""Words after which two reads meet again."""
+LONGEST: Final = 1 << 16
+"""More elements than a vector may have."""
 STRIDE_LIMITS: Final = ("none", "documentation", "inverse")
 """Of elements per cycle: none; the SDK's appendix; 8 words divided by the stride."""
 
 
-def meetings(distance: int, step: int, groups: int) -> int:
-    """Count the groups of an operation whose two memory reads meet on a bank.
+class BankRead(NamedTuple):
+    """Hold how an operation reads one memory source: the 16-bit words that it touches.
 
-    A group is the elements that one step of the operation does at once. Two reads in a cycle meet
-    if their word addresses are equal modulo 4 (wafer.md §2.1). distance: difference of the first
-    addresses, in 16-bit words; step: by how much it grows per group; groups: number of groups.
-    Group g meets if (distance + g * step) % 4 == 0. Example: distance 0, step 2, 5 groups: 0, 2 and
-    4 meet, 3.
+    `position`: the first element's word; `wide`: words per element; `extents` and `strides`:
+    innermost first, the strides in words, those of outer dimensions with the jump back.
     """
-    return sum(
-        (groups - g + PERIOD - 1) // PERIOD
-        for g in range(min(PERIOD, groups))
-        if (distance + g * step) % PERIOD == 0
-    )
+
+    position: int
+    wide: int
+    extents: Sequence[int]
+    strides: Sequence[int]
+
+    def word_of(self, element: int) -> int:
+        """Return the word at which an element begins; element: its number in the vector."""
+        position, passed = self.position, element
+        for extent, stride in zip(self.extents[:-1], self.strides, strict=False):
+            position += stride * (passed - passed // extent)
+            passed //= extent
+        return position + self.strides[len(self.extents) - 1] * passed
+
+    def span(self, elements: int) -> tuple[int, int]:
+        """Return (words before the first one, words) from end to end of consecutive elements."""
+        reach = (elements - 1) * self.strides[0]
+        return (-reach, self.wide - reach) if reach < 0 else (0, self.wide + reach)
+
+
+def meet(first: BankRead, second: BankRead, distance: int, elements: int) -> bool:
+    """Return whether the reads of a group of elements touch one bank (wafer.md §2.1).
+
+    distance: from the second source's first word to the first source's; elements: of a full group,
+    which is read also where the last one of a row needs fewer. Example: two reads of one f32 (2
+    words) meet at distances 0, 8, 16, ...; of two f32 (4 words) at all but 4, 12, ...
+    """
+    before, words = first.span(elements)
+    other_before, other_words = second.span(elements)
+    apart = (distance - before + other_before) % BANKS
+    return apart < other_words or apart > BANKS - words
+
+
+def groups_in(extent: int, group: int, row: int) -> int:
+    """Return the groups of an operation: elements that go at once, cut at the end of each row.
+
+    extent: elements; group: most elements of a group; row: elements after which a group ends.
+    Example: 12 elements in rows of 6 make 4 groups of up to 4.
+    """
+    return extent // row * -(-row // group) + -(-(extent % row) // group)
 
 
 def stride_limit(stride: int, wide: int, rule: str) -> Fraction | None:
@@ -69,6 +102,38 @@ def strided(
     return max([cycles, *(group / limit for limit in limits if limit is not None)])
 
 
+def meetings(reads: tuple[BankRead, BankRead], extent: int, group: int, row: int) -> int:
+    """Count the groups of an operation whose two memory reads meet on a bank.
+
+    reads: both sources; extent, group, row: as of `groups_in`. Where the distance of the sources
+    stays the same modulo the banks, a row is counted at once.
+    """
+    first, second = reads
+    regular = all(len(r.extents) == 1 or r.extents[0] % row == 0 for r in reads)
+    regular = regular and group * (first.strides[0] - second.strides[0]) % BANKS == 0
+    count, start = 0, 0
+    while start < extent:
+        end = min(start + row, extent)
+        if regular:
+            distance = first.word_of(start) - second.word_of(start)
+            count += -(-(end - start) // group) * meet(first, second, distance, group)
+        else:
+            for k in range(start, end, group):
+                count += meet(first, second, first.word_of(k) - second.word_of(k), group)
+        start = end
+    return count
+
+
+def row_of(resolved: ResolvedOperation) -> int:
+    """Return after how many elements an operation's group ends: the row of its memory operands.
+
+    That is the least innermost extent of its multi-dimensional descriptors (wafer.md §3.2), or
+    LONGEST where all are vectors of one dimension.
+    """
+    rows = [o.extents()[-1] for o in resolved.operands if isinstance(o.dsd, Mem4d)]
+    return min(rows, default=LONGEST)
+
+
 def bank_cycles(
     resolved: ResolvedOperation, profile: Profile, group: int, cycles: Fraction
 ) -> tuple[Fraction, Fraction]:
@@ -86,30 +151,30 @@ def bank_cycles(
     met = max(cycles, timing.cycles[1] * profile.bank_conflict_factor)
     if met == cycles:
         return cycles, Fraction(0)
-    first, second = sources
-    step = group * (_step(first) - _step(second))
-    if step % PERIOD or not all(map(_is_known, sources)):
+    if not all(map(_is_known, sources)):
         return cycles, met - cycles
-    return (met if (_first(first) - _first(second)) % PERIOD == 0 else cycles), Fraction(0)
+    row = max(1, min(resolved.extent, row_of(resolved)))
+    first, second = (_read(source) for source in sources)
+    count = meetings((first, second), resolved.extent, group, row)
+    if count == 0:
+        return cycles, Fraction(0)
+    if count == groups_in(resolved.extent, group, row):
+        return met, Fraction(0)
+    return cycles, met - cycles
 
 
-def _step(operand: ResolvedOperand) -> int:
-    """Return the words from element to element; 0 of a multi-dimensional operand."""
-    if operand.buffer is None or isinstance(operand.dsd, Mem4d):
-        return 0
-    return operand.strides()[0] * DTYPES[operand.buffer.dtype]
-
-
-def _first(operand: ResolvedOperand) -> int:
+def _read(operand: ResolvedOperand) -> BankRead:
     assert operand.buffer is not None
     wide = DTYPES[operand.buffer.dtype]
-    return operand.buffer.address + (operand.base + operand.offset.constant) * wide
+    position = operand.buffer.address + (operand.base + operand.offset.constant) * wide
+    strides = tuple(stride * wide for stride in operand.strides())
+    return BankRead(position, wide, operand.extents()[::-1], strides)
 
 
 def _is_known(operand: ResolvedOperand) -> bool:
-    """Return whether the first bank, modulo 4, is known before the run."""
+    """Return whether the first bank is known before the run."""
     if operand.buffer is None or operand.register is not None or operand.is_special:
         return False
     wide = DTYPES[operand.buffer.dtype]
     factors: Iterable[int] = (factor * wide for _, factor in operand.offset.terms)
-    return all(factor % PERIOD == 0 for factor in factors)
+    return all(factor % BANKS == 0 for factor in factors)

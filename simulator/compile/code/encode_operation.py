@@ -13,7 +13,7 @@ from math import lcm
 from typing import Final, NamedTuple
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.code.bank_costs import bank_cycles
+from tilewright.simulator.compile.code.bank_costs import bank_cycles, row_of
 from tilewright.simulator.compile.code.encode_values import (
     bits_of,
     group_pace,
@@ -104,6 +104,7 @@ def _operation_row(
         )
     row[at.O_DENOMINATOR] = together
     row[at.O_CYCLES], row[at.O_BANKS] = int(rate * together), int(bank_rate * together)
+    row[at.O_ROW] = row_of(timed)
     row[at.O_REDUCTION] = int(resolved.is_reduction)
     row[at.O_SIMD] = mode_of(timed)
     row[at.O_SPECIAL] = int(resolved.is_special)

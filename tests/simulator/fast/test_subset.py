@@ -8,18 +8,13 @@ import pytest
 
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
 from tilewright.simulator.fast.fast_machine import FastMachine
-from tilewright.simulator.isa.dsd import Ref, Register, variable
+from tilewright.simulator.isa.dsd import Ref, Register
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
 
 GENERIC = load_profile("generic")
 WSE2 = load_profile("wse2-sdk-sim")
 Change = Callable[[ProgramBuilder, CodeBuilder, TaskBuilder], object]
-
-
-def moved_fmuls(b: ProgramBuilder, code: CodeBuilder, task: TaskBuilder) -> None:
-    task.op("fmuls", "four", "four", Ref("four").at(variable("k")))
-
 
 CASES: dict[str, tuple[Change, str]] = {
     "nothing": (lambda b, c, t: t.op("add16", "n", "n", 1), ""),
@@ -74,7 +69,6 @@ CASES: dict[str, tuple[Change, str]] = {
     ),
     "data task": (lambda b, c, t: c.data_task("each", 2), "Task.queue is set"),
     "control task": (lambda b, c, t: c.control_task("each", 2), "Task.control is set"),
-    "banks": (moved_fmuls, "bank conflicts that depend on counters"),
 }
 ON_GENERIC = ("flush", "blocked microthread", "load with a microthread", "load at run time")
 

@@ -1,0 +1,264 @@
+"""A star stencil of any radius on tiles of a grid, with an exchange of halos in four directions.
+
+Each element has a tile of h x w f32 in the middle of the buffer `grid`, with a halo of `radius`
+cells around it. An iteration exchanges the halos with the four neighbours and then computes
+
+    new = weights[0] * old + sum over d = 1 ... radius of
+          weights[d] * (cells d above, d below, d to the left, d to the right)
+
+by one multiplication and 4 * radius multiply-adds over the tile, with descriptors of two
+dimensions that are shifted by d (for radius 1 by additions, nearest_stencil.py). The elements at
+the border of the grid only exchange: their tiles are the boundary values. The shape of the arrays
+is that of the recorded kernel (wafer.md §8.7): a row is one cell longer than tile and halos, and
+the two arrays lie next to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.build.task_builder import TaskBuilder
+from tilewright.simulator.examples.nearest_stencil import (
+    compute_nearest,
+    exchange_in_lockstep,
+    load_streams,
+    load_tile,
+    start_exchange,
+)
+from tilewright.simulator.isa.dsd import Ref
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import Area
+
+DIRECTIONS: Final = {"west": (0, -1), "east": (0, 1), "north": (-1, 0), "south": (1, 0)}
+OPPOSITE: Final = {"west": "east", "east": "west", "north": "south", "south": "north"}
+SEND_QUEUES: Final = {"west": 2, "east": 3, "north": 4, "south": 5}
+RECEIVE_QUEUES: Final = {"west": 0, "east": 1, "north": 6, "south": 7}
+"""No input queue has the number of an output queue: on WSE-2 both would name one microthread."""
+
+
+class Tile(NamedTuple):
+    """Hold the sizes of a stencil: rows and columns of a tile, and its radius, all in cells."""
+
+    height: int
+    width: int
+    radius: int
+
+    @property
+    def pitch(self) -> int:
+        """Cells from one row of an array to the next."""
+        return self.width + 2 * self.radius + 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the arrays."""
+        return self.height + 2 * self.radius, self.pitch
+
+    def area(
+        self, row: int, column: int, height: int, width: int
+    ) -> tuple[list[tuple[int, int]], int]:
+        """Return (loops, offset) of a descriptor of part of an array; row, column: its first."""
+        return [(height, self.pitch), (width, 1)], row * self.pitch + column
+
+
+def star_stencil(
+    elements: tuple[int, int], tile: Tile, iterations: int, *, lockstep: bool = False
+) -> Program:
+    """Return a program that does some iterations of a star stencil on a grid of elements.
+
+    elements: rows and columns of elements, at least 3 each; tile: sizes, the radius at most the
+    sides of the tile; iterations: at least 1. Every element starts from its buffer `grid`, shape
+    `tile.shape`, and the buffer `weights`, radius + 1 values. lockstep: for radius 1, exchange by
+    one operation after the other, not by microthreads and tasks. Raises ProgramError for other
+    sizes.
+    """
+    height, width = elements
+    if lockstep > (tile.radius == 1):
+        raise ProgramError("only radius 1 goes in lockstep", value=tile.radius)
+    if min(elements) < 3 or tile.radius < 1 or tile.radius > min(tile[:2]) or iterations < 1:
+        raise ProgramError(
+            "a stencil has 3 x 3 elements or more, a radius from 1 to the sides of the tile, and "
+            "iterations",
+            value=(elements, tuple(tile), iterations),
+        )
+    b = ProgramBuilder("star_stencil", height, width)
+    for direction in DIRECTIONS:
+        for parity in (0, 1):
+            b.color(f"{direction}{parity}")
+    names: dict[tuple[int, str, bool], str] = {}
+    for row in range(height):
+        for column in range(width):
+            around = tuple(neighbours_of(elements, row, column))
+            inner = len(around) == 4
+            parity = (row + column) % 2
+            key = (parity, " ".join(around), inner)
+            if key not in names:
+                names[key] = f"c{len(names)}"
+                form = ElementForm(parity, iterations, lockstep)
+                _element(b.code(names[key]), tile, around, form)
+            b.place(names[key], Area(row, column))
+            route_streams(b, (row, column), around)
+    return b.build()
+
+
+def neighbours_of(elements: tuple[int, int], row: int, column: int) -> Iterator[str]:
+    """Yield the directions in which an element has a neighbour."""
+    for direction, (down, right) in DIRECTIONS.items():
+        if 0 <= row + down < elements[0] and 0 <= column + right < elements[1]:
+            yield direction
+
+
+def route_streams(b: ProgramBuilder, place: tuple[int, int], around: tuple[str, ...]) -> None:
+    """Route an element's streams: out by colors of its parity, in by those of its neighbours."""
+    parity = sum(place) % 2
+    for direction in around:
+        port, back = direction[0].upper(), OPPOSITE[direction]
+        b.route(f"{direction}{parity}", Area(*place), rx="R", tx=port)
+        b.route(f"{back}{1 - parity}", Area(*place), rx=port, tx="R")
+
+
+class ElementForm(NamedTuple):
+    """Hold how the elements of one parity iterate, in lockstep or by tasks, and how often."""
+
+    parity: int
+    iterations: int
+    lockstep: bool
+
+
+def _element(code: CodeBuilder, tile: Tile, around: tuple[str, ...], form: ElementForm) -> None:
+    """Declare the program of an element with neighbours in some directions."""
+    for name in ("own", "grid"):
+        code.buffer(name, "f32", tile.shape)
+    code.buffer("weights", "f32", tile.radius + 1)
+    for name in ("sent", "came", "iteration"):
+        code.buffer(name, "i16", 1)
+    declare_streams(code, tile, around, form.parity)
+    if tile.radius == 1:
+        code.buffer("ratio", "f32", 1)
+        load_streams(code, around, asynchronous=not form.lockstep)
+        start = code.task("start", entry=True)
+        weights = (code.element("weights", number) for number in (0, 1))
+        start.compute(code.element("ratio"), "div", *weights, dtype="f32")
+        start.activate("compute" if form.lockstep else "exchange")
+    if form.lockstep:
+        _iterate_in_lockstep(code, tile, around, form)
+    else:
+        _iterate_by_tasks(code, tile, around, form.iterations)
+
+
+def _iterate_in_lockstep(
+    code: CodeBuilder, tile: Tile, around: tuple[str, ...], form: ElementForm
+) -> None:
+    """Declare one task whose operations go one after the other."""
+    compute = code.task("compute")
+    with compute.loop("iteration", form.iterations):
+        exchange_in_lockstep(compute, around, form.parity)
+        if len(around) == len(DIRECTIONS):
+            _compute(code, compute, tile)
+
+
+def _iterate_by_tasks(
+    code: CodeBuilder, tile: Tile, around: tuple[str, ...], iterations: int
+) -> None:
+    """Declare tasks that exchange on microthreads, count the ends, and compute after the last."""
+    exchange = code.task("exchange", entry=tile.radius > 1)
+    done = code.element("iteration")
+    exchange.compute("reached", "mov", done, dtype="i16")
+    with exchange.when_below("reached", iterations):
+        exchange.compute(done, "add", done, 1, dtype="i16")
+        exchange.block("compute")
+        if tile.radius == 1:
+            start_exchange(exchange, around)
+        else:
+            _exchange_halos(exchange, around)
+    for direction in around:
+        with last_of(code, f"sent_{direction}", "sent", len(around)) as task:
+            task.unblock("compute")
+        with last_of(code, f"came_{direction}", "came", len(around)) as task:
+            task.activate("compute")
+    compute = code.task("compute")
+    if len(around) == len(DIRECTIONS):
+        _compute(code, compute, tile)
+    compute.activate("exchange")
+
+
+def _exchange_halos(task: TaskBuilder, around: tuple[str, ...]) -> None:
+    """Append the operations that send the edges of a tile and receive its halos."""
+    for direction in around:
+        sent = f"sent_{direction}"
+        task.start("fmovs", f"to_{direction}", f"edge_{direction}", activate=sent)
+    for direction in around:
+        came = f"came_{direction}"
+        task.start("fmovs", f"halo_{direction}", f"from_{direction}", activate=came)
+
+
+def declare_streams(code: CodeBuilder, tile: Tile, around: tuple[str, ...], parity: int) -> None:
+    """Declare the edges of a tile that are sent, the halos that are received, and their streams."""
+    height, width, radius = tile
+    across = {"west": (radius, 0, height, radius), "east": (radius, width, height, radius)}
+    along = {"north": (radius, radius, radius, width), "south": (height, radius, radius, width)}
+    edges = {"west": (radius, radius, height, radius), "east": across["east"], **along}
+    halos = {
+        "west": across["west"],
+        "east": (radius, width + radius, height, radius),
+        "north": (0, radius, radius, width),
+        "south": (height + radius, radius, radius, width),
+    }
+    for direction in around:
+        words = edges[direction][2] * edges[direction][3]
+        for name, area in (("edge", edges[direction]), ("halo", halos[direction])):
+            loops, offset = tile.area(*area)
+            if radius > 1:
+                code.mem4d(f"{name}_{direction}", "grid", loops, offset=offset)
+                continue
+            (rows, pitch), (columns, _) = loops
+            stride = pitch if columns == 1 else 1
+            code.mem1d(f"{name}_{direction}", "grid", rows * columns, stride=stride, offset=offset)
+        code.output_queue(SEND_QUEUES[direction], f"{direction}{parity}")
+        code.fabout(f"to_{direction}", SEND_QUEUES[direction], words)
+        code.input_queue(RECEIVE_QUEUES[direction], f"{OPPOSITE[direction]}{1 - parity}")
+        code.fabin(f"from_{direction}", RECEIVE_QUEUES[direction], words)
+
+
+@contextmanager
+def last_of(code: CodeBuilder, name: str, count: str, most: int) -> Iterator[TaskBuilder]:
+    """Declare a task that counts the ends of operations; the last one does what is appended.
+
+    count: a buffer of one value, as a program's global variable is.
+    """
+    task = code.task(name)
+    value = code.element(count)
+    task.compute(value, "add", value, 1, dtype="i16")
+    task.compute("reached", "mov", value, dtype="i16")
+    with task.when_below("reached", most):
+        pass
+    with task.otherwise():
+        task.compute(value, "mov", 0, dtype="i16")
+        yield task
+
+
+def _compute(code: CodeBuilder, compute: TaskBuilder, tile: Tile) -> None:
+    """Append the multiplications and multiply-adds of one iteration."""
+    height, width, radius = tile
+    loops, offset = tile.area(radius, radius, height, width)
+    code.mem4d("own_tile", "own", loops, offset=offset)
+    code.mem4d("tile", "grid", loops, offset=offset)
+    moves = {"up": -tile.pitch, "down": tile.pitch, "left": -1, "right": 1}
+    for name, step in moves.items():
+        code.mem4d(name, "grid", loops, offset=offset + step)
+    if radius == 1:
+        load_tile(code)
+        compute_nearest(code, compute)
+        return
+    nearest = code.element("weights", 1)
+    compute.op("fmuls", "own_tile", "up", nearest)
+    for name in ("down", "left", "right"):
+        compute.op("fmacs", "own_tile", "own_tile", name, nearest)
+    with compute.loop("d", radius - 1) as d:
+        for name, step in moves.items():
+            shifted = Ref(name).at((d + 1) * step)
+            compute.op("fmacs", "own_tile", "own_tile", shifted, code.element("weights", d + 2))
+    compute.op("fmacs", "tile", "own_tile", "tile", code.element("weights", 0))
