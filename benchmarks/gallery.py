@@ -48,7 +48,8 @@ The [files](../shipped.md) name the source of each number. Written by
 ({machine}). Each row is one run of `tilewright map --objective energy` in a process of its own,
 with a budget of {limit:.0f} s. Energy, latency and energy-delay product (EDP) are those of the one
 mapping with the least energy: another may have less latency or EDP. "answer": optimal (with
-proof, for the mapspace that the output names), or best found, with the gap to a proven lower bound.
+proof, for the mapspace that the output names), or best found, with the gap to a proven lower bound;
+verified: proven to compute the workload, apart from the search and the model.
 "on chip": intermediate tensors that never go to the outermost memory. "s": seconds on the clock of
 the whole process; "CPU s": its processor time; "MB": its largest resident memory. A latency that
 the architecture file does not model is shown as such. Where "s" is far above "CPU s", the machine
@@ -106,6 +107,7 @@ class Row:
     kind: str = ""
     gap: float = 0.0
     on_chip: int = 0
+    verified: bool = False
 
 
 def pairs() -> list[Pair]:
@@ -159,6 +161,7 @@ def _row(code: int, told: str, said: str, cost: dict[str, Any]) -> Row:
         kind=certificate["kind"],
         gap=certificate["gap"],
         on_chip=len(answer["on_chip"]),
+        verified=bool(answer.get("verified")),
     )
 
 
@@ -168,6 +171,7 @@ def cells(row: Row) -> list[str]:
     if row.miss:
         return ["–", "–", "–", f"missed: {row.miss}".replace("|", "\\|"), "–", *measured]
     answer = "optimal" if row.kind == "optimal" else f"best found, gap {100 * row.gap:.2g} %"
+    answer += ", verified" if row.verified else ""
     times = ["not modelled"] * 2
     if row.latency:
         times = [with_unit(row.latency, "s"), with_unit(row.edp, "J·s")]
