@@ -12,8 +12,8 @@ from tilewright.arch.flattening.cost_log import cost_log
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.mapping.score import Score
-from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.workload.workload_loading import load_workload
 
 FILE = Path(__file__).with_name("architecture.yaml")

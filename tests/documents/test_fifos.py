@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from one_element import refused, run, values, words_sent
 
+from tilewright.simulator.profiles.profile import load_profile
+
 FIFO = """
 buffer store u16 [4]
 buffer v u16 [8]
@@ -59,10 +61,12 @@ def test_the_buffer_of_a_fifo_is_aligned() -> None:
 
 @pytest.mark.row("000.54")
 def test_fifos_take_registers_for_the_whole_program() -> None:
-    body = "".join(f"buffer s{i} u16 [2]\nfifo q{i} s{i}\n" for i in range(9))
-    refused(body + "task main entry\n", "9 FIFOs need as many")
-    fewer = "".join(f"buffer s{i} u16 [2]\nfifo q{i} s{i}\n" for i in range(8))
-    assert run(fewer + "task main entry\n  set k 1\n").cycles > 0
+    """As many FIFOs as the machine has extended registers, one more is too many."""
+    most = load_profile("wse3-sdk-sim").xdsr_registers
+    one = "buffer s{i} u16 [2]\nfifo q{i} s{i}\n"
+    fits = "".join(one.format(i=i) for i in range(most))
+    assert run(fits + "task main entry\n  set k 1\n").cycles > 0
+    refused(fits + one.format(i=most) + "task main entry\n", f"{most + 1} FIFOs need as many")
 
 
 @pytest.mark.row("000.56", "000.57", "000.58")

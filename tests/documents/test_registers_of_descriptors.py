@@ -141,7 +141,9 @@ def test_a_fifo_in_a_plain_register_is_an_error_at_a_full_or_empty_event_only() 
 @pytest.mark.row("002.11", "002.13")
 def test_numbers_of_registers_have_a_range() -> None:
     refused(plain("@mov16 out, %dsr_src1 16", "load %dsr_src1 16 d"), "0 to 15")
-    refused(plain("set k 0", f"{FOUR}\nload %dsr_src1 3 ring xdsr 8"), "has no extended register 8")
+    refused(
+        plain("set k 0", f"{FOUR}\nload %dsr_src1 3 ring xdsr 16"), "has no extended register 16"
+    )
     square = f"{FOUR}\nload %dsr_src1 3 square xdsr 1 sr 8"
     refused(plain("set k 0", square), "has no stride register 8")
     refused(plain("@mov16 out, %dsr_src1 -1", "load %dsr_src1 -1 d"), "has no register")
@@ -246,7 +248,7 @@ def test_single_step_is_for_maps_and_maps_need_it() -> None:
         ("dest 2 src 2", "dest, src and xdsr are given together or not at all"),
         ("dest 2 src 3 xdsr 1", "dest and src need the same id"),
         ("dest 16 src 16 xdsr 1", "has no register dsr_dest 16"),
-        ("dest 2 src 2 xdsr 8", "has no extended register 8"),
+        ("dest 2 src 2 xdsr 16", "has no extended register 16"),
         ("dest 3 src 3 xdsr 1", "load of dsr_src1 3 takes a register of this FIFO"),
     ],
 )
