@@ -84,7 +84,7 @@ def _replacements(name: str) -> list[tuple[Any, str, Any]]:
     context: Any = cast(Any, cpu).CPUContext
     cache: Any = cast(Any, caching).Cache
     optimise, finish = library._optimize_final_module, library._finalize_final_module
-    executable, save, load = context.get_executable, cache.save_overload, cache.load_overload
+    executable, save = context.get_executable, cache.save_overload
 
     def optimise_kernel(self: Any) -> None:
         if self.name == name:
@@ -106,16 +106,11 @@ def _replacements(name: str) -> list[tuple[Any, str, Any]]:
         if code.library.name == name:
             save(self, arguments, code)
 
-    def load_kernel(self: Any, arguments: Any, *rest: Any) -> Any:
-        # code of another function in numba's cache expects to be called, too
-        return load(self, arguments, *rest) if self._py_func.__qualname__ == name else None
-
     return [
         (library, "_optimize_final_module", optimise_kernel),
         (library, "_finalize_final_module", finish_kernel),
         (context, "get_executable", executable_of),
         (cache, "save_overload", save_kernel),
-        (cache, "load_overload", load_kernel),
         (cast(Any, functions).BaseFunction, "get_call_type", _kept_answers()),
     ]
 

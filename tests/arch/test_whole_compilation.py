@@ -65,25 +65,3 @@ def test_numba_is_as_before() -> None:
         codegen.JITCodeLibrary._finalize_final_module,
         functions.BaseFunction.get_call_type,
     )
-
-
-@njit(cache=True)
-def cubed(value):
-    return value * squared(value)
-
-
-@njit
-def cubes(values, add):
-    total = add
-    for value in values:
-        total += cubed(value)
-    return total
-
-
-def test_what_numba_keeps_on_disk_is_compiled_anew() -> None:
-    """Machine code from numba's cache would want to be called by Python."""
-    assert cubed(3) == 27  # on disk now
-    cubed.overloads.clear()
-    cubed._reset_overloads()
-    assert whole(cubes, "cubes").entry_point(np.arange(4), 1) == 1 + 1 + 8 + 27
-    assert cubed(2) == 8
