@@ -47,7 +47,7 @@ def as_a_whole(name: str) -> Iterator[None]:
                 _forget_parts(dispatcher)
 
 
-class _CompiledFunctions(event.Listener):
+class _CompiledFunctions(event.Listener):  # type: ignore[misc] # numba has no annotations
     """Collects the dispatchers that compile something."""
 
     def __init__(self) -> None:
@@ -81,10 +81,10 @@ def _is_part(library: Any) -> bool:
 def _replacements(name: str) -> list[tuple[Any, str, Any]]:
     """Return (class, method, replacement) of numba's methods for the time of a compilation."""
     library: Any = cast(Any, codegen).JITCodeLibrary
-    context: Any = cast(Any, cpu).CPUContext
-    cache: Any = cast(Any, caching).Cache
     optimise, finish = library._optimize_final_module, library._finalize_final_module
-    executable, save = context.get_executable, cache.save_overload
+    executable = cast(Any, cpu).CPUContext.get_executable
+    save = cast(Any, caching).Cache.save_overload
+    answer = cast(Any, functions).BaseFunction.get_call_type
 
     def optimise_kernel(self: Any) -> None:
         if self.name == name:
@@ -106,19 +106,6 @@ def _replacements(name: str) -> list[tuple[Any, str, Any]]:
         if code.library.name == name:
             save(self, arguments, code)
 
-    return [
-        (library, "_optimize_final_module", optimise_kernel),
-        (library, "_finalize_final_module", finish_kernel),
-        (context, "get_executable", executable_of),
-        (cache, "save_overload", save_kernel),
-        (cast(Any, functions).BaseFunction, "get_call_type", _kept_answers()),
-    ]
-
-
-def _kept_answers() -> Any:
-    """Return numba's method that types a call, which remembers the answers for numbers."""
-    answer = cast(Any, functions).BaseFunction.get_call_type
-
     def type_of_call(self: Any, context: Any, arguments: Any, keywords: Any) -> Any:
         if keywords or not all(isinstance(argument, _NUMBERS) for argument in arguments):
             return answer(self, context, arguments, keywords)
@@ -127,4 +114,10 @@ def _kept_answers() -> Any:
             _TYPES[key] = answer(self, context, arguments, keywords)
         return _TYPES[key]
 
-    return type_of_call
+    return [
+        (library, "_optimize_final_module", optimise_kernel),
+        (library, "_finalize_final_module", finish_kernel),
+        (cast(Any, cpu).CPUContext, "get_executable", executable_of),
+        (cast(Any, caching).Cache, "save_overload", save_kernel),
+        (cast(Any, functions).BaseFunction, "get_call_type", type_of_call),
+    ]
