@@ -211,17 +211,14 @@ def _refused(kernel: Kernel, value: Any) -> TypeError:
 def _compiled(kernel: Kernel) -> ObjectCode:
     """Compile a kernel and store its code, with an empty body if it cannot run without numba."""
     dispatcher = kernel.python()
-    from tilewright.arch.whole_compilation import as_a_whole
-
     arguments = _numba_types(kernel)
-    with as_a_whole(dispatcher.py_func.__qualname__):
-        dispatcher.compile(arguments)
-        try:
-            body = dispatcher.overloads[arguments].library._get_compiled_object()
-        except RuntimeError:  # code from numba's own cache has no object file: compile it anew
-            dispatcher.recompile()
-            body = dispatcher.overloads[arguments].library._get_compiled_object()
-        overload = dispatcher.overloads[arguments]
+    dispatcher.compile(arguments)
+    try:
+        body = dispatcher.overloads[arguments].library._get_compiled_object()
+    except RuntimeError:  # code from numba's own cache has no object file: compile it anew
+        dispatcher.recompile()
+        body = dispatcher.overloads[arguments].library._get_compiled_object()
+    overload = dispatcher.overloads[arguments]
     convention = overload.target_context.call_conv
     native = convention.get_function_type(overload.signature.return_type, arguments)
     expected = [word for parameter in kernel.parameters for word in parameter.words()[1]]
