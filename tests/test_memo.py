@@ -31,9 +31,11 @@ ORACLES = {
         fused_mappings.front_fused,
         fused_mappings.least_fused,
         fused_mappings.rows_fused,
+        points.of_few_points,
         points.of_points,
         search_cases.of_brute_force,
         uneven_cases.of_all_loops,
+        uneven_cases.of_points_of_few_loops,
         walked.of_the_walk,
     )
 }

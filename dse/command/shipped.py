@@ -52,12 +52,13 @@ def find_file(name: str, kind: Kind, base: Path, where: Where | None = None) -> 
     for candidate in (base / name, shipped / name, shipped / f"{name}.yaml"):
         if candidate.is_file():
             return candidate.resolve()
-    shipped_names = [path.stem for path in shipped.glob("*.yaml")]
+    shipped_names = sorted(path.stem for path in shipped.glob("*.yaml"))
+    listed = f"one of: {', '.join(shipped_names)}" if shipped_names else None
     raise SpecError(
         f"there is no such file, and no {kind} file of that name ships with Tilewright",
         where=where,
         value=name,
-        instead=did_you_mean(name, shipped_names) or None,
+        instead=did_you_mean(name, shipped_names) or listed,
     )
 
 
