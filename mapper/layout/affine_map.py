@@ -5,10 +5,11 @@ They say how virtual grids map to physical units, and how text forms write the c
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,13 @@ _LONGEST: Final = 4000
 _DEEPEST: Final = 40
 _TOKEN: Final = re.compile(r"\s*(?:(\d+)|(d\d+)|(->|//|floordiv|mod|[()+*%,-])|(\S))")
 _SAME: Final = {"//": "floordiv", "%": "mod"}
+_APPLIED: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "+": operator.add,
+    "*": operator.mul,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+}
+"""What each operator that joins two expressions does, to numbers and to arrays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,31 +49,16 @@ class QuasiAffine:
         """Return the value at an index, which has one entry per dimension."""
         if self.left is None or self.right is None:
             return index[self.number] if self.operator == "dim" else self.number
-        left, right = self.left.value(index), self.right.value(index)
-        match self.operator:
-            case "+":
-                return left + right
-            case "*":
-                return left * right
-            case "floordiv":
-                return left // right
-            case _:
-                return left % right
+        return int(_APPLIED[self.operator](self.left.value(index), self.right.value(index)))
 
     def values(self, index: Sequence[Integers]) -> Integers:
         """Return the values at many indices, given as one array per dimension, of one shape."""
         if self.left is None or self.right is None:
             return index[self.number] if self.operator == "dim" else np.int64(self.number)  # type: ignore[return-value]
-        left, right = self.left.values(index), self.right.values(index)
-        match self.operator:
-            case "+":
-                return left + right
-            case "*":
-                return left * right
-            case "floordiv":
-                return left // right
-            case _:
-                return left % right
+        joined: Integers = _APPLIED[self.operator](
+            self.left.values(index), self.right.values(index)
+        )
+        return joined
 
     def coefficients(self) -> tuple[dict[int, int], int] | None:
         """Return (coefficient of each dimension, constant), or None if a division or modulus is in.
