@@ -15,6 +15,10 @@ from tilewright.dse.command.command_model import evaluate_command, map_command
 from tilewright.dse.command.command_study import simulate_command, study_group
 from tilewright.dse.command.command_validate import validate_command
 from tilewright.dse.command.console import Commands, os_error_text, say
+from tilewright.dse.command.files.command_arch import arch_group
+from tilewright.dse.command.files.command_completion import completion_command
+from tilewright.dse.command.files.command_new import new_group
+from tilewright.dse.command.files.command_workload import workload_group
 from tilewright.dse.run.interrupts import ignore_from_now_on
 
 _HELP = """Find good mappings of tensor workloads on accelerators, and accelerators worth building.
@@ -26,7 +30,9 @@ before it is scored.
 Start here:
   tilewright study list                      the studies that ship with it
   tilewright study run wafer_matvec          run one; the report is an HTML file
-  tilewright validate my_arch.yaml           check a file of yours
+  tilewright arch list                       the architectures that ship; `workload list` too
+  tilewright new arch my_chip                a file of yours to start from
+  tilewright validate my_chip.yaml           check it
   tilewright map --arch A --workload W       the best mapping of a workload
   tilewright evaluate --arch A --workload W --mapping M
   tilewright mapspace --arch A --workload W  what each constraint takes away
@@ -38,7 +44,6 @@ Exit codes: 0 done, 2 bad input, 3 no feasible design, 130 interrupted (can be r
 
 
 @click.group(cls=Commands, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="tilewright", prog_name="tilewright")
 def cli() -> None:
     """Group the commands."""
 
@@ -50,6 +55,20 @@ cli.add_command(mapspace_command)
 cli.add_command(layout_command)
 cli.add_command(simulate_command)
 cli.add_command(validate_command)
+cli.add_command(arch_group)
+cli.add_command(workload_group)
+cli.add_command(new_group)
+cli.add_command(completion_command)
+
+
+def _with_version(command: click.Command) -> None:
+    """Add --version to a command and to all those below it."""
+    click.version_option(package_name="tilewright", prog_name="tilewright")(command)
+    for inner in command.commands.values() if isinstance(command, click.Group) else ():
+        _with_version(inner)
+
+
+_with_version(cli)
 
 
 def main() -> NoReturn:

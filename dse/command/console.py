@@ -29,14 +29,19 @@ def settings_option(help_text: str = SETTINGS_HELP) -> Callable[[F], F]:
     return click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help=help_text)
 
 
-def files_option(name: str, description: str, *, required: bool = True) -> Callable[[F], F]:
+def files_option(
+    name: str, description: str, *, required: bool = True, shell_complete: Any = None
+) -> Callable[[F], F]:
     """Return a click decorator that adds the option --NAME FILE to a command.
 
-    `name`: NAME; `description`: what the file is. Repeated, its files are read as one.
+    `name`: NAME; `description`: what the file is; `shell_complete`: what a shell offers, as click
+    takes it. Repeated, its files are read as one.
     """
     text = f"{description} file, or the name of a shipped one. Repeated, the files are read as one."
-    option = f"--{name}"
-    return click.option(option, multiple=True, required=required, metavar="FILE", help=text)
+    return click.option(
+        f"--{name}", multiple=True, required=required, metavar="FILE", help=text,
+        shell_complete=shell_complete,
+    )  # fmt: skip
 
 
 def json_option() -> Callable[[F], F]:

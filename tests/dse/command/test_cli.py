@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 from design_files import run
+
+from tilewright.dse.command.cli import cli
 
 
 @pytest.mark.parametrize(
@@ -34,12 +37,27 @@ def test_errors_are_one_message_and_exit_code_2(study, arguments, words):
 
 def test_every_help_text_teaches(study):
     commands = ["", "study", "study run", "study resume", "study report", "study list",
-                "evaluate", "map", "simulate", "validate"]  # fmt: skip
+                "evaluate", "map", "simulate", "validate", "arch", "arch list", "arch show",
+                "workload", "workload list", "workload show", "new", "new arch", "new workload",
+                "new study", "completion"]  # fmt: skip
     for command in commands:
         done = run(*command.split(), "--help")
         assert done.exit_code == 0
         assert len(done.stdout.splitlines()) > 5
     assert "--set" in run("validate", "--help").stdout
+
+
+def test_every_command_tells_the_version():
+    def commands(group, words):
+        yield words
+        for name, inner in getattr(group, "commands", {}).items():
+            yield from commands(inner, [*words, name])
+
+    several = list(commands(cli, []))
+    assert len(several) > 15
+    for words in several:
+        done = run(*words, "--version")
+        assert done.stdout == f"tilewright, version {version('tilewright')}\n", words
 
 
 def test_the_program_answers_help_without_the_heavy_packages():

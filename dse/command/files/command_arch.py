@@ -1,0 +1,79 @@
+"""The commands `tilewright arch list` and `arch show`."""
+
+from __future__ import annotations
+
+import click
+
+from tilewright.dse.command.console import emit, json_option, parse_settings, settings_option
+from tilewright.dse.command.design_options import Names, completes, load_machine
+
+
+@click.group("arch", short_help="Show the architectures that ship, or one of yours.")
+def arch_group() -> None:
+    """Show architectures: those that ship with Tilewright, or files of yours."""
+
+
+@arch_group.command("list")
+@json_option()
+def list_archs(as_json: bool) -> None:
+    """List the architectures that ship with Tilewright; `--arch NAME` takes each of them.
+
+    \b
+    Examples:
+      tilewright arch list
+      tilewright arch list --json
+    """
+    from tilewright.dse.command.files.about import about, in_short, shipped_files
+    from tilewright.dse.command.files.arch_facts import arch_facts, in_one_line
+
+    files = shipped_files("hardware")
+    lines = {name: in_one_line(arch_facts(load_machine((name,), {}))) for name in files}
+    if as_json:
+        emit(
+            [
+                {"name": name, "file": str(path), "about": about(path), "summary": lines[name]}
+                for name, path in files.items()
+            ]
+        )
+        return
+    for name, path in files.items():
+        click.echo(f"{name}\n    {in_short(about(path))}\n    {lines[name]}")
+
+
+@arch_group.command("show")
+@click.argument("files", nargs=-1, required=True, metavar="NAME_OR_FILE...",
+                shell_complete=completes("hardware"))  # fmt: skip
+@settings_option()
+@json_option()
+def show_arch(files: Names, settings: Names, as_json: bool) -> None:
+    """Show an architecture: its tree of memories, with sizes, energies, rates, area.
+
+    Several files are read as one. Numbers that depend on the Einsum are said to do so.
+
+    \b
+    Examples:
+      tilewright arch show edge_npu
+      tilewright arch show edge_npu --set GlbKiB=512 --json
+      tilewright arch show chip.yaml variables.yaml
+    """
+    from tilewright.dse.command.files.about import about
+    from tilewright.dse.command.files.arch_facts import arch_facts, arch_text, total, variables
+    from tilewright.dse.command.shipped import find_files
+
+    machine = load_machine(files, parse_settings(settings))
+    facts, paths = arch_facts(machine), find_files(files, "hardware")
+    comment = about(paths[0])
+    if as_json:
+        emit(
+            {
+                "files": [str(path) for path in paths],
+                "about": comment,
+                "variables": variables(machine),
+                "area": total(facts, "area"),
+                "leak_power": total(facts, "leak_power"),
+                "components": [each.document() for each in facts],
+            }
+        )
+        return
+    click.echo("\n".join([*map(str, paths), *([comment] if comment else []), ""]))
+    click.echo(arch_text(machine, facts))

@@ -1,0 +1,69 @@
+"""The commands `tilewright workload list` and `workload show`."""
+
+from __future__ import annotations
+
+import click
+
+from tilewright.dse.command.console import emit, json_option, parse_settings, settings_option
+from tilewright.dse.command.design_options import Names, completes, load_work
+
+
+@click.group("workload", short_help="Show the workloads that ship, or one of yours.")
+def workload_group() -> None:
+    """Show workloads: those that ship with Tilewright, or files of yours."""
+
+
+@workload_group.command("list")
+@json_option()
+def list_workloads(as_json: bool) -> None:
+    """List the workloads that ship with Tilewright; `--workload NAME` takes each of them.
+
+    \b
+    Examples:
+      tilewright workload list
+      tilewright workload list --json
+    """
+    from tilewright.dse.command.files.about import about, in_short, shipped_files
+    from tilewright.dse.command.files.workload_facts import in_one_line
+
+    files = shipped_files("workloads")
+    lines = {name: in_one_line(load_work((name,), {})) for name in files}
+    if as_json:
+        emit(
+            [
+                {"name": name, "file": str(path), "about": about(path), "summary": lines[name]}
+                for name, path in files.items()
+            ]
+        )
+        return
+    for name, path in files.items():
+        click.echo(f"{name}\n    {in_short(about(path))}\n    {lines[name]}")
+
+
+@workload_group.command("show")
+@click.argument("files", nargs=-1, required=True, metavar="NAME_OR_FILE...",
+                shell_complete=completes("workloads"))  # fmt: skip
+@settings_option("Set a variable of the files (--set BATCH=8). May be repeated.")
+@json_option()
+def show_workload(files: Names, settings: Names, as_json: bool) -> None:
+    """Show a workload: its Einsums with their sizes, its tensors and who writes and reads them.
+
+    Several files are read as one.
+
+    \b
+    Examples:
+      tilewright workload show resnet50_bottleneck
+      tilewright workload show bert_base --set TOKENS=128 --json
+    """
+    from tilewright.dse.command.files.about import about
+    from tilewright.dse.command.files.workload_facts import workload_document, workload_text
+    from tilewright.dse.command.shipped import find_files
+
+    work = load_work(files, parse_settings(settings))
+    paths = find_files(files, "workloads")
+    comment = about(paths[0])
+    if as_json:
+        emit({"files": [str(p) for p in paths], "about": comment, **workload_document(work)})
+        return
+    click.echo("\n".join([*map(str, paths), *([comment] if comment else []), ""]))
+    click.echo(workload_text(work))
