@@ -17,12 +17,17 @@ class Storage:
     """The node of a mapping below which a memory holds tiles of some tensors.
 
     `tensors`: their names; `component`: the Memory. The loops above give the tile that is filled
-    here. `persistent`: the tiles stay while all Einsums of the mapping run.
+    here. `persistent`: the tiles stay while all Einsums of the mapping run. On a grid of elements:
+    `buffers`, tiles of each tensor that the memory holds at a time, 2 to move
+    one during the work on another; `reduction`, how partial sums of an output are added over the
+    elements: chain (the default), tree, two_phase or two_phase(4), groups of 4.
     """
 
     tensors: tuple[str, ...]
     component: str
     persistent: bool = False
+    buffers: int = 1
+    reduction: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +147,14 @@ def _write(nodes: tuple[Node, ...], depth: int, lines: list[tuple[str, str]]) ->
 def _texts(node: Storage | Temporal | Spatial | Compute) -> tuple[str, str]:
     """Return a node as text, and the tile of a loop."""
     match node:
-        case Storage(tensors, component, persistent):
-            lasting = " (persistent)" if persistent else ""
-            return f"[{component}] {', '.join(tensors)}{lasting}", ""
+        case Storage(tensors, component, persistent, buffers, reduction):
+            notes = [
+                *(["persistent"] if persistent else []),
+                *([f"{buffers} buffers"] if buffers > 1 else []),
+                *([f"added by {reduction}"] if reduction else []),
+            ]
+            noted = f" ({', '.join(notes)})" if notes else ""
+            return f"[{component}] {', '.join(tensors)}{noted}", ""
         case Temporal(variable, tile, initial, names):
             first = f", first {initial}" if initial is not None else ""
             synonyms = "".join(f" = {name} of {einsum}" for einsum, name in names)

@@ -31,6 +31,8 @@ class _StorageSpec(SpecModel):
     tensors: tuple[str, ...] = Field(min_length=1)
     component: str
     persistent: bool = False
+    buffers: int = Field(default=1, ge=1)
+    reduction: str = Field(default="", pattern=r"^(chain|tree|two_phase(\([1-9][0-9]{0,5}\))?)?$")
     binding: Any = None  # refused unless empty
 
 
@@ -130,7 +132,13 @@ def _node(document: Document, place: DocPath, tag: str, places: list[Where]) -> 
         storage = parse(_StorageSpec, document, place)
         _refuse_binding(storage.binding, document.where((*place, "binding")))
         kind = Toll if tag == "Toll" else Storage
-        return kind(storage.tensors, storage.component, storage.persistent)
+        return kind(
+            storage.tensors,
+            storage.component,
+            storage.persistent,
+            storage.buffers,
+            storage.reduction,
+        )
     if tag == "Temporal":
         loop = parse(_TemporalSpec, document, place)
         names = tuple(loop.names.items())
@@ -186,7 +194,11 @@ def _write(nodes: tuple[Node, ...], indent: str, lines: list[str]) -> None:
 
 def _fields(node: Node) -> list[tuple[str, object]]:
     fields = [(name, getattr(node, name)) for name in node.__dataclass_fields__]
-    written = [(name, value) for name, value in fields if value not in (None, False, ())]
+    written = [
+        (name, value)
+        for name, value in fields
+        if value not in (None, False, (), "") and (name, value) != ("buffers", 1)
+    ]
     return [(name, dict(value) if name == "names" else value) for name, value in written]
 
 

@@ -151,6 +151,8 @@ def _counts(final: FinalState, links: npt.NDArray[np.int64]) -> Counts:
         int(pops[kind == OUTPUT].sum()),
         int(pops[kind == EDGE_IN].sum()),
         edge_out,
+        tally.actions["map"],
+        dict(sorted(tally.labelled.items())),
     )
 
 
@@ -163,6 +165,7 @@ class _ActionSums:
         self.read_words = 0
         self.write_words = 0
         self.actions = {"mac": 0, "add": 0, "multiply": 0, "move": 0, "map": 0}
+        self.labelled: dict[str, int] = {}
 
     def touch(self, buffer: Buffer, reads: int, writes: int) -> None:
         """Count accesses of special operations and scalars to a buffer."""
@@ -176,7 +179,12 @@ class _ActionSums:
 
     def add(self, resolved: ResolvedOperation, elements: int) -> None:
         """Count an operation that did so many elements in all its runs."""
+        if resolved.operation.counts_as == "map" and resolved.dest.letter == "v":
+            return  # a further row of the same map, or one without an output
         self.actions[resolved.operation.counts_as] += elements
+        label = resolved.source.label
+        if label:
+            self.labelled[label] = self.labelled.get(label, 0) + elements
         if resolved.is_special:
             return
         for source in resolved.sources:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, overload
 
 import numpy as np
@@ -24,6 +24,8 @@ class Counts:
     name; a scalar source in memory counts one read per operation, a reduction's destination one
     write per element. `memory_read_words`, `memory_write_words`: the same in 16-bit words over all
     buffers. `macs`, `adds`, `multiplies`, `moves`: elements processed by operations of that kind.
+    `maps`: elements for which a map ran its body and stored a value. `labelled`: elements processed
+    by operations on descriptors, by the label that the program gave them.
     `wavelet_hops`: wavelets moved from router to neighbour router. `ramp_in_words`,
     `ramp_out_words`: wavelets from routers into input queues, from output queues into routers.
     `edge_in_words`, `edge_out_words`: wavelets over the border of the grid.
@@ -45,6 +47,10 @@ class Counts:
     """Wavelets moved from output queues into routers."""
     edge_in_words: int
     edge_out_words: int
+    maps: int = 0
+    """Elements for which a map ran its body and stored a value."""
+    labelled: Mapping[str, int] = field(default_factory=dict)
+    """Elements processed by operations on descriptors, by label."""
 
 
 @dataclass(frozen=True, slots=True)

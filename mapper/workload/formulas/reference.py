@@ -6,7 +6,7 @@ of what a mapping has to compute. An index outside a tensor reads 0 (padding).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,19 +37,47 @@ def reference_values(workload: Workload, inputs: Mapping[str, Values]) -> dict[s
         for access in einsum.inputs:
             if access.tensor not in tensors:
                 raise WorkloadError(f"no values of tensor {access.tensor}", value=einsum.name)
-        read = [_read(tensors[a.tensor], _indices(a, einsum, order)) for a in einsum.inputs]
-        values = np.broadcast_to(_value(einsum, read), tuple(einsum.bounds.values()))
+        values = _value(einsum, read_values(einsum, tensors, order))
         for access in einsum.outputs:
-            tensors[access.tensor] = _joined(einsum, values, _indices(access, einsum, order))
+            ranks = order[access.tensor]
+            tensors[access.tensor] = _joined(einsum, values, _indices(access, einsum, ranks))
     return tensors
 
 
-def _indices(access: TensorAccess, einsum: Einsum, order: Mapping[str, tuple[str, ...]]) -> Indices:
+def read_values(
+    einsum: Einsum,
+    tensors: Mapping[str, Values],
+    order: Mapping[str, tuple[str, ...]] | None = None,
+) -> list[Values]:
+    """Return the values of each input at each point, as arrays that broadcast to the space.
+
+    `tensors`: whole tensors by name. `order`: their ranks, where they are not in the order of the
+    Einsum.
+    """
+    arrays = []
+    for access in einsum.inputs:
+        ranks = order[access.tensor] if order else tuple(rank for rank, _ in access.projection)
+        arrays.append(_read(tensors[access.tensor], _indices(access, einsum, ranks)))
+    return arrays
+
+
+def joined_values(einsum: Einsum, values: Values, *, by_sum: bool = False) -> Values:
+    """Return the one output of an Einsum from the values of its points.
+
+    `values`: broadcast to the iteration space; points of the same index are joined as the Einsum
+    says, or added with `by_sum`.
+    """
+    access = einsum.outputs[0]
+    ranks = tuple(rank for rank, _ in access.projection)
+    return _joined(einsum, values, _indices(access, einsum, ranks), by_sum=by_sum)
+
+
+def _indices(access: TensorAccess, einsum: Einsum, ranks: Sequence[str]) -> Indices:
     """Return the index of each rank at each point, as arrays that broadcast to the space."""
     places = list(einsum.bounds)
     forms = dict(access.projection)
     indices = []
-    for rank in order[access.tensor]:
+    for rank in ranks:
         index = np.full([1] * len(places), forms[rank].constant, dtype=np.int64)
         for name, factor in forms[rank].terms:
             shape = [1] * len(places)
@@ -77,9 +105,10 @@ def _value(einsum: Einsum, read: list[Values]) -> Values:
     return value
 
 
-def _joined(einsum: Einsum, values: Values, indices: Indices) -> Values:
+def _joined(einsum: Einsum, values: Values, indices: Indices, *, by_sum: bool = False) -> Values:
     """Return the output: the values of the points with the same index, joined."""
-    is_max = einsum.formula is not None and einsum.formula.reduction == "max"
+    values = np.broadcast_to(values, tuple(einsum.bounds.values()))
+    is_max = not by_sum and einsum.formula is not None and einsum.formula.reduction == "max"
     if not indices:  # a scalar
         return np.asarray(values.max() if is_max else values.sum())
     shape = tuple(int(index.max()) + 1 for index in indices)
