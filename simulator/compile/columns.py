@@ -371,8 +371,20 @@ I_WIDTH: Final = 4
     K_END,
     K_DESCRIPTOR,
     K_MAP,
+    # Races for memory: whether they are notes, how many, and the first one.
+    S_NOTES_RACES,
+    S_RACES,
+    S_RACE_CYCLE,
+    S_RACE_ELEMENT,
+    S_RACE_ROW,  # the operation that began, or a scalar instruction
+    S_RACE_OPERAND,  # 3: the scalar of an operation
+    S_RACE_THREAD,  # of the operation that was running
+    S_RACE_OTHER,  # that operation
+    S_RACE_OTHER_OPERAND,
+    S_RACE_START,  # its first cycle
+    S_RACE_WORD,  # a word of the element that both touch
     S_WIDTH,
-) = range(36)
+) = range(47)
 
 WHEEL: Final = 1024
 """Slots of the time wheel, a power of two; longer waits stay in their slot for another turn."""
@@ -392,8 +404,10 @@ S_FEATURES: Final = 64
     FEATURE_SIMD_READY,
     FEATURE_SIMD,
     FEATURE_FABRIC,
+    FEATURE_RACES,
+    FEATURE_SCALAR_RACES,
     FEATURES,
-) = range(14)
+) = range(16)
 WHEEL_AT: Final = 96
 """Address of the wheel, behind the header and the features."""
 
@@ -404,7 +418,8 @@ WHEEL_AT: Final = 96
     ERROR_CHANGE, ERROR_NO_TEARDOWN, ERROR_POSITION, ERROR_BIND, ERROR_NO_LENGTH, ERROR_GROUP,
     ERROR_HALF, ERROR_DTYPE, ERROR_ENDLESS, ERROR_EXTENDED, ERROR_FAR_INDEX, ERROR_DIVISION,
     ERROR_SHIFT, ERROR_TOP_BITS, ERROR_ODD, ERROR_LONG, ERROR_STRIDE, ERROR_FIFO_LENGTH,
-) = range(35)  # fmt: skip
+    ERROR_RACE,
+) = range(36)  # fmt: skip
 
 # An event of the timeline.
 V_ELEMENT, V_ROW, V_THREAD, V_START, V_END, V_WIDTH = range(6)

@@ -44,7 +44,7 @@ def failed_part(final: FinalState) -> Instruction | Route | None:
     if error == at.ERROR_TWO_ARRIVALS:
         return _route(final)
     element = final.parts.element.number(final.store[at.S_ERROR_ELEMENT])
-    if error in OF_MAIN_THREAD:
+    if error in OF_MAIN_THREAD or final.store[at.S_ERROR_ROW] < 0:
         return begun(final, element)[1]
     return _operation(final, element)
 

@@ -10,6 +10,7 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.diagnose.buffer_overrun import bounds_error, main_thread
 from tilewright.simulator.diagnose.failed_part import failed_part
 from tilewright.simulator.diagnose.final_state import FinalState
+from tilewright.simulator.diagnose.memory_race import race_error
 from tilewright.simulator.isa.machine_errors import MachineError, RunLimitError
 from tilewright.simulator.text.text_places import place_in_text
 
@@ -29,12 +30,12 @@ def run_error(final: FinalState) -> MachineError:
 def _message(final: FinalState) -> MachineError:
     header = final.store
     cycle, error = int(header[at.S_CYCLE]), int(header[at.S_ERROR])
-    if error == at.ERROR_LIMIT:
-        return _limit(final, cycle)
+    if error in (at.ERROR_LIMIT, at.ERROR_TWO_ARRIVALS):
+        return (_limit if error == at.ERROR_LIMIT else _arrivals)(final, cycle)
     if error == at.ERROR_FEATURE:
         return MachineError("a kernel that the program needs is not loaded: please report this")
-    if error == at.ERROR_TWO_ARRIVALS:
-        return _arrivals(final, cycle)
+    if error == at.ERROR_RACE:
+        return race_error(final)
     element = final.parts.element.number(header[at.S_ERROR_ELEMENT])
     if error in (at.ERROR_NO_TEARDOWN, at.ERROR_POSITION, at.ERROR_BIND):
         return _fabric(final, element, cycle)

@@ -18,6 +18,7 @@ from tilewright.simulator.engine.operation_steps import (
     fail,
     last_element,
     load_operands,
+    look_for_races,
     record,
     run_memory,
 )
@@ -49,6 +50,7 @@ def dispatch(store: Table, memory: Memory, element: int, now: int) -> None:
     store[thread + at.T_QUEUES] = queues
     if not load_operands(store, memory, element, thread, op):
         return
+    look_for_races(store, memory, element, thread)
     if store[op + at.O_FABRIC] == 0:
         run_memory(store, memory, element, thread, now)
         return

@@ -78,6 +78,10 @@ def _has_conflicts(store: at.Table, parts: StoreLayout) -> bool:
     return bool(parts.operation.view(store)[:, at.O_BANKS].any())
 
 
+def _runs_beside(store: at.Table, parts: StoreLayout) -> bool:
+    return bool(parts.operation.view(store)[:, at.O_ASYNC].any())
+
+
 def _has_simd(store: at.Table, parts: StoreLayout) -> bool:
     return bool(parts.operand.view(store)[:, at.D_SIMD].any())
 
@@ -98,6 +102,11 @@ FEATURES: Final = (
         "simd_groups",
         {at.FEATURE_SIMD_READY: "simd_ready", at.FEATURE_SIMD: "simd_group"},
         _has_simd,
+    ),
+    Feature(
+        "races",
+        {at.FEATURE_RACES: "operation_races", at.FEATURE_SCALAR_RACES: "scalar_races"},
+        _runs_beside,
     ),
     Feature("arithmetic", {at.FEATURE_VALUE: "uncommon_value"}, _has_other_values),
 )

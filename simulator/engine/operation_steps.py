@@ -12,6 +12,7 @@ from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.datapath import do_memory, read_word, start_walk, write_word
 from tilewright.simulator.engine.jit import (
     address,
+    inline_kernel,
     inner_kernel,
     part_kernel,
     use,
@@ -90,6 +91,7 @@ def load_operands(store: Table, memory: Memory, element: int, thread: int, op: i
         if position < 0:
             return False
         start_walk(store, thread + at.T_POSITIONS + operand, position)
+        store[thread + at.T_ORIGIN + operand] = position
     store[thread + at.T_SCALAR] = store[op + at.O_SCALAR]
     row = store[op + at.O_SCALAR_ROW]
     if row >= 0:
@@ -101,6 +103,17 @@ def load_operands(store: Table, memory: Memory, element: int, thread: int, op: i
         wide = store[store[op + at.O_OPERANDS] + at.D_WIDE]
         write_word(memory, store[thread + at.T_POSITIONS], wide, store[thread + at.T_SCALAR])
     return True
+
+
+@inline_kernel
+def look_for_races(store: Table, memory: Memory, element: int, thread: int) -> None:
+    """Let an operation that begins beside others be checked for races for memory (races.py).
+
+    element, thread: addresses; the operands are loaded. Programs without asynchronous operations
+    have no kernel for it.
+    """
+    if store[element + at.E_RUNNING] > 0 and store[at.S_FEATURES + at.FEATURE_RACES] != 0:
+        use(store, memory, at.FEATURE_RACES, (element, thread, 0, 0))
 
 
 @inner_kernel

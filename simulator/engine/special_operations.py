@@ -20,7 +20,13 @@ from tilewright.simulator.engine.fabric import (
     schedule,
 )
 from tilewright.simulator.engine.jit import FeatureArguments, address, inner_kernel, use
-from tilewright.simulator.engine.operation_steps import fail, finish, hold_datapath, memory_cycles
+from tilewright.simulator.engine.operation_steps import (
+    fail,
+    finish,
+    hold_datapath,
+    look_for_races,
+    memory_cycles,
+)
 from tilewright.simulator.engine.places import OperandBits, OperandPlace, ThreadPlace
 from tilewright.simulator.engine.special_start import check_halves, load_special
 from tilewright.simulator.isa.operations import ADD_CARRY, DROP
@@ -478,6 +484,7 @@ def launch(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
     op = store[thread + at.T_OP]
     if not load_special(store, memory, element, thread, op):
         return 0
+    look_for_races(store, memory, element, thread)
     store[store[element + at.E_RUNS] + store[op + at.O_RUNS]] += 1
     if store[op + at.O_RESULT] >= 0:
         store[store[element + at.E_VARIABLES] + store[op + at.O_RESULT]] = 1

@@ -5,7 +5,7 @@ The result is the same either way (engines.md); the certificate says which engin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +38,7 @@ from tilewright.simulator.run.run_data import (
     RunData,
     TimelineRequest,
     load_data,
+    noted,
     recorded_elements,
     run_data,
     schedule_start,
@@ -132,6 +133,7 @@ class FastMachine:
         memory: Mapping[str, MemoryInput] | None = None,
         edges: Mapping[str, npt.ArrayLike] | None = None,
         timeline: TimelineRequest = False,
+        notes: Collection[str] = (),
     ) -> FastResult:
         """Run the program once; parts without a certificate are run by the reference engine.
 
@@ -139,6 +141,7 @@ class FastMachine:
         - edges: values that enter, by edge port: (positions, count).
         - timeline: False records no operations, True those of all elements, a list of (row, column)
           those of these.
+        - notes: what is noted in the result instead of ending the run, as in `Machine.run`.
 
         The result is that of the reference engine (`Machine.run` with the same arguments), with a
         certificate that says what was proved. If the values show what is not covered (an operand
@@ -148,11 +151,12 @@ class FastMachine:
         certificate = self.certificate
         if self.timed is not None:
             data = run_data(self.machine.program, memory, edges, timeline)
+            data.header.update(noted(notes))
             try:
                 return FastResult(_result(self.machine, self.timed, data, timeline), certificate)
             except NotCovered as missing:
                 certificate = RunCertificate(False, missing.reason, 0, 0, 0)
-        result = self.machine.run(memory=memory, edges=edges, timeline=timeline)
+        result = self.machine.run(memory=memory, edges=edges, timeline=timeline, notes=notes)
         return FastResult(result, certificate)
 
 

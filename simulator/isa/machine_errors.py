@@ -56,6 +56,13 @@ class MachineError(TilewrightError):
     category = "undefined behaviour"
 
 
+class MemoryRaceError(MachineError):
+    """Work on memory that a running microthread touches, one of both writing it, in no order.
+
+    The message names both operations, and the element of the buffer.
+    """
+
+
 class InputDataError(MachineError):
     """A run was given wrong data or settings: shapes, dtypes, names, elements, numbers."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -26,6 +26,7 @@ from tilewright.simulator.run.run_data import (
     RunData,
     TimelineRequest,
     load_data,
+    noted,
     run_data,
     schedule_start,
     step_to_end,
@@ -78,7 +79,7 @@ class Machine:
             self._fused = fuse_queues(compiled.store, compiled.parts, compiled.network)
         return self._fused
 
-    def run(
+    def run(  # noqa: PLR0913 (the options of a run)
         self,
         *,
         memory: Mapping[str, MemoryInput] | None = None,
@@ -86,6 +87,7 @@ class Machine:
         timeline: TimelineRequest = False,
         max_cycles: int = MAX_CYCLES,
         shuffle: int = 0,
+        notes: Collection[str] = (),
     ) -> RunResult:
         """Run the program to its end, from an SRAM of zeros, and return what it computed and cost.
 
@@ -93,8 +95,9 @@ class Machine:
         `edges`: values by edge input name, arrays (positions, count). `timeline`: record the
         operations of all elements, or of the (row, column) listed. `max_cycles`: limit. `shuffle`:
         a seed above 0 permutes the order in which a cycle's events are simulated, which must change
-        nothing (a test). Raises DeadlockError if nothing can move but work is left; MachineError
-        for wrong data, a passed limit or what is undefined on the machine.
+        nothing (a test). `notes`: what is noted in the result instead of ending the run: "races".
+        Raises DeadlockError if nothing can move but work is left; MachineError for wrong data, a
+        passed limit or what is undefined on the machine, such as a race for memory.
         """
         for name, number in (("max_cycles", max_cycles), ("shuffle", shuffle)):
             whole = isinstance(number, int) and not isinstance(number, bool)
@@ -105,6 +108,7 @@ class Machine:
         counts = self._counts_queues
         data = run_data(self.program, memory, edges, timeline, counts_queues=counts)
         data.header.update({at.S_LIMIT: max_cycles, at.S_MOST: max_cycles, at.S_SHUFFLE: shuffle})
+        data.header.update(noted(notes))
         recorder = IntervalRecorder(self._interval) if self._interval else None
         store, sram = self._finish(data, recorder)
         result = collect_result(FinalState(self.compiled, store), sram)

@@ -13,6 +13,7 @@ from tilewright.simulator.compile.store_layout import (
 )
 from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.diagnose.final_state import FinalState
+from tilewright.simulator.diagnose.memory_race import race_notes
 from tilewright.simulator.isa.dsd import DTYPES, Buffer
 from tilewright.simulator.isa.operands import ResolvedOperation
 from tilewright.simulator.program.routes import RAMP
@@ -42,6 +43,7 @@ def collect_result(final: FinalState, sram: at.Memory) -> RunResult:
             queue_sums(final, final.fifo[:, at.F_WAITED]) if final.store[at.S_QUEUES] else None,
         ),
         final.compiled.assumed,
+        race_notes(final),
     )
 
 

@@ -26,6 +26,22 @@ FIRST_EVENTS: Final = 4096
 TimelineRequest = bool | Collection[tuple[int, int]]
 """All elements' operations, none, or those of the elements (row, column) listed."""
 
+NOTES: Final = {"races": at.S_NOTES_RACES}
+"""What a run may note in its result instead of ending: the columns of the store's header."""
+
+
+def noted(notes: Collection[str]) -> dict[int, int]:
+    """Return the header's columns of what a run is to note, with their values.
+
+    `notes`: names of NOTES. Raises InputDataError for another one.
+    """
+    unknown = sorted(set(notes) - set(NOTES))
+    if unknown:
+        raise InputDataError(
+            "the notes of a run: unknown", value=unknown[0], instead="one of " + ", ".join(NOTES)
+        )
+    return {column: int(name in notes) for name, column in NOTES.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class RunData:

@@ -210,7 +210,8 @@ class RunResult:
     `cycles`: when the last task, operation and edge output ended. `memory`: final values by buffer
     name, (H, W, *shape), zero where an element has no such buffer. `edges`: what left by each edge
     output. `counts`: action counts over the grid. `trace`: cycles and words per element and link.
-    `assumed`: the figures that the result rests on and nobody has published.
+    `assumed`: the figures that the result rests on and nobody has published. `notes`: what the run
+    was to note instead of ending with an error.
     """
 
     cycles: int
@@ -222,3 +223,5 @@ class RunResult:
     trace: Trace
     assumed: tuple[str, ...] = ()
     """Figures of the profile that nobody has published and that this result rests on."""
+    notes: tuple[str, ...] = ()
+    """What the values may depend on by chance, if the run was to note it."""
