@@ -21,15 +21,43 @@ METRICS: Mapping[str, tuple[str, ...]] = {
         "hops",
         "elements",
     ),
+    "grid_matmul": (
+        "cycles",
+        "latency",
+        "core_bits",
+        "dram_traffic",
+        "utilization",
+        "cores",
+        "reshard_cycles",
+    ),
 }
+LAYOUT_MODELS = ("grid_matmul",)
+"""Models of a machine for layouts: `arch.file` is a machine description."""
+
+
+def choices_type(model: str) -> type | None:
+    """Return the dataclass whose fields are a model's `mapping.` knobs; None if it has none."""
+    if model == "simulated":
+        from tilewright.mapper.grid.candidate import GridChoices
+
+        return GridChoices
+    if model == "grid_matmul":
+        from tilewright.dse.models.grid_matmul import GridMatmulChoices
+
+        return GridMatmulChoices
+    return None
 
 
 def make_evaluator(spec: StudySpec) -> Evaluator:
-    """Return the model that a study names: `analytical` (mapper) or `simulated` (simulator)."""
+    """Return the model that a study names: of the mapper, the simulator, or a layout's time."""
     if spec.model == "simulated":
         from tilewright.dse.models.simulated import SimulatedEvaluator
 
         return SimulatedEvaluator(spec.arch, spec.workload, spec.machine)
+    if spec.model == "grid_matmul":
+        from tilewright.dse.models.grid_matmul import GridMatmulEvaluator
+
+        return GridMatmulEvaluator(spec.arch, spec.workload)
     from tilewright.dse.models.analytical import AnalyticalEvaluator
 
     return AnalyticalEvaluator(spec.arch, spec.workload, spec.mapper_objective)

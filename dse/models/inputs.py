@@ -12,6 +12,7 @@ from tilewright.dse.study.design_space import Point, Value, canonical_json
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
     from tilewright.dse.study.study import StudyInput
+    from tilewright.mapper.layout.machines.layout_machine import LayoutMachine
     from tilewright.mapper.workload.workload import Workload
 
 
@@ -24,6 +25,18 @@ def architecture(source: StudyInput, point: Point) -> Arch:
     values = {**source.values, **knobs(point, "arch.")}
     arch = _load_arch(source.file, canonical_json(dict(source.variables)))
     return arch.with_values(values) if values else arch
+
+
+def layout_machine(source: StudyInput, point: Point) -> LayoutMachine:
+    """Return the machine of one design of a layout study, with the design's `arch.` knobs set.
+
+    `source`: the machine's file and numbers that the study changes. Raises SpecError for a knob
+    that names no number.
+    """
+    from tilewright.mapper.layout.machines.layout_machine import changed_machine, load_machine
+
+    values = {**source.values, **knobs(point, "arch.")}
+    return changed_machine(source.file, values) if values else load_machine(source.file)
 
 
 def workload(source: StudyInput, point: Point) -> Workload:

@@ -141,9 +141,28 @@ def conclusion(spec: StudySpec, trials: Sequence[Trial]) -> str:
             words = f" (against the reference: {best.comparison})" if best.comparison else ""
         lines.append(f"  {best.title}: {best.value}{words}, trial {best.trial.number}")
         lines.append(f"    {_knobs(spec, best.trial, reference_of(trials))}")
+    lines += [f"  Published: {text}" for text in published_figures(spec, front)]
     if not front:
         lines += ["No design is feasible. The reasons:", *_reasons(trials)]
     return "\n".join(lines)
+
+
+def published_figures(spec: StudySpec, front: Sequence[Trial]) -> list[str]:
+    """Return each published figure of a study in words, beside the best design's.
+
+    `front`: designs to take the best of; without one, the figures stand alone.
+    """
+    goals = {objective.metric: objective.goal for objective in spec.objectives}
+    texts = []
+    for figure in spec.published:
+        text = f"{figure.name}: {quantity(figure.value, figure.metric)}"
+        if front:
+            pick = max if goals.get(figure.metric, "minimize") == "maximize" else min
+            value = pick(trial.metrics[figure.metric] for trial in front)
+            words, _ = compare(value, figure.value, "minimize")
+            text += f"; best design {quantity(value, figure.metric)}, {words}"
+        texts.append(f"{text} ({figure.source})")
+    return texts
 
 
 def _knobs(spec: StudySpec, trial: Trial, reference: Trial | None) -> str:

@@ -1,7 +1,8 @@
 """What the report shows of one design: plain JSON values, one section per Einsum.
 
 A section: `einsum`; `loop_nest`, the mapping as text; `energy_by`, joule by component; `time_by`,
-in `time_unit`, under `time_title`; `facts`, short statements by name; and for a simulated design
+in `time_unit`, under `time_title`; `facts`, short statements by name; for a layout `pictures`,
+name -> SVG; and for a simulated design
 `maps`, name -> {unit, values [H][W]}, and `timeline`, {unit, end, lanes_in_all, lanes:
 [{name, spans: [[start, end, what, kind]]}]}.
 """

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tilewright.dse.report.conclusion import census, highlights, reference_of
+from tilewright.dse.report.conclusion import census, highlights, published_figures, reference_of
 from tilewright.dse.report.page import templates
 from tilewright.dse.report.reasons import group_reasons, reason_of
 from tilewright.dse.report.report_data import metric_names, report_data
@@ -48,6 +48,7 @@ def _context(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dic
         "census": census(trials, len(front)),
         "highlights": highlights(spec, trials),
         "reference": reference,
+        "published": published_figures(spec, front),
         "knobs": list(zip(data["knobs"], spec.space.paths, strict=True)),
         "shown": {row["n"]: row["shown"] for row in data["trials"]},
         "metrics": metric_names(spec, trials),

@@ -16,18 +16,25 @@ UNITS: Mapping[str, str] = {
     "hops": "hops",
     "elements": "elements",
     "utilization": "",
+    "core_bits": "bit",
+    "dram_traffic": "bit",
+    "cores": "cores",
+    "reshard_cycles": "cycles",
 }
 LABELS: Mapping[str, str] = {
     "edp": "energy-delay product",
     "leak_power": "leakage power",
     "sram_bits": "SRAM per element",
     "hops": "wavelet hops",
+    "core_bits": "memory per core",
+    "dram_traffic": "DRAM traffic",
+    "reshard_cycles": "cycles of reshards",
 }
 _PREFIXES = {
     -18: "a", -15: "f", -12: "p", -9: "n", -6: "µ", -3: "m",
     0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P",
 }  # fmt: skip
-_COUNTED = ("cycles", "hops", "elements", "")
+_COUNTED = ("cycles", "hops", "elements", "cores", "")
 
 
 def some(number: int, noun: str) -> str:

@@ -6,7 +6,9 @@ from dataclasses import fields
 
 from tilewright.arch.errors import SpecError, TilewrightError
 from tilewright.arch.names import did_you_mean
-from tilewright.dse.models.inputs import architecture, workload
+from tilewright.dse.models.evaluators import LAYOUT_MODELS, choices_type
+from tilewright.dse.models.inputs import architecture, layout_machine, workload
+from tilewright.dse.models.kernel_choices import choices_of
 from tilewright.dse.study.design_space import Dimension
 from tilewright.dse.study.study import StudySpec
 
@@ -18,17 +20,18 @@ def preflight(spec: StudySpec) -> None:
     does not exist.
     """
     first = {d.path: d.values[0] for d in spec.space.dimensions}
+    hardware = layout_machine if spec.model in LAYOUT_MODELS else architecture
     for dimension in spec.space.dimensions:
         if dimension.path.startswith("arch."):
             try:
-                architecture(spec.arch, {dimension.path: dimension.values[0]})
+                hardware(spec.arch, {dimension.path: dimension.values[0]})
             except TilewrightError as error:
                 raise SpecError(
                     f"the knob {dimension.path}: {error.what}",
                     where=error.where,
                     instead=error.instead,
                 ) from None
-    architecture(spec.arch, {})
+    hardware(spec.arch, {})
     if spec.model == "simulated":
         _check_machine(spec)
     _check_mapping_knobs(spec, [e.name for e in workload(spec.workload, first).einsums])
@@ -44,18 +47,17 @@ def _check_machine(spec: StudySpec) -> None:
 
 
 def _check_mapping_knobs(spec: StudySpec, einsums: list[str]) -> None:
-    from tilewright.mapper.grid.candidate import GridChoices
-
-    choices = [field.name for field in fields(GridChoices)]
+    kind = choices_type(spec.model)
+    choices = [field.name for field in fields(kind)] if kind else []
     for dimension in spec.space.dimensions:
         path = dimension.path
         if not path.startswith("mapping."):
             continue
-        if spec.model != "simulated":
+        if kind is None:
             raise SpecError(
                 f"the knob {path} has no effect: in an {spec.model} study the mapper chooses"
                 " the mapping",
-                instead="leave it out, or use model: simulated",
+                instead="leave it out, or use another model, such as simulated",
             )
         _, einsum, choice = path.split(".", 2)
         if choice not in choices:
@@ -64,7 +66,7 @@ def _check_mapping_knobs(spec: StudySpec, einsums: list[str]) -> None:
                 value=choice,
                 instead=did_you_mean(choice, choices) or None,
             )
-        _check_values(dimension, choice)
+        _check_values(dimension, choice, kind)
         if einsum not in ("*", *einsums):
             raise SpecError(
                 f"the knob {path} names no Einsum of the workload",
@@ -73,13 +75,16 @@ def _check_mapping_knobs(spec: StudySpec, einsums: list[str]) -> None:
             )
 
 
-def _check_values(dimension: Dimension, choice: str) -> None:
+def _check_values(dimension: Dimension, choice: str, kind: type) -> None:
     from tilewright.mapper.grid.candidate import GridChoices
 
     for value in dimension.values:
         text = value if isinstance(value, int | str) else str(value)
         try:
-            GridChoices.of({choice: text})
+            if kind is GridChoices:
+                GridChoices.of({choice: text})
+            else:
+                choices_of(kind, {choice: text})
         except TilewrightError as error:
             raise SpecError(
                 f"the knob {dimension.path}: {error.what}", instead=error.instead

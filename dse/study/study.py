@@ -33,15 +33,26 @@ class Baseline:
     point: Mapping[str, Value]
 
 
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A figure that somebody else published: `value` of a metric in SI units, and its `source`."""
+
+    name: str
+    metric: str
+    value: float
+    source: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudySpec:
     """A study with everything that decides its result, checked and complete.
 
-    `question`: text for the report; `arch`, `workload`: input files; `model`: analytical or
-    simulated; `machine`: profile of the simulated machine; `objectives`, `constraints`: on metrics;
+    `question`: text for the report; `arch`, `workload`: input files; `model`: what evaluates a
+    design; `machine`: profile of the simulated machine; `objectives`, `constraints`: on metrics;
     `space`: the designs; `sampler`, `seed`, `population`: how it is searched; `trials`: how many
     designs, `batch`: how many at once; `mapper_objective`: what the mapper makes smallest in an
-    analytical study; `baselines`: tried first; `resolved`: the same as data of a study file.
+    analytical study; `baselines`: tried first; `published`: figures of others to compare with;
+    `resolved`: the same as data of a study file.
     """
 
     name: str
@@ -61,6 +72,7 @@ class StudySpec:
     mapper_objective: MapperObjective
     baselines: tuple[Baseline, ...]
     resolved: Mapping[str, Any]
+    published: tuple[Published, ...] = ()
 
     def batch_size(self, number: int) -> int:
         """Return how many trials batch `number` (from 0) has; the last one may be smaller."""

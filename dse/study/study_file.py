@@ -12,7 +12,7 @@ from tilewright.dse.study.sampler import SamplerName
 
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 Number = StrictInt | StrictFloat | StrictStr  # a string is an arithmetic expression
-ModelName = Literal["analytical", "simulated"]
+ModelName = Literal["analytical", "simulated", "grid_matmul"]
 MapperObjective = Literal["energy", "latency", "edp"]
 Positive = Annotated[int, Field(strict=True, ge=1)]
 
@@ -102,13 +102,26 @@ class BaselineItem(SpecModel):
     values: dict[str, Scalar]
 
 
+class PublishedItem(SpecModel):
+    """A figure that somebody else published for the question of a study, with its source.
+
+    `metric`: of the model, in its SI unit. The report shows it beside the best design.
+    """
+
+    name: StrictStr
+    metric: StrictStr
+    value: Number
+    source: StrictStr
+
+
 class StudyFile(SpecModel):
     """The top level of a study file: a question about hardware and mapping, and how to search.
 
     `name`: of the study and its run directory; `question`: text; `seed`: of the search; `arch`,
-    `workload`: input files; `model`: analytical or simulated; `machine`: profile of a simulated
+    `workload`: input files; `model`: what evaluates a design; `machine`: profile of a simulated
     study; `objectives`, `constraints`: on metrics; `space`: values by knob path; `search`: sampler
-    and budget; `mapper`: objective of an analytical study; `baselines`: designs to try first.
+    and budget; `mapper`: objective of an analytical study; `baselines`: designs to try first;
+    `published`: figures of others to compare with.
     """
 
     name: StrictStr  # names a folder below runs/, too: study_reader checks it
@@ -124,3 +137,4 @@ class StudyFile(SpecModel):
     search: SearchItem = SearchItem()
     mapper: MapperItem = MapperItem()
     baselines: list[BaselineItem] = Field(default_factory=list)
+    published: list[PublishedItem] = Field(default_factory=list)

@@ -12,11 +12,11 @@ from tilewright.arch.errors import SpecError, Where
 from tilewright.arch.files.document import Document
 from tilewright.arch.names import did_you_mean
 from tilewright.dse.command.shipped import Kind, find_file
-from tilewright.dse.models.evaluators import METRICS
+from tilewright.dse.models.evaluators import LAYOUT_MODELS, METRICS
 from tilewright.dse.run.record import Constraint, Objective
 from tilewright.dse.study.changed_keys import replaced
 from tilewright.dse.study.design_space import Dimension, Space, Value, canonical_json
-from tilewright.dse.study.study import Baseline, StudyInput, StudySpec
+from tilewright.dse.study.study import Baseline, Published, StudyInput, StudySpec
 from tilewright.dse.study.study_file import ArchFile, BaselineItem, InputFile, KnobItem, StudyFile
 
 _KNOB_KINDS = ("arch", "workload", "mapping", "machine")
@@ -49,7 +49,7 @@ class StudyReader:
         self._check_name(file.name)
         space = Space(tuple(self._dimension(path, knob) for path, knob in file.space.items()))
         sources = {
-            "arch": self._source(file.arch, "arch", variables),
+            "arch": self._arch(file, variables),
             "workload": self._source(file.workload, "workload", variables),
         }
         search = file.search
@@ -78,6 +78,7 @@ class StudyReader:
             mapper_objective=file.mapper.objective,
             baselines=self._baselines(file, space),
             resolved=resolved,
+            published=self._published(file),
         )
 
     def _where(self, *path: str | int) -> Where:
@@ -93,6 +94,28 @@ class StudyReader:
                 value=name,
                 instead=f"name: {re.sub(r'[^A-Za-z0-9_-]+', '_', name).strip('_') or 'study'}",
             )
+
+    def _arch(self, file: StudyFile, variables: Mapping[str, Value]) -> StudyInput:
+        """Return the architecture, or the machine description of a layout study."""
+        if file.model not in LAYOUT_MODELS or self._stored:
+            return self._source(file.arch, "arch", variables)
+        from tilewright.mapper.layout.machines.layout_machine import machine_file
+
+        try:
+            path = machine_file(file.arch.file, self._base)
+        except SpecError as error:
+            raise SpecError(
+                error.what, where=self._where("arch", "file"), instead=error.instead
+            ) from None
+        return StudyInput(str(path), dict(file.arch.variables), file.arch.values)
+
+    def _published(self, file: StudyFile) -> tuple[Published, ...]:
+        figures = []
+        for position, item in enumerate(file.published):
+            self._check_metric(item.metric, file, "published", position)
+            value = float(self._number(item.value, "published", position, "value"))
+            figures.append(Published(item.name, item.metric, value, item.source))
+        return tuple(figures)
 
     def _source(self, item: InputFile, key: str, variables: Mapping[str, Value]) -> StudyInput:
         values = item.values if isinstance(item, ArchFile) else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -86,29 +85,33 @@ class Gemm:
 
     def packed(self, machine: LayoutMachine) -> PackedMemory:
         """Return addresses for the buffers of a core; raises InfeasibleMapping like `pack`."""
-        return pack(self.buffers(), machine.memories["l1"].unit_bytes)
+        memory = machine.memories["l1"]
+        return pack(self.buffers(), memory.unit_bytes, f"each core of {machine.name}")
 
 
 def stored(gemm: Gemm, machine: LayoutMachine) -> Gemm:
     """Return the product with its data where they fit: in the cores, else in DRAM.
 
-    In DRAM, the passes with the fewest operands read again are chosen. Raises InfeasibleMapping if
-    even the smallest parts do not fit a core.
+    Raises InfeasibleMapping like `in_dram`.
     """
-    *candidates, last = _storages(gemm)
-    for candidate in candidates:
-        if _fits(candidate, machine):
-            return candidate
-    last.packed(machine)
-    return last
+    resident = replace(gemm, resident=True, passes=(1, 1))
+    return resident if _fits(resident, machine) else in_dram(gemm, machine)
 
 
-def _storages(gemm: Gemm) -> Iterator[Gemm]:
-    yield replace(gemm, resident=True, passes=(1, 1))
+def in_dram(gemm: Gemm, machine: LayoutMachine) -> Gemm:
+    """Return the product with its data in DRAM, in the passes that read the fewest operands again.
+
+    Raises InfeasibleMapping if even the smallest parts do not fit a core.
+    """
     high, wide, _ = gemm.core_tiles
     choices = product(range(1, min(high, MOST_PASSES) + 1), range(1, min(wide, MOST_PASSES) + 1))
+    candidate = gemm
     for passes in sorted(choices, key=lambda pair: (high * pair[1] + wide * pair[0], pair)):
-        yield replace(gemm, resident=False, passes=passes)
+        candidate = replace(gemm, resident=False, passes=passes)
+        if _fits(candidate, machine):
+            return candidate
+    candidate.packed(machine)
+    return candidate
 
 
 def _fits(gemm: Gemm, machine: LayoutMachine) -> bool:

@@ -31,11 +31,13 @@ class GemmTime:
 
     `cycles`: start + the greatest of `resources` + `write`. `resources`, in cycles: "matrix unit",
     "unpacker", "operand 0", "operand 1" (the core that sends it on to its row or column), "DRAM".
+    `dram_bytes`: read and written.
     """
 
     start: float
     resources: dict[str, float]
     write: float
+    dram_bytes: int
 
     @property
     def cycles(self) -> float:
@@ -71,8 +73,9 @@ def gemm_time(gemm: Gemm, machine: LayoutMachine) -> GemmTime:
         "operand 1": operand_1 * (send_1 + read),
         "DRAM": dram * rates["clock_hz"] / rates["dram_bytes_per_second"],
     }
-    write = 0 if gemm.resident else high * wide * size / rates["core_dram_write_bytes_per_cycle"]
-    return GemmTime(rates["gemm_start_cycles"], resources, float(write))
+    written = 0 if gemm.resident else high * wide * size
+    write = written / rates["core_dram_write_bytes_per_cycle"]
+    return GemmTime(rates["gemm_start_cycles"], resources, write, dram + written * rows * columns)
 
 
 def _rates(gemm: Gemm, machine: LayoutMachine) -> dict[str, float]:

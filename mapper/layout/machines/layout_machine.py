@@ -91,6 +91,19 @@ def machine_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
 
 
+def machine_file(name: str, base: Path | None = None) -> Path:
+    """Return the file of a machine: a path (below `base` if given), or the name of a shipped one.
+
+    Raises SpecError if there is neither.
+    """
+    for path in ((base or Path()) / name, FOLDER / f"{name}.yaml"):
+        if path.is_file():
+            return path.resolve()
+    raise SpecError(
+        f"no machine {name!r}", instead=f"one of {', '.join(machine_names())}, or a YAML file"
+    )
+
+
 @lru_cache(maxsize=32)
 def load_machine(name: str) -> LayoutMachine:
     """Return a machine by the name of a shipped one, or by the path of a YAML file.
@@ -98,13 +111,33 @@ def load_machine(name: str) -> LayoutMachine:
     Raises SpecError for an unknown name, for a field that is missing or unknown, and for a number
     without a source.
     """
-    path = FOLDER / f"{name}.yaml" if name in machine_names() else Path(name)
-    if not path.is_file():
+    return changed_machine(name, {})
+
+
+def changed_machine(name: str, values: Mapping[str, object]) -> LayoutMachine:
+    """Return a machine with some numbers replaced, by dotted path such as `rates.clock_hz`.
+
+    Raises SpecError like `load_machine`, and for a path that the file has no number at.
+    """
+    path = FOLDER / f"{name}.yaml" if name in machine_names() else machine_file(name)
+    data: Any = load_document(path).data
+    for field_path, value in values.items():
+        data = _replaced(data, field_path.split("."), value, field_path)
+    return _Reader(str(path)).machine(data)
+
+
+def _replaced(data: Any, steps: list[str], value: object, field_path: str) -> Any:
+    if not steps and isinstance(data, Mapping) and "value" in data:
+        return {"value": value, "assumed": "set by the design"}
+    if not steps or not isinstance(data, Mapping) or steps[0] not in data:
+        known = sorted(data) if isinstance(data, Mapping) and "value" not in data else []
         raise SpecError(
-            f"no machine {name!r}", instead=f"one of {', '.join(machine_names())}, or a YAML file"
+            f"the machine has no number {field_path}",
+            value=field_path,
+            instead=f"one of {', '.join(known)}" if known else None,
         )
-    document = load_document(path)
-    return _Reader(str(path)).machine(document.data)
+    head, *rest = steps
+    return {**data, head: _replaced(data[head], rest, value, field_path)}
 
 
 class _Reader:

@@ -16,15 +16,18 @@ def fullest_step(requests: Sequence[BufferRequest]) -> tuple[int, tuple[BufferRe
     return step, alive[step]
 
 
-def no_room(requests: Sequence[BufferRequest], capacity: int, *, proven: bool) -> InfeasibleMapping:
+def no_room(
+    requests: Sequence[BufferRequest], capacity: int, *, proven: bool, unit: str = ""
+) -> InfeasibleMapping:
     """Return the error for buffers without a packing: what is alive, and what would fit.
 
-    `proven`: whether there is none, or only none was found in time.
+    `proven`: whether there is none, or only none was found in time; `unit`: whose memory it is.
     """
     step, alive = fullest_step(requests)
     needed = sum(request.bytes for request in alive)
     tiles = ", ".join(_tiles(request) for request in alive)
-    what = f"step {step} has {tiles} alive: {needed} of {capacity} bytes"
+    where = f"{unit}: " if unit else ""
+    what = f"{where}step {step} has {tiles} alive: {needed} of {capacity} bytes"
     if needed <= capacity:
         reason = "their alignments, banks and lifetimes leave no addresses"
         what = f"{what}, but {reason if proven else 'no addresses were found in time'}"

@@ -78,22 +78,25 @@ class PackedMemory:
         return tuple(b for b in self.buffers if b.request.first <= step <= b.request.last)
 
 
-def pack(requests: Sequence[BufferRequest], capacity: int) -> PackedMemory:
+def pack(requests: Sequence[BufferRequest], capacity: int, unit: str = "") -> PackedMemory:
     """Return addresses for all buffers, with the first choice of residues that fits.
 
-    `capacity`: bytes. Raises InfeasibleMapping if none exists, with the step at which the most
-    bytes are alive, the buffers alive then and the smallest change that would fit; it says so if
-    the search ended after 50,000 steps instead of a proof.
+    `capacity`: bytes; `unit`: whose memory it is, for the error. Raises InfeasibleMapping if none
+    exists, with the unit, the step at which the most bytes are alive, the buffers alive then and
+    the smallest change that would fit; it says so if the search ended after 50,000 steps instead of
+    a proof.
     """
     steps = [MOST_STEPS]
     for residues in product(*(request.residues for request in requests)):
         packed = _search(requests, residues, capacity, steps)
         if packed is not None:
             return packed
-    raise no_room(requests, capacity, proven=steps[0] > 0)
+    raise no_room(requests, capacity, proven=steps[0] > 0, unit=unit)
 
 
-def packings(requests: Sequence[BufferRequest], capacity: int) -> Iterator[PackedMemory]:
+def packings(
+    requests: Sequence[BufferRequest], capacity: int, unit: str = ""
+) -> Iterator[PackedMemory]:
     """Yield one packing for each choice of residues (banks) that has one.
 
     The search of each choice takes at most 50,000 steps; choices for which that is not enough are
@@ -108,7 +111,7 @@ def packings(requests: Sequence[BufferRequest], capacity: int) -> Iterator[Packe
             found = True
             yield packed
     if not found:
-        raise no_room(requests, capacity, proven=proven)
+        raise no_room(requests, capacity, proven=proven, unit=unit)
 
 
 def _search(

@@ -58,6 +58,19 @@ class ShardedTensor:
         affine = AffineMap(2, (*lead, dim(0), dim(1)))
         return self._sharded((rows, columns), GridMap((rows, columns), self.units, affine))
 
+    def on_grid(self, rows: int, columns: int) -> Layout:
+        """Divide rows and columns over a grid: by blocks if the units have it, else by one axis.
+
+        Raises SpecError for a grid of several rows and columns that the units do not have, and for
+        more cells than units.
+        """
+        has_block = rows <= (1, *self.units)[-2] and columns <= self.units[-1]
+        if columns == 1 and not has_block:
+            return self.height_sharded(rows)
+        if rows == 1 and not has_block:
+            return self.width_sharded(columns)
+        return self.block_sharded(rows, columns)
+
     def interleaved(self) -> Layout:
         """Deal pages to all units in turn: a page is a tile, or a row without tiles."""
         collapse = self.collapse

@@ -5,7 +5,12 @@ from pathlib import Path
 import pytest
 
 from tilewright.arch.errors import SpecError
-from tilewright.mapper.layout.machines.layout_machine import load_machine, machine_names
+from tilewright.mapper.layout.machines.layout_machine import (
+    changed_machine,
+    load_machine,
+    machine_file,
+    machine_names,
+)
 
 
 def test_every_shipped_machine_loads_with_sources() -> None:
@@ -71,3 +76,23 @@ def test_an_unknown_machine_is_refused_with_the_known_ones() -> None:
     with pytest.raises(SpecError) as caught:
         load_machine("wormhole9")
     assert "blackhole" in (caught.value.instead or "")
+
+
+def test_numbers_can_be_replaced_by_path() -> None:
+    """The source then says that the number is a design's."""
+    faster = changed_machine("wormhole", {"rates.clock_hz": 2e9, "memories.l1.unit_bytes": 1024})
+    assert faster.rates["clock_hz"] == 2e9
+    assert faster.memories["l1"].unit_bytes == 1024
+    assert faster.sources["rates.clock_hz"] == "assumed: set by the design"
+    assert load_machine("wormhole").rates["clock_hz"] == 1e9
+    for path in ("rates.clock", "rates", "rates.clock_hz.value", "name"):
+        with pytest.raises(SpecError, match="the machine has no number"):
+            changed_machine("wormhole", {path: 1})
+
+
+def test_a_machine_is_found_by_path_or_name(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(GOOD)
+    assert machine_file("mine.yaml", tmp_path) == tmp_path / "mine.yaml"
+    assert machine_file("wormhole", tmp_path).name == "wormhole.yaml"
+    with pytest.raises(SpecError, match="no machine 'wormhol'"):
+        machine_file("wormhol")

@@ -51,7 +51,8 @@ def test_no_room_names_the_tiles_alive_and_the_smallest_change() -> None:
     )
     assert caught.value.instead == "depth 1 for B, which frees 20 bytes"
     with pytest.raises(InfeasibleMapping) as caught:
-        pack([BufferRequest(name="A", tile_bytes=30)], 20)
+        pack([BufferRequest(name="A", tile_bytes=30)], 20, "core (0, 3)")
+    assert caught.value.what == "core (0, 3): step 0 has A (30 bytes) alive: 30 of 20 bytes"
     assert caught.value.instead == "tiles of at most 20 bytes for A"
     with pytest.raises(InfeasibleMapping, match="alignments, banks and lifetimes leave no"):
         pack([BufferRequest(name=n, tile_bytes=5, modulus=16) for n in "AB"], 20)

@@ -44,6 +44,18 @@ def test_a_block_sharding_fits_the_units() -> None:
         tensor.block_sharded(1, 16)
 
 
+def test_a_grid_is_blocks_where_the_units_have_it() -> None:
+    """8 × 8 units: 2 × 4 and 8 × 1 by blocks, 16 × 1 by height, 1 × 16 by width, not 16 × 2."""
+    tensor = ShardedTensor((1024, 1024), (1, 8, 8), Tiling((32, 32)))
+    assert tensor.on_grid(2, 4) == tensor.block_sharded(2, 4)
+    assert tensor.on_grid(8, 1) == tensor.block_sharded(8, 1)
+    assert tensor.on_grid(16, 1) == tensor.height_sharded(16)
+    assert tensor.on_grid(1, 16) == tensor.width_sharded(16)
+    for grid in ((16, 2), (65, 1), (1, 65)):
+        with pytest.raises(SpecError):
+            tensor.on_grid(*grid)
+
+
 tensors = st.builds(
     ShardedTensor,
     st.lists(st.integers(1, 5), min_size=2, max_size=3).map(tuple),

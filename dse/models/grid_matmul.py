@@ -1,0 +1,188 @@
+"""Matrix products on a grid of cores: layouts by the algebra, time by the model of such products.
+
+Nothing is executed: the time model is compared with measurements in docs/validation/gemm-time.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any, Literal
+
+from tilewright.dse.models.evaluator import Outcome
+from tilewright.dse.models.inputs import layout_machine, mapping_choices, workload
+from tilewright.dse.models.kernel_choices import choices_of
+from tilewright.dse.report.details import section
+from tilewright.dse.study.design_space import Point
+from tilewright.dse.study.study import StudyInput
+
+if TYPE_CHECKING:
+    from tilewright.mapper.layout.costs.gemm import Gemm
+    from tilewright.mapper.layout.costs.gemm_time import GemmTime
+    from tilewright.mapper.layout.layout import Layout
+    from tilewright.mapper.layout.machines.layout_machine import LayoutMachine
+    from tilewright.mapper.workload.einsum import Einsum
+
+
+@dataclass(frozen=True, slots=True)
+class GridMatmulChoices:
+    """How one product is laid out on a grid of cores.
+
+    `rows`, `columns`: of the grid that the result is divided over (one row or column may be longer
+    than the machine's: height and width shardings); `storage`: whether the first operand and the
+    result are in the cores or in DRAM; `element`: number format; `fidelity`: of the matrix unit;
+    `inner_block`: tiles along k that arrive at a time. With data in DRAM a core works on parts of
+    the result one after the other, such that they fit and the fewest operands are read again.
+    """
+
+    rows: int = 1
+    columns: int = 1
+    storage: Literal["cores", "dram"] = "cores"
+    element: Literal["f32", "bf16", "f16", "bfp8", "bfp4"] = "bf16"
+    fidelity: Literal["lofi", "hifi2", "hifi3", "hifi4"] = "hifi4"
+    inner_block: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class GridMatmulEvaluator:
+    """The model of matrix products on a grid of cores with a matrix unit each.
+
+    `arch`: file of the machine (`mapper/layout/machines/`); `workload`: products of two matrices.
+    The Einsums run one after the other; a result that is the first operand of the next one is laid
+    out anew if the two grids differ. Metrics: cycles, latency (s), core_bits (per core),
+    dram_traffic (bits), utilization (of all matrix units), cores, reshard_cycles.
+    """
+
+    arch: StudyInput
+    workload: StudyInput
+
+    def evaluate(self, point: Point) -> Outcome:
+        """Return the metrics of one design and its layouts.
+
+        `point`: value of each knob by path. Raises InfeasibleMapping with the broken rule, or with
+        the tiles that do not fit a core.
+        """
+        machine = layout_machine(self.arch, point)
+        work = workload(self.workload, point)
+        runs = [
+            GridMatmul.of(einsum, mapping_choices(point, einsum.name), machine)
+            for einsum in work.einsums
+        ]
+        reshards = [run.reshard_after(runs[:number]) for number, run in enumerate(runs)]
+        sections = [run.section(cycles) for run, cycles in zip(runs, reshards, strict=True)]
+        return Outcome(_totals(runs, reshards), details={"sections": sections})
+
+
+@dataclass(frozen=True, slots=True)
+class GridMatmul:
+    """One product: its layouts, and what the time model says.
+
+    `layouts`: by tensor, of those in the cores.
+    """
+
+    einsum: Einsum
+    gemm: Gemm
+    time: GemmTime
+    layouts: Mapping[str, Layout]
+    machine: LayoutMachine
+    core_bytes: int
+
+    @classmethod
+    def of(
+        cls, einsum: Einsum, choices: Mapping[str, str | int], machine: LayoutMachine
+    ) -> GridMatmul:
+        """Build and check the layouts of one product; raises InfeasibleMapping if it cannot be."""
+        from tilewright.arch.number_format import number_format
+        from tilewright.mapper.layout.costs.gemm import Gemm, in_dram
+        from tilewright.mapper.layout.costs.gemm_time import gemm_time
+        from tilewright.mapper.layout.costs.matmul_sizes import matmul_sizes
+
+        chosen, sizes = choices_of(GridMatmulChoices, choices), matmul_sizes(einsum)
+        gemm = Gemm(
+            m=sizes.m,
+            k=sizes.k,
+            n=sizes.n,
+            grid=(chosen.rows, chosen.columns),
+            element=number_format(chosen.element),
+            fidelity=chosen.fidelity,
+            resident=chosen.storage == "cores",
+            inner_block=chosen.inner_block,
+        )
+        if not gemm.resident:
+            gemm = in_dram(gemm, machine)
+        shapes = {sizes.first: (sizes.m, sizes.k), sizes.result: (sizes.m, sizes.n)}
+        layouts = {name: _layout(name, shape, gemm, machine) for name, shape in shapes.items()}
+        packed = gemm.packed(machine)
+        kept = layouts if gemm.resident else {}
+        return cls(einsum, gemm, gemm_time(gemm, machine), kept, machine, packed.used)
+
+    def reshard_after(self, before: Sequence[GridMatmul]) -> float:
+        """Return the cycles to lay the first operand out anew, if it is a result in other cores."""
+        from tilewright.mapper.layout.costs.reshard_time import reshard_time
+
+        first = self.einsum.inputs[0].tensor
+        for run in before:
+            made = any(access.tensor == first for access in run.einsum.outputs)
+            if made and first in run.layouts and first in self.layouts:
+                source, destination = run.layouts[first], self.layouts[first]
+                if source != destination:
+                    return reshard_time(source, destination, self.machine).cycles
+        return 0.0
+
+    def section(self, reshard_cycles: float) -> dict[str, Any]:
+        """Return what the report shows: layouts, time by resource, pictures."""
+        from tilewright.mapper.layout.queries.explanation import explain
+        from tilewright.mapper.layout.queries.picture import layout_picture
+
+        hertz = self.machine.rates["clock_hz"]
+        times = {**self.time.resources, "start": self.time.start, "write": self.time.write}
+        times["reshard before"] = reshard_cycles
+        texts = [f"{name}\n{explain(layout)}" for name, layout in self.layouts.items()]
+        shown = section(
+            self.einsum.name,
+            "\n\n".join(texts) or "operands and result in DRAM",
+            {},
+            {name: cycles / hertz for name, cycles in times.items()},
+            {
+                "slowest": self.time.limit,
+                "tiles of a core (m × n × k)": " × ".join(map(str, self.gemm.core_tiles)),
+                "bytes of a core": self.core_bytes,
+                "executed": "no, modelled",
+            },
+        )
+        shown["pictures"] = {name: layout_picture(at) for name, at in self.layouts.items()}
+        return shown
+
+
+def _layout(name: str, shape: tuple[int, int], gemm: Gemm, machine: LayoutMachine) -> Layout:
+    from tilewright.mapper.layout.legality.layout_rules import broken_rules
+    from tilewright.mapper.layout.schemes.tensor_shardings import ShardedTensor
+    from tilewright.mapper.layout.tiling import Tiling
+    from tilewright.mapper.workload.errors import InfeasibleMapping
+
+    tensor = ShardedTensor(shape, machine.units, Tiling((32, 32), gemm.element, "hardware"))
+    layout = tensor.on_grid(*gemm.grid)
+    allowed = ("uneven",) if gemm.resident else ("uneven", "capacity")
+    for rule in broken_rules(layout, machine, allowed):
+        raise InfeasibleMapping(f"{name}: {rule.rule}: {rule.what}", instead=rule.instead or None)
+    return layout
+
+
+def _totals(runs: Sequence[GridMatmul], reshards: Sequence[float]) -> dict[str, float]:
+    machine = runs[0].machine
+    cycles = sum(run.time.cycles for run in runs) + sum(reshards)
+    ideal = sum(
+        prod(-(-size // 32) for size in (run.gemm.m, run.gemm.k, run.gemm.n))
+        * machine.rates[f"tile_cycles_{run.gemm.fidelity}"]
+        for run in runs
+    )
+    return {
+        "cycles": cycles,
+        "latency": cycles / machine.rates["clock_hz"],
+        "core_bits": 8.0 * max(run.core_bytes for run in runs),
+        "dram_traffic": 8.0 * sum(run.time.dram_bytes for run in runs),
+        "utilization": ideal / machine.unit_count / cycles,
+        "cores": float(max(prod(run.gemm.grid) for run in runs)),
+        "reshard_cycles": float(sum(reshards)),
+    }
