@@ -26,8 +26,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tilewright.arch.quantities import with_unit
 from tilewright.dse.command.shipped import studies_folder
-from tilewright.dse.report.units import with_unit
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "validation"
 STAGES = {  # files with a variable STAGE: its values, as in the tables of the papers

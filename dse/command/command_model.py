@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,7 +25,6 @@ from tilewright.dse.command.design_options import (
 
 if TYPE_CHECKING:
     from tilewright.dse.command.mapping_answer import MappingAnswer
-    from tilewright.mapper.mapping.score import Score
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -56,6 +55,13 @@ def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
       tilewright evaluate --arch a.yaml --workload w.yaml --mapping m.yaml --set M=128 --json
       tilewright evaluate --arch a.yaml --arch vars.yaml --workload w.yaml --mapping m.yaml
     """
+    from tilewright.dse.command.mapping_answer import (
+        details,
+        nest_of,
+        tables,
+        totals,
+        verified_text,
+    )
     from tilewright.mapper.evaluation.verified_score import evaluate
     from tilewright.mapper.mapping.mapping_file import load_mapping
 
@@ -64,9 +70,11 @@ def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
     nest = load_mapping(Path(mapping), variables=variables)
     score = evaluate(machine, work, nest, conventions, allow_incomplete)
     if as_json:
-        emit(score.to_dict())
+        emit({**score.to_dict(), **details(work, nest, score)})
         return
-    click.echo(_score_text(score))
+    lines = [nest_of(work, nest, score), "", *totals(score), *tables(score), ""]
+    lines += [verified_text(score), *(f"note: {note}" for note in score.notes)]
+    click.echo("\n".join(lines))
 
 
 def search_options() -> Callable[[F], F]:
@@ -178,19 +186,3 @@ def _write_files(
         from tilewright.dse.report.mapping_page import write_page
 
         write_page(report, answer, subject)
-
-
-def _score_text(score: Score) -> str:
-    from tilewright.dse.command.mapping_answer import shown_metric, verified_text
-    from tilewright.dse.report.units import label, quantity
-
-    document: Mapping[str, Any] = score.to_dict()
-    totals = ("energy", "latency", "edp", "area", "leak_power")
-    lines = [f"{label(name)}: {shown_metric(score, name)}" for name in totals]
-    for key, metric in (("energy_by", "energy"), ("latency_by", "latency")):
-        nonzero = {name: value for name, value in document[key].items() if value}
-        ranked = sorted(nonzero.items(), key=lambda item: (-item[1], item[0]))
-        lines += ["", f"{metric} by part:"]
-        lines += [f"  {quantity(value, metric):>12}  {name}" for name, value in ranked]
-    lines += ["", verified_text(score), *(f"note: {note}" for note in score.notes)]
-    return "\n".join(lines)

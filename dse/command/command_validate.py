@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tilewright.arch.quantities import some
 from tilewright.dse.command.console import (
     emit,
     files_option,
@@ -16,7 +17,6 @@ from tilewright.dse.command.console import (
     say,
     settings_option,
 )
-from tilewright.dse.report.units import some
 
 if TYPE_CHECKING:
     from tilewright.arch.errors import SpecError

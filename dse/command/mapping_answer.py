@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilewright.dse.report.units import label, quantity, some
+from tilewright.arch.quantities import label, quantity, some
 
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
@@ -18,17 +18,21 @@ if TYPE_CHECKING:
     from tilewright.mapper.workload.workload import Workload
 
 
+_MOST_ROWS = 20  # of a table on the terminal
+
+
 @dataclass(frozen=True, slots=True)
 class MappingAnswer:
     """The answer of a search for a mapping.
 
     `result`: the best mapping, its costs and the certificate; `objective`: what was minimized;
-    `seconds`: the wall-clock time of the search.
+    `seconds`: the wall-clock time of the search; `workload`: what is mapped.
     """
 
     result: SearchResult
     objective: str
     seconds: float
+    workload: Workload
 
     def mapping_file(self) -> str:
         """Return the best mapping as the YAML text of a mapping file."""
@@ -53,6 +57,7 @@ class MappingAnswer:
             },
             "verified": score.verified,
             "mapping": self.mapping_file(),
+            **details(self.workload, self.result.best.mapping, score),
             "front": [self._point(scored) for scored in self.result.front],
             "front_proof": self._front_proof(),
             "on_chip": list(self.result.on_chip),
@@ -104,9 +109,8 @@ class MappingAnswer:
         from tilewright.mapper.searches.result import gap_text
 
         score, proof = self.result.best.score, self.result.certificate
-        lines = [str(self.result.best.mapping).rstrip(), ""]
-        shown = ("energy", "latency", "edp", "area")
-        lines += [f"{label(name)}: {shown_metric(score, name)}" for name in shown]
+        lines = [nest_of(self.workload, self.result.best.mapping, score), ""]
+        lines += [*totals(score), *tables(score), ""]
         if self.result.on_chip:
             lines.append(f"kept on chip between Einsums: {', '.join(self.result.on_chip)}")
         if proof.kind == "optimal":
@@ -134,7 +138,40 @@ def find_mapping(arch: Arch, workload: Workload, options: Mapping[str, Any]) -> 
 
     start = time.perf_counter()
     result = search(arch, workload, **options)
-    return MappingAnswer(result, options["objective"], time.perf_counter() - start)
+    return MappingAnswer(result, options["objective"], time.perf_counter() - start, workload)
+
+
+def nest_of(workload: Workload, mapping: LoopNest, score: Score) -> str:
+    """Return the loop nest of a mapping with trip counts, tiles, and what each memory holds."""
+    from tilewright.mapper.mapping.nest_lines import lines_of, nest_text
+
+    return nest_text(lines_of(mapping, workload, score))
+
+
+def details(workload: Workload, mapping: LoopNest, score: Score) -> dict[str, Any]:
+    """Return the loop nest and the tables of costs as JSON data."""
+    from tilewright.mapper.evaluation.breakdown import breakdown
+    from tilewright.mapper.mapping.nest_lines import lines_of
+
+    nest = [line.document() for line in lines_of(mapping, workload, score)]
+    return {"nest": nest, **breakdown(score).to_dict()}
+
+
+def totals(score: Score) -> list[str]:
+    """Return the totals of a score, a line for each."""
+    shown = ["energy", "latency", "edp", "area", *(["leak_power"] if score.leak_power else [])]
+    rows = [(f"{label(name)}:", shown_metric(score, name)) for name in shown]
+    width = max(len(name) for name, _ in rows)
+    return [f"{name:<{width}}  {value}" for name, value in rows]
+
+
+def tables(score: Score) -> list[str]:
+    """Return the tables of costs as lines, an empty one before each."""
+    from tilewright.mapper.evaluation.breakdown import breakdown
+    from tilewright.mapper.evaluation.breakdown_tables import cost_tables
+
+    shown = cost_tables(breakdown(score), score)
+    return [line for table in shown for line in ("", *table.text(_MOST_ROWS))]
 
 
 def shown_metric(score: Score, name: str) -> str:

@@ -9,8 +9,8 @@ from math import inf, isfinite
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from tilewright.arch.quantities import quantity
 from tilewright.dse.command.console import say
-from tilewright.dse.report.units import quantity
 
 if TYPE_CHECKING:
     from rich.status import Status

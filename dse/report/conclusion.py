@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.dse.report.units import label, quantity
+from tilewright.arch.quantities import label, quantity
 from tilewright.dse.run.pareto import Goal
 from tilewright.dse.run.record import Objective, Trial, costs_of, front_of
 from tilewright.dse.study.knobs import knob_labels, knob_text

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.dse.report.units import label, quantity, with_unit
+from tilewright.arch.quantities import label, quantity, with_unit
 
 WIDTH, HEIGHT = 1080, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 92, 24, 18, 52

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tilewright.arch.quantities import label, quantity, with_unit
 from tilewright.dse.report.mapping_chart import HEIGHT, WIDTH, Chart, front_chart
 from tilewright.dse.report.page import templates
-from tilewright.dse.report.units import label, quantity, with_unit
 from tilewright.dse.run.environment import code_hash, version
 from tilewright.dse.run.rundir import write_atomically
+from tilewright.mapper.evaluation.breakdown import size_of
+from tilewright.mapper.mapping.nest_lines import lines_of, nest_text
 
 if TYPE_CHECKING:
     from tilewright.dse.command.mapping_answer import MappingAnswer
     from tilewright.mapper.searches.result import ScoredMapping
+    from tilewright.mapper.workload.workload import Workload
 
 Names = tuple[str, ...]
 Part = tuple[str, float]  # name, value
@@ -91,7 +94,7 @@ def _context(answer: MappingAnswer, subject: str, command: str) -> dict[str, Any
         "statistics": result.statistics,
         "notes": result.notes,
         "on_chip": result.on_chip,
-        "nest": list(coloured(str(result.best.mapping))),
+        "nest": shown_nest(result.best, answer.workload),
         "charts": [chart for chart in _charts(result.best) if chart.bars],
         "grids": [grid for grid in _grids(result.best) if grid.rows],
         "front": _front(answer),
@@ -139,7 +142,7 @@ def memories(best: ScoredMapping) -> Bars:
     """Return a chart of how full each finite memory is at its fullest, in per cent."""
     rows = []
     for memory, bits in sorted(best.score.capacity.items()):
-        size = _size(best, memory)
+        size = size_of(best.score, memory)
         if size is None or not bits:
             continue
         used = 100 * float(bits) / size
@@ -149,22 +152,10 @@ def memories(best: ScoredMapping) -> Bars:
     return Bars("Memories when they are fullest", ("in use",), tuple(rows))
 
 
-def _size(best: ScoredMapping, memory: str) -> float | None:
-    """Return the bits of a memory, from any tensor in it: its bits over its share of the size."""
-    for key, share in best.score.memory_usage.items():
-        if key.split("/")[1] == memory and share > 0:
-            return float(best.score.memory_bits[key]) / share
-    return None
-
-
-def coloured(nest: str) -> Iterable[tuple[str, str]]:
-    """Yield the lines of a loop nest, each with the kind of node that it shows.
-
-    Kinds: storage, spatial, temporal, compute, step; empty for another line.
-    """
-    kinds = {"[": "storage", "p": "spatial", "f": "temporal", "c": "compute", "s": "step"}
-    for line in nest.splitlines():
-        yield line, kinds.get(line.lstrip()[:1], "")
+def shown_nest(scored: ScoredMapping, workload: Workload) -> list[tuple[str, str]]:
+    """Return the loop nest of a mapping as lines, each with the kind of node that it shows."""
+    lines = lines_of(scored.mapping, workload, scored.score)
+    return list(zip(nest_text(lines).splitlines(), (line.kind for line in lines), strict=True))
 
 
 def _summed(values: Mapping[str, float], row: int, kind: int) -> dict[str, list[Part]]:
@@ -260,7 +251,7 @@ def _front(answer: MappingAnswer) -> dict[str, Any] | None:
     rows = [
         {
             "values": [_metric(scored.score.metric(name), name) for name in proof.metrics],
-            "nest": list(coloured(str(scored.mapping))),
+            "nest": shown_nest(scored, answer.workload),
             "best": scored.mapping == answer.result.best.mapping,
         }
         for scored in answer.result.front

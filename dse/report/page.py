@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilewright.dse.report.units import label, quantity
+from tilewright.arch.quantities import label, quantity
 
 if TYPE_CHECKING:
     from jinja2 import Environment

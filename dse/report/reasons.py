@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.dse.report.units import label, quantity
+from tilewright.arch.quantities import label, quantity
 from tilewright.dse.run.record import Trial
 
 _NUMBER = re.compile(r"(?<![A-Za-z_])\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tilewright.arch.quantities import UNITS
 from tilewright.dse.report.conclusion import census, highlights, published_figures, reference_of
 from tilewright.dse.report.page import templates
 from tilewright.dse.report.reasons import group_reasons, reason_of
 from tilewright.dse.report.report_data import metric_names, report_data
-from tilewright.dse.report.units import UNITS
 from tilewright.dse.run.record import Trial, front_of
 from tilewright.dse.run.rundir import REPORT, RunDirectory, write_atomically
 from tilewright.dse.study.knobs import knob_text

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tilewright.arch.quantities import UNITS, label
 from tilewright.dse.report.conclusion import highlights, reference_of
 from tilewright.dse.report.reasons import reason_of
-from tilewright.dse.report.units import UNITS, label
 from tilewright.dse.run.front_file import hypervolume_by_batch
 from tilewright.dse.run.record import Trial, front_of
 from tilewright.dse.run.rundir import RunDirectory

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from tilewright.arch.quantities import label, quantity
 from tilewright.dse.command.console import say
-from tilewright.dse.report.units import label, quantity
 from tilewright.dse.run.record import Trial, front_of
 from tilewright.dse.study.study import StudySpec
 

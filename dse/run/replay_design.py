@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.arch.names import did_you_mean
+from tilewright.arch.quantities import label, quantity
 from tilewright.dse.command.console import check_writable
 from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.models.simulated import EinsumRun, SimulatedEvaluator, total_metrics
-from tilewright.dse.report.units import label, quantity
 from tilewright.dse.run.record import Trial, front_of
 from tilewright.dse.run.rundir import SPEC, RunDirectory, RunError, write_atomically
 from tilewright.dse.run.runner import check_unchanged

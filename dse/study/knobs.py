@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tilewright.dse.report.units import with_unit
+from tilewright.arch.quantities import with_unit
 from tilewright.dse.study.design_space import Value
 
 

@@ -111,55 +111,7 @@ class Mapping:
     places: tuple[Where, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
-        return loop_nest(self)
+        """Return the loop nest; behind a loop stand the values of its variable in a tile."""
+        from tilewright.mapper.mapping.nest_lines import nest_lines, nest_text
 
-
-_STEP = "  "
-
-
-def loop_nest(mapping: Mapping) -> str:
-    """Return a mapping as text, an aligned loop nest with one line per node.
-
-    `for` is a temporal loop, `parfor` a spatial one; the number behind it is the tile below the
-    loop, in values of its rank variable.
-    """
-    lines: list[tuple[str, str]] = []
-    _write(mapping.nodes, 0, lines)
-    width = max((len(left) for left, right in lines if right), default=0)
-    return "\n".join(f"{left:<{width}}  {right}" if right else left for left, right in lines)
-
-
-def _write(nodes: tuple[Node, ...], depth: int, lines: list[tuple[str, str]]) -> None:
-    """Append (indented node, tile of a loop or "") for each node."""
-    for node in nodes:
-        indent = _STEP * depth
-        if isinstance(node, Sequential):
-            kind_name = "stage" if node.kind == "Pipeline" else "step"
-            for number, branch in enumerate(node.branches, start=1):
-                lines.append((f"{indent}{kind_name} {number}:", ""))
-                _write(branch, depth + 1, lines)
-            continue
-        left, right = _texts(node)
-        lines.append((f"{indent}{left}", right))
-        depth += isinstance(node, Temporal | Spatial)
-
-
-def _texts(node: Storage | Temporal | Spatial | Compute) -> tuple[str, str]:
-    """Return a node as text, and the tile of a loop."""
-    match node:
-        case Storage(tensors, component, persistent, buffers, reduction):
-            notes = [
-                *(["persistent"] if persistent else []),
-                *([f"{buffers} buffers"] if buffers > 1 else []),
-                *([f"added by {reduction}"] if reduction else []),
-            ]
-            noted = f" ({', '.join(notes)})" if notes else ""
-            return f"[{component}] {', '.join(tensors)}{noted}", ""
-        case Temporal(variable, tile, initial, names):
-            first = f", first {initial}" if initial is not None else ""
-            synonyms = "".join(f" = {name} of {einsum}" for einsum, name in names)
-            return f"for {variable}{synonyms}", f"tile {tile}{first}"
-        case Spatial(variable, tile, name, component):
-            return f"parfor {variable}", f"tile {tile} over {component}.{name}"
-        case Compute(einsum, component):
-            return f"compute {einsum} on {component}", ""
+        return nest_text(nest_lines(self.nodes))

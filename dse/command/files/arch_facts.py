@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilewright.dse.report.text_table import text_table
-from tilewright.dse.report.units import some, with_unit
+from tilewright.arch.quantities import some, with_unit
+from tilewright.arch.text_table import text_table
 
 if TYPE_CHECKING:
     from tilewright.arch.components.components import Action, Component

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilewright.dse.report.text_table import text_table
-from tilewright.dse.report.units import some, with_unit
+from tilewright.arch.quantities import shortened, some, with_unit
+from tilewright.arch.text_table import text_table
 from tilewright.mapper.workload.workload_print import einsum_text
 
 if TYPE_CHECKING:
@@ -121,8 +121,8 @@ def workload_text(workload: Workload) -> str:
 
 def in_one_line(workload: Workload) -> str:
     """Return how many Einsums and operations a workload has."""
-    operations = with_unit(workload.operations, " operations").replace("  ", " ")
-    return f"{some(len(workload.einsums), 'Einsum')}, {operations}"
+    operations = shortened(workload.operations)
+    return f"{some(len(workload.einsums), 'Einsum')}, {operations} operations"
 
 
 def _traffic(tensors: tuple[TensorFacts, ...]) -> str:

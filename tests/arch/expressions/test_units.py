@@ -11,8 +11,8 @@ from tilewright.arch.expressions.expressions import evaluate
 from tilewright.arch.expressions.units import UNITS, is_bit_rate, unit_of, without_units
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.number_format import bits_of_format
+from tilewright.arch.quantities import with_unit
 from tilewright.arch.spec.load import load_arch
-from tilewright.dse.report.units import with_unit
 from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from design_files import CHAIN, run
 
 
@@ -58,8 +59,19 @@ def test_map_and_evaluate_agree(files):
     text = run(
         "evaluate", "--arch", "arch.yaml", "--workload", "work.yaml", "--mapping", "best.yaml"
     )
-    assert "energy by part:" in text.stdout
-    assert "compute up" in run("map", "--arch", "arch.yaml", "--workload", "work.yaml").stdout
+    assert "By component" in text.stdout
+    mapped = run("map", "--arch", "arch.yaml", "--workload", "work.yaml", "--objective", "edp")
+    assert "compute up" in mapped.stdout
+    nest_and_tables = text.stdout.partition("verified:")[0]
+    assert mapped.stdout.startswith(nest_and_tables)
+    for document in (answer, score):
+        assert sum(each["energy"] for each in document["by_component"]) == pytest.approx(
+            score["energy"]
+        )
+        assert document["nest"][0] == {
+            "depth": 0, "kind": "storage", "name": "Main",
+            "bits": {"tokens": 512, "WU": 1024, "up": 256},
+        }  # fmt: skip
 
 
 def test_evaluate_prints_the_notes_of_the_score(files):

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tilewright.arch.quantities import quantity
 from tilewright.arch.spec.load import load_arch
 from tilewright.dse.command.cli import cli
 from tilewright.dse.command.mapping_answer import MappingAnswer, find_mapping
 from tilewright.dse.report.mapping_page import grid, memories, render_mapping, stacked
-from tilewright.dse.report.units import quantity
+from tilewright.mapper.mapping.nest_lines import lines_of, nest_text
 from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = """
@@ -65,7 +66,8 @@ def test_page_shows_the_figures_of_the_answer_and_fetches_nothing(answer: Mappin
     assert "url(" not in page
     for name in ("energy", "latency", "edp"):
         assert f'<span class="card-value">{quantity(getattr(score, name), name)}</span>' in page
-    for line in str(answer.result.best.mapping).splitlines():
+    best = answer.result.best
+    for line in nest_text(lines_of(best.mapping, answer.workload, best.score)).splitlines():
         assert line in page
     assert page.count('<tr id="point-') == len(answer.result.front)
 

@@ -33,4 +33,4 @@ def test_the_text_has_both_tables_and_totals():
     assert "1024 × 1024" in text
     # X and Y, four weights: six tensors of 1 MiB; H1 to H3 between the Einsums
     assert "inputs and outputs: 6 MiB; exchanged between Einsums: 3 MiB" in text
-    assert "4 Einsums, 4.29 G operations" in text
+    assert "4 Einsums, 4.295 G operations" in text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.dse.report.text_table import text_table
+from tilewright.arch.text_table import text_table
 
 
 def test_columns_stand_under_their_heads():

@@ -75,6 +75,14 @@ def with_unit(value: float, unit: str) -> str:
     return f"{_digits(value / 10.0**exponent)} {_PREFIXES[exponent]}{unit}"
 
 
+def shortened(count: float) -> str:
+    """Return a number of things in four digits: `9,120`, `16.38 k`, `8.389 M`."""
+    if abs(count) < 10_000:
+        return f"{count:,.4g}"
+    exponent = min(15, 3 * math.floor(math.log10(abs(count)) / 3 + 1e-12))
+    return f"{count / 10.0**exponent:.4g} {_PREFIXES[exponent]}"
+
+
 def _bytes(bits: float) -> str:
     size = bits / 8
     for unit in ("B", "KiB", "MiB"):

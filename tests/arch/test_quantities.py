@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.dse.report.units import quantity
+from tilewright.arch.quantities import quantity, shortened
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,9 @@ from tilewright.dse.report.units import quantity
 )
 def test_quantity(value, metric, text):
     assert quantity(value, metric) == text
+
+
+def test_counts_are_shortened():
+    assert [shortened(n) for n in (0, 7, 9120, 12_345, 8_388_608, 3.5e12)] == [
+        "0", "7", "9,120", "12.35 k", "8.389 M", "3.5 T",
+    ]  # fmt: skip
