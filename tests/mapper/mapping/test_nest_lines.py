@@ -90,3 +90,14 @@ def test_many_einsums_of_a_step_are_shortened():
     inner = Sequential(tuple((Compute(f"E{i}", "MAC"),) for i in range(6)))
     lines = nest_lines((Sequential(((inner,),), kind="Pipeline"),))
     assert lines[0].left == "stages 1 to 6: E0, …, E5"
+
+
+def test_holders_that_differ_stand_apart():
+    nodes = (
+        Storage(("A",), "L1", buffers=2),
+        Storage(("B",), "L1", buffers=2),
+        Storage(("Z",), "L1", persistent=True, reduction="chain"),
+        Compute("Z", "MAC"),
+    )
+    lines = nest_text(nest_lines(nodes)).splitlines()
+    assert lines[:2] == ["[L1] A, B (2 buffers)", "[L1] Z (persistent, added by chain)"]
