@@ -17,6 +17,8 @@ UNITS: Mapping[str, str] = {
     "elements": "elements",
     "utilization": "",
     "core_bits": "bit",
+    "sbuf_bits": "bit",
+    "psum_banks": "banks",
     "dram_traffic": "bit",
     "cores": "cores",
     "reshard_cycles": "cycles",
@@ -27,6 +29,8 @@ LABELS: Mapping[str, str] = {
     "sram_bits": "SRAM per element",
     "hops": "wavelet hops",
     "core_bits": "memory per core",
+    "sbuf_bits": "SBUF in use",
+    "psum_banks": "PSUM",
     "dram_traffic": "DRAM traffic",
     "reshard_cycles": "cycles of reshards",
 }
@@ -34,7 +38,7 @@ _PREFIXES = {
     -18: "a", -15: "f", -12: "p", -9: "n", -6: "µ", -3: "m",
     0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P",
 }  # fmt: skip
-_COUNTED = ("cycles", "hops", "elements", "cores", "")
+_COUNTED = ("cycles", "hops", "elements", "cores", "banks", "")
 
 
 def some(number: int, noun: str) -> str:

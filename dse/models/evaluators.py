@@ -30,8 +30,9 @@ METRICS: Mapping[str, tuple[str, ...]] = {
         "cores",
         "reshard_cycles",
     ),
+    "blocked_matmul": ("latency", "sbuf_bits", "psum_banks", "dram_traffic", "utilization"),
 }
-LAYOUT_MODELS = ("grid_matmul",)
+LAYOUT_MODELS = ("grid_matmul", "blocked_matmul")
 """Models of a machine for layouts: `arch.file` is a machine description."""
 
 
@@ -45,6 +46,10 @@ def choices_type(model: str) -> type | None:
         from tilewright.dse.models.grid_matmul import GridMatmulChoices
 
         return GridMatmulChoices
+    if model == "blocked_matmul":
+        from tilewright.dse.models.blocked_matmul import BlockedMatmulChoices
+
+        return BlockedMatmulChoices
     return None
 
 
@@ -58,6 +63,10 @@ def make_evaluator(spec: StudySpec) -> Evaluator:
         from tilewright.dse.models.grid_matmul import GridMatmulEvaluator
 
         return GridMatmulEvaluator(spec.arch, spec.workload)
+    if spec.model == "blocked_matmul":
+        from tilewright.dse.models.blocked_matmul import BlockedMatmulEvaluator
+
+        return BlockedMatmulEvaluator(spec.arch, spec.workload)
     from tilewright.dse.models.analytical import AnalyticalEvaluator
 
     return AnalyticalEvaluator(spec.arch, spec.workload, spec.mapper_objective)

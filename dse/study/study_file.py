@@ -12,7 +12,7 @@ from tilewright.dse.study.sampler import SamplerName
 
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 Number = StrictInt | StrictFloat | StrictStr  # a string is an arithmetic expression
-ModelName = Literal["analytical", "simulated", "grid_matmul"]
+ModelName = Literal["analytical", "simulated", "grid_matmul", "blocked_matmul"]
 MapperObjective = Literal["energy", "latency", "edp"]
 Positive = Annotated[int, Field(strict=True, ge=1)]
 

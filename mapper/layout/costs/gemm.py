@@ -11,8 +11,7 @@ from tilewright.arch.errors import SpecError
 from tilewright.arch.number_format import NumberFormat
 from tilewright.mapper.layout.machines.layout_machine import LayoutMachine
 from tilewright.mapper.layout.packing.buffer_request import BufferRequest
-from tilewright.mapper.layout.packing.packing import PackedMemory, pack
-from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.layout.packing.packing import PackedMemory, fits, pack
 
 SIDE: Final = 32
 MOST_PASSES: Final = 64
@@ -115,8 +114,4 @@ def in_dram(gemm: Gemm, machine: LayoutMachine) -> Gemm:
 
 
 def _fits(gemm: Gemm, machine: LayoutMachine) -> bool:
-    try:
-        gemm.packed(machine)
-    except InfeasibleMapping:
-        return False
-    return True
+    return fits(gemm.buffers(), machine.memories["l1"].unit_bytes)

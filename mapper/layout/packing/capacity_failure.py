@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from math import prod
+from typing import Final
 
 from tilewright.mapper.layout.packing.buffer_request import BufferRequest
 from tilewright.mapper.workload.errors import InfeasibleMapping
+
+Fits = Callable[[Sequence[BufferRequest]], bool]
+MOST_CHANGES: Final = 256
 
 
 def fullest_step(requests: Sequence[BufferRequest]) -> tuple[int, tuple[BufferRequest, ...]]:
@@ -17,11 +25,12 @@ def fullest_step(requests: Sequence[BufferRequest]) -> tuple[int, tuple[BufferRe
 
 
 def no_room(
-    requests: Sequence[BufferRequest], capacity: int, *, proven: bool, unit: str = ""
+    requests: Sequence[BufferRequest], capacity: int, fits: Fits, *, proven: bool, unit: str = ""
 ) -> InfeasibleMapping:
     """Return the error for buffers without a packing: what is alive, and what would fit.
 
-    `proven`: whether there is none, or only none was found in time; `unit`: whose memory it is.
+    `fits`: tells whether other buffers have a packing; `proven`: whether these have none, or none
+    was found in time; `unit`: whose memory it is.
     """
     step, alive = fullest_step(requests)
     needed = sum(request.bytes for request in alive)
@@ -31,7 +40,19 @@ def no_room(
     if needed <= capacity:
         reason = "their alignments, banks and lifetimes leave no addresses"
         what = f"{what}, but {reason if proven else 'no addresses were found in time'}"
-    return InfeasibleMapping(what, instead=_change(alive, needed - capacity))
+    return InfeasibleMapping(what, instead=smallest_change(requests, alive, fits))
+
+
+def smallest_change(
+    requests: Sequence[BufferRequest], alive: Sequence[BufferRequest], fits: Fits
+) -> str:
+    """Return the changes after which all buffers fit: the smallest of depths, that of one tile.
+
+    Of depths, the fewest buffers, then the fewest bytes; of tiles, the least share of one in
+    `alive`. Each is checked by `fits`.
+    """
+    changes = [*_shallower(requests, fits), *_smaller(requests, alive, fits)]
+    return ", or ".join(changes) if changes else "smaller tiles of several buffers"
 
 
 def _tiles(request: BufferRequest) -> str:
@@ -39,19 +60,51 @@ def _tiles(request: BufferRequest) -> str:
     return f"{request.name} ({count}{request.tile_bytes} bytes)"
 
 
-def _change(alive: Sequence[BufferRequest], missing: int) -> str:
-    """Return the change that frees the fewest bytes of those that free enough."""
-    shallower = [
-        (request.stride * fewer, request.name, request.depth - fewer)
-        for request in alive
-        for fewer in range(1, request.depth)
-        if request.stride * fewer >= missing
-    ]
-    if shallower:
-        freed, name, depth = min(shallower)
-        return f"depth {depth} for {name}, which frees {freed} bytes"
-    largest = max(alive, key=lambda request: (request.tile_bytes * request.depth, request.name))
-    smaller = largest.tile_bytes - -(-max(missing, 1) // largest.depth)
-    if smaller > 0:
-        return f"tiles of at most {smaller} bytes for {largest.name}"
-    return "a larger grid or smaller tiles"
+def _shallower(requests: Sequence[BufferRequest], fits: Fits) -> Iterator[str]:
+    """Yield the smallest change of depths that fits, if there is one."""
+    depths = [request.depth for request in requests]
+    if prod(depths) > MOST_CHANGES:
+        return
+
+    def size(choice: tuple[int, ...]) -> tuple[int, int]:
+        fewer = [depth - left for depth, left in zip(depths, choice, strict=True)]
+        freed = sum(r.stride * less for r, less in zip(requests, fewer, strict=True))
+        return sum(map(bool, fewer)), freed
+
+    for choice in sorted(product(*(range(depth, 0, -1) for depth in depths)), key=size):
+        changed = [replace(r, depth=d) for r, d in zip(requests, choice, strict=True)]
+        if fits(changed):
+            names = [
+                f"depth {after.depth} for {after.name}"
+                for before, after in zip(requests, changed, strict=True)
+                if before.depth != after.depth
+            ]
+            yield f"{' and '.join(names)}, which frees {size(choice)[1]} bytes"
+            return
+
+
+def _smaller(
+    requests: Sequence[BufferRequest], alive: Sequence[BufferRequest], fits: Fits
+) -> Iterator[str]:
+    """Yield the largest tile of one buffer that fits, for the one that shrinks least in share."""
+    best: tuple[Fraction, str, int] | None = None
+    for request in alive:
+        tile = _largest_tile(requests, request, fits)
+        if tile:
+            choice = Fraction(-tile, request.tile_bytes), request.name, tile
+            best = min(best or choice, choice)
+    if best:
+        yield f"tiles of at most {best[2]} bytes for {best[1]}"
+
+
+def _largest_tile(requests: Sequence[BufferRequest], request: BufferRequest, fits: Fits) -> int:
+    """Return the most bytes of a tile of one buffer with which all fit, 0 if none is found."""
+
+    def fits_with(tile: int) -> bool:
+        return fits([replace(r, tile_bytes=tile) if r is request else r for r in requests])
+
+    low, high = 0, request.tile_bytes
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits_with(middle) else (low, middle)
+    return low

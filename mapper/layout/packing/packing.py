@@ -12,6 +12,7 @@ from tilewright.mapper.layout.packing.buffer_request import BufferRequest
 from tilewright.mapper.layout.packing.capacity_failure import no_room
 from tilewright.mapper.layout.rotation import ModuloRotation
 from tilewright.mapper.layout.tile_placement import TilePlacement
+from tilewright.mapper.workload.errors import InfeasibleMapping
 
 MOST_STEPS: Final = 50_000
 
@@ -87,11 +88,15 @@ def pack(requests: Sequence[BufferRequest], capacity: int, unit: str = "") -> Pa
     a proof.
     """
     steps = [MOST_STEPS]
-    for residues in product(*(request.residues for request in requests)):
-        packed = _search(requests, residues, capacity, steps)
-        if packed is not None:
-            return packed
-    raise no_room(requests, capacity, proven=steps[0] > 0, unit=unit)
+    packed = _first(requests, capacity, steps)
+    if packed is None:
+        raise _no_room(requests, capacity, proven=steps[0] > 0, unit=unit)
+    return packed
+
+
+def fits(requests: Sequence[BufferRequest], capacity: int) -> bool:
+    """Tell whether `pack` finds addresses for all buffers."""
+    return _first(requests, capacity, [MOST_STEPS]) is not None
 
 
 def packings(
@@ -111,7 +116,26 @@ def packings(
             found = True
             yield packed
     if not found:
-        raise no_room(requests, capacity, proven=proven, unit=unit)
+        raise _no_room(requests, capacity, proven=proven, unit=unit)
+
+
+def _first(
+    requests: Sequence[BufferRequest], capacity: int, steps: list[int]
+) -> PackedMemory | None:
+    """Return the packing of the first choice of residues that has one."""
+    for residues in product(*(request.residues for request in requests)):
+        packed = _search(requests, residues, capacity, steps)
+        if packed is not None:
+            return packed
+    return None
+
+
+def _no_room(
+    requests: Sequence[BufferRequest], capacity: int, *, proven: bool, unit: str
+) -> InfeasibleMapping:
+    return no_room(
+        requests, capacity, lambda others: fits(others, capacity), proven=proven, unit=unit
+    )
 
 
 def _search(

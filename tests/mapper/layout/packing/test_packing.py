@@ -1,5 +1,6 @@
 """Packing of buffers against trying every address."""
 
+from dataclasses import replace
 from itertools import combinations, product
 
 import pytest
@@ -8,7 +9,13 @@ from hypothesis import strategies as st
 
 from tilewright.arch.errors import SpecError
 from tilewright.mapper.layout.packing.buffer_request import BufferRequest
-from tilewright.mapper.layout.packing.packing import PackedBuffer, PackedMemory, pack, packings
+from tilewright.mapper.layout.packing.packing import (
+    PackedBuffer,
+    PackedMemory,
+    fits,
+    pack,
+    packings,
+)
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 
@@ -49,13 +56,28 @@ def test_no_room_names_the_tiles_alive_and_the_smallest_change() -> None:
     assert caught.value.what == (
         "step 2 has A (3 × 30 bytes), B (2 × 20 bytes) alive: 130 of 115 bytes"
     )
-    assert caught.value.instead == "depth 1 for B, which frees 20 bytes"
+    assert caught.value.instead == (
+        "depth 1 for B, which frees 20 bytes, or tiles of at most 25 bytes for A"
+    )
+    pack([replace(requests[0], tile_bytes=25), *requests[1:]], 115)
+    with pytest.raises(InfeasibleMapping):
+        pack([replace(requests[0], tile_bytes=26), *requests[1:]], 115)
+    assert not fits(requests, 115)
+    assert fits(requests, 130)
     with pytest.raises(InfeasibleMapping) as caught:
         pack([BufferRequest(name="A", tile_bytes=30)], 20, "core (0, 3)")
     assert caught.value.what == "core (0, 3): step 0 has A (30 bytes) alive: 30 of 20 bytes"
     assert caught.value.instead == "tiles of at most 20 bytes for A"
     with pytest.raises(InfeasibleMapping, match="alignments, banks and lifetimes leave no"):
         pack([BufferRequest(name=n, tile_bytes=5, modulus=16) for n in "AB"], 20)
+
+
+def test_several_depths_change_where_one_is_not_enough() -> None:
+    """Each buffer may halve: both must."""
+    requests = [BufferRequest(name=name, tile_bytes=50, depth=2) for name in "AB"]
+    with pytest.raises(InfeasibleMapping) as caught:
+        pack(requests, 100)
+    assert caught.value.instead == ("depth 1 for A and depth 1 for B, which frees 100 bytes")
 
 
 def test_wrong_requests_and_overlaps_are_refused() -> None:
@@ -85,7 +107,7 @@ requests = st.integers(1, 4).flatmap(
 )  # fmt: skip
 
 
-def fits(chosen: tuple[BufferRequest, ...], residues: tuple[int, ...], capacity: int) -> bool:
+def tried(chosen: tuple[BufferRequest, ...], residues: tuple[int, ...], capacity: int) -> bool:
     """Try every address of every buffer."""
     spots = [
         [a for a in range(capacity - r.bytes + 1) if a % r.modulus == residue]
@@ -105,7 +127,7 @@ def test_a_packing_is_found_iff_there_is_one(
     chosen: tuple[BufferRequest, ...], capacity: int
 ) -> None:
     choices = list(product(*(r.residues for r in chosen)))
-    possible = [residues for residues in choices if fits(chosen, residues, capacity)]
+    possible = [residues for residues in choices if tried(chosen, residues, capacity)]
     if not possible:
         with pytest.raises(InfeasibleMapping, match="alive: "):
             pack(chosen, capacity)
