@@ -138,7 +138,8 @@ E_POOLS: Final = 52  # first row of the element's FIFOs in memory
 E_REGISTERS: Final = 53  # first row of the element's data-structure registers
 E_BOUND: Final = 54  # first of the FIFOs that its queues may be bound to
 E_ROUTER: Final = 55  # first state of its router, see X_NEXT, or 0
-E_WIDTH: Final = 57
+E_INTERLOCK: Final = 57  # cycles that scalar instructions wait for their values from memory
+E_WIDTH: Final = 58
 FLUSHED: Final = 16
 """From this bit on E_LISTEN has a bit per queue slot whose emptying a task waits for."""
 
@@ -189,6 +190,7 @@ T_BLOCKED: Final = 57  # 1 while the microthread is blocked
 T_RING_OFFSET: Final = 58  # three columns: words from the start of a circular buffer to T_ORIGIN
 T_SIMD: Final = 61  # SIMD_... of the operands that it has
 T_STEP: Final = 62  # what an element takes from T_LEFT: 1, or 0 for an endless operation
+T_STALLED: Final = 63  # cycles that an operation on memory stalls
 T_WIDTH: Final = 72
 
 LEVELS: Final = 7
@@ -225,7 +227,7 @@ O_CONTROL_TASK: Final = 23
 O_RESULT: Final = 24  # counter that gets 1 when it ran to its end, else 0; or -1
 O_PRIORITY: Final = 25  # 0 to LEVELS - 1, the greatest goes first
 O_POINTER: Final = 26  # 1 if the destination is a pointer to a scalar
-O_RUNS: Final = 27  # behind the counters of elements: of its runs, if special
+O_RUNS: Final = 27  # behind the counters of elements: of its runs
 O_MAP: Final = 28  # counters of the result and the two arguments of @map
 O_MAP_BITS: Final = 31  # their bits, negative with a sign
 O_ZERO: Final = 34  # the source that is cleared at the end, 0 for none
@@ -235,7 +237,10 @@ O_ROW: Final = 37  # elements after which a group ends: of a row of its memory o
 O_VARIANTS: Final = 38  # operations with other rates, for other contents of its registers
 O_VARIANT: Final = 39  # row of the first of them, -1 for none
 O_HELD: Final = 40  # of such a variant: operand rows that its registers hold, -1 for no register
-O_WIDTH: Final = 43
+O_STALLED: Final = 43  # counter, behind those of the runs: cycles that its runs on memory stalled
+O_FREE: Final = 44  # what O_CYCLES would be if nothing stalled
+O_DEPENDENT: Final = 45  # cycles before its dispatch in which it waits for its descriptors
+O_WIDTH: Final = 46
 BANKS: Final = 8
 """Banks of an element's memory: 16-bit words after which addresses lie in the same bank again."""
 SIMD_NONE, SIMD_MIXED, SIMD_32, _, SIMD_64, _, SIMD_EITHER = range(7)
@@ -422,4 +427,6 @@ WHEEL_AT: Final = 96
 ) = range(36)  # fmt: skip
 
 # An event of the timeline.
-V_ELEMENT, V_ROW, V_THREAD, V_START, V_END, V_WIDTH = range(6)
+V_ELEMENT, V_ROW, V_THREAD, V_START, V_END, V_STALLED, V_WIDTH = range(7)
+V_WAITS: Final = -128
+"""A row of V_WAITS + a cycle state is no operation or task, but a wait of the element."""

@@ -104,7 +104,7 @@ def _amounts(layouts: tuple[CodeLayout, ...]) -> Amounts:
         at.E_MEMORY: [layout.code.words + layout.code.words % 2 for layout in layouts],
         at.E_VARIABLES: [len(layout.variables) for layout in layouts],
         at.E_THREADS: [len(layout.threads) + 1 for layout in layouts],
-        at.E_RUNS: [2 * len(layout.operations) for layout in layouts],
+        at.E_RUNS: [3 * len(layout.operations) for layout in layouts],
         at.E_POOLS: [len(layout.pools) for layout in layouts],
         at.E_REGISTERS: [len(layout.registers) for layout in layouts],
         at.E_BOUND: [len(layout.bindings) for layout in layouts],
@@ -143,7 +143,7 @@ def _layout(
     for rows, width in sizes:
         store_tables.append(StoreTable(start, rows, width))
         start = -(-store_tables[-1].end // LINE) * LINE
-    events = 2 * threads + elements * (1 + at.MAX_TASKS)
+    events = 2 * threads + elements * (2 + at.MAX_TASKS)
     named = dict(zip(STORE_TABLES, store_tables, strict=True))
     words = total[at.E_MEMORY]
     if start + events * at.V_WIDTH + words > MOST_STATE:

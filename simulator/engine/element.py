@@ -48,6 +48,7 @@ def dispatch(store: Table, memory: Memory, element: int, now: int) -> None:
         use(store, memory, at.FEATURE_LAUNCH, (element, thread, now, 0))
         return
     store[thread + at.T_QUEUES] = queues
+    store[store[element + at.E_RUNS] + store[op + at.O_RUNS]] += 1
     if not load_operands(store, memory, element, thread, op):
         return
     look_for_races(store, memory, element, thread)
@@ -369,7 +370,10 @@ def visit_element(store: Table, memory: Memory, element: int, now: int) -> None:
     """
     element = address(element)
     since = now - store[element + at.E_SINCE]
-    store[element + at.E_CYCLES + store[element + at.E_CYCLE_STATE]] += since
+    cycle_state = store[element + at.E_CYCLE_STATE]
+    store[element + at.E_CYCLES + cycle_state] += since
+    if cycle_state >= WAIT_INPUT and since > 0:
+        record(store, element, at.V_WAITS + cycle_state, now - since, now)
     store[element + at.E_SINCE] = now
     if store[element + at.E_STATE] != at.M_SYNC:
         advance_main(store, memory, element, now)

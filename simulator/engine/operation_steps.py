@@ -23,8 +23,8 @@ from tilewright.simulator.engine.jit import (
 def record(store: Table, element: int, row: int, start: int, end: int) -> None:
     """Append an event to the timeline, if the events of the processing element are recorded.
 
-    The event is (element, row, thread, start, end). row: address of an operation, or -1 - number of
-    a task; start, end: cycles.
+    The event is (element, row, thread, start, end, 0). row: address of an operation, -1 - number of
+    a task, or V_WAITS + a cycle state; start, end: cycles.
     """
     if store[element + at.E_RECORD] == 0:
         return
@@ -35,6 +35,7 @@ def record(store: Table, element: int, row: int, start: int, end: int) -> None:
     store[event + at.V_THREAD] = store[row + at.O_THREAD] if row >= 0 else 0
     store[event + at.V_START] = start
     store[event + at.V_END] = end
+    store[event + at.V_STALLED] = 0
     store[at.S_EVENTS] = count + 1
 
 
@@ -116,25 +117,35 @@ def look_for_races(store: Table, memory: Memory, element: int, thread: int) -> N
         use(store, memory, at.FEATURE_RACES, (element, thread, 0, 0))
 
 
+@part_kernel
+def groups_of(store: Table, op: int, extent: int) -> Word:
+    """Return in how many groups an operation on memory goes: values at once, cut at each row."""
+    group = store[op + at.O_GROUP]
+    length = max(1, min(extent, store[op + at.O_ROW]))
+    groups = extent // length * ((length + group - 1) // group)
+    return groups + (extent % length + group - 1) // group
+
+
 @inner_kernel
 def memory_cycles(store: Table, memory: Memory, thread: int, rows: int, extent: int) -> Word:
     """Return the cycles of a thread's operation on memory, at least 1.
 
     thread: its address; rows: address of the three words that name its operands' rows; extent:
     values per vector. It is groups (values that go at once, cut at the end of each row) times
-    cycles per group, plus those of groups whose two reads meet on a memory bank, rounded up.
+    cycles per group, plus those of groups whose two reads meet on a memory bank, rounded up. The
+    thread gets the cycles that are stalls among them.
     """
     op = store[thread + at.T_OP]
-    group = store[op + at.O_GROUP]
-    length = max(1, min(extent, store[op + at.O_ROW]))
-    groups = extent // length * ((length + group - 1) // group)
-    groups += (extent % length + group - 1) // group
+    groups = groups_of(store, op, extent)
     cycles = groups * store[op + at.O_CYCLES]
     if store[op + at.O_BANKS]:
         arguments = (thread, store[rows + 1], store[rows + 2], extent)
         cycles += store[op + at.O_BANKS] * use(store, memory, at.FEATURE_BANKS, arguments)
     per = store[op + at.O_DENOMINATOR]
-    return max(1, (cycles + per - 1) // per)
+    busy = max(1, (cycles + per - 1) // per)
+    free = max(1, (groups * store[op + at.O_FREE] + per - 1) // per)
+    store[thread + at.T_STALLED] = busy - free
+    return busy
 
 
 @inner_kernel
@@ -164,7 +175,10 @@ def hold_datapath(store: Table, element: int, now: int, until: int) -> None:
     """
     store[element + at.E_STATE] = at.M_MEMORY
     store[element + at.E_UNTIL] = until
-    store[store[element + at.E_THREADS] + at.T_START] = now
+    main = store[element + at.E_THREADS]
+    store[main + at.T_START] = now
+    stalled = store[element + at.E_RUNS] + store[store[main + at.T_OP] + at.O_STALLED]
+    store[stalled] += store[main + at.T_STALLED]
 
 
 @part_kernel
@@ -174,6 +188,9 @@ def end_memory(store: Table, element: int) -> None:
     main = store[element + at.E_THREADS]
     end = store[element + at.E_UNTIL] + store[at.K_MEMORY_COMPLETION]
     record(store, element, store[main + at.T_OP], store[main + at.T_START], end)
+    if store[element + at.E_RECORD]:
+        event = store[at.S_EVENT] + (store[at.S_EVENTS] - 1) * at.V_WIDTH
+        store[event + at.V_STALLED] = store[main + at.T_STALLED]
 
 
 @inner_kernel

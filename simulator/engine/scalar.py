@@ -242,6 +242,7 @@ def compute(store: Table, memory: Memory, element: int, row: int) -> Word:
     for operand in (at.U_DEST, at.U_LEFT, at.U_RIGHT):
         if store[row + operand] == at.ELEMENT:
             cycles += store[at.K_SCALAR_OPERAND]
+            store[element + at.E_INTERLOCK] += max(0, store[at.K_SCALAR_OPERAND] - 1)
     code, dtype = store[row + at.U_CODE], store[row + at.U_TYPE]
     left = scalar_value(store, memory, element, row + at.U_LEFT, dtype)
     right = scalar_value(store, memory, element, row + at.U_RIGHT, dtype)

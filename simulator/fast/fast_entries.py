@@ -56,6 +56,9 @@ output_waits: Final = _entry(
 count_marks: Final = _entry(
     "state_timeline", "count_marks", f"void(UnitGraph, Times, {_TABLE}, MarkCounts)"
 )
+mark_states: Final = _entry(
+    "state_timeline", "mark_element", f"void(UnitGraph, Times, {_TABLE}, int64, uint8[::1])"
+)
 units_conflict: Final = _entry(
     "link_conflicts", "units_conflict", f"void(Times, {_LINE}, {_LINE}, bool[::1])"
 )

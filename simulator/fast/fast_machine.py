@@ -25,6 +25,7 @@ from tilewright.simulator.fast.independent_parts import Division, PartCertificat
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.partition_solve import solve_parts
 from tilewright.simulator.fast.plain_code import code_of_store
+from tilewright.simulator.fast.run_counters import fill_counters, wait_events
 from tilewright.simulator.fast.script import script_from
 from tilewright.simulator.fast.timed_program import TimedProgram, arrivals, end_cycle, last_arrival
 from tilewright.simulator.fast.value_state import S_BASE, Flow, check_values, new_flow
@@ -215,6 +216,7 @@ def _result(
     flow = _values(machine, timed, store, memory)
     store[at.S_END] = max(store[at.S_END], end)
     fill_store(timed, parts, flow, arrivals(timed), cycles)
+    fill_counters(timed, machine.compiled, store)
     if not FinalState(machine.compiled, store).is_complete():
         raise NotCovered("the run does not come to its end")
     if timeline:
@@ -267,7 +269,8 @@ def _timeline(
         )
         for number in sorted(codes)
     }
-    return events(timed, compiled.parts.element, store, scripts, recorded)
+    waits = wait_events(timed, compiled, recorded, _end(machine, timed)[1])
+    return np.concatenate([events(timed, compiled.parts.element, store, scripts, recorded), waits])
 
 
 def _values(machine: Machine, timed: TimedProgram, store: at.Table, memory: at.Memory) -> Flow:

@@ -27,7 +27,7 @@ from tilewright.simulator.fast.graph import (
     Times,
     UnitGraph,
 )
-from tilewright.simulator.fast.memory_work import LoopRuns
+from tilewright.simulator.fast.memory_work import LoopRuns, free_cycles
 from tilewright.simulator.fast.script import (
     ADVANCE,
     BEGIN,
@@ -80,9 +80,6 @@ def fill_store(
     granted = timed.division.elements
     element[granted, at.E_SINCE], element[granted, at.E_CYCLE_STATE] = cycles, 0
     element[granted, at.E_ACTIVE] = 0
-    for places, script in zip(timed.layout.elements, timed.scripts, strict=True):
-        runs = element[places, at.E_RUNS][:, None] + np.arange(len(script.walk.runs))
-        store[runs] = np.array(script.walk.runs, dtype=np.int64)
 
 
 def events(
@@ -95,8 +92,9 @@ def events(
     """Return the timeline of chosen elements: an event (element, row, thread, start, end) per line.
 
     Events are operations (row is their address) and tasks (row is -1 - number); start and end are
-    cycles. rows: the table of elements in the store; scripts: by code, what its elements do in
-    order, with an event for each operation; recorded: numbers of the elements.
+    cycles, those that an operation on memory stalls follow. rows: the table of elements in the
+    store; scripts: by code, what its elements do in order, with an event for each operation;
+    recorded: numbers of the elements.
     """
     blocks = [np.zeros((0, at.V_WIDTH), dtype=np.int64)]
     for number, script in scripts.items():
@@ -145,9 +143,9 @@ class _CodeEvents:
                 blocks.append(self._row(-1 - value, self.begun, self.now))
             elif event == WORK:
                 after = self.now + cycles
-                blocks.append(
-                    self._row(value, self.now, after + int(self.store[at.K_MEMORY_COMPLETION]))
-                )
+                block = self._row(value, self.now, after + int(self.store[at.K_MEMORY_COMPLETION]))
+                block[:, at.V_STALLED] = cycles - self._free(value)
+                blocks.append(block)
                 self.now = after
             elif event == FABRIC:
                 blocks.append(self._fabric(value, cycles, completion))
@@ -169,7 +167,12 @@ class _CodeEvents:
         block[:, :, at.V_START] = self.now[:, None] + nest.start
         completion = int(self.store[at.K_MEMORY_COMPLETION])
         block[:, :, at.V_END] = self.now[:, None] + nest.end + completion
+        free = np.array([self._free(row) for row in nest.row.tolist()], dtype=np.int64)
+        block[:, :, at.V_STALLED] = nest.end - nest.start - free
         return block.reshape(-1, at.V_WIDTH)
+
+    def _free(self, row: int) -> int:
+        return free_cycles(self.store[row : row + at.O_WIDTH].tolist())
 
     def _units(self, k: int) -> Ints:
         return units_of(self.timed.layout, self.code.number, self.script, k)[self.code.members]
@@ -179,6 +182,7 @@ class _CodeEvents:
         block[:, at.V_ELEMENT], block[:, at.V_ROW] = self.address, row
         block[:, at.V_THREAD] = self.store[row + at.O_THREAD] if row >= 0 else 0
         block[:, at.V_START], block[:, at.V_END] = start, end
+        block[:, at.V_STALLED] = 0
         return block
 
 

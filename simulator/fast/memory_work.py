@@ -6,7 +6,7 @@ table of runs (`LoopRuns`) in a timeline.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -71,6 +71,16 @@ def busy_cycles(code: CodeWords, op: int, variables: Mapping[int, int] = NONE) -
         met = meetings((first, second), extent, row[at.O_GROUP], length)
         cycles += met * row[at.O_BANKS]
     return max(1, -(-cycles // row[at.O_DENOMINATOR]))
+
+
+def free_cycles(row: Sequence[int]) -> int:
+    """Return the cycles that an operation on memory alone would take if nothing stalled it.
+
+    row: of the operation, O_WIDTH words.
+    """
+    extent = row[at.O_EXTENT]
+    groups = groups_in(extent, row[at.O_GROUP], max(1, min(extent, row[at.O_ROW])))
+    return max(1, -(-groups * row[at.O_FREE] // row[at.O_DENOMINATOR]))
 
 
 def bank_read(code: CodeWords, operand: int, variables: Mapping[int, int]) -> BankRead:

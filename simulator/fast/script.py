@@ -85,6 +85,7 @@ class MainThreadWalk:
     - `words`: words that pass each of the 16 queue slots.
     - `nests`: loops of operations on memory alone.
     - `spans`: instructions and work on memory beside operations on microthreads.
+    - `dispatches`: runs of each operation; `worked`: their cycles on memory alone.
     """
 
     ops: tuple[FabricOp, ...]
@@ -97,6 +98,8 @@ class MainThreadWalk:
     """Words that pass each of the 16 queue slots."""
     nests: tuple[LoopRuns, ...] = ()
     spans: tuple[MainSpan, ...] = ()
+    dispatches: tuple[int, ...] = ()
+    worked: tuple[int, ...] = ()
 
     @property
     def ending(self) -> tuple[Event, ...]:

@@ -96,6 +96,8 @@ class ScriptWalker:
         self.events: list[Event] = []
         self.tasks: list[int] = []
         self.runs = [0] * len(layout.operations)
+        self.dispatches = [0] * len(layout.operations)
+        self.worked = [0] * len(layout.operations)
         self.words = [0] * 16
         self.last_users: dict[int, int] = {}
         """Last operation on each queue slot and microthread."""
@@ -130,6 +132,8 @@ class ScriptWalker:
             tuple(self.words),
             tuple(self.nests),
             tuple(self.spans),
+            tuple(self.dispatches),
+            tuple(self.worked),
         )
 
     def _cycles(self, cycles: int) -> None:
@@ -337,8 +341,9 @@ class ScriptWalker:
                 body += inner
                 continue
             op = store[at_pc + 1]
-            body += store[op + at.O_LOAD] + busy_cycles(store, op)
-            self.runs[store[op + at.O_NUMBER]] += times * count * store[op + at.O_EXTENT]
+            busy = busy_cycles(store, op)
+            body += store[op + at.O_LOAD] + busy
+            self._count(op, times * count, busy)
             self._check_races(self._words_of(op, ranges))
             at_pc += at.I_WIDTH
         turns = (count - 1) * self.store.header[at.K_LOOP] + self.store.header[at.K_NOT_TAKEN]
@@ -352,17 +357,25 @@ class ScriptWalker:
         self._cycles(store[op + at.O_LOAD])
         words = self._words_of(op, {})
         self._check_races(words)
-        self.runs[store[op + at.O_NUMBER]] += store[op + at.O_EXTENT]
         if store[op + at.O_SPECIAL]:
             raise NotCovered("an operation of the general part of the engine")
         if store[op + at.O_FABRIC]:
+            self._count(op, 1, 0)
             self._fabric(op, words)
             return
         busy = busy_cycles(store, op, self.state.variables)
+        self._count(op, 1, busy)
         if self.every:
             self.events.append((WORK, op, busy))
         else:
             self._cycles(busy)
+
+    def _count(self, op: int, times: int, busy: int) -> None:
+        """Count runs of an operation, each of which keeps the main thread busy on memory."""
+        number = self.store[op + at.O_NUMBER]
+        self.runs[number] += times * self.store[op + at.O_EXTENT]
+        self.dispatches[number] += times
+        self.worked[number] += times * busy
 
     def _check_fabric(self, row: Sequence[int]) -> None:
         """Refuse operations with queues whose times the solver does not know."""

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from tilewright.simulator.check.counter_types import check_value_types, differ, result_dtype
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.code.encode_values import load_cycles
+from tilewright.simulator.compile.code.encode_values import load_cycles, load_stalls
 from tilewright.simulator.descriptors.fabric_streams import paired_values_error
 from tilewright.simulator.descriptors.register_use import RegisterUse, register_use
 from tilewright.simulator.instructions.control_flow import Add, If, Loop, Set
@@ -267,6 +267,7 @@ def _append_row(
     source = replace(resolved.source, sources=resolved.source.sources[inputs])
     resolved_part = replace(resolved, source=source, dest=dest, sources=sources)
     row[at.O_LOAD] = load_cycles(resolved_part, encoder.profile)
+    row[at.O_DEPENDENT] = load_stalls(resolved_part, encoder.profile)
     encoder.append_operation(row, resolved_part)
 
 
@@ -275,7 +276,7 @@ def _row(pairs: Sequence[_CounterOperand], encoder: Encoder) -> list[int]:
     row[at.O_OPERANDS : at.O_OPERANDS + 4] = [-1] * 4
     row[at.O_SPECIAL], row[at.O_NUMBER], row[at.O_INDEX] = 1, encoder.operation_count, -1
     row[at.O_RESULT] = row[at.O_CONTROL_TASK] = row[at.O_ACTION_TASK] = -1
-    row[at.O_VARIANT :] = [-1] * (at.O_WIDTH - at.O_VARIANT)
+    row[at.O_VARIANT : at.O_STALLED] = [-1] * (at.O_STALLED - at.O_VARIANT)
     for place, (counter, operand) in enumerate(pairs):
         if counter is None:
             continue

@@ -17,6 +17,7 @@ from tilewright.simulator.diagnose.memory_race import race_notes
 from tilewright.simulator.isa.dsd import DTYPES, Buffer
 from tilewright.simulator.isa.operands import ResolvedOperation
 from tilewright.simulator.program.routes import RAMP
+from tilewright.simulator.run.stalls import stall_cycles, stall_table
 from tilewright.simulator.run.trace import Counts, EdgeStream, EntryKind, RunResult, Timeline, Trace
 
 
@@ -30,17 +31,20 @@ def collect_result(final: FinalState, sram: at.Memory) -> RunResult:
     arrivals = [int(stream.cycles.max()) for stream in edges.values()]
     cycles = max([int(final.store[at.S_END]), *arrivals])
     links = link_words(final)
+    states = _element_cycles(final, cycles)
     return RunResult(
         cycles,
         {name: buffers.read(sram.view(np.uint16), name) for name in buffers.names()},
         edges,
         _counts(final, links),
         Trace(
-            _element_cycles(final, cycles),
+            states,
+            stall_cycles(final, states),
             links,
             _macs(final),
             _timeline(final),
             queue_sums(final, final.fifo[:, at.F_WAITED]) if final.store[at.S_QUEUES] else None,
+            stalls=stall_table(final, cycles),
         ),
         final.compiled.assumed,
         race_notes(final),
@@ -206,6 +210,7 @@ def _timeline(final: FinalState) -> Timeline:
     """Return the recorded operations and tasks; each kind of them is named once."""
     count = int(final.store[at.S_EVENTS])
     events = StoreTable(final.parts.end, count, at.V_WIDTH).view(final.store)
+    events = events[events[:, at.V_ROW] >= -at.MAX_TASKS]
     element = (events[:, at.V_ELEMENT] - final.parts.element.start) // at.E_WIDTH
     code = final.program.placement.ravel()[element].astype(np.int64)
     # (row, thread, code) as one number; rows are addresses or, of tasks, above -1 - MAX_TASKS

@@ -12,6 +12,16 @@ import numpy.typing as npt
 IDLE, BUSY, WAIT_INPUT, WAIT_OUTPUT = range(4)
 STATES = ("idle", "busy", "wait_input", "wait_output")
 """States of an element, the last axis of `Trace.element_cycles`."""
+DEPENDENT, CONFLICT, ACCUMULATOR, INTERLOCK, WAVELETS, BACKPRESSURE = range(6)
+STALLS = (
+    "dependent",
+    "read conflict",
+    "dependent accumulator",
+    "interlock",
+    "not enough wavelets",
+    "backpressure",
+)
+"""Reasons why an element stalls, the last axis of `Trace.stall_cycles` (machine.md)."""
 
 Ints = npt.NDArray[np.int64]
 
@@ -164,14 +174,19 @@ class Trace:
     """Where the cycles and wavelets of a run went, per element and link.
 
     `element_cycles`: (H, W, 4) cycles idle, busy, waiting for input, waiting for output; they add
-    up to the run's cycles. `link_words`: (H, W, 5) wavelets sent by N, E, S, W, R. `element_macs`:
-    (H, W) multiply-accumulates. `timeline`: operations in order of start, empty unless recorded.
+    up to the run's cycles. `stall_cycles`: (H, W, 6) cycles by the reasons of STALLS; the last two
+    are the waits of `element_cycles`, the others part of its busy cycles. `link_words`: (H, W, 5)
+    wavelets sent by N, E, S, W, R. `element_macs`: (H, W) multiply-accumulates. `timeline`:
+    operations in order of start, empty unless recorded.
     `queue_word_cycles`: (H, W, 17) words times cycles in input queues 0-7, output queues 0-7 and
     the router's buffers, None unless counted. `occupancy`: by interval, None unless recorded.
+    `stalls`: when the elements of the timeline stall, and why.
     """
 
     element_cycles: Ints
     """(H, W, 4): idle, busy, waiting for input, waiting for output; sums to `cycles`."""
+    stall_cycles: Ints
+    """(H, W, 6): by reason, as in STALLS."""
     link_words: Ints
     """(H, W, 5): wavelets that left the router by N, E, S, W, R."""
     element_macs: Ints
@@ -186,6 +201,18 @@ class Trace:
     """
     occupancy: IntervalOccupancy | None = None
     """None unless the machine looks in intervals."""
+    stalls: Ints = field(default_factory=lambda: np.zeros((0, 5), dtype=np.int64))
+    """(stalls, 5): row, column, reason, start, end; of the timeline's elements, by start."""
+
+    def cycles_by_reason(self) -> dict[str, int]:
+        """Return the cycles of all elements by what they do: busy, idle, and each reason to stall.
+
+        They add up to the run's cycles times the elements.
+        """
+        idle, at_work = self.element_cycles[..., (IDLE, BUSY)].sum(axis=(0, 1)).tolist()
+        stalled = self.stall_cycles.sum(axis=(0, 1)).tolist()
+        busy = at_work - sum(stalled[:WAVELETS])
+        return {"busy": busy, "idle": idle} | dict(zip(STALLS, stalled, strict=True))
 
     def link_occupancy(self, cycles: int) -> npt.NDArray[np.float64]:
         """Return the share of a run's `cycles` in which each link carried a wavelet, 0 to 1.

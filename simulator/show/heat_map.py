@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.program.routes import PORTS
-from tilewright.simulator.run.trace import STATES, RunResult
+from tilewright.simulator.run.trace import STALLS, STATES, WAVELETS, RunResult
 from tilewright.simulator.show.color_scale import (
     BAR,
     SANS,
@@ -39,15 +39,19 @@ LEFT: Final = 36
 def heat_maps(result: RunResult) -> dict[str, str]:
     """Return the pictures (SVG) of a run by name.
 
-    One for each state of the elements (cycles idle, busy, waiting for input or output) and one for
-    each port of the routers that sent words. If the run was recorded in intervals, also links and
-    queues over time.
+    One for each state of the elements (cycles idle, busy, waiting for input or output), one for
+    each reason for which busy elements stall, and one for each port of the routers that sent words.
+    If the run was recorded in intervals, also links and queues over time.
     """
     states = result.trace.element_cycles
     maps = {
         f"cycles {name}": heat_map(states[..., i], f"cycles {name.replace('_', ' ')}")
         for i, name in enumerate(STATES)
     }
+    stalls = result.trace.stall_cycles
+    for i, name in enumerate(STALLS[:WAVELETS]):
+        if stalls[..., i].any():
+            maps[f"stalls {name}"] = heat_map(stalls[..., i], f"cycles stalled: {name}")
     words = result.trace.link_words
     for i, port in enumerate(PORTS):
         if words[..., i].any():

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from tilewright.simulator.program.routes import PORTS
-from tilewright.simulator.run.trace import IntervalOccupancy, RunResult, TimelineEntry
+from tilewright.simulator.run.trace import STALLS, IntervalOccupancy, RunResult, TimelineEntry
 
 QUEUES: Final = (
     *(f"input queue {number}" for number in range(8)),
@@ -16,12 +16,15 @@ QUEUES: Final = (
     "router buffers",
 )
 """Names of the queues of an element, as `Trace.queue_word_cycles` has them."""
+STALL_TRACK: Final = 99
+"""Number of an element's track of stalls, behind those of its threads."""
 
 
 def perfetto(result: RunResult, clock_hz: float | None = None) -> dict[str, Any]:
     """Return the timeline of a run as trace events, JSON data that Perfetto opens.
 
-    There is a process per element and a track per thread. A run recorded in intervals adds counter
+    There is a process per element, a track per thread, and a track of the reasons for which the
+    element stalls. A run recorded in intervals adds counter
     tracks, for the elements of the timeline (without one, for all): the share of cycles in which
     each link is used, the mean words in each queue. Times are in microseconds of a clock of
     `clock_hz`; without one, a microsecond stands for a cycle.
@@ -29,12 +32,16 @@ def perfetto(result: RunResult, clock_hz: float | None = None) -> dict[str, Any]
     scale = 1.0 if clock_hz is None else 1e6 / clock_hz
     entries = result.trace.timeline
     occupancy = result.trace.occupancy
-    places = sorted({(entry.row, entry.column) for entry in entries})
+    places = sorted(
+        {(entry.row, entry.column) for entry in entries}
+        | {(row, column) for row, column in result.trace.stalls[:, :2].tolist()}
+    )
     if occupancy is not None and not places:
         places = list(np.ndindex(*occupancy.link_words.shape[1:3]))
     processes = {place: number for number, place in enumerate(places, start=1)}
     events = _names(entries, processes)
     events += (_event(entry, processes[entry.row, entry.column], scale) for entry in entries)
+    events += _stalls(result, processes, scale)
     if occupancy is not None:
         for (row, column), process in processes.items():
             events += _counters(occupancy, row, column, process, scale)
@@ -54,6 +61,33 @@ def _event(entry: TimelineEntry, process: int, scale: float) -> dict[str, Any]:
         "tid": _track(entry),
         "args": {"task": entry.task, "start_cycle": entry.start, "end_cycle": entry.end},
     }
+
+
+def _stalls(
+    result: RunResult, processes: dict[tuple[int, int], int], scale: float
+) -> list[dict[str, Any]]:
+    """Return an event for each stall of the elements, on tracks of their own."""
+    table = result.trace.stalls.tolist()
+    title = {"name": "stalls"}
+    stalling = sorted({processes[row, column] for row, column, *_ in table})
+    events: list[dict[str, Any]] = [
+        {"name": "thread_name", "ph": "M", "pid": process, "tid": STALL_TRACK, "args": title}
+        for process in stalling
+    ]
+    for row, column, reason, start, end in table:
+        events.append(
+            {
+                "name": STALLS[reason],
+                "cat": "stall",
+                "ph": "X",
+                "ts": start * scale,
+                "dur": (end - start) * scale,
+                "pid": processes[row, column],
+                "tid": STALL_TRACK,
+                "args": {"start_cycle": start, "end_cycle": end},
+            }
+        )
+    return events
 
 
 def _counters(

@@ -67,7 +67,7 @@ def test_scores(found: Candidate, shown: int) -> None:
     mine = model.score(found)
     theirs = replace(model, engine="reference").score(found)
     assert theirs.engine.startswith("reference")
-    for name in ("element_cycles", "link_words", "element_macs", "timeline"):
+    for name in ("element_cycles", "stall_cycles", "link_words", "element_macs", "timeline"):
         assert np.array_equal(getattr(mine.trace, name), getattr(theirs.trace, name)), name
     assert replace(mine, engine="", trace=theirs.trace) == replace(theirs, engine="")
 

@@ -23,7 +23,7 @@ def differences(found: RunResult, expected: RunResult) -> list[str]:
         "memory names": sorted(found.memory) != sorted(expected.memory),
         "edge names": sorted(found.edges) != sorted(expected.edges),
     }
-    for name in ("element_cycles", "link_words", "element_macs"):
+    for name in ("element_cycles", "stall_cycles", "stalls", "link_words", "element_macs"):
         mine, theirs = getattr(found.trace, name), getattr(expected.trace, name)
         parts[name] = not np.array_equal(mine, theirs)
     for name, array in expected.memory.items():

@@ -15,7 +15,14 @@ from machine_programs import Case, random_changes
 
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.run.machine import Machine
-from tilewright.simulator.run.trace import RunResult
+from tilewright.simulator.run.trace import (
+    ACCUMULATOR,
+    BACKPRESSURE,
+    CONFLICT,
+    DEPENDENT,
+    WAVELETS,
+    RunResult,
+)
 
 HERE = Path(__file__).resolve().parent
 
@@ -50,9 +57,27 @@ def check_accounts(result: RunResult) -> None:
     """Check that every cycle of an element and every word of a link is accounted for."""
     assert (result.trace.element_cycles.sum(axis=-1) == result.cycles).all()
     assert (result.trace.element_cycles >= 0).all()
+    check_stalls(result)
     counts, links = result.counts, result.trace.link_words
     assert counts.wavelet_hops + counts.edge_out_words == links[:, :, :4].sum()
     assert counts.ramp_in_words == links[:, :, 4].sum()
+
+
+def check_stalls(result: RunResult) -> None:
+    """Check that busy, idle and stalled cycles are the run, and that the timeline shows them."""
+    by_reason = result.trace.cycles_by_reason()
+    assert min(by_reason.values()) >= 0
+    assert sum(by_reason.values()) == result.cycles * result.trace.element_cycles[..., 0].size
+    stalled = np.zeros_like(result.trace.stall_cycles)
+    for row, column, reason, start, end in result.trace.stalls.tolist():
+        assert end > start
+        stalled[row, column, reason] += end - start
+    counted = result.trace.stall_cycles
+    if len(result.trace.timeline):
+        shown = [CONFLICT, ACCUMULATOR, WAVELETS, BACKPRESSURE]
+        assert np.array_equal(stalled[..., shown], counted[..., shown])
+        # operations that never end are not in the timeline
+        assert (stalled[..., DEPENDENT] <= counted[..., DEPENDENT]).all()
 
 
 def digests(case_of: Callable[[int], Case], count: int) -> list[str]:

@@ -45,8 +45,8 @@ def test_heat_maps_of_a_run() -> None:
     result = Machine(chain_reduce(5, 10), WSE3).run()
     maps = heat_maps(result)
     assert sorted(maps) == [
-        "cycles busy", "cycles idle", "cycles wait_input", "cycles wait_output", "words R",
-        "words W",
+        "cycles busy", "cycles idle", "cycles wait_input", "cycles wait_output",
+        "stalls dependent", "words R", "words W",
     ]  # fmt: skip
     for text in maps.values():
         assert len(ElementTree.fromstring(text).findall("{*}rect")) == 5

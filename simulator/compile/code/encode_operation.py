@@ -16,8 +16,10 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.bank_costs import bank_cycles, row_of
 from tilewright.simulator.compile.code.encode_values import (
     bits_of,
+    free_cycles,
     group_pace,
     load_cycles,
+    load_stalls,
 )
 from tilewright.simulator.compile.code.queue_slots import queue_slots
 from tilewright.simulator.compile.code.simd_modes import mode_of
@@ -92,9 +94,11 @@ def _operation_row(
     row[at.O_SCALAR] = _immediate(resolved, place)
     row[at.O_FABRIC] = int(resolved.is_fabric)
     row[at.O_LOAD] = load_cycles(resolved, profile)
+    row[at.O_DEPENDENT] = load_stalls(resolved, profile)
+    free = free_cycles(timed, profile)
     row[at.O_GROUP], rate = group_pace(timed, profile)
     rate, bank_rate = bank_cycles(timed, profile, row[at.O_GROUP], rate)
-    together = lcm(rate.denominator, bank_rate.denominator)
+    together = lcm(rate.denominator, bank_rate.denominator, free.denominator)
     if max(Fraction(together), rate * together, bank_rate * together) > MOST:
         raise ProgramError(
             f"{place()}: {profile.name} gives it cycles per element that are too large, or too "
@@ -104,12 +108,13 @@ def _operation_row(
         )
     row[at.O_DENOMINATOR] = together
     row[at.O_CYCLES], row[at.O_BANKS] = int(rate * together), int(bank_rate * together)
+    row[at.O_FREE] = int(free * together)
     row[at.O_ROW] = row_of(timed)
     row[at.O_REDUCTION] = int(resolved.is_reduction)
     row[at.O_SIMD] = mode_of(timed)
     row[at.O_SPECIAL] = int(resolved.is_special)
     row[at.O_INDEX] = row[at.O_RESULT] = row[at.O_CONTROL_TASK] = -1
-    row[at.O_VARIANT :] = [-1] * (at.O_WIDTH - at.O_VARIANT)
+    row[at.O_VARIANT : at.O_STALLED] = [-1] * (at.O_STALLED - at.O_VARIANT)
     row[at.O_ON_CONTROL] = at.CONTROL_IS_DATA
     row[at.O_POINTER] = int(resolved.dest.letter == "p")
     zero = resolved.dest.dsd.zero if isinstance(resolved.dest.dsd, Fabout) else ""

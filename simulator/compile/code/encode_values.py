@@ -55,6 +55,16 @@ def load_cycles(resolved: ResolvedOperation, profile: Profile) -> int:
     )
 
 
+def load_stalls(resolved: ResolvedOperation, profile: Profile) -> int:
+    """Return the cycles before a dispatch in which an operation waits for its last descriptor.
+
+    They are part of `load_cycles`: from the load of the descriptor to its first use.
+    """
+    if not _loaded_offsets(resolved):
+        return 0
+    return max(0, profile.descriptor_use_cycles - profile.descriptor_load_cycles)
+
+
 def _loaded_offsets(resolved: ResolvedOperation) -> list[Index]:
     """Return the offsets of the descriptors that an operation loads, each descriptor once."""
     loaded: list[tuple[str, Index]] = []
@@ -87,3 +97,20 @@ def group_pace(resolved: ResolvedOperation, profile: Profile) -> tuple[int, Frac
     if any(isinstance(operand.dsd, Fifo) for operand in resolved.operands):
         return 1, cycles / group
     return group, cycles
+
+
+def free_cycles(resolved: ResolvedOperation, profile: Profile) -> Fraction:
+    """Return the cycles of a group of an operation if no access to memory and no sum stalls it.
+
+    A sum of a vector then takes a cycle per element. An operation on queues or FIFOs keeps its
+    pace, as it waits by its queues.
+    """
+    timing = profile.operations[resolved.operation.name]
+    group, cycles = group_pace(resolved, profile)
+    streams = resolved.is_fabric or any(isinstance(o.dsd, Fifo) for o in resolved.operands)
+    if streams or mode_of(resolved) != at.SIMD_NONE:
+        return cycles
+    if resolved.is_reduction:
+        return min(Fraction(1), cycles)
+    assert group == timing.group
+    return timing.cycles[resolved.memory_sources]

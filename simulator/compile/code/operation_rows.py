@@ -148,13 +148,14 @@ class OperationRows:
         return sum({1 << row[at.O_PRIORITY] for row in special})
 
     def number_runs(self) -> None:
-        """Give every operation the place where a processing element counts its runs.
+        """Give every operation the places where an element counts its runs and stalled cycles.
 
         The places follow those where it counts the values that operations have done. Call it after
         all rows have been appended.
         """
         for row in self.rows:
             row[at.O_RUNS] = len(self.operations) + row[at.O_NUMBER]
+            row[at.O_STALLED] = 2 * len(self.operations) + row[at.O_NUMBER]
 
     def operand(self, operand: ResolvedOperand) -> int:
         """Append the row of an operand (memory vector, queue, FIFO, counter or register).

@@ -37,7 +37,15 @@ from tilewright.simulator.program.program import ElementCode
 
 MAX_COMBINATIONS: Final = 1024
 """Combinations of loads that one operation's registers may hold."""
-RATE_COLUMNS: Final = (at.O_GROUP, at.O_CYCLES, at.O_DENOMINATOR, at.O_BANKS, at.O_ROW, at.O_SIMD)
+RATE_COLUMNS: Final = (
+    at.O_GROUP,
+    at.O_CYCLES,
+    at.O_FREE,
+    at.O_DENOMINATOR,
+    at.O_BANKS,
+    at.O_ROW,
+    at.O_SIMD,
+)
 """The columns of an operation's row that follow from what its registers hold."""
 HeldLoads = tuple[LoadRegister | None, ...]
 """The load that each operand's register holds; None for an operand that is no register."""

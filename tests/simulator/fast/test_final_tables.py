@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from tilewright.simulator.compile import columns as at
 from tilewright.simulator.examples.known_costs import chain_reduce, relay
 from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.fast.final_tables import element_cycles
@@ -48,4 +47,3 @@ def test_a_timeline_of_one_element_has_its_rows_only() -> None:
     every = machine.run(timeline=True).result.trace.timeline
     assert shown
     assert list(shown) == [event for event in every if (event.row, event.column) == (0, 1)]
-    assert at.V_WIDTH == 5
