@@ -28,8 +28,9 @@ MOST_CHARACTERS = 10_000
 def layout_command(text: str, machine: str | None, svg: Path | None, as_json: bool) -> None:
     """Read a tensor type with a layout and say what it allocates on each unit.
 
-    The text is that of the linear-map layout: shape, affine map, value of padding, grid, memref.
-    A memref that does not follow from the rest is an error. `-` reads standard input.
+    The text is that of the linear-map layout: shape, affine map, value of padding, grid, memref;
+    or that of the aligned layout: device shape, logical shape, alignments, joined dimensions.
+    A shard that does not follow from the rest is an error. `-` reads standard input.
 
     \b
     Examples:
@@ -39,11 +40,11 @@ def layout_command(text: str, machine: str | None, svg: Path | None, as_json: bo
     """
     from tilewright.mapper.layout.queries.character_picture import character_picture
     from tilewright.mapper.layout.queries.explanation import explain
-    from tilewright.mapper.layout.text.metal_layout import parse_metal_tensor
+    from tilewright.mapper.layout.text.tensor_type import parse_tensor_type
 
     if svg is not None:
         check_writable(svg)
-    tensor = parse_metal_tensor(sys.stdin.read(MOST_CHARACTERS) if text == "-" else text)
+    tensor = parse_tensor_type(sys.stdin.read(MOST_CHARACTERS) if text == "-" else text)
     layout = tensor.layout
     broken = _broken(layout, machine)
     if as_json:

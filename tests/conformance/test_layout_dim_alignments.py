@@ -18,6 +18,8 @@ from tilewright.mapper.layout.schemes.dim_alignments import (
     tile_alignments,
 )
 from tilewright.mapper.layout.schemes.grid_selection import select_grid
+from tilewright.mapper.layout.text.aligned_layout import AlignedTensor
+from tilewright.mapper.layout.text.tensor_type import parse_tensor_type
 
 Row = dict[str, Any]
 TILES = Tiling((32, 32))
@@ -83,6 +85,17 @@ def test_compiler_tests_that_follow_the_rule(shared_data: Path) -> None:
         assert prod(layout.collapse.extents) == row["host_volume"], row
         assert layout.padding_total == row["host_volume"] - prod(row["logical_shape"]), row
         check_flags(row)
+
+
+def test_compiler_tests_have_a_text_that_reads_as_the_same(shared_data: Path) -> None:
+    for row in era(shared_data)["lit_tests_consistent"]:
+        tiling, pairs = Tiling(tuple(row["tile"] or ())), tuple(intervals(row))
+        shape, alignments = row["logical_shape"], tuple(row["dim_alignments"])
+        layout = aligned_layout(shape, row["grid"], pairs, alignments, tiling)
+        tensor = AlignedTensor(layout, alignments, pairs)
+        assert parse_tensor_type(str(tensor)) == tensor, row
+        device = "x".join(map(str, row["device_tensor_shape"]))
+        assert str(tensor).startswith(f"tensor<{device}x"), row
 
 
 def check_flags(row: Row) -> None:
