@@ -26,7 +26,7 @@ __all__ = [
     "load_arch",
 ]
 
-__getattr__ = lazily(
+__getattr__, __dir__ = lazily(
     __name__,
     {
         "Arch": "tilewright.arch.spec.architecture",

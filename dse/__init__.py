@@ -27,7 +27,7 @@ __all__ = [
     "start_study",
 ]
 
-__getattr__ = lazily(
+__getattr__, __dir__ = lazily(
     __name__,
     {
         "Evaluator": "tilewright.dse.models.evaluator",

@@ -30,7 +30,7 @@ __all__ = [
     "search",
 ]
 
-__getattr__ = lazily(
+__getattr__, __dir__ = lazily(
     __name__,
     {
         "Candidate": "tilewright.mapper.grid.candidate",

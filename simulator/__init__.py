@@ -30,7 +30,7 @@ __all__ = [
     "perfetto",
 ]
 
-__getattr__ = lazily(
+__getattr__, __dir__ = lazily(
     __name__,
     {
         "DeadlockError": "tilewright.simulator.isa.machine_errors",

@@ -24,3 +24,8 @@ def path_of(kind: str, name: str) -> Path:
     if name not in catalog()[kind]:
         raise KeyError(f"{kind}: {name} (there are {', '.join(catalog()[kind])})")
     return FOLDER / name / "study.yaml" if kind == "studies" else FOLDER / kind / f"{name}.yaml"
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted(__all__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from tilewright.arch.components.cost_table import load_cost_table
 from tilewright.arch.components.estimate import Estimator
@@ -16,6 +17,8 @@ from tilewright.arch.spec.override import override
 from tilewright.arch.spec.schema import parse
 from tilewright.arch.spec.spec import ArchSpec, CostTableSpec
 from tilewright.arch.spec.tree import Node
+
+_FEW = 8  # names in the short form of an architecture
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,41 @@ class Arch:
         changed, variables = override(self.document, self.root, self.variables, values)
         rebuilt = build_arch(changed, {})
         return replace(rebuilt, variables=variables, estimators=self.estimators)
+
+    def __repr__(self) -> str:
+        names = [node.name for node in self.leaves()]
+        few = names if len(names) <= _FEW else [*names[: _FEW - 1], f"… ({len(names)})"]
+        return f"<Arch: {', '.join(few)}>"
+
+    def __str__(self) -> str:
+        """Return the tree with its numbers, area and leakage; SpecError if a number is wrong."""
+        from tilewright.arch.flattening.arch_facts import arch_facts, arch_text
+
+        return arch_text(self, arch_facts(self))
+
+    def _repr_html_(self) -> str:
+        """Return a picture of the tree, and a table of its numbers, for a notebook."""
+        from tilewright.arch.flattening.arch_facts import arch_html
+
+        return arch_html(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return variables, area, leakage and components as plain data for JSON, in SI units.
+
+        Raises SpecError, with the place, for a number that is wrong.
+        """
+        from tilewright.arch.flattening.arch_facts import arch_dict
+
+        return arch_dict(self)
+
+    def to_pandas(self) -> Any:
+        """Return the components as a pandas DataFrame, in SI units; TilewrightError without it."""
+        from tilewright.arch.frames import frame
+
+        return frame(
+            {**row, "actions": {action.pop("name"): action for action in row["actions"]}}
+            for row in self.to_dict()["components"]
+        )
 
     def with_estimators(self, *estimators: Estimator) -> Arch:
         """Return a copy whose missing costs come from these estimators, asked in order."""

@@ -11,4 +11,4 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-__getattr__ = lazily(__name__, {"main": "tilewright.dse.command.cli"})
+__getattr__, __dir__ = lazily(__name__, {"main": "tilewright.dse.command.cli"})

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
     from tilewright.mapper.mapping.mapping import Mapping as LoopNest
     from tilewright.mapper.mapping.score import Score
-    from tilewright.mapper.searches.result import ScoredMapping, SearchResult
+    from tilewright.mapper.searches.result import SearchResult
     from tilewright.mapper.workload.workload import Workload
 
 
@@ -40,61 +40,24 @@ class MappingAnswer:
 
     def document(self) -> dict[str, Any]:
         """Return the answer as JSON data, in SI units; `mapping` is the text of a mapping file."""
-        score, proof = self.result.best.score, self.result.certificate
+        best = self.result.best
         return {
+            **self.result.to_dict(),
+            **details(self.workload, best.mapping, best.score),
             "objective": self.objective,
-            "value": proof.value,
-            "energy": score.energy,
-            "latency": score.latency if score.is_timed else None,
-            "edp": score.edp if score.is_timed else None,
-            "area": score.area,
-            "certificate": {
-                "kind": proof.kind,
-                "lower_bound": proof.lower_bound,
-                "gap": proof.gap if math.isfinite(proof.gap) else None,
-                "scope": proof.scope,
-                "restrictions": [each.name for each in proof.restrictions],
-            },
-            "verified": score.verified,
-            "mapping": self.mapping_file(),
-            **details(self.workload, self.result.best.mapping, score),
-            "front": [self._point(scored) for scored in self.result.front],
-            "front_proof": self._front_proof(),
-            "on_chip": list(self.result.on_chip),
-            "notes": list(self.result.notes),
             "seconds": round(self.seconds, 6),
-            "templates": self.result.statistics.templates,
-            "states": self.result.statistics.states,
-        }
-
-    def _metrics(self) -> tuple[str, ...]:
-        proof = self.result.front_proof
-        return ("energy", "latency") if proof is None else proof.metrics
-
-    def _point(self, scored: ScoredMapping) -> dict[str, Any]:
-        values = {name: scored.score.metric(name) for name in self._metrics()}
-        return {**values, "verified": scored.score.verified, "mapping": _text(scored.mapping)}
-
-    def _front_proof(self) -> dict[str, Any] | None:
-        proof = self.result.front_proof
-        if proof is None:
-            return None
-        return {
-            "metrics": list(proof.metrics),
-            "whole": proof.whole,
-            "proven_up_to_energy": proof.energy if math.isfinite(proof.energy) else None,
-            "scope": proof.scope,
-            "restrictions": [each.name for each in proof.restrictions],
         }
 
     def _front_table(self) -> list[str]:
         """Return the front as a table: one line per point."""
+        from tilewright.mapper.fronts.front import shown
+
         proof = self.result.front_proof
         if proof is None:
             return []
         rows = [[*proof.metrics]]
         rows += [
-            [_shown(scored.score.metric(name), name) for name in proof.metrics]
+            [shown(scored.score.metric(name), name) for name in proof.metrics]
             for scored in self.result.front
         ]
         proven = sum(scored.score.verified for scored in self.result.front)
@@ -193,7 +156,3 @@ def _text(mapping: LoopNest) -> str:
     from tilewright.mapper.mapping.mapping_file import dump_mapping
 
     return dump_mapping(mapping)
-
-
-def _shown(value: float, metric: str) -> str:
-    return f"{value:.0f} bit" if metric.startswith("usage.") else quantity(value, metric)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilewright.mapper.evaluation.uncounted import uncounted
+from tilewright.mapper.fronts.front import METRICS, Front
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.searches.request import Request
 from tilewright.mapper.searches.result import ScoredMapping, SearchResult
@@ -32,7 +33,8 @@ def verified_answer(request: Request, result: SearchResult) -> SearchResult:
         return replace(point, score=score), wrong
 
     best, wrong = verified(result.best)
-    front = tuple(best if p == result.best else verified(p)[0] for p in result.front)
+    metrics = result.front_proof.metrics if result.front_proof is not None else METRICS
+    front = Front((best if p == result.best else verified(p)[0] for p in result.front), metrics)
     notes = (*result.notes, *map(_note, wrong), *limits)
     return replace(result, best=best, front=front, notes=notes)
 

@@ -17,6 +17,7 @@ import numpy as np
 from tilewright.arch.components.components import Memory
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.fronts.einsum_fronts import EinsumFront, EinsumFrontSolver
+from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.fronts.pareto_points import least_row, undominated
 from tilewright.mapper.fronts.sequence_front import fold_fronts, proven_up_to
 from tilewright.mapper.fusion.boundary.usage_peaks import refuse_distant_copies
@@ -110,7 +111,9 @@ def least_of_einsums(request: Request, einsums: Sequence[Einsum]) -> SearchResul
     kind: Literal["optimal", "bounded"] = "optimal" if is_complete else "bounded"
     bound = value if is_complete else min(value, _least_together(fronts, formula))
     certificate = SearchCertificate(kind, formula.text, value, bound, restrictions)
-    return SearchResult(mappings[number], (mappings[number],), certificate, solver.statistics)
+    return SearchResult(
+        mappings[number], Front((mappings[number],)), certificate, solver.statistics
+    )
 
 
 def _least_together(fronts: Sequence[EinsumFront], formula: Formula) -> float:
@@ -134,7 +137,7 @@ def _least(request: Request, einsum: Einsum, formula: Formula) -> SearchResult:
         "optimal" if optimal else "bounded", formula.text, minimum.value, minimum.lower_bound,
         einsum_restrictions(solver.solver.mapspaces(einsum)[0][1]),
     )  # fmt: skip
-    return SearchResult(best, (best,), certificate, minimum.statistics)
+    return SearchResult(best, Front((best,)), certificate, minimum.statistics)
 
 
 def check_metrics(request: Request, einsums: Sequence[Einsum]) -> None:

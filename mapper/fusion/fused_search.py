@@ -11,6 +11,7 @@ from typing import Literal, Unpack
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.spec.architecture import Arch
+from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.fusion.boundary.memory_sizes import with_equal_sizes
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
 from tilewright.mapper.fusion.fused_answer import fused_restrictions, tensors_on_chip
@@ -109,7 +110,7 @@ def _merge_results(
     energy = min(proof.energy for proof in proofs) if complete else 0.0
     return replace(
         merged,
-        front=front,
+        front=Front(front),
         front_proof=replace(proofs[0], energy=energy, restrictions=restrictions),
     )
 
@@ -136,7 +137,7 @@ def _search_whole(request: Request) -> SearchResult:
     certificate = _certificate(problem, scored.score, result, restrictions)
     answer = SearchResult(
         scored,
-        (scored,),
+        Front((scored,)),
         certificate,
         statistics,
         tensors_on_chip(result),
@@ -148,7 +149,8 @@ def _search_whole(request: Request) -> SearchResult:
 
     front = front_of_fused(request, scored, restrictions)
     statistics = statistics.plus(front.statistics)
-    return replace(answer, front=front.points, front_proof=front.proof, statistics=statistics)
+    points = Front(front.points)
+    return replace(answer, front=points, front_proof=front.proof, statistics=statistics)
 
 
 def _plan_request(request: Request) -> FusedPlan:

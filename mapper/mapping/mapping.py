@@ -7,7 +7,7 @@ in; a loop is given by the tile shape of one iteration, not by its bound (theory
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from tilewright.arch.errors import Where
 
@@ -115,3 +115,23 @@ class Mapping:
         from tilewright.mapper.mapping.nest_lines import nest_lines, nest_text
 
         return nest_text(nest_lines(self.nodes))
+
+    def __repr__(self) -> str:
+        from tilewright.mapper.mapping.nest_lines import nest_lines
+
+        words = (f"{line.left} {line.right}".rstrip() for line in nest_lines(self.nodes))
+        return f"<Mapping: {' / '.join(words)}>"
+
+    def _repr_html_(self) -> str:
+        """Return the loop nest for a notebook."""
+        from tilewright.mapper.evaluation.notebook import mapping_html
+
+        return mapping_html(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the mapping as plain data: the lines of its loop nest, and its file as YAML."""
+        from tilewright.mapper.mapping.mapping_file import dump_mapping
+        from tilewright.mapper.mapping.nest_lines import nest_lines
+
+        nest = [line.document() for line in nest_lines(self.nodes)]
+        return {"nest": nest, "file": dump_mapping(self)}

@@ -6,8 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any, Literal
 
 Count = int | Fraction
+Rows = Literal["component", "tensor", "einsum"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,34 @@ class Score:
         """
         memory = name.removeprefix("usage.")
         return float(getattr(self, name) if memory == name else self.capacity.get(memory, 0))
+
+    def in_short(self) -> str:
+        """Return energy and latency with their units."""
+        from tilewright.arch.quantities import quantity
+
+        timed = quantity(self.latency, "latency") if self.is_timed else "time not modelled"
+        return f"{quantity(self.energy, 'energy')}, {timed}"
+
+    def _repr_html_(self) -> str:
+        """Return totals and tables by component, tensor and Einsum for a notebook."""
+        from tilewright.mapper.evaluation.notebook import score_html
+
+        return score_html(self)
+
+    def to_pandas(self, by: Rows = "component") -> Any:
+        """Return the costs as a pandas DataFrame with a row per component, tensor or Einsum.
+
+        Columns are in joules, seconds, bits and calls (`actions.read`, of tensors
+        `actions.Buffer.read`). TilewrightError for another `by`, or without pandas.
+        """
+        from tilewright.arch.errors import TilewrightError
+        from tilewright.arch.frames import frame
+        from tilewright.mapper.evaluation.breakdown import breakdown
+
+        rows = breakdown(self).to_dict().get(f"by_{by}")
+        if not isinstance(rows, list):
+            raise TilewrightError("no such rows", value=by, instead="component, tensor or einsum")
+        return frame(rows)
 
     def to_dict(self) -> dict[str, object]:
         """Return the score as plain data for JSON, in SI units.

@@ -10,12 +10,19 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack
 
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.evaluation.verified_answer import verified_answer
+from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.searches.budget import advising_on_memory
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.mapping_scorer import TOLERANCE, MappingScorer, figures_agree
 from tilewright.mapper.searches.objective.edp_hull import least_edp
-from tilewright.mapper.searches.request import FRONT_SHARE, Request, SearchOptions, request_of
+from tilewright.mapper.searches.request import (
+    FRONT_SHARE,
+    Request,
+    SearchOptions,
+    listing_options,
+    request_of,
+)
 from tilewright.mapper.searches.restrictions import Restrictions
 from tilewright.mapper.searches.result import ScoredMapping, SearchCertificate, SearchResult
 from tilewright.mapper.searches.scope import (
@@ -43,17 +50,18 @@ CORNER_SHARE = 0.5  # of the seconds left: for one corner of the hull of energy 
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
 
 
+@listing_options
 def search(
     arch: Arch | Path | str, workload: Workload | Path | str, **options: Unpack[SearchOptions]
 ) -> SearchResult:
     """Find the mapping with the least energy (J), latency (s) or edp (J s) of a workload.
 
-    `arch`, `workload`: paths, texts, or loaded objects; the class SearchSettings lists `options`,
-    such as objective, einsum and budget. Several Einsums are searched with fusion, which may keep
-    the tensors they exchange on chip. Where that search cannot model a feature (or fusion=False,
-    or a `method` for single Einsums is given) each Einsum is searched on its own, with the shared
-    tensors kept in the outermost memory; the certificate and a note say so. The result has the
-    mapping with its score, and a certificate: optimal, or bounded with a lower bound.
+    `arch`, `workload`: paths, texts, or loaded objects; the options stand below. Several Einsums
+    are searched with fusion, which may keep the tensors they exchange on chip. Where that search
+    cannot model a feature (or fusion=False, or a `method` for single Einsums is given) each Einsum
+    is searched on its own, with the shared tensors kept in the outermost memory; the certificate
+    and a note say so. The result has the mapping with its score, and a certificate: optimal, or
+    bounded with a lower bound.
 
     Raises InfeasibleMapping, with numbers, when nothing fits; UnsupportedFeature when no search
     can handle a feature of the files; MemoryUsedUp when the system gives no more memory; SpecError
@@ -216,7 +224,7 @@ def _one(solver: EinsumSolver, einsum: Einsum, goal: Goal) -> SearchResult:
     certificate = _certificate(
         goal, solved.best.value(goal), bound, einsum_restrictions(solved.space)
     )
-    return SearchResult(best, (best,), certificate, solver.statistics)
+    return SearchResult(best, Front((best,)), certificate, solver.statistics)
 
 
 class _ProvenBound(NamedTuple):
@@ -248,7 +256,7 @@ def _many(solver: EinsumSolver, goal: Goal) -> SearchResult:
     restrictions = unfused_restrictions([solved.space for solved in chosen])
     value = goal.value(best.score.energy, best.score.latency)
     certificate = _certificate(goal, value, _ProvenBound(lower, proven), restrictions)
-    return SearchResult(best, (best,), certificate, solver.statistics)
+    return SearchResult(best, Front((best,)), certificate, solver.statistics)
 
 
 def _with_front(request: Request, result: SearchResult, einsums: Sequence[Einsum]) -> SearchResult:
@@ -263,7 +271,7 @@ def _with_front(request: Request, result: SearchResult, einsums: Sequence[Einsum
     return replace(
         result,
         best=best,
-        front=einsum_front.points,
+        front=Front(einsum_front.points),
         front_proof=einsum_front.proof,
         statistics=statistics,
     )

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tilewright.arch.components.components import Memory
+from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.mapping.mapping import Compute, Node, Sequential, Storage
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.model.evaluation import score_mapping
@@ -105,7 +106,7 @@ def _better_mixed(
         return None
     if mixed.score.metric(request.options.objective) >= better.certificate.value:
         return None
-    return replace(better, best=mixed, front=(mixed,), on_chip=fused.on_chip)
+    return replace(better, best=mixed, front=Front((mixed,)), on_chip=fused.on_chip)
 
 
 def _no_gain_note(lower: float) -> str:

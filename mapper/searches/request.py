@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import inf
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict, TypeVar
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.flattening.flat import FlatArch
@@ -25,6 +26,8 @@ from tilewright.mapper.searches.result import MapspaceSearch, Progress
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 ALL = ("all",)
 FRONT_SHARE = 0.5  # of the budget: for the best mapping, where a front is asked for too
@@ -86,6 +89,25 @@ class SearchSettings:
     seed: int = 0
     progress: Callable[[Progress], None] | None = None
     max_fused_loops_per_rank_variable: int = 1
+
+
+def listing_options(search: F) -> F:
+    """Return a function that takes SearchOptions, with its keywords in signature and docstring."""
+    types, given = SearchOptions.__annotations__, inspect.signature(search)
+    keywords = [
+        inspect.Parameter(
+            option.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=option.default,
+            annotation=getattr(types[option.name], "__forward_arg__", types[option.name]),
+        )
+        for option in fields(SearchSettings)
+    ]
+    files = [p for p in given.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    search.__signature__ = given.replace(parameters=[*files, *keywords])  # type: ignore[attr-defined]
+    listed = (SearchSettings.__doc__ or "").partition("\n\n")[2].rstrip()
+    search.__doc__ = f"{search.__doc__}\n    The options:\n\n{listed}\n    "
+    return search
 
 
 _MOST_CACHED = 64

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
+from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.mapping.mapping import Mapping
-from tilewright.mapper.mapping.score import Score
+from tilewright.mapper.mapping.score import Rows, Score
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.restrictions import Restrictions, scope_text, with_restrictions
@@ -50,6 +51,16 @@ class SearchCertificate:
         if self.kind == "optimal":
             return with_restrictions(f"optimal in {self.objective}", self.restrictions)
         return with_restrictions(f"{self.distance} on {self.objective}", self.restrictions)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is proven as plain data for JSON; a gap without end is None."""
+        return {
+            "kind": self.kind,
+            "lower_bound": self.lower_bound,
+            "gap": self.gap if self.gap < inf else None,
+            "scope": self.scope,
+            "restrictions": [each.name for each in self.restrictions],
+        }
 
     @property
     def distance(self) -> str:
@@ -174,6 +185,15 @@ class ScoredMapping:
     mapping: Mapping
     score: Score
 
+    def __repr__(self) -> str:
+        return f"<ScoredMapping: {self.score.in_short()}>"
+
+    def _repr_html_(self) -> str:
+        """Return loop nest and costs for a notebook."""
+        from tilewright.mapper.evaluation.notebook import mapping_html, score_html
+
+        return mapping_html(self.mapping, self.score) + score_html(self.score)
+
 
 @dataclass(frozen=True, slots=True)
 class FrontProof:
@@ -201,6 +221,16 @@ class FrontProof:
     def __str__(self) -> str:
         return with_restrictions(self._claim, self.restrictions)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is proven as plain data for JSON; without end is None."""
+        return {
+            "metrics": list(self.metrics),
+            "whole": self.whole,
+            "proven_up_to_energy": None if self.whole else self.energy,
+            "scope": self.scope,
+            "restrictions": [each.name for each in self.restrictions],
+        }
+
     @property
     def _claim(self) -> str:
         """What is proven, without the restrictions."""
@@ -227,7 +257,7 @@ class SearchResult:
     """
 
     best: ScoredMapping
-    front: tuple[ScoredMapping, ...]
+    front: Front
     certificate: SearchCertificate
     statistics: SearchStatistics
     on_chip: tuple[str, ...] = ()
@@ -247,6 +277,50 @@ class SearchResult:
         if score.verified:
             lines.append("verified")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    def __repr__(self) -> str:
+        proof = self.certificate
+        state = "optimal in" if proof.kind == "optimal" else f"{proof.distance} on"
+        front = f", front of {len(self.front)}" if self.front_proof is not None else ""
+        return f"<SearchResult: {self.best.score.in_short()}; {state} {proof.objective}{front}>"
+
+    def _repr_html_(self) -> str:
+        """Return loop nest, costs, what is proven, and the front for a notebook."""
+        from tilewright.mapper.evaluation.notebook import result_html
+
+        return result_html(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data for JSON, in SI units; mappings are texts of files.
+
+        It has the costs of the best mapping by component, tensor and Einsum.
+        """
+        from tilewright.mapper.evaluation.breakdown import breakdown
+        from tilewright.mapper.mapping.mapping_file import dump_mapping
+
+        score, proof = self.best.score, self.certificate
+        return {
+            "objective": proof.objective,
+            "value": proof.value,
+            "energy": score.energy,
+            "latency": score.latency if score.is_timed else None,
+            "edp": score.edp if score.is_timed else None,
+            "area": score.area,
+            "certificate": proof.to_dict(),
+            "verified": score.verified,
+            "mapping": dump_mapping(self.best.mapping),
+            **breakdown(score).to_dict(),
+            "front": self.front.to_dict(),
+            "front_proof": None if self.front_proof is None else self.front_proof.to_dict(),
+            "on_chip": list(self.on_chip),
+            "notes": list(self.notes),
+            "templates": self.statistics.templates,
+            "states": self.statistics.states,
+        }
+
+    def to_pandas(self, by: Rows = "component") -> Any:
+        """Return the costs of the best mapping as a pandas DataFrame, as `Score.to_pandas` does."""
+        return self.best.score.to_pandas(by)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from tilewright.arch.names import did_you_mean
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import WorkloadError
 
+_FEW = 8  # names in the short form of a workload
+
 
 @dataclass(frozen=True, slots=True)
 class OutsideIndex:
@@ -40,6 +42,17 @@ class Workload:
     scopes: Mapping[str, Scope] = field(repr=False)
     file: str = field(default="", compare=False)
     outside: tuple[OutsideIndex, ...] = field(default=(), compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        names = [einsum.name for einsum in self.einsums]
+        few = names if len(names) <= _FEW else [*names[: _FEW - 1], f"… ({len(names)})"]
+        return f"<Workload: {', '.join(few)}>"
+
+    def __str__(self) -> str:
+        """Return the Einsums with their sizes and tensors, for a person to read."""
+        from tilewright.mapper.workload.workload_render import cascade_text
+
+        return cascade_text(self).rstrip()
 
     def check_indices(self) -> None:
         """Raise WorkloadError, with its range, for the first index that leaves its rank.

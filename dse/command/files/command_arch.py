@@ -23,8 +23,8 @@ def list_archs(as_json: bool) -> None:
       tilewright arch list
       tilewright arch list --json
     """
+    from tilewright.arch.flattening.arch_facts import arch_facts, in_one_line
     from tilewright.dse.command.files.about import about, in_short, shipped_files
-    from tilewright.dse.command.files.arch_facts import arch_facts, in_one_line
 
     files = shipped_files("hardware")
     lines = {name: in_one_line(arch_facts(load_machine((name,), {}))) for name in files}
@@ -57,23 +57,13 @@ def show_arch(files: Names, settings: Names, as_json: bool) -> None:
       tilewright arch show chip.yaml variables.yaml
     """
     from tilewright.dse.command.files.about import about
-    from tilewright.dse.command.files.arch_facts import arch_facts, arch_text, total, variables
     from tilewright.dse.command.shipped import find_files
 
     machine = load_machine(files, parse_settings(settings))
-    facts, paths = arch_facts(machine), find_files(files, "hardware")
+    paths = find_files(files, "hardware")
     comment = about(paths[0])
     if as_json:
-        emit(
-            {
-                "files": [str(path) for path in paths],
-                "about": comment,
-                "variables": variables(machine),
-                "area": total(facts, "area"),
-                "leak_power": total(facts, "leak_power"),
-                "components": [each.document() for each in facts],
-            }
-        )
+        emit({"files": [str(p) for p in paths], "about": comment, **machine.to_dict()})
         return
     click.echo("\n".join([*map(str, paths), *([comment] if comment else []), ""]))
-    click.echo(arch_text(machine, facts))
+    click.echo(str(machine))

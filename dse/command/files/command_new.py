@@ -168,7 +168,7 @@ def _sizes(machine: Arch) -> list[str]:
     """Return knobs for the sizes of memories, in bits; SpecError if none is finite and known."""
     import math
 
-    from tilewright.dse.command.files.arch_facts import arch_facts
+    from tilewright.arch.flattening.arch_facts import arch_facts
 
     known = [(each.row.label, each.size) for each in arch_facts(machine)]
     finite = [(name, int(size)) for name, size in known if size and math.isfinite(size)]

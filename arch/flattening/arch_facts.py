@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tilewright.arch.spec.render import Row
 
 _HEAD = ("component", "kind", "fanout", "instances", "size", "energy", "rate", "keeps")
+_ALIGN = "<<<>><<<"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class ComponentFacts:
         dims = (*self.component.spatial, *self.component.physical_spatial)
         return ", ".join(f"{dim.fanout} {dim.name}" for dim in dims)
 
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the facts as JSON data, in SI units and bits; None where there is no number."""
         component = self.component
         fanouts = () if component is None else (*component.spatial, *component.physical_spatial)
@@ -105,7 +106,7 @@ def arch_facts(arch: Arch) -> tuple[ComponentFacts, ...]:
 
 def arch_text(arch: Arch, facts: tuple[ComponentFacts, ...]) -> str:
     """Return the tree of an architecture with its numbers, and its totals, for a person to read."""
-    lines = text_table([_HEAD, *(each.cells() for each in facts)], "<<<>><<<")
+    lines = text_table([_HEAD, *(each.cells() for each in facts)], _ALIGN)
     lines += ["", f"area: {with_unit(total(facts, 'area'), 'm²')}"]
     lines.append(f"leakage power: {with_unit(total(facts, 'leak_power'), 'W')}")
     if arch.variables:
@@ -129,7 +130,27 @@ def in_one_line(facts: tuple[ComponentFacts, ...]) -> str:
     return " > ".join([*memories, *below]) or some(len(facts), "component")
 
 
-def variables(arch: Arch) -> Mapping[str, object]:
+def arch_dict(arch: Arch) -> dict[str, Any]:
+    """Return an architecture as JSON data: variables, totals, components with their numbers."""
+    facts = arch_facts(arch)
+    return {
+        "variables": _variables(arch),
+        "area": total(facts, "area"),
+        "leak_power": total(facts, "leak_power"),
+        "components": [each.to_dict() for each in facts],
+    }
+
+
+def arch_html(arch: Arch) -> str:
+    """Return an architecture for a notebook: a picture of its tree, and the numbers as a table."""
+    from tilewright.arch.html_parts import html_table
+    from tilewright.arch.spec.render import svg
+
+    cells = [each.cells() for each in arch_facts(arch)]
+    return svg(arch) + html_table([_HEAD, *cells], _ALIGN)
+
+
+def _variables(arch: Arch) -> Mapping[str, object]:
     """Return the variables of an architecture, values JSON can hold, expressions as text."""
     return {
         name: value if isinstance(value, int | float | bool) else str(value)
@@ -142,7 +163,7 @@ def _action(action: Action) -> dict[str, Any]:
         "name": action.name,
         "energy": _finite(action.energy),
         "throughput": _finite(action.throughput),
-        "bits_per_action": action.bits_per_action,
+        "bits_per_action": float(action.bits_per_action),
     }
 
 

@@ -6,15 +6,16 @@ import math
 
 import pytest
 
-from tilewright.dse.command.design_options import load_machine
-from tilewright.dse.command.files.about import shipped_files
-from tilewright.dse.command.files.arch_facts import (
+from tilewright.arch.flattening.arch_facts import (
+    arch_dict,
     arch_facts,
+    arch_html,
     arch_text,
     in_one_line,
     total,
-    variables,
 )
+from tilewright.dse.command.design_options import load_machine
+from tilewright.dse.command.files.about import shipped_files
 from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload.workload_loading import load_workload
@@ -24,8 +25,8 @@ def test_numbers_are_evaluated():
     facts = {each.row.label: each for each in arch_facts(load_machine(("edge_npu",), {}))}
     assert facts["GlobalBuffer"].size == 256 * 1024 * 8
     assert facts["Register"].instances == 256
-    assert facts["PEArray"].document()["fanout"] == {"x": 16, "y": 16}
-    document = facts["DRAM"].document()
+    assert facts["PEArray"].to_dict()["fanout"] == {"x": 16, "y": 16}
+    document = facts["DRAM"].to_dict()
     assert document["unlimited"]
     assert document["size"] is None
     assert document["keep"] == "~Intermediates"
@@ -48,8 +49,8 @@ def test_what_depends_on_the_einsum_says_so():
     machine = load_machine(("tpu_v4i",), {})
     register = next(each for each in arch_facts(machine) if each.row.label == "Register")
     assert "depends on the Einsum" in register.cells()
-    assert register.document()["size"] is None
-    assert not register.document()["unlimited"]
+    assert register.to_dict()["size"] is None
+    assert not register.to_dict()["unlimited"]
 
 
 @pytest.mark.parametrize("name", shipped_files("hardware"))
@@ -61,4 +62,7 @@ def test_every_shipped_architecture_has_a_picture(name):
         assert node.name in text
     assert "nan" not in text
     assert " > " in in_one_line(facts)
-    assert set(variables(machine)) == set(machine.variables)
+    assert set(arch_dict(machine)["variables"]) == set(machine.variables)
+    page = arch_html(machine)
+    assert page.startswith("<svg")
+    assert page.count("<tr>") == len(machine.leaves()) + 1
