@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from typing import Any
 
 from tilewright.arch.errors import TilewrightError
@@ -14,13 +15,13 @@ def frame(rows: Iterable[Mapping[str, object]]) -> Any:
     Raises TilewrightError, with the command that installs it, if pandas is missing.
     """
     try:
-        import pandas as pd
+        pandas = import_module("pandas")
     except ImportError:
         raise TilewrightError(
             "tables need pandas, which is not installed",
             instead="pip install 'tilewright[pandas]'",
         ) from None
-    return pd.DataFrame([dict(_flat(row)) for row in rows])
+    return pandas.DataFrame([dict(_flat(row)) for row in rows])
 
 
 def _flat(row: Mapping[str, object], prefix: str = "") -> Iterable[tuple[str, object]]:
