@@ -205,11 +205,33 @@ SETUPS = (
 """(name, instructions, setup cycles, cycles per element) of the simulator, FAB §3."""
 
 
+MATVEC = """program matvec 1 x 1
+code m
+  buffer y f32 [28]
+  buffer apart f32 [1]
+  buffer a f32 [25, 28]
+  buffer x f32 [25]
+  mem1d y_all y extent 28
+  mem1d column a extent 28
+  mem1d x_all x extent 25
+  task main entry
+    load %dsr_dest 1 y_all
+    load %dsr_src0 1 y_all
+    load %dsr_src1 1 column save_address
+    map value from x_all
+      @fmacs %dsr_dest 1, %dsr_src0 1, %dsr_src1 1, =value
+place m [0:1, 0:1]
+"""
+"""The SDK's single-tile-matvec: recorded 780 cycles (FABRICA, kernels/baselines_wse3.json)."""
+
+
 def kernel_rows() -> list[Row]:
     """Reductions, products and nests on one element of wse3-sdk-sim (wafer.md §3.2, §4.1)."""
     rows = []
     for name, extent, body, recorded in KERNELS:
         rows.append(Row(f"{name}, n = {extent}", tiles(4096, extent, body), recorded))
+    matvec = run(parse_program(MATVEC), "wse3-sdk-sim").cycles
+    rows.append(Row("single-tile-matvec, 25 columns of 28", matvec, 780))
     for name, body, setup, each in SETUPS:
         for extent in (64, 2000):
             cycles = tiles(extent, extent, body)

@@ -242,7 +242,8 @@ class TaskBuilder:
         """Open a map (`@map`); what is appended inside is done per element, until an operand ends.
 
         `inputs`: (counter, operand), the counter gets each value; `output`: the counter whose value
-        is stored by the operand. The body holds scalar instructions, branches and loops only.
+        is stored by the operand. The body holds scalar instructions, synchronous operations on
+        descriptors, branches and loops.
         """
         self._bodies.append([])
         yield

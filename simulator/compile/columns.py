@@ -240,7 +240,8 @@ O_HELD: Final = 40  # of such a variant: operand rows that its registers hold, -
 O_STALLED: Final = 43  # counter, behind those of the runs: cycles that its runs on memory stalled
 O_FREE: Final = 44  # what O_CYCLES would be if nothing stalled
 O_DEPENDENT: Final = 45  # cycles before its dispatch in which it waits for its descriptors
-O_WIDTH: Final = 46
+O_LEADS: Final = 46  # 1 for the first row of a map
+O_WIDTH: Final = 47
 BANKS: Final = 8
 """Banks of an element's memory: 16-bit words after which addresses lie in the same bank again."""
 SIMD_NONE, SIMD_MIXED, SIMD_32, _, SIMD_64, _, SIMD_EITHER = range(7)

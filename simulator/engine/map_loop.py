@@ -2,7 +2,8 @@
 
 The main thread runs a loop: take a value of every input, run the callback's instructions, give the
 result to the output. The loop ends when an operand has no elements left; values that it took from
-other inputs before are lost.
+other inputs before are lost. Operations on descriptors in the callback are the main thread's, so
+the map then holds its operands on a thread of its own.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from tilewright.simulator.run.trace import BUSY
 def thread_of(store: Table, element: int, op: int) -> Word:
     """Return the address of the thread of an @map operation: the main one, or an additional one.
 
-    @map runs a callback for each value of its input vectors; an additional thread only holds two
-    further inputs of it. element, op: addresses.
+    @map runs a callback for each value of its input vectors; an additional thread only holds
+    operands of it. element, op: addresses.
     """
     return store[element + at.E_THREADS] + store[op + at.O_THREAD] * at.T_WIDTH
 
@@ -112,14 +113,13 @@ def map_read(store: Table, memory: Memory, element: int, op: int, now: int) -> W
 
 
 @inner_kernel
-def map_write(store: Table, memory: Memory, element: int, now: int) -> Word:
+def map_write(store: Table, memory: Memory, element: int, op: int, now: int) -> Word:
     """Give the result of an @map callback to its output: send it or write it to memory.
 
     @map runs a callback for each value of its input vectors; its result is in a counter, a named
     integer of the processing element. Returns BUSY, or WAIT_OUTPUT if the queue has no space.
     """
-    thread = store[element + at.E_THREADS]
-    op = store[thread + at.T_OP]
+    thread = thread_of(store, element, op)
     store[store[element + at.E_RUNS] + store[op + at.O_NUMBER]] += 1
     if store[thread + at.T_ROWS] < 0:
         return BUSY
@@ -148,7 +148,7 @@ def map_end(store: Table, element: int, op: int, now: int) -> None:
     store[thread + at.T_STATE] = at.FREE
     store[element + at.E_RUNNING] -= 1
     store[element + at.E_QUEUES_BUSY] &= ~store[thread + at.T_QUEUES]
-    if store[op + at.O_THREAD] == 0:
+    if store[op + at.O_LEADS] == 1:
         record(store, element, op, store[thread + at.T_START], now + 1)
 
 
@@ -165,7 +165,7 @@ def map_step(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
     store[element + at.E_STATE] = at.M_READY
     store[element + at.E_UNTIL] = now + store[at.K_SCALAR]
     op = store[pc + 1]
-    first = store[op + at.O_THREAD] == 0
+    first = store[op + at.O_LEADS] == 1
     if store[pc] == at.I_MAP_START:
         map_start(store, memory, element, op)
         store[element + at.E_UNTIL] = now + max(1, store[op + at.O_LOAD])
@@ -178,8 +178,10 @@ def map_step(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
     cycle_state = (
         map_read(store, memory, element, op, now)
         if reads
-        else map_write(store, memory, element, now)
+        else map_write(store, memory, element, op, now)
     )
+    if not reads and store[thread_of(store, element, op) + at.T_ROWS] < 0:
+        store[element + at.E_UNTIL] = now  # there is nothing to write
     if cycle_state == -1 or (cycle_state == BUSY and not reads):
         store[element + at.E_PC] = store[pc + 3]
     elif cycle_state == BUSY:

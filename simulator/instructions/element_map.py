@@ -1,7 +1,9 @@
-"""The instruction `@map`: a body of scalar instructions for every element of its operands.
+"""The instruction `@map`: a body of instructions for every element of its operands.
 
 The engine runs it as a loop. Each of its operation rows has the output or two inputs: the first
-row the output and the first two inputs, each further row (on a thread of its own) two more.
+row the output and the first two inputs, each further row (on a thread of its own) two more. The
+body has scalar instructions and operations on descriptors, which the main thread does: then the
+first row, too, has a thread of its own.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Final, NamedTuple
 from tilewright.simulator.check.counter_types import check_value_types, differ, result_dtype
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.encode_values import load_cycles, load_stalls
+from tilewright.simulator.compile.code.registers import loads_asynchronous
 from tilewright.simulator.descriptors.fabric_streams import paired_values_error
 from tilewright.simulator.descriptors.register_use import RegisterUse, register_use
 from tilewright.simulator.instructions.control_flow import Add, If, Loop, Set
@@ -37,6 +40,7 @@ from tilewright.simulator.isa.operands import (
     ResolvedOperation,
     check_bounds,
     check_directions,
+    resolve,
     resolve_operand,
 )
 from tilewright.simulator.isa.operations import MAP as MAP_OPERATION
@@ -50,15 +54,19 @@ from tilewright.simulator.text.tokens import Line, print_name
 MAX_INPUTS: Final = 16
 """Inputs of a map: as many as there are registers of file src1 (wafer.md §4.3)."""
 INPUTS_PER_ROW: Final = 2
+MAP_THREAD: Final = -2
+"""Whose registers a map takes that has operations in its body: neither the main thread's nor a
+microthread's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Map(Instruction):
-    """The builtin `@map`: run a body of scalar instructions for each element of its operands.
+    """The builtin `@map`: run a body of instructions for each element of its operands.
 
     `inputs`: (counter, operand), the counter gets each value before the body; `output`: (counter,
     operand), the operand takes the counter's value after it, None for no output. It ends when one
-    operand has no elements left. The body has scalar instructions, conditions and loops only.
+    operand has no elements left. The body has scalar instructions, synchronous operations on
+    descriptors, conditions and loops.
     """
 
     inputs: tuple[tuple[str, Operand], ...]
@@ -157,18 +165,41 @@ def _check(instruction: Map, context: CheckContext) -> None:
         if isinstance(operand.dsd, Fabin | Fabout) and operand.dsd.simd:
             raise paired_values_error(place, operand.dsd)
     _check_types(context.code, instruction, place)
-    _check_scalar_body(instruction, place)
+    _check_operations(context.code, context.task, instruction, place)
     context.check_body(instruction.body, context.counts)
 
 
-def _check_scalar_body(instruction: Map, place: str) -> None:
-    pending = list(instruction.body)
-    while pending:
-        inner = pending.pop()
-        if isinstance(inner, Loop | If):
-            pending += [part for body in inner.bodies for part in body]
-        elif not isinstance(inner, Compute | Set | Add):
-            raise ProgramError(f"{place}: the body has scalar instructions only")
+def _check_operations(code: ElementCode, task: str, instruction: Map, place: str) -> None:
+    """Refuse a body with other instructions, and values that its operations take for others."""
+    given = {name: _dtype(code, operand, place) for name, operand in instruction.inputs}
+    for inner in walk(instruction.body):
+        if not isinstance(inner, Compute | Set | Add | DsdOperation | Loop | If):
+            raise ProgramError(
+                f"{place}: the body has scalar instructions and operations on descriptors only"
+            )
+        if not isinstance(inner, DsdOperation):
+            continue
+        resolved = resolve(code, task, inner)
+        if inner.asynchronous or loads_asynchronous(code, resolved):
+            raise ProgramError(
+                f"{place}, @{inner.operation}: an operation in the body is asynchronous",
+                value=inner.label or None,
+                instead="the same without async: the next element would find it under way",
+            )
+        for number, operand in enumerate(resolved.operands):
+            names = [name for name, _ in operand.offset.terms] if operand.is_counter else []
+            dtype = given.get(names[0]) if len(names) == 1 else None
+            legal = resolved.operation.legal(number)
+            if dtype and all(differ(dtype, other) for other in legal):
+                raise ProgramError(
+                    f"{place}, @{inner.operation}: argument {names[0]} is no {' or '.join(legal)}",
+                    value=dtype,
+                    instead=f"an operation on {dtype}",
+                )
+
+
+def _has_operations(instruction: Map) -> bool:
+    return any(isinstance(inner, DsdOperation) for inner in walk(instruction.body))
 
 
 def _check_types(code: ElementCode, instruction: Map, place: str) -> None:
@@ -223,7 +254,9 @@ def _registers(instruction: Map, code: ElementCode, task: str) -> RegisterUse:
     """Return the registers: every input has one of file src1."""
     resolved = resolve_map(code, task, instruction)
     inputs = sum(source.letter == "D" for source in resolved.sources)
-    return register_use(resolved, ("src1",) * inputs)
+    use = register_use(resolved, ("src1",) * inputs)
+    # operations in the body take registers beside the map's
+    return use._replace(thread=MAP_THREAD) if _has_operations(instruction) else use
 
 
 class _CounterOperand(NamedTuple):
@@ -262,7 +295,9 @@ def _append_row(
     dest = resolved.dest if output is not None else ResolvedOperand("v")
     pairs = [_CounterOperand(output, dest), *map(_CounterOperand, names, sources)]
     row = _row(pairs, encoder)
-    row[at.O_THREAD] = encoder.thread(-first_input // INPUTS_PER_ROW) if first_input else 0
+    number = first_input // INPUTS_PER_ROW + int(_has_operations(instruction))
+    row[at.O_THREAD] = encoder.thread(-number) if number else 0
+    row[at.O_LEADS] = int(first_input == 0)
     row[at.O_POINTER] = int(dest.letter == "p")
     source = replace(resolved.source, sources=resolved.source.sources[inputs])
     resolved_part = replace(resolved, source=source, dest=dest, sources=sources)

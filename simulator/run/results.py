@@ -231,5 +231,6 @@ def _kind(final: FinalState, layout: CodeLayout, row: int, thread: int) -> Entry
     if row < 0:
         return EntryKind(layout.code.tasks[-1 - row].name, "task", "", "main")
     task, resolved = layout.operations[int(final.store[row + at.O_NUMBER])]
-    name = "main" if thread == 0 else f"ut{layout.threads[thread - 1]}"
+    microthread = layout.threads[thread - 1] if thread else -1
+    name = "main" if microthread < 0 else f"ut{microthread}"  # a map may have threads below 0
     return EntryKind(task, resolved.operation.name, resolved.source.label, name)

@@ -53,6 +53,15 @@ def test_recorded_figures_are_those_of_the_tables(
     assert tables["message_wse3"]["send_dispatch_to_completion_task"] == 19
 
 
+def test_the_map_of_the_single_tile_product_within_two_percent(validation: ModuleType) -> None:
+    """Recorded: 780 cycles (FABRICA, github luozoupi @4b34f02, kernels/baselines_wse3.json)."""
+    (row,) = (row for row in validation.kernel_rows() if row.name.startswith("single-tile"))
+    assert abs(row.error) <= 0.02
+    entries = validation.run(validation.parse_program(validation.MATVEC), "wse3-sdk-sim")
+    assert entries.counts.macs == 25 * 28
+    assert entries.trace.cycles_by_reason()["read conflict"] == 0
+
+
 def test_one_message_takes_19_cycles(validation: ModuleType) -> None:
     assert validation.message_cycles() == 19
     assert validation.message_errors() == [0]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
-from tilewright.simulator.isa.dsd import Ref, Register
+from tilewright.simulator.isa.dsd import Ref, Register, variable
 from tilewright.simulator.isa.wavelets import control_wavelet
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.routes import Area, Position, Switch
@@ -227,30 +227,33 @@ def _below(code: CodeBuilder, j: int) -> None:
 
 
 @PROFILES
-@pytest.mark.parametrize("size", [3, 25])
-def test_single_tile_matvec(profile: str, size: int) -> None:
-    """A tile by columns; the register of A saves its address, so it walks on by itself."""
+@pytest.mark.parametrize(("height", "width"), [(28, 25), (6, 3)])
+def test_single_tile_matvec(profile: str, height: int, width: int) -> None:
+    """A map over x with the multiply-add in its body; A's register saves its address."""
     b = ProgramBuilder("matvec", 1, 1)
     code = b.code("main")
-    code.buffer("pad", "f32", 1)  # moves A to the other banks
-    code.buffer("A", "f32", (size, size))
-    code.buffer("x", "f32", size)
-    code.buffer("y", "f32", size)
-    code.mem1d("column", "A", size)
-    code.mem1d("y_all", "y", size)
+    code.buffer("y", "f32", height)
+    code.buffer("pad", "f32", 1)  # moves A to other banks than y
+    code.buffer("A", "f32", (width, height))  # by columns
+    code.buffer("x", "f32", width)
+    code.mem1d("column", "A", height)
+    code.mem1d("y_all", "y", height)
+    code.mem1d("x_all", "x", width)
     main = code.task("main", entry=True)
-    a_register = Register("src1", 1)
-    main.load(a_register, "column", save_address=True)
-    with main.loop("j", size) as j:
-        main.op("fmacs", "y_all", "y_all", a_register, code.element("x", j))
+    y_to, y_from, column = Register("dest", 1), Register("src0", 1), Register("src1", 1)
+    main.load(y_to, "y_all")
+    main.load(y_from, "y_all")
+    main.load(column, "column", save_address=True)
+    with main.map(("value", "x_all")):
+        main.op("fmacs", y_to, y_from, column, variable("value"))
     b.place("main", Area(0, 0))
     rng = np.random.default_rng(25)
-    a = rng.integers(-9, 9, (size, size)).astype(np.float32)
-    x = rng.integers(-9, 9, size).astype(np.float32)
+    a = rng.integers(-9, 9, (height, width)).astype(np.float32)
+    x = rng.integers(-9, 9, width).astype(np.float32)
     memory = {"A": a.T.copy()[None, None], "x": x[None, None]}
     result = Machine(b.build(), load_profile(profile)).run(memory=memory)
     assert (result.memory["y"][0, 0] == a @ x).all()
-    assert result.counts.macs == size * size
+    assert result.counts.macs == height * width
 
 
 LIFE, GENERATIONS = 12, 9

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -156,3 +158,81 @@ def test_refused() -> None:
     twice = summing(["stream", "vector", "stream"], [N] * 3)
     with pytest.raises(MachineError, match="input queue 2 is in use by code m"):
         Machine(twice, load_profile("generic")).run(edges={"x": np.ones((1, N))})
+
+
+def with_body(lines: str, dtype: str = "f32", values: str = "f32") -> Program:
+    """Return an element that maps over `x`, 4 values, with a body; `a` has 12 values, `y` 3."""
+    body = "".join(f"      {line}\n" for line in lines.split("; "))
+    return parse_program(
+        f"program body 1 x 1\ncolor c 0\ncode m\n  buffer y {dtype} [3]\n  buffer a {dtype} [12]\n"
+        f"  buffer x {values} [4]\n  buffer z {dtype} [4]\n  mem1d y_all y extent 3\n"
+        "  mem1d part a extent 3\n  mem1d x_all x extent 4\n  mem1d z_all z extent 4\n"
+        "  fabin in queue 2 extent 3\n  input_queue 2 c\n  task main entry\n"
+        "    load %dsr_src1 1 part save_address\n"
+        f"    map v from x_all to z_all as w\n{body}place m [0:1, 0:1]\n"
+        "route c [0:1, 0:1] rx N tx R\n"
+    )
+
+
+@pytest.mark.row("002.30")
+@pytest.mark.parametrize("dtype", ["f32", "f16"])
+def test_operations_in_the_body_walk_on_by_their_registers(dtype: str) -> None:
+    """The body multiplies a part of `a` by the value; its register goes on from call to call."""
+    letter = {"f32": "s", "f16": "h"}[dtype]
+    lines = f"@fmac{letter} y_all, y_all, %dsr_src1 1, =v; w = mul.{dtype} v, v"
+    program = with_body(lines, dtype, dtype)
+    assert parse_program(print_program(program)) == program
+    kind = {"f32": np.float32, "f16": np.float16}[dtype]
+    a, x = np.arange(12, dtype=kind).reshape(4, 3), np.array([3, 1, 0, 2], dtype=kind)
+    for shuffle in (0, 5):
+        result = Machine(program, load_profile("wse3-sdk-sim")).run(
+            memory={"a": a.reshape(1, 1, 12), "x": x[None, None]}, shuffle=shuffle, timeline=True
+        )
+        assert (result.memory["y"][0, 0] == x @ a).all()
+        assert (result.memory["z"][0, 0] == x * x).all()
+    assert result.counts.macs == 12
+    entries = [entry for entry in result.trace.timeline if entry.operation != "task"]
+    assert {entry.thread for entry in entries} == {"main"}
+    (outer,) = (entry for entry in entries if entry.operation == "map")
+    inner = [entry for entry in entries if entry.operation != "map"]
+    assert len(inner) == 4
+    assert all(outer.start < entry.start < outer.end for entry in inner)
+
+
+@pytest.mark.row("002.30")
+def test_a_body_that_receives() -> None:
+    program = with_body("@fadds y_all, y_all, in")
+    words = np.arange(12, dtype=np.float32)
+    program = replace(
+        program, edge_inputs=(EdgeInput("e", "N", 0, 1, program.colors[0].name, "f32", 12),)
+    )
+    result = Machine(program, load_profile("wse3-sdk-sim")).run(edges={"e": words[None]})
+    assert (result.memory["y"][0, 0] == words.reshape(4, 3).sum(axis=0)).all()
+    short = replace(
+        program, edge_inputs=(EdgeInput("e", "N", 0, 1, program.colors[0].name, "f32", 11),)
+    )
+    with pytest.raises(DeadlockError) as caught:
+        Machine(short, load_profile("wse3-sdk-sim")).run(edges={"e": words[None, :11]})
+    assert any("@fadds" in line and "input queue 2" in line for line in caught.value.waits)
+
+
+def test_refused_bodies() -> None:
+    wse3 = load_profile("wse3-sdk-sim")
+    with pytest.raises(ProgramError, match="an operation in the body is asynchronous"):
+        Machine(with_body("@fmovs y_all, in async"), wse3)
+    with pytest.raises(ProgramError, match="@fmacs: argument v is no f32"):
+        Machine(with_body("@fmacs y_all, y_all, part, =v", values="f16"), wse3)
+    with pytest.raises(ProgramError, match="scalar instructions and operations on descriptors"):
+        Machine(with_body("activate main"), wse3)
+
+
+def test_registers_of_a_body_are_beside_those_of_its_map() -> None:
+    needs = inspect_program(
+        with_body("@fadds y_all, y_all, part"), load_profile("wse3-sdk-sim")
+    ).codes[0]
+    plain = inspect_program(with_body("w = mul.f32 v, v"), load_profile("wse3-sdk-sim")).codes[0]
+    needed, without = (
+        {need.kind: need.operations for need in code.registers} for code in (needs, plain)
+    )
+    assert needed["src1"] == without["src1"] + 1
+    assert needed["dest"] == without["dest"] + 1
