@@ -13,6 +13,7 @@ from tilewright.dse.command.console import check_writable, emit, json_option, sa
 if TYPE_CHECKING:
     from tilewright.mapper.layout.layout import Layout
     from tilewright.mapper.layout.legality.broken_rule import BrokenRule
+    from tilewright.mapper.layout.legality.sharding_rules import ShardingKind
 
 MOST_CHARACTERS = 10_000
 
@@ -22,10 +23,14 @@ MOST_CHARACTERS = 10_000
 @click.option("--machine", default=None, metavar="NAME",
               help="Say which rules of this machine it breaks: wormhole, blackhole, trainium1, "
                    "trainium2, wse2, wse3, or a YAML file.")  # fmt: skip
+@click.option("--kind", type=click.Choice(["height", "width", "block", "interleaved"]),
+              default=None, help="And of this kind of sharding (needs --machine).")  # fmt: skip
 @click.option("--svg", type=click.Path(path_type=Path), default=None, metavar="FILE",
               help="Write a picture of the grid.")  # fmt: skip
 @json_option()
-def layout_command(text: str, machine: str | None, svg: Path | None, as_json: bool) -> None:
+def layout_command(
+    text: str, machine: str | None, kind: ShardingKind | None, svg: Path | None, as_json: bool
+) -> None:
     """Read a tensor type with a layout and say what it allocates on each unit.
 
     The text is that of the linear-map layout: shape, affine map, value of padding, grid, memref;
@@ -46,7 +51,7 @@ def layout_command(text: str, machine: str | None, svg: Path | None, as_json: bo
         check_writable(svg)
     tensor = parse_tensor_type(sys.stdin.read(MOST_CHARACTERS) if text == "-" else text)
     layout = tensor.layout
-    broken = _broken(layout, machine)
+    broken = _broken(layout, machine, kind)
     if as_json:
         emit({"layout": str(tensor), **_facts(layout), "broken_rules": _rows(broken)})
     else:
@@ -62,13 +67,20 @@ def layout_command(text: str, machine: str | None, svg: Path | None, as_json: bo
         say(f"picture: {svg}")
 
 
-def _broken(layout: Layout, machine: str | None) -> tuple[BrokenRule, ...]:
+def _broken(
+    layout: Layout, machine: str | None, kind: ShardingKind | None
+) -> tuple[BrokenRule, ...]:
     if machine is None:
+        if kind is not None:
+            raise click.UsageError("--kind needs --machine")
         return ()
     from tilewright.mapper.layout.legality.layout_rules import broken_rules
+    from tilewright.mapper.layout.legality.sharding_rules import broken_sharding_rules
     from tilewright.mapper.layout.machines.layout_machine import load_machine
 
-    return broken_rules(layout, load_machine(machine))
+    loaded = load_machine(machine)
+    of_kind = broken_sharding_rules(layout, kind, loaded) if kind else ()
+    return (*broken_rules(layout, loaded), *of_kind)
 
 
 def _facts(layout: Layout) -> dict[str, object]:

@@ -118,6 +118,8 @@ def _ideal_cycles(matmul: BlockedMatmul) -> float:
 
 
 def _section(run: _Run) -> dict[str, Any]:
+    from tilewright.mapper.layout.packing.memory_picture import memory_picture
+
     matmul, time = run.matmul, run.time
     trips, tiles = matmul.trips, matmul.block_tiles
     loops = [
@@ -138,4 +140,6 @@ def _section(run: _Run) -> dict[str, Any]:
         "executed": "no, modelled",
     }
     nest = "\n".join([*loops, "", "in each partition of SBUF:", *addresses])
-    return section(run.name, nest, {}, {**time.resources, **time.waiting}, facts)
+    shown = section(run.name, nest, {}, {**time.resources, **time.waiting}, facts)
+    shown["pictures"] = {"a partition of SBUF": memory_picture(run.packed)}
+    return shown

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.layout.costs.gemm_time import GemmTime
     from tilewright.mapper.layout.layout import Layout
     from tilewright.mapper.layout.machines.layout_machine import LayoutMachine
+    from tilewright.mapper.layout.packing.packing import PackedMemory
     from tilewright.mapper.workload.einsum import Einsum
 
 
@@ -86,7 +87,7 @@ class GridMatmul:
     time: GemmTime
     layouts: Mapping[str, Layout]
     machine: LayoutMachine
-    core_bytes: int
+    packed: PackedMemory
 
     @classmethod
     def of(
@@ -115,7 +116,7 @@ class GridMatmul:
         layouts = {name: _layout(name, shape, gemm, machine) for name, shape in shapes.items()}
         packed = gemm.packed(machine)
         kept = layouts if gemm.resident else {}
-        return cls(einsum, gemm, gemm_time(gemm, machine), kept, machine, packed.used)
+        return cls(einsum, gemm, gemm_time(gemm, machine), kept, machine, packed)
 
     def reshard_after(self, before: Sequence[GridMatmul]) -> float:
         """Return the cycles to lay the first operand out anew, if it is a result in other cores."""
@@ -132,6 +133,7 @@ class GridMatmul:
 
     def section(self, reshard_cycles: float) -> dict[str, Any]:
         """Return what the report shows: layouts, time by resource, pictures."""
+        from tilewright.mapper.layout.packing.memory_picture import memory_picture
         from tilewright.mapper.layout.queries.explanation import explain
         from tilewright.mapper.layout.queries.picture import layout_picture
 
@@ -147,11 +149,12 @@ class GridMatmul:
             {
                 "slowest": self.time.limit,
                 "tiles of a core (m × n × k)": " × ".join(map(str, self.gemm.core_tiles)),
-                "bytes of a core": self.core_bytes,
+                "bytes of a core": self.packed.used,
                 "executed": "no, modelled",
             },
         )
-        shown["pictures"] = {name: layout_picture(at) for name, at in self.layouts.items()}
+        pictures = {name: layout_picture(at) for name, at in self.layouts.items()}
+        shown["pictures"] = {**pictures, "memory of a core": memory_picture(self.packed)}
         return shown
 
 
@@ -180,7 +183,7 @@ def _totals(runs: Sequence[GridMatmul], reshards: Sequence[float]) -> dict[str, 
     return {
         "cycles": cycles,
         "latency": cycles / machine.rates["clock_hz"],
-        "core_bits": 8.0 * max(run.core_bytes for run in runs),
+        "core_bits": 8.0 * max(run.packed.used for run in runs),
         "dram_traffic": 8.0 * sum(run.time.dram_bytes for run in runs),
         "utilization": ideal / machine.unit_count / cycles,
         "cores": float(max(prod(run.gemm.grid) for run in runs)),

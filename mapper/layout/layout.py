@@ -251,6 +251,23 @@ class Layout:
         """Return the number of scalars that a cell allocates without data of the tensor in them."""
         return prod(self.allocated_shape) - self.valid(cell)
 
+    def _repr_svg_(self) -> str | None:
+        """Return the picture that a notebook shows, None where there is too much to draw."""
+        from tilewright.mapper.layout.queries.picture import layout_picture
+
+        try:
+            return layout_picture(self)
+        except SpecError:
+            return None
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the picture and the page of text."""
+        from html import escape
+
+        from tilewright.mapper.layout.queries.explanation import explain
+
+        return f"{self._repr_svg_() or ''}<pre>{escape(explain(self))}</pre>"
+
     def with_place(self, place: TilePlacement) -> Layout:
         """Return the same layout with its blocks placed in another way."""
         return replace(self, place=place)

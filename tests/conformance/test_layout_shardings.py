@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from tilewright.arch.errors import SpecError
 from tilewright.mapper.layout import AffineMap, Collapse, Layout, Tiling
+from tilewright.mapper.layout.legality.sharding_rules import broken_sharding_rules
+from tilewright.mapper.layout.machines.layout_machine import load_machine
 from tilewright.mapper.layout.schemes.tensor_shardings import ShardedTensor, padded_collapse
 
 Row = dict[str, Any]
@@ -68,6 +71,26 @@ def test_consistent_rows(shared_data: Path) -> None:
         assert matches_linear(row, False) == row["linear_matches_unpadded_collapse"], row
         kinds[row["memory_layout"]] += 1
     assert kinds
+
+
+def test_sharded_rows_keep_the_rules_of_their_kind(shared_data: Path) -> None:
+    """All but those whose grid or memory the kind does not have, which break just that rule."""
+    machine = load_machine("wormhole")
+    for row in cases(shared_data)["consistent"]:
+        kind = str(row["memory_layout"]).removesuffix("_sharded")
+        if kind not in ("height", "width", "block"):
+            continue
+        rows, columns = row["grid"]
+        tensor = ShardedTensor(tuple(row["logical_shape"]), (rows, columns), tiling(row))
+        layout = replace(
+            tensor.block_sharded(rows, columns), memory="dram" if "dram" in row["buffer"] else "l1"
+        )
+        fits = {"height": columns == 1, "width": rows == 1, "block": rows <= 8 and columns <= 8}
+        wanted = [] if fits[kind] else ["kind-grid"]
+        if kind == "block" and layout.memory == "dram":
+            wanted.append("kind-memory")
+        broken = broken_sharding_rules(layout, kind, machine, ("kind-tile",))
+        assert sorted(rule.rule for rule in broken) == sorted(wanted), row
 
 
 def test_hand_written_rows_differ_from_the_rule(shared_data: Path) -> None:

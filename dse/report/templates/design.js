@@ -56,7 +56,7 @@ function drawDesign(trial) {
 function drawSection(one) {
   const energy = Object.keys(one.energy_by).length ? [panel("Energy by component", ...bars(one.energy_by, "J"))] : [];
   const panels = [
-    column(panel(one.pictures ? "Layouts" : "Loop nest", el("pre", { class: "nest" }, one.loop_nest)), factsPanel(one.facts)),
+    column(panel(one.pictures ? "Layout" : "Loop nest", el("pre", { class: "nest" }, one.loop_nest)), factsPanel(one.facts)),
     column(...energy, panel(one.time_title, ...bars(one.time_by, one.time_unit))),
   ];
   for (const [name, svg] of Object.entries(one.pictures || {})) panels.push(wide(panel(name, picture(svg))));
@@ -68,7 +68,7 @@ function drawSection(one) {
 // An SVG document of ours, as an image: nothing in it can run, and its styles stay inside.
 function picture(svg) {
   const source = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
-  return el("img", { src: source, alt: "The grid with each unit's slice, padding hatched", style: "max-width:100%" });
+  return el("img", { src: source, alt: "What lies where", style: "max-width:100%" });
 }
 
 function column(...panels) {

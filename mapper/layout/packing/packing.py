@@ -74,6 +74,12 @@ class PackedMemory:
                 return buffer
         raise KeyError(name)
 
+    def _repr_svg_(self) -> str:
+        """Return the picture that a notebook shows."""
+        from tilewright.mapper.layout.packing.memory_picture import memory_picture
+
+        return memory_picture(self)
+
     def alive(self, step: int) -> tuple[PackedBuffer, ...]:
         """Return the buffers that are alive at a step."""
         return tuple(b for b in self.buffers if b.request.first <= step <= b.request.last)

@@ -40,3 +40,13 @@ def test_a_wrong_memref_is_an_error() -> None:
     assert "instead: 1x1" in result.stderr
     none = CliRunner().invoke(cli, ["layout", TEXT, "--machine", "wormhole"])
     assert "on wormhole:\n  uneven: " in none.stdout
+
+
+def test_a_kind_of_sharding_has_rules_of_its_own() -> None:
+    options = ["layout", TEXT, "--machine", "wormhole", "--kind"]
+    height = CliRunner().invoke(cli, [*options, "height"])
+    assert "kind-grid: each shard of a height sharding has all columns" in height.stdout
+    assert "kind-grid" not in CliRunner().invoke(cli, [*options, "block"]).stdout
+    alone = CliRunner().invoke(cli, ["layout", TEXT, "--kind", "block"])
+    assert alone.exit_code == 2
+    assert "--kind needs --machine" in alone.stderr

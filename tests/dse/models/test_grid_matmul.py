@@ -59,8 +59,8 @@ def test_metrics_and_pictures(cascade):
     assert outcome.metrics["latency"] == outcome.metrics["cycles"] / 1e9
     assert 0 < outcome.metrics["utilization"] < 1
     first, second = outcome.details["sections"]
-    assert list(first["pictures"]) == ["X", "H"]
-    assert list(second["pictures"]) == ["H", "Y"]
+    assert list(first["pictures"]) == ["X", "H", "memory of a core"]
+    assert list(second["pictures"]) == ["H", "Y", "memory of a core"]
     assert "split      grid 8 × 8" in first["loop_nest"]
     json.dumps(outcome.details, allow_nan=False)
 

@@ -145,3 +145,16 @@ def test_bytes_of_a_unit_cover_all_locations(layout: Layout) -> None:
     for unit, *_ in tiles:
         units[unit] = units.get(unit, 0) + size
     assert max(units.values()) <= layout.bytes_per_unit
+
+
+def test_a_notebook_shows_the_picture_and_the_text() -> None:
+    layout = Layout.on_grid(Collapse.of((53, 63), ()), GridSplit.ceil((53, 63), (3, 2)))
+    svg = layout._repr_svg_()
+    assert svg is not None
+    assert svg.startswith("<svg")
+    page = layout._repr_html_()
+    assert svg in page
+    assert "grid 3 × 2" in page
+    many = Layout.on_grid(Collapse.of((9000,), ()), GridSplit.ceil((9000,), (9000,)))
+    assert many._repr_svg_() is None
+    assert many._repr_html_().startswith("<pre>")
