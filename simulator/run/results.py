@@ -17,7 +17,7 @@ from tilewright.simulator.diagnose.memory_race import race_notes
 from tilewright.simulator.isa.dsd import DTYPES, Buffer
 from tilewright.simulator.isa.operands import ResolvedOperation
 from tilewright.simulator.program.routes import RAMP
-from tilewright.simulator.run.stalls import stall_cycles, stall_table
+from tilewright.simulator.run.stalls import operation_work, stall_cycles, stall_table
 from tilewright.simulator.run.trace import Counts, EdgeStream, EntryKind, RunResult, Timeline, Trace
 
 
@@ -44,6 +44,7 @@ def collect_result(final: FinalState, sram: at.Memory) -> RunResult:
             _macs(final),
             _timeline(final),
             queue_sums(final, final.fifo[:, at.F_WAITED]) if final.store[at.S_QUEUES] else None,
+            operation_work=operation_work(final),
             stalls=stall_table(final, cycles),
         ),
         final.compiled.assumed,

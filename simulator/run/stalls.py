@@ -46,6 +46,15 @@ def stall_cycles(final: FinalState, element_cycles: Ints) -> Ints:
     return stalls.reshape(*final.program.placement.shape, len(STALLS))
 
 
+def operation_work(final: FinalState) -> tuple[Ints, ...]:
+    """Return (operations, 2) for each code: runs, and cycles stalled on memory, in all elements."""
+    work = []
+    for number, layout in enumerate(final.layouts):
+        places = np.flatnonzero(final.program.placement.ravel() == number)
+        work.append(np.stack([c.sum(axis=0) for c in counters(final, layout, places)], axis=1))
+    return tuple(work)
+
+
 def operation_rows(final: FinalState, layout: CodeLayout) -> at.Table:
     """Return the rows of a code's operations, without the variants of those on registers."""
     first = layout.first["operation"]

@@ -180,7 +180,8 @@ class Trace:
     operations in order of start, empty unless recorded.
     `queue_word_cycles`: (H, W, 17) words times cycles in input queues 0-7, output queues 0-7 and
     the router's buffers, None unless counted. `occupancy`: by interval, None unless recorded.
-    `stalls`: when the elements of the timeline stall, and why.
+    `operation_work`: of each code, runs and stalled cycles of its operations. `stalls`: when the
+    elements of the timeline stall, and why.
     """
 
     element_cycles: Ints
@@ -201,6 +202,8 @@ class Trace:
     """
     occupancy: IntervalOccupancy | None = None
     """None unless the machine looks in intervals."""
+    operation_work: tuple[Ints, ...] = ()
+    """Of each code (operations, 2): runs, and cycles stalled on memory, in all elements."""
     stalls: Ints = field(default_factory=lambda: np.zeros((0, 5), dtype=np.int64))
     """(stalls, 5): row, column, reason, start, end; of the timeline's elements, by start."""
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.check.register_count import RegisterNeed, register_needs
+from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.compile.fabric.steering import all_directions
 from tilewright.simulator.instructions.router_changes import route_changes
 from tilewright.simulator.profiles.profile import Profile
@@ -36,6 +37,11 @@ class MemoryRange:
     end: int
     buffer: str
     dtype: str = ""
+
+    @property
+    def bank(self) -> int:
+        """The memory bank, 0 to 7, of its first 16-bit word."""
+        return self.start // 2 % BANKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +180,7 @@ def _memory_map(code: ElementCode, size: int) -> Iterator[MemoryRange]:
 def _describe(code: CodeResources) -> Iterator[str]:
     yield f"code {code.name}: {code.elements} elements, {code.operations} operations"
     for part in code.memory:
-        name = f"{part.buffer} {part.dtype}" if part.buffer else "free"
+        name = f"{part.buffer} {part.dtype}, bank {part.bank}" if part.buffer else "free"
         yield f"  {part.start:6d} - {part.end:6d}  {name}"
     for kind, queues in (("input", code.input_queues), ("output", code.output_queues)):
         for number, color, words in queues:

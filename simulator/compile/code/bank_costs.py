@@ -151,10 +151,10 @@ def bank_cycles(
     met = max(cycles, timing.cycles[1] * profile.bank_conflict_factor)
     if met == cycles:
         return cycles, Fraction(0)
-    if not all(map(_is_known, sources)):
+    if not all(map(has_known_bank, sources)):
         return cycles, met - cycles
     row = max(1, min(resolved.extent, row_of(resolved)))
-    first, second = (_read(source) for source in sources)
+    first, second = (read_of(source) for source in sources)
     count = meetings((first, second), resolved.extent, group, row)
     if count == 0:
         return cycles, Fraction(0)
@@ -163,7 +163,8 @@ def bank_cycles(
     return cycles, met - cycles
 
 
-def _read(operand: ResolvedOperand) -> BankRead:
+def read_of(operand: ResolvedOperand) -> BankRead:
+    """Return how an operation reads a vector in memory, with its counters at 0."""
     assert operand.buffer is not None
     wide = DTYPES[operand.buffer.dtype]
     position = operand.buffer.address + (operand.base + operand.offset.constant) * wide
@@ -171,8 +172,8 @@ def _read(operand: ResolvedOperand) -> BankRead:
     return BankRead(position, wide, operand.extents()[::-1], strides)
 
 
-def _is_known(operand: ResolvedOperand) -> bool:
-    """Return whether the first bank is known before the run."""
+def has_known_bank(operand: ResolvedOperand) -> bool:
+    """Return whether the bank of an operand's first word is known before the run."""
     if operand.buffer is None or operand.register is not None or operand.is_special:
         return False
     wide = DTYPES[operand.buffer.dtype]
