@@ -251,6 +251,14 @@ class Layout:
         """Return the number of scalars that a cell allocates without data of the tensor in them."""
         return prod(self.allocated_shape) - self.valid(cell)
 
+    def with_tiling(self, tiling: Tiling) -> Layout:
+        """Return the layout with shards in other tiles, each in one block at address 0.
+
+        Who owns which scalar stays the same, so that to tilize and untilize is a round trip.
+        """
+        whole = Layout.on_grid(self.collapse, self.split, tiling, self.grid_map, self.memory)
+        return replace(whole, padding_value=self.padding_value)
+
     def _repr_svg_(self) -> str | None:
         """Return the picture that a notebook shows, None where there is too much to draw."""
         from tilewright.mapper.layout.queries.picture import layout_picture

@@ -1,1 +1,1 @@
-"""All distinct shardings of a tensor over the units of a machine (theory/layouts.md §10)."""
+"""Distinct shardings of a tensor, and the layouts of a mapspace (theory/layouts.md §10, §15)."""

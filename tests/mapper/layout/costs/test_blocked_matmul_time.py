@@ -31,6 +31,7 @@ def test_each_engine_by_hand() -> None:
     assert time.seconds == pytest.approx(738_197_504 / 104e9)
 
 
+@pytest.mark.row("003.11")
 def test_single_buffers_wait() -> None:
     """A load into one buffer, or an eviction from one bank, overlaps with nothing."""
     time = blocked_matmul_time(replace(TUTORIAL, depths=(1, 2), psum_banks=1), TRAINIUM)
@@ -42,5 +43,5 @@ def test_single_buffers_wait() -> None:
 
 
 def test_machines_without_rates_are_refused() -> None:
-    with pytest.raises(SpecError, match="trainium2 has no vector_clock_hz"):
+    with pytest.raises(SpecError, match="trainium2 has no kernel_dma_bytes_per_second"):
         blocked_matmul_time(TUTORIAL, load_machine("trainium2"))
