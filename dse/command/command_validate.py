@@ -30,6 +30,7 @@ _KINDS = {  # any of these top-level keys
     "workload": ("workload",),
     "mapping": ("mapping",),
     "machine profile": ("clock_hz", "sram_bytes"),
+    "machine for layouts": ("units", "memories"),
 }
 
 
@@ -66,7 +67,7 @@ class Verdict:
 def validate_command(
     files: Names, arch: Names, workload: Names, settings: Names, as_json: bool
 ) -> None:
-    """Check files: architecture, workload, mapping, study or machine profile.
+    """Check files: architecture, workload, mapping, study, machine profile or machine for layouts.
 
     What a file is follows from its top-level keys; each FILE is checked by itself. The files of
     --arch are checked as one, and so are those of --workload. Exit code 2 if any of them does not
@@ -169,6 +170,11 @@ def _check(kind: str, document: Document, variables: dict[str, Any]) -> str:
         return some(len(load_mapping(document).nodes), "node")
     if kind == "study":
         return _check_study(Path(document.file), variables)
+    if kind == "machine for layouts":
+        from tilewright.mapper.layout.machines.layout_machine import load_machine
+
+        machine = load_machine(str(Path(document.file).resolve()))
+        return f"{some(machine.unit_count, 'unit')}, {some(len(machine.sources), 'number')}"
     from tilewright.simulator.profiles.profile import load_profile
 
     return f"profile {load_profile(Path(document.file)).name}"

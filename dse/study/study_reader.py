@@ -107,7 +107,13 @@ class StudyReader:
             raise SpecError(
                 error.what, where=self._where("arch", "file"), instead=error.instead
             ) from None
-        return StudyInput(str(path), dict(file.arch.variables), file.arch.values)
+        if file.arch.variables:
+            raise SpecError(
+                "a machine description has no variables",
+                where=self._where("arch", "variables"),
+                instead="arch.values, such as {rates.clock_hz: 1e9}",
+            )
+        return StudyInput(str(path), {}, file.arch.values)
 
     def _published(self, file: StudyFile) -> tuple[Published, ...]:
         figures = []

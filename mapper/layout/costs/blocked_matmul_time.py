@@ -45,12 +45,7 @@ def blocked_matmul_time(matmul: BlockedMatmul, machine: LayoutMachine) -> Blocke
 
     Raises SpecError for a machine without the rates.
     """
-    missing = [name for name in _RATES if name not in machine.rates]
-    if missing:
-        raise SpecError(
-            f"machine {machine.name} has no {missing[0]}: its blocked products cannot be timed",
-            instead="trainium1",
-        )
+    check_blocked_machine(machine)
     rates = machine.rates
     tiles = matmul.tiles
     per_matmul = TILE["n"] + rates["stationary_load_cycles"]
@@ -70,3 +65,14 @@ def blocked_matmul_time(matmul: BlockedMatmul, machine: LayoutMachine) -> Blocke
     else:
         resources["vector engine"] = vector
     return BlockedMatmulTime(resources, waiting)
+
+
+def check_blocked_machine(machine: LayoutMachine) -> None:
+    """Raise SpecError for a machine whose blocked products cannot be timed."""
+    missing = [f"memory {name}" for name in ("sbuf", "psum") if name not in machine.memories]
+    missing += [name for name in _RATES if name not in machine.rates]
+    if missing:
+        raise SpecError(
+            f"machine {machine.name} has no {missing[0]}: its blocked products cannot be timed",
+            instead="trainium1",
+        )

@@ -78,13 +78,20 @@ def gemm_time(gemm: Gemm, machine: LayoutMachine) -> GemmTime:
     return GemmTime(rates["gemm_start_cycles"], resources, write, dram + written * rows * columns)
 
 
-def _rates(gemm: Gemm, machine: LayoutMachine) -> dict[str, float]:
+def check_gemm_machine(machine: LayoutMachine) -> None:
+    """Raise SpecError for a machine whose matrix products cannot be timed."""
     missing = [name for name in _RATES if name not in machine.rates]
+    if "l1" not in machine.memories:
+        missing.insert(0, "memory l1")
     if missing:
         raise SpecError(
             f"machine {machine.name} has no {missing[0]}: its matrix products cannot be timed",
             instead="wormhole or blackhole",
         )
+
+
+def _rates(gemm: Gemm, machine: LayoutMachine) -> dict[str, float]:
+    check_gemm_machine(machine)
     fidelity = f"tile_cycles_{gemm.fidelity}"
     if fidelity not in machine.rates:
         known = [name[12:] for name in machine.rates if name.startswith("tile_cycles_")]

@@ -37,3 +37,16 @@ def test_validate_wants_a_file(tmp_path):
     done = run("validate")
     assert done.exit_code == 2
     assert "at least one file" in done.stderr
+
+
+def test_validate_knows_machines_for_layouts(tmp_path):
+    from tilewright.mapper.layout.machines.layout_machine import machine_file
+
+    good = run("validate", machine_file("wormhole"))
+    assert good.exit_code == 0, good.stderr
+    assert "machine for layouts, 64 units" in good.stdout
+    text = machine_file("wormhole").read_text().replace('source: "tt-mlir', 'origin: "tt-mlir', 1)
+    (tmp_path / "mine.yaml").write_text(text)
+    broken = run("validate", tmp_path / "mine.yaml")
+    assert broken.exit_code == 2
+    assert "units has no source" in broken.stderr

@@ -27,3 +27,30 @@ def test_a_study_is_checked_before_its_first_trial(tmp_path, monkeypatch, old, n
     assert done.exit_code == 2, done.output
     assert words in done.stderr
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("{file: wormhole}", "{file: wormhol}", "no machine 'wormhol'"),
+        ("{file: wormhole}", "{file: wormhole, variables: {X: 1}}", "has no variables"),
+        ("{file: wormhole}", "{file: wormhole, values: {rates.x: 1}}", "no number rates.x"),
+        ("space:", "space:\n  arch.rates.x: {values: [1]}", "no number rates.x"),
+        ("space:", "space:\n  mapping.product.row: {values: [1]}", "no choice of a mapping"),
+        ("space:", "space:\n  mapping.product.fidelity: {values: [hifi]}", "unknown fidelity"),
+        ("metric: core_bits", "metric: sram_bits", "grid_matmul model gives no metric"),
+        ("  metric: cycles\n", "  metric: energy\n", "grid_matmul model gives no metric"),
+    ],
+)
+def test_a_layout_study_is_checked_before_its_first_trial(tmp_path, monkeypatch, old, new, words):
+    monkeypatch.chdir(tmp_path)
+    shipped = studies_folder() / "tenstorrent_matmul"
+    (tmp_path / "workload.yaml").write_text((shipped / "workload.yaml").read_text())
+    head, _, rest = (shipped / "study.yaml").read_text().partition("baselines:")
+    text = f"{head}published:{rest.partition('published:')[2]}"
+    assert old in text
+    (tmp_path / "study.yaml").write_text(text.replace(old, new, 1))
+    done = run("study", "run", "study.yaml", "--workers", "1")
+    assert done.exit_code == 2, done.output
+    assert words in done.stderr
+    assert not (tmp_path / "runs").exists()

@@ -39,6 +39,49 @@ def test_devices_side_by_side() -> None:
     assert batch.unit((1, 5, 1)) == (1, 5, 1)
 
 
+# Worker grids of tenstorrent/tt-mlir, test/python/device_attr.py: grid, devices, map.
+WORKER_GRIDS = [
+    ((8, 8), 1, "(d0, d1) -> (0, d0, d1)"),
+    ((2, 8, 8), 2, "(d0, d1, d2) -> (d0, d1, d2)"),
+    ((4, 8, 8), 4, "(d0, d1, d2) -> (d0, d1, d2)"),
+    ((8, 16), 2, "(d0, d1) -> (d1 floordiv 8, d0, d1 mod 8)"),
+    ((16, 8), 2, "(d0, d1) -> (d0 floordiv 8, d0 mod 8, d1)"),
+    ((16, 32), 8, "(d0, d1) -> (d1 floordiv 8 + (d0 floordiv 8) * 4, d0 mod 8, d1 mod 8)"),
+    ((32, 16), 8, "(d0, d1) -> (d1 floordiv 8 + (d0 floordiv 8) * 2, d0 mod 8, d1 mod 8)"),
+    ((2, 8, 16), 4, "(d0, d1, d2) -> (d0 * 2 + d2 floordiv 8, d1, d2 mod 8)"),
+    ((3, 24, 8), 9, "(d0, d1, d2) -> (d0 * 3 + d1 floordiv 8, d1 mod 8, d2)"),
+    ((3, 2, 8, 8), 6, "(d0, d1, d2, d3) -> (d0 * 2 + d1, d2, d3)"),
+    ((2, 4, 8), 1, "(d0, d1, d2) -> (0, d0 * 4 + d1, d2)"),
+    ((16, 16), 4, "(d0, d1) -> (d1 floordiv 8 + (d0 floordiv 8) * 2, d0 mod 8, d1 mod 8)"),
+    ((8, 8), 1, "(d0, d1) -> (0, d1, d0)"),
+    ((1, 64), 1, "(d0, d1) -> (0, d0 * 8 + d1 floordiv 8, d1 mod 8)"),
+    ((64, 1), 1, "(d0, d1) -> (0, d1 * 8 + d0 floordiv 8, d0 mod 8)"),
+    ((8, 8), 1, "(d0, d1) -> (0, d0, (d0 + d1) mod 8)"),
+]
+
+
+@pytest.mark.row("004.17")
+@pytest.mark.parametrize(("grid", "devices", "text"), WORKER_GRIDS)
+def test_documented_worker_grids_cover_all_units_once(
+    grid: tuple[int, ...], devices: int, text: str
+) -> None:
+    mapped = GridMap(grid, (devices, 8, 8), AffineMap.parse(text))
+    assert mapped.used_units == mapped.unit_count == prod(grid)
+    for cell in product(*map(range, grid)):
+        assert mapped.cells(mapped.unit(cell)) == (cell,)
+    assert AffineMap.parse(str(AffineMap.parse(text))) == AffineMap.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("mesh", "text"),
+    [((1, 2), WORKER_GRIDS[3][2]), ((2, 4), WORKER_GRIDS[5][2]), ((2, 1, 2), WORKER_GRIDS[7][2])],
+)
+def test_a_device_mesh_is_the_documented_worker_grid(mesh: tuple[int, ...], text: str) -> None:
+    made, documented = device_mesh(mesh, (8, 8)), AffineMap.parse(text)
+    for cell in product(*map(range, made.grid)):
+        assert made.unit(cell) == documented.value(cell)
+
+
 def test_a_staircase_is_skewed_by_one_per_row() -> None:
     assert [staircase(8, 8).unit((row, 6)) for row in range(3)] == [(0, 0, 6), (0, 1, 7), (0, 2, 0)]
 

@@ -45,3 +45,5 @@ def test_single_buffers_wait() -> None:
 def test_machines_without_rates_are_refused() -> None:
     with pytest.raises(SpecError, match="trainium2 has no kernel_dma_bytes_per_second"):
         blocked_matmul_time(TUTORIAL, load_machine("trainium2"))
+    with pytest.raises(SpecError, match="wormhole has no memory sbuf"):
+        blocked_matmul_time(TUTORIAL, load_machine("wormhole"))

@@ -49,7 +49,9 @@ def test_data_in_dram_are_read_again_and_written() -> None:
 
 
 def test_machines_and_fidelities_without_rates_are_refused() -> None:
-    with pytest.raises(SpecError, match="trainium1 has no unpacker_bytes_per_cycle"):
+    with pytest.raises(SpecError, match="trainium1 has no memory l1"):
         gemm_time(CUBE, load_machine("trainium1"))
+    with pytest.raises(SpecError, match="wse3 has no unpacker_bytes_per_cycle"):
+        gemm_time(CUBE, load_machine("wse3"))
     with pytest.raises(SpecError, match="no fidelity 'hifi5'"):
         gemm_time(replace(CUBE, fidelity="hifi5"), WORMHOLE)
