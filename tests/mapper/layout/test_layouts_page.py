@@ -5,6 +5,7 @@ import io
 import re
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from tilewright.dse.command.cli import cli
@@ -21,8 +22,9 @@ def test_the_command_prints_what_the_page_shows() -> None:
     assert result.stdout == shown
 
 
-def test_the_example_prints_what_the_page_shows() -> None:
+@pytest.mark.parametrize("number", [1, 3])
+def test_an_example_prints_what_the_page_shows(number: int) -> None:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(BLOCKS[1], "docs/tensor-layouts.md", "exec"), {})
-    assert printed.getvalue() == BLOCKS[2]
+        exec(compile(BLOCKS[number], "docs/tensor-layouts.md", "exec"), {})
+    assert printed.getvalue() == BLOCKS[number + 1]
