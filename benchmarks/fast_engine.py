@@ -22,17 +22,16 @@ import numpy as np
 from tilewright.arch.files.source import load_document
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
-from tilewright.mapper.grid.candidate import grid_candidate
+from tilewright.mapper.grid.grid import grid_of
+from tilewright.mapper.grid.grid_constraints import GridConstraints
+from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.grid.space_time import SpaceTime, space_time
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.cost_model import (
-    SimulatedCostModel,
-    edge_streams,
-    random_operands,
-    resident_shares,
-)
 from tilewright.simulator.examples.gemv import gemv_like
 from tilewright.simulator.examples.known_costs import chain_reduce
+from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+from tilewright.simulator.execution.operands import random_operands
 from tilewright.simulator.fast.attempts import solved_times
 from tilewright.simulator.fast.certificate import check_links, check_threads
 from tilewright.simulator.fast.fast_machine import FastMachine
@@ -40,7 +39,8 @@ from tilewright.simulator.fast.graph import X_EVALUATIONS
 from tilewright.simulator.fast.graph_tables import build_graph
 from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.partition_solve import scripts_of
-from tilewright.simulator.lowering.lower import lower
+from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
+from tilewright.simulator.lowering.tile_values import run_inputs
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.run.machine import Machine
@@ -126,49 +126,55 @@ def candidate_cycles(size: int, tile: int = 8, runs: int = 10) -> tuple[float, f
 
 
 def scoring(size: int, tile: int) -> Callable[[], int | None]:
-    """Return what finds the cycles of a lowered matrix-vector product from its choices."""
-    text = WORKLOAD.format(m=size * tile, k=size * tile)
-    workload = load_workload(load_document("matvec.yaml", text=text))
-    einsum = workload.einsums[0]
-    arch = load_arch(HARDWARE).with_values({"variables.GridX": size, "variables.GridY": size})
-    flat = flatten(arch, workload.scope(einsum.name))[0]
-    choices = {"shard_x": "k", "shard_y": "m"}
-    profile = SimulatedCostModel().profile(grid_candidate(flat, einsum, choices))
+    """Return what finds the cycles of a lowered matrix-vector product from its mapping."""
+    reading = reader(size, tile)
+    profile = ExecutionSettings().profile(reading().grid)
 
     def score() -> int | None:
-        found = grid_candidate(flat, einsum, choices)
-        return FastMachine(lower(found).program, profile).cycles
+        return FastMachine(program_of(plan_of(reading())), profile).cycles
 
     return score
 
 
-def measure_candidate(size: int, tile: int, runs: int) -> None:
-    """Print what it costs to score a lowered matrix-vector product, tile x tile per element."""
+def reader(size: int, tile: int) -> Callable[[], SpaceTime]:
+    """Return what reads the first mapping with k shared along X and m along Y, tile x tile each."""
     text = WORKLOAD.format(m=size * tile, k=size * tile)
     workload = load_workload(load_document("matvec.yaml", text=text))
     einsum = workload.einsums[0]
     arch = load_arch(HARDWARE).with_values({"variables.GridX": size, "variables.GridY": size})
     flat = flatten(arch, workload.scope(einsum.name))[0]
-    choices = {"shard_x": "k", "shard_y": "m"}
-    picking, found = best(runs, lambda: grid_candidate(flat, einsum, choices))
-    lowering, lowered = best(runs, lambda: lower(found))
-    profile = SimulatedCostModel().profile(found)
-    building, fast = best(runs, lambda: FastMachine(lowered.program, profile))
-    compiling, machine = best(runs, lambda: Machine(lowered.program, profile))
-    operands = random_operands(einsum, 0)
-    memory, edges = resident_shares(found, operands), edge_streams(found, operands)
+    constraints = GridConstraints(x="k", y="m", tile="none", reduction="chain", weights="resident")
+    space = GridMapspace(grid_of(flat), einsum, constraints)
+    choice = space.members(next(iter(space.families())))[0]
+    return lambda: space_time(flat, einsum, space.mapping_of(choice))
+
+
+def measure_candidate(size: int, tile: int, runs: int) -> None:
+    """Print what it costs to score a lowered matrix-vector product, tile x tile per element."""
+    reading, read = best(runs, reader(size, tile))
+    profile = ExecutionSettings().profile(read.grid)
+    lowering, (plan, program) = best(runs, lambda: planned(read))
+    building, fast = best(runs, lambda: FastMachine(program, profile))
+    compiling, machine = best(runs, lambda: Machine(program, profile))
+    memory, edges = run_inputs(plan, random_operands(read.einsum, read.dtype, 0))
     running, mine = best(runs, lambda: fast.run(memory=memory, edges=edges).result)
     slow, theirs = best(runs, lambda: machine.run(memory=memory, edges=edges))
     assert fast.certificate.granted
     assert mine.cycles == theirs.cycles
     print(
-        f"candidate {size} x {size}, tile {tile:3d}  T {mine.cycles:7d} | ms: "
-        f"candidate {picking * 1e3:5.1f}  lower {lowering * 1e3:5.1f}  "
+        f"mapping {size} x {size}, tile {tile:3d}  T {mine.cycles:7d} | ms: "
+        f"read {reading * 1e3:5.1f}  lower {lowering * 1e3:5.1f}  "
         f"compile {compiling * 1e3:5.1f}  times and certificate "
         f"{(building - compiling) * 1e3:5.1f}  values and result {running * 1e3:6.1f}  "
         f"reference {slow * 1e3:7.1f}",
         flush=True,
     )
+
+
+def planned(read: SpaceTime) -> tuple[Plan, Program]:
+    """Return the plan of a mapping with its program."""
+    plan = plan_of(read)
+    return plan, program_of(plan)
 
 
 if __name__ == "__main__":

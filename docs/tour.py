@@ -1,7 +1,7 @@
 """Tilewright in one sitting: run me with `python docs/tour.py`, or read me from top to bottom.
 
 The road: architecture -> flattened graph -> workload -> mapping -> score -> best mapping with its
-proof -> a candidate for a grid of elements -> the program it lowers to -> its run -> a study.
+proof -> the best mapping on a grid of elements, executed on numbers -> a study.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import numpy as np
+
 from tilewright.arch import flatten, load_arch
 from tilewright.dse import Execution, load_study, start_study
-from tilewright.mapper import evaluate, grid_candidate, load_mapping, load_workload, search
-from tilewright.mapper.grid.grid_counts import predict
-from tilewright.simulator import SimulatedCostModel, lower
+from tilewright.mapper import evaluate, load_mapping, load_workload, search
+from tilewright.simulator import GridRequest, execute, map_on_grid
 from tilewright.studies import path_of
 
 # 1. Hardware is a file: a tree of components, from the outermost memory to the compute unit.
@@ -104,35 +105,23 @@ def analytical(folder: Path) -> None:
 
 
 def executed() -> None:
-    """Lay a product out on a grid of elements, run the program, and compare every count."""
+    """Search on a grid of elements with the machine in the loop; every result equals numpy."""
     arch = load_arch(path_of("hardware", "wafer_grid")).with_values(
         {"variables.GridX": 4, "variables.GridY": 2}
     )
-    workload = load_workload(path_of("workloads", "llama_projections"))
-    flat = flatten(arch, workload.scope("key"))[0]
-    choices = {
-        "shard_x": "d",  # the summed rank over the columns: partial sums travel east
-        "shard_y": "h",
-        "reduction": "chain",
-        "tile_variable": "h",
-        "tile": 8,
-        "buffers": 2,  # send one tile while the next is worked on
-    }
-    candidate = grid_candidate(flat, workload.einsum("key"), choices)
-    print(candidate.mapping)
-    lowered = lower(candidate)
-    print(
-        f"{len(lowered.program.codes)} codes for {4 * 2} elements, "
-        f"{lowered.memory.used * 2} bytes each"
-    )
+    workload = load_workload(path_of("workloads", "llama_projections"), variables={"SCALE": 64})
+    answer = map_on_grid(arch, workload, GridRequest(objective="latency"))
+    print(answer.mapping)
+    for name, result in answer.results.items():
+        print(f"{name}: {result.certificate}")  # optimal: 3 executed, 124 excluded by the bound
 
-    score = SimulatedCostModel(machine="wse2-sdk-sim").score(candidate)
-    print(
-        f"{score.metrics['cycles']:.0f} cycles, {score.metrics['energy']:.3g} J; "
-        f"result within {score.error_bound_used:.1%} of the rounding bound"
-    )
-    # Reads, writes, multiplications and hops of the run are those that the model predicts.
-    assert score.counts == predict(candidate)
+    # The same mapping on numbers of yours; what an Einsum computes is an operand of the next.
+    x = np.ones(64, dtype=np.float32)
+    run = execute(arch, workload, answer.mapping, operands={"x": x})
+    assert np.allclose(run.values["key"], run.values["WK"].sum(axis=0), atol=1e-4)
+    print(f"{run.cycles} cycles, {run.energy:.3g} J")
+    # Reads, writes, operations and hops of the machine are those that the model predicts.
+    assert run.counts == run.predicted
 
 
 def studied(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Work and its layouts: Einsums, mappings, the exact model, grid candidates, and the search."""
+"""Work and its layouts: Einsums, mappings, the exact model, mappings on grids, and the search."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from tilewright.arch.lazy import lazily
 
 if TYPE_CHECKING:
     from tilewright.mapper.evaluation.verified_score import evaluate
-    from tilewright.mapper.grid.candidate import Candidate, grid_candidate
     from tilewright.mapper.mapping.mapping import Mapping
     from tilewright.mapper.mapping.mapping_file import load_mapping
     from tilewright.mapper.mapping.score import Score
@@ -18,13 +17,11 @@ if TYPE_CHECKING:
     from tilewright.mapper.workload.workload_loading import load_workload
 
 __all__ = [
-    "Candidate",
     "Einsum",
     "Mapping",
     "Score",
     "Workload",
     "evaluate",
-    "grid_candidate",
     "load_mapping",
     "load_workload",
     "search",
@@ -33,13 +30,11 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "Candidate": "tilewright.mapper.grid.candidate",
         "Einsum": "tilewright.mapper.workload.einsum",
         "Mapping": "tilewright.mapper.mapping.mapping",
         "Score": "tilewright.mapper.mapping.score",
         "Workload": "tilewright.mapper.workload.workload",
         "evaluate": "tilewright.mapper.evaluation.verified_score",
-        "grid_candidate": "tilewright.mapper.grid.candidate",
         "load_mapping": "tilewright.mapper.mapping.mapping_file",
         "load_workload": "tilewright.mapper.workload.workload_loading",
         "search": "tilewright.mapper.searches.api",

@@ -1,4 +1,4 @@
-"""The machine of data-structure descriptors, and the lowering of mappings to its programs."""
+"""The machine of data-structure descriptors, and mappings lowered to programs and executed."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from tilewright.arch.lazy import lazily
 
 if TYPE_CHECKING:
     from tilewright.simulator.build.program_builder import ProgramBuilder
-    from tilewright.simulator.cost_model import SimulatedCostModel
+    from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+    from tilewright.simulator.execution.execution import execute
+    from tilewright.simulator.execution.grid_mapping import GridRequest, map_on_grid
     from tilewright.simulator.isa.machine_errors import DeadlockError
-    from tilewright.simulator.lowering.lower import lower
-    from tilewright.simulator.profiles.profile import Profile, load_profile
+    from tilewright.simulator.profiles.profile import load_profile
     from tilewright.simulator.program.program import Program
     from tilewright.simulator.run.machine import Machine
-    from tilewright.simulator.run.trace import RunResult
     from tilewright.simulator.show.timeline import perfetto
 
 __all__ = [
     "DeadlockError",
+    "ExecutionSettings",
+    "GridRequest",
     "Machine",
-    "Profile",
     "Program",
     "ProgramBuilder",
-    "RunResult",
-    "SimulatedCostModel",
+    "execute",
     "load_profile",
-    "lower",
+    "map_on_grid",
     "perfetto",
 ]
 
@@ -34,14 +34,14 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         "DeadlockError": "tilewright.simulator.isa.machine_errors",
+        "ExecutionSettings": "tilewright.simulator.execution.einsum_execution",
+        "GridRequest": "tilewright.simulator.execution.grid_mapping",
         "Machine": "tilewright.simulator.run.machine",
-        "Profile": "tilewright.simulator.profiles.profile",
         "Program": "tilewright.simulator.program.program",
         "ProgramBuilder": "tilewright.simulator.build.program_builder",
-        "RunResult": "tilewright.simulator.run.trace",
-        "SimulatedCostModel": "tilewright.simulator.cost_model",
+        "execute": "tilewright.simulator.execution.execution",
         "load_profile": "tilewright.simulator.profiles.profile",
-        "lower": "tilewright.simulator.lowering.lower",
+        "map_on_grid": "tilewright.simulator.execution.grid_mapping",
         "perfetto": "tilewright.simulator.show.timeline",
     },
 )

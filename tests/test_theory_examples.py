@@ -9,7 +9,7 @@ import pytest
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import search
 from tilewright.mapper.evaluation.verified_score import evaluate
-from tilewright.mapper.grid.collectives import CollectiveCounts, count_line
+from tilewright.mapper.grid.reductions import line_chains, receives
 from tilewright.mapper.layout import Collapse, GridSplit, ModuloRotation, Tiling
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.mapping.score import Score
@@ -182,8 +182,10 @@ def test_layouts() -> None:
 
 def test_wafer_counts_of_a_reduction() -> None:
     """wafer.md §7.2."""
-    assert count_line(16, "two_phase") == CollectiveCounts(24, 16 + 3, 3, 15)
-    assert count_line(16, "chain").hops == 15
+    phases = line_chains(16, "two_phase")
+    assert sum(chain.hops for chains in phases for chain in chains) == 24
+    assert receives(phases, 16).count(0) == 4
+    assert line_chains(16, "chain")[0][0].hops == 15
 
 
 def test_wafer_two_phases() -> None:

@@ -67,6 +67,7 @@ PARTS: list[Part] = [
             "agreement/test_parts_agree.py",
             "agreement/test_gemv_example.py",
             "agreement/test_fused_optima.py",
+            "agreement/test_grid_executed.py",
         ),
     ),
     *shares("one Einsum by brute force", 4, "agreement/test_search_brute_force.py"),

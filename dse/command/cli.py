@@ -19,6 +19,7 @@ from tilewright.dse.command.files.command_arch import arch_group
 from tilewright.dse.command.files.command_completion import completion_command
 from tilewright.dse.command.files.command_new import new_group
 from tilewright.dse.command.files.command_workload import workload_group
+from tilewright.dse.command.machine.command_execute import execute_command, run_command
 from tilewright.dse.run.interrupts import ignore_from_now_on
 
 _HELP = """Find good mappings of tensor workloads on accelerators, and accelerators worth building.
@@ -35,6 +36,7 @@ Start here:
   tilewright validate my_chip.yaml           check it
   tilewright map --arch A --workload W       the best mapping of a workload
   tilewright evaluate --arch A --workload W --mapping M
+  tilewright execute --arch A --workload W --mapping M    run it on the machine, on numbers
   tilewright mapspace --arch A --workload W  what each constraint takes away
   tilewright layout "tensor<...>"            what a tensor layout allocates on each unit
 
@@ -53,6 +55,8 @@ cli.add_command(evaluate_command)
 cli.add_command(map_command)
 cli.add_command(mapspace_command)
 cli.add_command(layout_command)
+cli.add_command(execute_command)
+cli.add_command(run_command)
 cli.add_command(simulate_command)
 cli.add_command(validate_command)
 cli.add_command(arch_group)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,7 +25,9 @@ from tilewright.dse.command.design_options import (
 )
 
 if TYPE_CHECKING:
+    from tilewright.arch.spec.architecture import Arch
     from tilewright.dse.command.mapping_answer import MappingAnswer
+    from tilewright.mapper.workload.workload import Workload
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -123,6 +126,9 @@ def _metrics(context: click.Context, option: click.Parameter, text: str) -> tupl
               help="Write the mapping there, as a file that `evaluate` takes.")  # fmt: skip
 @click.option("--report", type=click.Path(path_type=Path), default=None, metavar="FILE",
               help="Write a page with the loop nest, the front and the costs (HTML).")  # fmt: skip
+@click.option("--machine", default=None, metavar="PROFILE",
+              help="On a grid of elements: execute candidates on this machine (wse2-sdk-sim, …)"
+              " until none can be better.")  # fmt: skip
 @click.option("--why-not", default=None, metavar="TENSOR@MEMORY",
               help="Say why the best mapping does not keep a tensor there.")  # fmt: skip
 @settings_option()
@@ -144,12 +150,15 @@ def map_command(
       tilewright map --arch tpu_v4i --workload matmul.yaml --save best.yaml
       tilewright map --arch tpu_v4i --workload gpt3_6_7b_projections --objective edp --json
       tilewright map --arch tpu_v4i --workload matmul.yaml --front energy,latency --report m.html
+      tilewright map --arch wafer_grid --workload W.yaml --machine wse2-sdk-sim --objective latency
     """
     from tilewright.dse.command.mapping_answer import find_mapping
     from tilewright.dse.command.search_progress import SearchDisplay
     from tilewright.dse.run.interrupts import stopping_searches
 
-    save, report, why_not = (options.pop(name) for name in ("save", "report", "why_not"))
+    save, report, why_not, machine_name = (
+        options.pop(name) for name in ("save", "report", "why_not", "machine")
+    )
     machine, work = load_both(arch, workload, parse_settings(options.pop("settings")))
     for out in (save, report):
         if out is not None:
@@ -159,10 +168,44 @@ def map_command(
 
         answer_why_not(machine, work, why_not, options, as_json)
         return
+    if machine_name is not None:
+        _on_machine(machine, work, machine_name, options, _GridOutput(save, report, as_json,
+                    _page_subject(arch, workload)))  # fmt: skip
+        return
     with stopping_searches(), SearchDisplay(options["objective"]) as display:
         answer = find_mapping(machine, work, {**options, "progress": display})
     _write_files(answer, save, report, _page_subject(arch, workload))
     if as_json:
+        emit(answer.document())
+    else:
+        click.echo(answer.text())
+
+
+@dataclass(frozen=True, slots=True)
+class _GridOutput:
+    """Where the answer of a search on the machine goes: files, JSON or text, title of the page."""
+
+    save: Path | None
+    report: Path | None
+    as_json: bool
+    subject: str
+
+
+def _on_machine(
+    arch: Arch, work: Workload, machine: str, options: dict[str, Any], output: _GridOutput
+) -> None:
+    """Search with the machine in the loop, and print the answer."""
+    from tilewright.dse.command.machine.grid_answer import find_on_machine
+    from tilewright.dse.command.search_progress import SearchDisplay
+    from tilewright.dse.run.rundir import write_atomically
+
+    with SearchDisplay(options["objective"]) as display:
+        answer = find_on_machine(arch, work, machine, options, display)
+    if output.save is not None:
+        write_atomically(output.save, answer.mapping_file())
+    if output.report is not None:
+        answer.write_page(output.report, output.subject)
+    if output.as_json:
         emit(answer.document())
     else:
         click.echo(answer.text())

@@ -39,9 +39,9 @@ LAYOUT_MODELS = ("grid_matmul", "blocked_matmul")
 def choices_type(model: str) -> type | None:
     """Return the dataclass whose fields are a model's `mapping.` knobs; None if it has none."""
     if model == "simulated":
-        from tilewright.mapper.grid.candidate import GridChoices
+        from tilewright.mapper.grid.grid_constraints import GridConstraints
 
-        return GridChoices
+        return GridConstraints
     if model == "grid_matmul":
         from tilewright.dse.models.grid_matmul import GridMatmulChoices
 

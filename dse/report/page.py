@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.quantities import label, quantity
 
@@ -27,3 +29,11 @@ def templates() -> Environment:
     pages.filters["quantity"] = quantity
     pages.filters["label"] = label
     return pages
+
+
+def script_safe(data: Mapping[str, Any]) -> str:
+    """Return data as JSON text that may stand in a script element of a page."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text

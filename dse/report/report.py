@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tilewright.arch.quantities import UNITS
 from tilewright.dse.report.conclusion import census, highlights, published_figures, reference_of
-from tilewright.dse.report.page import templates
+from tilewright.dse.report.page import script_safe, templates
 from tilewright.dse.report.reasons import group_reasons, reason_of
 from tilewright.dse.report.report_data import metric_names, report_data
 from tilewright.dse.run.record import Trial, front_of
@@ -58,15 +57,8 @@ def _context(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dic
         "directory": str(run.path),
         "command": _command(environment),
         # JSON is safe in a script element once no `<` can end the element.
-        "data": Markup(_script_safe(data)),  # noqa: S704
+        "data": Markup(script_safe(data)),  # noqa: S704
     }
-
-
-def _script_safe(data: Mapping[str, Any]) -> str:
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text
 
 
 def _command(environment: Mapping[str, Any]) -> str:

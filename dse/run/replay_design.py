@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.names import did_you_mean
 from tilewright.arch.quantities import label, quantity
 from tilewright.dse.command.console import check_writable
 from tilewright.dse.models.evaluators import make_evaluator
-from tilewright.dse.models.simulated import EinsumRun, SimulatedEvaluator, total_metrics
+from tilewright.dse.models.simulated import SimulatedEvaluator, total_metrics
+from tilewright.dse.report.execution_page import execution_document
 from tilewright.dse.run.record import Trial, front_of
 from tilewright.dse.run.rundir import SPEC, RunDirectory, RunError, write_atomically
 from tilewright.dse.run.runner import check_unchanged
 from tilewright.dse.study.design_space import Value
 from tilewright.dse.study.study_loading import load_study
 
+if TYPE_CHECKING:
+    from tilewright.simulator.execution.einsum_execution import EinsumExecution
+    from tilewright.simulator.execution.grid_mapping import GridMapping
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A design of a simulated study that was executed again.
 
-    `trial`: the trial, with changed knobs if any; `runs`: one per Einsum; `timeline`: the file
-    that its timeline was written to, None without one.
+    `trial`: the trial, with changed knobs if any; `answer`: its mappings and their execution;
+    `timeline`: the file that its timeline was written to, None without one.
     """
 
     trial: Trial
-    runs: list[EinsumRun]
+    answer: GridMapping
     timeline: Path | None
 
     def document(self) -> dict[str, Any]:
@@ -37,18 +42,13 @@ class Answer:
         return {
             "trial": self.trial.number,
             "point": dict(self.trial.point),
-            "metrics": total_metrics(self.runs),
+            "metrics": total_metrics(self.answer),
             "einsums": [
                 {
-                    "einsum": run.score.einsum,
-                    "metrics": dict(run.score.metrics),
-                    "counts": dict(run.score.counts),
-                    "energy_by": dict(run.score.energy_by),
-                    "cycles_by": dict(run.score.cycles_by),
-                    "checked": run.score.checked,
-                    "mapping": str(run.score.mapping),
+                    **execution_document(run),
+                    "certificate": str(self.answer.results[run.name].certificate),
                 }
-                for run in self.runs
+                for run in self.answer.execution.einsums
             ],
             "timeline": None if self.timeline is None else str(self.timeline),
         }
@@ -57,12 +57,12 @@ class Answer:
         """Return the answer as text for the terminal: knobs, metrics with units, mappings."""
         lines = [f"trial {self.trial.number}"]
         lines += [f"  {path} = {value}" for path, value in self.trial.point.items()]
-        totals = total_metrics(self.runs)
+        totals = total_metrics(self.answer)
         lines += ["", *(f"{label(name)}: {quantity(totals[name], name)}" for name in totals)]
-        for run in self.runs:
-            verdict = "equals" if run.score.checked else "DIFFERS FROM"
-            lines += ["", f"{run.score.einsum}: its result {verdict} numpy.einsum"]
-            lines += [f"  {line}" for line in str(run.score.mapping).splitlines()]
+        for run in self.answer.execution.einsums:
+            certificate = self.answer.results[run.name].certificate
+            lines += ["", f"{run.name}: its result equals numpy; {certificate}"]
+            lines += [f"  {line}" for line in str(run.plan.read.mapping).splitlines()]
         if self.timeline is not None:
             lines += ["", f"timeline: {self.timeline} (open it in ui.perfetto.dev)"]
         return "\n".join(lines)
@@ -96,13 +96,13 @@ def replay_design(
         raise RunError(f"trial {trial.number} cannot be built: {trial.reason}")
     trial = replace(trial, point=_changed(trial, changes))
     shown = None if out is not None else 0
-    runs = replace(evaluator, shown_elements=shown).runs(trial.point)
+    answer = replace(evaluator, shown_elements=shown).run(trial.point)
     if out is not None:
-        write_atomically(out, json.dumps(perfetto_events(runs)) + "\n")
-    return Answer(trial, runs, out)
+        write_atomically(out, json.dumps(perfetto_events(answer.execution.einsums)) + "\n")
+    return Answer(trial, answer, out)
 
 
-def perfetto_events(runs: list[EinsumRun]) -> dict[str, Any]:
+def perfetto_events(runs: Sequence[EinsumExecution]) -> dict[str, Any]:
     """Return the timeline of all Einsums in the Trace Event format, which Perfetto opens.
 
     One cycle is shown as 1 µs; the Einsums stand one behind the other, each as a process.
@@ -111,9 +111,9 @@ def perfetto_events(runs: list[EinsumRun]) -> dict[str, Any]:
     offset = 0.0
     for process, run in enumerate(runs):
         meta = {"ph": "M", "pid": process, "tid": 0}
-        events.append({**meta, "name": "process_name", "args": {"name": run.score.einsum}})
+        events.append({**meta, "name": "process_name", "args": {"name": run.name}})
         threads: dict[tuple[int, int, str], int] = {}
-        for entry in run.score.trace.timeline:
+        for entry in run.trace.timeline:
             lane = (entry.row, entry.column, entry.thread)
             if lane not in threads:
                 threads[lane] = len(threads) + 1
@@ -123,7 +123,7 @@ def perfetto_events(runs: list[EinsumRun]) -> dict[str, Any]:
             events.append({"ph": "X", "pid": process, "tid": threads[lane],
                            "name": f"{entry.operation} {entry.label}".strip(), "cat": entry.task,
                            "ts": offset + entry.start, "dur": entry.end - entry.start})  # fmt: skip
-        offset += run.score.metrics["cycles"]
+        offset += run.cycles
     return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 

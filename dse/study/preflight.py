@@ -76,13 +76,13 @@ def _check_mapping_knobs(spec: StudySpec, einsums: list[str]) -> None:
 
 
 def _check_values(dimension: Dimension, choice: str, kind: type) -> None:
-    from tilewright.mapper.grid.candidate import GridChoices
+    from tilewright.mapper.grid.grid_constraints import GridConstraints
 
     for value in dimension.values:
         text = value if isinstance(value, int | str) else str(value)
         try:
-            if kind is GridChoices:
-                GridChoices.of({choice: text})
+            if kind is GridConstraints:
+                GridConstraints.of({choice: text})
             else:
                 choices_of(kind, {choice: text})
         except TilewrightError as error:

@@ -97,30 +97,21 @@ def tested() -> list[Source]:
 
 def grid() -> list[Source]:
     def draw(seed: int) -> Data | None:
-        from grids import MATMUL as PRODUCT
-        from grids import MATVEC
+        from grid_mappings import FORMS, einsum_workload, random_mapping, workload_text
+
+        from tilewright.mapper.mapping.mapping_file import dump_mapping
 
         rng = random.Random(f"grid {seed}")
-        text, names = rng.choice((
-            (PRODUCT.format(m=8, k=6, n=12), "mkn"), (PRODUCT.format(m=12, k=16, n=16), "mkn"),
-            (MATVEC.format(m=12, k=16), "mk"), (MATVEC.format(m=24, k=32), "mk"),
-        ))  # fmt: skip
-        columns, rows = rng.choice((1, 2, 3, 4, 8)), rng.choice((1, 2, 3, 4, 6))
+        form = list(FORMS)[seed % len(FORMS)]
+        bits = rng.choice((32, 32, 16))
+        mapping = random_mapping(rng, einsum_workload(form, bits).einsums[0])
         return {
             "ask": "grid",
             "shipped_arch": "wafer_grid",
-            "values": {"variables.GridX": columns, "variables.GridY": rows},
-            "workload": text,
+            "values": {"variables.GridX": 4, "variables.GridY": 4},
+            "workload": workload_text(form, bits),
             "profile": rng.choice(("wse2-sdk-sim", "wse3-sdk-sim", "generic")),
-            "choices": {
-                "shard_x": rng.choice(names) if columns > 1 else "none",
-                "shard_y": rng.choice(names) if rows > 1 else "none",
-                "reduction": rng.choice(("chain", "two_phase")),
-                "tile_variable": rng.choice(names),
-                "tile": rng.randrange(5),
-                "buffers": rng.choice((1, 2)),
-                "weights": rng.choice(("resident", "streamed")),
-            },
+            "mapping": dump_mapping(mapping),
         }
 
-    return [Source("candidate", 24, draw, 0, 0.15)]
+    return [Source("mapping", 50, draw, 0, 0.15)]

@@ -15,7 +15,6 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -30,17 +29,16 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.dse.command.cli import cli
 from tilewright.dse.command.shipped import find_files
 from tilewright.mapper.evaluation.verified_score import evaluate
-from tilewright.mapper.grid.candidate import grid_candidate
-from tilewright.mapper.grid.grid_counts import predict
+from tilewright.mapper.grid.space_time import space_time
 from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact import exact
 from tilewright.mapper.searches.methods import fallback
 from tilewright.mapper.searches.uneven import uneven_search
 from tilewright.mapper.workload.workload_loading import load_workload
-from tilewright.simulator.cost_model import SimulatedCostModel, SimulatedScore
+from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
 from tilewright.simulator.fast.fast_machine import run_fast
-from tilewright.simulator.lowering.lower import lower
+from tilewright.simulator.lowering.plan import program_of
 from tilewright.simulator.profiles.profile import Profile, load_profile
 from tilewright.simulator.run.machine import Machine
 from tilewright.simulator.run.trace import RunResult
@@ -306,35 +304,26 @@ def run_data(result: RunResult) -> Data:
 
 
 def answer_grid(request: Data) -> Data:
-    """Lower and score a candidate of the grid on both engines."""
+    """Read a mapping on the grid, lower it and execute it on numbers."""
     workload = load_workload(request["workload"])
     einsum = workload.einsums[0]
     flat = flatten(arch_of(request), workload.scope(einsum.name))[0]
-    candidate = grid_candidate(flat, einsum, request["choices"])
-    text = print_program(lower(candidate).program)
-    model = SimulatedCostModel(machine=request["profile"])
-    reference = outcome(lambda: score_data(model.score(candidate)))
-    reference.pop("scope", None)
-    fast = outcome(lambda: score_data(replace(model, engine="fast").score(candidate)))
-    return {
-        **beside(reference, fast),
-        "mapping": dump_mapping(candidate.mapping),
-        "predicted": dict(sorted(predict(candidate).items())),
-        "program": [len(text.splitlines()), digest_of_text(text)],
-    }
-
-
-def score_data(score: SimulatedScore) -> Data:
+    settings = ExecutionSettings(machine=request["profile"])
+    run = execute_einsum(space_time(flat, einsum, load_mapping(request["mapping"])), settings)
+    text = print_program(program_of(run.plan))
     return {
         "kind": "run",
-        "metrics": dict(score.metrics),
-        "counts": dict(score.counts),
-        "energy_by": dict(score.energy_by),
-        "cycles_by": dict(score.cycles_by),
-        "memory_words": dict(score.memory_words),
-        "element_cycles": digest(score.trace.element_cycles),
-        "link_words": digest(score.trace.link_words),
-        "scope": [score.engine],
+        "cycles": run.cycles,
+        "lower_bound_cycles": run.lower_bound_cycles,
+        "energy_by": dict(run.energy_by),
+        "counts": dict(run.counts),
+        "cycles_by": run.trace.cycles_by_reason(),
+        "element_cycles": digest(run.trace.element_cycles),
+        "link_words": digest(run.trace.link_words),
+        "output": digest(run.output),
+        "plan": str(run.plan).splitlines(),
+        "program": [len(text.splitlines()), digest_of_text(text)],
+        "scope": [run.engine],
     }
 
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 from engines import pipeline
-from grids import candidates
-from hypothesis import given, settings
+from grid_mappings import random_space_time
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from machine_programs import random_case
 
+from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.check import resources, validate
 from tilewright.simulator.check.field_types import check_fields
 from tilewright.simulator.compile.code import code_families as families
@@ -32,7 +33,7 @@ from tilewright.simulator.fast.script import Script, script_from
 from tilewright.simulator.fast.scripts import script_of
 from tilewright.simulator.fast.walker import MOST_INSTRUCTIONS, ScriptWalker
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.lowering.lower import lower
+from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.profiles.profile import Profile, load_profile, profile_number
 from tilewright.simulator.program.program import (
     ElementCode,
@@ -148,9 +149,13 @@ def test_random_programs(seed: int, profile: Profile) -> None:
 
 
 @settings(max_examples=50, deadline=None)
-@given(candidates(), SEEDS, st.sampled_from(PROFILES))
-def test_candidates(found: Any, seed: int, profile: Profile) -> None:
-    compare(lower(found).program, profile, seed)
+@given(SEEDS, st.sampled_from(PROFILES))
+def test_mappings_on_a_grid(seed: int, profile: Profile) -> None:
+    try:
+        plan = plan_of(random_space_time(seed)[1])
+    except InfeasibleMapping:
+        reject()
+    compare(program_of(plan), profile, seed)
 
 
 def test_most_members_are_filled() -> None:

@@ -39,7 +39,7 @@ def test_every_help_text_teaches(study):
     commands = ["", "study", "study run", "study resume", "study report", "study list",
                 "evaluate", "map", "simulate", "validate", "arch", "arch list", "arch show",
                 "workload", "workload list", "workload show", "new", "new arch", "new workload",
-                "new study", "completion"]  # fmt: skip
+                "new study", "completion", "execute", "run"]  # fmt: skip
     for command in commands:
         done = run(*command.split(), "--help")
         assert done.exit_code == 0

@@ -1,0 +1,1 @@
+"""Commands that execute: mappings on the machine of a grid, texts of programs."""

@@ -1,0 +1,123 @@
+"""The answer of `tilewright map --machine`: mappings found by executing them on the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.dse.report.details import MAX_LANES
+from tilewright.dse.report.execution_page import (
+    execution_lines,
+    page_of,
+    whole_document,
+    write_execution_page,
+)
+from tilewright.mapper.searches.result import Progress
+
+if TYPE_CHECKING:
+    from tilewright.arch.spec.architecture import Arch
+    from tilewright.mapper.workload.workload import Workload
+    from tilewright.simulator.execution.grid_mapping import GridMapping
+
+_OF_THE_MODEL = ("front", "einsum", "uneven", "max_memory")
+"""Options of a search by the model that a search on the machine has not."""
+
+
+@dataclass(frozen=True, slots=True)
+class GridAnswer:
+    """The best mappings of a workload on a grid, as text, JSON, mapping file and page."""
+
+    found: GridMapping
+    objective: str
+
+    @property
+    def certificates(self) -> dict[str, str]:
+        """What the search has shown of each Einsum."""
+        return {name: str(result.certificate) for name, result in self.found.results.items()}
+
+    def text(self) -> str:
+        """Return the answer for the terminal: mapping, execution, certificates."""
+        lines = [str(self.found.mapping), "", *execution_lines(self.found.execution), ""]
+        for name, result in self.found.results.items():
+            certificate = result.certificate
+            gap = "" if certificate.is_optimal else f", gap {result.gap:.1%}"
+            lines.append(f"{name}: {certificate}{gap} ({result.seconds:.1f} s)")
+            lines += [
+                f"  {number:,} cannot be built: {reason}" for reason, number in certificate.reasons
+            ]
+        return "\n".join(lines)
+
+    def document(self) -> dict[str, Any]:
+        """Return the answer as JSON data."""
+        searches = {
+            name: {
+                "kind": "optimal" if result.certificate.is_optimal else "bounded",
+                "value": result.value,
+                "lower_bound": result.certificate.bound,
+                "gap": result.gap,
+                "executed": result.certificate.executed,
+                "excluded": result.certificate.excluded,
+                "infeasible": result.certificate.infeasible,
+                "seconds": result.seconds,
+            }
+            for name, result in self.found.results.items()
+        }
+        return {
+            "objective": self.objective,
+            **whole_document(self.found.execution),
+            "searches": searches,
+            "mapping": self.mapping_file(),
+        }
+
+    def mapping_file(self) -> str:
+        """Return the mapping as the text of a file that `execute` and `evaluate` take."""
+        from tilewright.mapper.mapping.mapping_file import dump_mapping
+
+        return dump_mapping(self.found.mapping)
+
+    def write_page(self, path: Path, subject: str) -> None:
+        """Write the page on the answer; raises OSError if it cannot be written."""
+        write_execution_page(path, page_of(self.found.execution, subject, self.certificates))
+
+
+def find_on_machine(
+    arch: Arch,
+    workload: Workload,
+    machine: str,
+    options: Mapping[str, Any],
+    on_progress: Callable[[Progress], None] | None = None,
+) -> GridAnswer:
+    """Search the best mapping of each Einsum on a grid, with the machine in the loop.
+
+    `options`: those of `tilewright map`. Raises TilewrightError for one that such a search has not,
+    NoFeasibleMapping if an Einsum fits no element.
+    """
+    from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+    from tilewright.simulator.execution.grid_mapping import GridRequest, map_on_grid
+
+    given = [name for name in _OF_THE_MODEL if options.get(name)]
+    if given:
+        raise TilewrightError(
+            f"--{given[0].replace('_', '-')} is an option of searches by the model",
+            instead="--machine without it, or the search without --machine",
+        )
+    if options["objective"] not in ("latency", "energy", "edp"):
+        raise TilewrightError(
+            "on the machine there are three objectives",
+            value=options["objective"],
+            instead="--objective latency, energy or edp",
+        )
+    request = GridRequest(
+        objective=options["objective"],
+        settings=ExecutionSettings(machine=machine, shown_elements=MAX_LANES),
+        budget_s=options.get("budget"),
+    )
+
+    def tell(einsum: str, executed: int, value: float, bound: float) -> None:
+        if on_progress is not None:
+            on_progress(Progress(f"{einsum}, {executed} executed", value, bound))
+
+    return GridAnswer(map_on_grid(arch, workload, request, tell), options["objective"])

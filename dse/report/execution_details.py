@@ -1,0 +1,119 @@
+"""What the report shows of an executed Einsum: mapping, energy, cycles, heat maps, timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright.dse.report.details import Spans, section, timeline
+
+if TYPE_CHECKING:
+    from tilewright.simulator.execution.einsum_execution import EinsumExecution
+    from tilewright.simulator.run.trace import RunResult, Trace
+
+_DIRECTIONS = ("north", "east", "south", "west")  # the order of Trace.link_words
+
+
+def execution_section(run: EinsumExecution, certificate: str = "") -> dict[str, Any]:
+    """Return the report's section on one executed Einsum, as plain JSON values.
+
+    It has the loop nest, energy (J) by component, mean cycles per element by state, heat maps of
+    elements and links, and the timeline. `certificate`: what a search has shown, "" for none.
+    """
+    read = run.plan.read
+    facts = {
+        "result equals numpy": "yes",
+        "largest error, share of the rounding bound": run.error_share,
+        "counts equal the model's": "yes",
+        "cycles": float(run.cycles),
+        "lower bound of the cycles": float(run.lower_bound_cycles),
+        "utilization": run.utilization,
+        "grid": f"{read.columns} × {read.rows} elements",
+        "engine": run.engine,
+        "SRAM per element": f"{run.sram_bits / 8:,.0f} bytes",
+        **({"search": certificate} if certificate else {}),
+    }
+    energy_by = by_component(run.energy_by)
+    details = section(run.name, str(read.mapping), energy_by, _cycles_by_state(run.trace), facts)
+    return {**details, **_machine_parts(run.trace, run.cycles)}
+
+
+def program_section(name: str, text: str, result: RunResult) -> dict[str, Any]:
+    """Return the page's section on one run of a program, as plain JSON values.
+
+    `name`: of the program; `text`: what is shown in the place of a loop nest.
+    """
+    facts = {"cycles": float(result.cycles), **_facts(result)}
+    details = section(name, text, {}, _cycles_by_state(result.trace), facts)
+    return {**details, **_machine_parts(result.trace, result.cycles)}
+
+
+def _facts(result: RunResult) -> dict[str, float]:
+    counts = result.counts
+    return {
+        "multiply-accumulates": float(counts.macs),
+        "words read": float(counts.memory_read_words),
+        "words written": float(counts.memory_write_words),
+        "wavelets times links": float(counts.wavelet_hops),
+        "words in over the border": float(counts.edge_in_words),
+        "words out over the border": float(counts.edge_out_words),
+    }
+
+
+def _machine_parts(trace: Trace, cycles: int) -> dict[str, Any]:
+    return {
+        "time_unit": "cycles",
+        "time_title": "What an element does, on average",
+        "maps": _maps(trace),
+        "timeline": _timeline(trace, cycles),
+    }
+
+
+def by_component(energy_by: Mapping[str, float]) -> dict[str, float]:
+    """Sum energies by component; the keys are `einsum/component/...`, the values joule."""
+    totals: dict[str, float] = {}
+    for key, energy in energy_by.items():
+        component = key.split("/")[1] if "/" in key else key
+        totals[component] = totals.get(component, 0.0) + energy
+    return totals
+
+
+def _cycles_by_state(trace: Trace) -> dict[str, float]:
+    elements = trace.element_macs.size
+    return {name: n / elements for name, n in trace.cycles_by_reason().items() if n}
+
+
+def _maps(trace: Trace) -> dict[str, Any]:
+    from tilewright.simulator.run.trace import BUSY, WAIT_INPUT, WAIT_OUTPUT
+
+    cycles, links = trace.element_cycles, trace.link_words
+    stalled = cycles[:, :, WAIT_INPUT] + cycles[:, :, WAIT_OUTPUT]
+    maps = {
+        "busy": {"unit": "cycles", "values": cycles[:, :, BUSY].tolist()},
+        "stalled": {"unit": "cycles", "values": stalled.tolist()},
+    }
+    for port, direction in enumerate(_DIRECTIONS):
+        if links[:, :, port].any():
+            values = links[:, :, port].tolist()
+            maps[f"words on the links to the {direction}"] = {"unit": "words", "values": values}
+    return maps
+
+
+def _timeline(trace: Trace, cycles: int) -> dict[str, Any]:
+    kinds, table = trace.timeline.kinds, trace.timeline.table
+    names = [
+        (" ".join(filter(None, (k.operation, k.label, f"({k.task})"))), k.operation) for k in kinds
+    ]
+    threads = sorted({kind.thread for kind in kinds})
+    thread = np.array([threads.index(kind.thread) for kind in kinds], dtype=np.int64)
+    width = trace.element_macs.shape[1]
+    lane = (table[:, 0] * width + table[:, 1]) * len(threads) + thread[table[:, 2]]
+    lanes = []
+    for number in np.unique(lane).tolist():
+        row, column = divmod(number // len(threads), width)
+        rows = table[lane == number]
+        spans = Spans(rows[:, 3], rows[:, 4], rows[:, 2], names)
+        lanes.append((f"({row}, {column}) {threads[number % len(threads)]}", spans))
+    return timeline("cycles", float(cycles), lanes)

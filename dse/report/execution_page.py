@@ -1,0 +1,156 @@
+"""execution.html and the JSON document of an execution: predicted beside simulated."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.arch.quantities import quantity
+from tilewright.dse.report.execution_details import by_component, execution_section
+from tilewright.dse.report.page import script_safe, templates
+from tilewright.dse.run.environment import code_hash, version
+from tilewright.dse.run.rundir import write_atomically
+
+if TYPE_CHECKING:
+    from tilewright.simulator.execution.einsum_execution import EinsumExecution
+    from tilewright.simulator.execution.execution import Execution
+
+
+def execution_document(run: EinsumExecution) -> dict[str, Any]:
+    """Return one executed Einsum as JSON data: cycles, energy, counts, comparison, mapping."""
+    return {
+        "einsum": run.name,
+        "cycles": run.cycles,
+        "lower_bound_cycles": run.lower_bound_cycles,
+        "latency": run.latency,
+        "energy": run.energy,
+        "energy_by": by_component(run.energy_by),
+        "sram_bits": run.sram_bits,
+        "utilization": run.utilization,
+        "hops": run.hops,
+        "counts": dict(run.counts),
+        "counts_equal": dict(run.counts) == dict(run.predicted),
+        "equal_to_reference": run.error_share <= 1,
+        "error_share": run.error_share,
+        "cycles_by_state": run.trace.cycles_by_reason(),
+        "engine": run.engine,
+        "mapping": str(run.plan.read.mapping),
+    }
+
+
+def whole_document(execution: Execution) -> dict[str, Any]:
+    """Return the execution of a workload as JSON data: totals, and each Einsum."""
+    einsums = [execution_document(run) for run in execution.einsums]
+    return {
+        "cycles": execution.cycles,
+        "lower_bound_cycles": execution.lower_bound_cycles,
+        "latency": execution.latency,
+        "energy": execution.energy,
+        "energy_by": execution.energy_by,
+        "counts_equal": all(document["counts_equal"] for document in einsums),
+        "equal_to_reference": all(document["equal_to_reference"] for document in einsums),
+        "einsums": einsums,
+    }
+
+
+def execution_lines(execution: Execution) -> list[str]:
+    """Return the execution of a workload as lines for the terminal."""
+    lines: list[str] = []
+    for run in execution.einsums:
+        share = run.lower_bound_cycles / run.cycles
+        lines += [
+            f"{run.name}: the result equals numpy, {len(run.counts)} counts equal the model's",
+            f"  cycles    {run.cycles:>14,}  lower bound {run.lower_bound_cycles:,} ({share:.0%})",
+            f"  energy    {quantity(run.energy, 'energy'):>14}  predicted but for leakage exactly",
+            f"  SRAM      {run.sram_bits // 8:>8,} bytes  of an element",
+            f"  elements  {run.elements:>14,}  busy {_busy(run):.0%} of the time",
+        ]
+        lines += [f"    {line}" for line in _count_lines(run.counts)]
+    total = f"{execution.cycles:,} cycles, {quantity(execution.latency, 'latency')}, "
+    return [*lines, "", total + quantity(execution.energy, "energy")]
+
+
+def _busy(run: EinsumExecution) -> float:
+    cycles = run.trace.cycles_by_reason()
+    return cycles["busy"] / max(1, sum(cycles.values()))
+
+
+def _count_lines(counts: Mapping[str, int]) -> list[str]:
+    """Return one line for each component and tensor: its actions, as the machine counted them."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for key, number in counts.items():
+        _, component, tensor, action = key.split("/")
+        name = component if tensor == "None" else f"{component} {tensor}"
+        rows.setdefault((component, name), []).append(f"{number:,} {action}")
+    width = max((len(name) for _, name in rows), default=0)
+    return [f"{name:<{width}}  {', '.join(actions)}" for (_, name), actions in rows.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionPage:
+    """What a page on an execution says.
+
+    `eyebrow`, `title`, `lead`: its first lines; `cards`: (name, value) of the figures below;
+    `notes`: further lines; `sections`: one of each Einsum or program (execution_details).
+    """
+
+    eyebrow: str
+    title: str
+    lead: str
+    cards: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+    sections: tuple[dict[str, Any], ...]
+
+
+def page_of(
+    execution: Execution, subject: str, certificates: Mapping[str, str] | None = None
+) -> ExecutionPage:
+    """Return the page on the execution of a workload.
+
+    `subject`: workload and architecture in words; `certificates`: by Einsum, what a search has
+    shown.
+    """
+    given = certificates or {}
+    bound = execution.lower_bound_cycles
+    return ExecutionPage(
+        eyebrow=f"Execution · {subject}",
+        title=f"{execution.cycles:,} cycles, executed on numbers",
+        lead="Every result equals numpy, and every count of reads, writes, hops and operations "
+        f"equals the model's. No program of these mappings takes less than {bound:,} cycles.",
+        cards=(
+            ("Cycles", f"{execution.cycles:,}"),
+            ("Latency", quantity(execution.latency, "latency")),
+            ("Energy", quantity(execution.energy, "energy")),
+            ("Lower bound", f"{bound / execution.cycles:.0%}"),
+        ),
+        notes=tuple(f"{name}: {text}." for name, text in given.items()),
+        sections=tuple(
+            execution_section(run, given.get(run.name, "")) for run in execution.einsums
+        ),
+    )
+
+
+def write_execution_page(path: Path, page: ExecutionPage) -> None:
+    """Write the HTML page on an execution; raises OSError if the file cannot be written."""
+    from markupsafe import Markup
+
+    empty: dict[str, list[object]] = {"trials": [], "front": [], "metrics": [], "objectives": []}
+    data = {**empty, "sections": list(page.sections)}
+    text = (
+        templates()
+        .get_template("execution.html")
+        .render(
+            {
+                "page": page,
+                "command": shlex.join(["tilewright", *sys.argv[1:]]),
+                "version": version(),
+                "code": code_hash(),
+                "data": Markup(script_safe(data)),  # noqa: S704
+            }
+        )
+    )
+    write_atomically(path, text)

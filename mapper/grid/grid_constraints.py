@@ -1,0 +1,82 @@
+"""Constraints on the mapspace of a grid: what a study or a user asks of every mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Dict
+from dataclasses import dataclass, fields
+
+from tilewright.mapper.grid.reductions import line_chains
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import InfeasibleMapping
+
+FREE = "free"
+WEIGHTS = ("resident", "streamed")
+
+
+@dataclass(frozen=True, slots=True)
+class GridConstraints:
+    """Hold what every mapping of a mapspace has in common; `free` leaves a choice to the search.
+
+    `x`, `y`: rank variables whose values are shared over the columns and over the rows, joined by
+    `+` if there are several ("m+k"); "none": the axis has one working element. `reduction`: how
+    partial sums are added over elements. `tile`: rank variable of the loop in time above the tiles
+    that pass; "none": whole shares. `buffers`: 1, or 2 to overlap transfers with work. `weights`:
+    persistent inputs are resident, or streamed from outside.
+    """
+
+    x: str = FREE
+    y: str = FREE
+    reduction: str = FREE
+    tile: str = FREE
+    buffers: int | str = FREE
+    weights: str = FREE
+
+    @classmethod
+    def of(cls, choices: Dict[str, str | int]) -> GridConstraints:
+        """Build constraints from names and values, as a study file gives them.
+
+        Raises InfeasibleMapping for an unknown name or a value that no mapping can have. Rank
+        variables are checked by `check`.
+        """
+        names = [entry.name for entry in fields(cls)]
+        for name in choices:
+            if name not in names:
+                raise InfeasibleMapping(
+                    f"unknown constraint on a grid's mapping {name!r}",
+                    instead=f"one of {', '.join(names)}",
+                )
+        wanted = cls(**choices)  # type: ignore[arg-type]
+        if wanted.reduction != FREE:
+            line_chains(2, wanted.reduction)
+        _allowed("buffers", wanted.buffers, (FREE, 1, 2))
+        _allowed("weights", wanted.weights, (FREE, *WEIGHTS))
+        return wanted
+
+    def check(self, einsum: Einsum) -> None:
+        """Check that the rank variables are those of an Einsum; raises InfeasibleMapping."""
+        for field_name in ("x", "y", "tile"):
+            value = getattr(self, field_name)
+            if value in (FREE, "none"):
+                continue
+            for name in str(value).split("+"):
+                _allowed(field_name, name, (FREE, "none", *einsum.bounds))
+
+    def allows_shares(self, axis: str, names: frozenset[str]) -> bool:
+        """Return whether the values of these rank variables may be shared along an axis."""
+        wanted = self.x if axis == "X" else self.y
+        if wanted == FREE:
+            return True
+        return names == (frozenset() if wanted == "none" else frozenset(wanted.split("+")))
+
+    def allows(self, field_name: str, value: str | int) -> bool:
+        """Return whether a choice may have a value."""
+        return getattr(self, field_name) in (FREE, value)
+
+
+NO_CONSTRAINTS = GridConstraints()
+
+
+def _allowed(name: str, value: object, allowed: tuple[object, ...]) -> None:
+    if value not in allowed:
+        options = ", ".join(str(option) for option in allowed)
+        raise InfeasibleMapping(f"{name} cannot be {value!r}", instead=f"one of {options}")

@@ -1,0 +1,318 @@
+"""The mappings of one Einsum that a search on a grid of elements looks at (theory/grid.md §7).
+
+They are shares of rank variables over the axes, at most one loop in time above the tiles, one or
+two buffers, resident or streamed weights, the tensor whose values the engine takes from its
+register, and the scheme of the reduction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Mapping as Dict
+from dataclasses import dataclass
+from itertools import product
+from math import isqrt, prod
+
+from tilewright.mapper.grid.grid import Grid
+from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
+from tilewright.mapper.grid.reductions import Axis
+from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import InfeasibleMapping
+
+MOST_ON_AXIS = 2
+"""Rank variables whose values are shared along one axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """`count` elements along an axis that divide the values of a rank variable."""
+
+    axis: Axis
+    variable: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimeTile:
+    """The loop in time above the tiles that pass: `size` values of a rank variable at a time."""
+
+    variable: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class GridFamily:
+    """Mappings that differ in the scheme of the reduction only.
+
+    `shares`: how elements divide the iteration space, in the order of the loops. `tile`: None for
+    whole shares. `resident`: inputs that the elements hold before the run. `scalar`: the input in
+    the engine's register, None for none. `buffers`: 1, or 2 for each tensor that passes in tiles.
+    """
+
+    shares: tuple[Share, ...]
+    tile: TimeTile | None
+    resident: frozenset[str]
+    scalar: str | None
+    buffers: int
+
+
+@dataclass(frozen=True, slots=True)
+class GridChoice:
+    """One mapping of the mapspace: its family and the scheme of the reduction."""
+
+    family: GridFamily
+    reduction: str
+
+
+@dataclass(frozen=True, slots=True)
+class GridMapspace:
+    """The mapspace of one Einsum on a grid under constraints."""
+
+    grid: Grid
+    einsum: Einsum
+    constraints: GridConstraints = NO_CONSTRAINTS
+
+    def families(self) -> Iterator[GridFamily]:
+        """Return all families of choices, in a fixed order.
+
+        Raises InfeasibleMapping if the constraints name no rank variable, or if no shares obey
+        them.
+        """
+        self.constraints.check(self.einsum)
+        residence = self.residence()
+        for shares in self.shares():
+            local = self.local(shares)
+            for resident, tile, scalar in product(
+                residence, self._tiles(local), self._scalars(local)
+            ):
+                for buffers in self._buffers(tile, resident):
+                    yield GridFamily(shares, tile, resident, scalar, buffers)
+
+    def members(self, family: GridFamily) -> list[GridChoice]:
+        """Return the choices of a family, in a fixed order."""
+        return [GridChoice(family, reduction) for reduction in self._reductions(family.shares)]
+
+    def shares(self) -> list[tuple[Share, ...]]:
+        """Return all ways to divide the iteration space over as many elements as possible."""
+        along = {axis: self._along(axis) for axis in ("X", "Y")}
+        sizes = sorted(product(along["X"], along["Y"]), key=lambda pair: (-pair[0] * pair[1], pair))
+        best: list[tuple[Share, ...]] = []
+        used = 0
+        for columns, rows in sizes:
+            if best and columns * rows < used:
+                break
+            for first, second in product(along["X"][columns], along["Y"][rows]):
+                if self._divides((*first, *second)):
+                    used = columns * rows
+                    best.append((*first, *second))
+        if not best:
+            raise InfeasibleMapping(
+                f"no shares of {self.einsum.name} obey the constraints x = {self.constraints.x} "
+                f"and y = {self.constraints.y}",
+                instead="variables whose sizes have common divisors with the grid's sides, or free",
+            )
+        return best
+
+    def _along(self, axis: Axis) -> dict[int, list[tuple[Share, ...]]]:
+        """Return the shares along one axis by the number of elements that they use."""
+        most, names = self.grid.size(axis), list(self.einsum.bounds)
+        result: dict[int, list[tuple[Share, ...]]] = {}
+        for shares in _factors(axis, names, self.einsum.bounds, most, MOST_ON_AXIS):
+            if self.constraints.allows_shares(axis, frozenset(s.variable for s in shares)):
+                ordered = sorted(shares, key=lambda share: self._is_reduced(share.variable))
+                result.setdefault(prod(s.count for s in shares), []).append(tuple(ordered))
+        return result
+
+    def _divides(self, shares: tuple[Share, ...]) -> bool:
+        return all(
+            self.einsum.bounds[name] % prod(s.count for s in shares if s.variable == name) == 0
+            for name in {share.variable for share in shares}
+        )
+
+    def local(self, shares: tuple[Share, ...]) -> dict[str, int]:
+        """Return the values of each rank variable in the share of an element."""
+        local = dict(self.einsum.bounds)
+        for share in shares:
+            local[share.variable] //= share.count
+        return local
+
+    def _is_reduced(self, name: str) -> bool:
+        return name not in self.einsum.outputs[0].rank_variables
+
+    def residence(self) -> list[frozenset[str]]:
+        """Return the sets of inputs that the elements hold before the run."""
+        rules = self.grid.host.tensors.resolve({})
+        weights = frozenset(
+            access.tensor
+            for access in self.einsum.inputs
+            if access.persistent and access.tensor not in rules.keep
+        )
+        options = []
+        if self.constraints.allows("weights", "resident") or not weights:
+            options.append(weights)
+        may_stream = weights <= (rules.may_keep | rules.keep)
+        if weights and may_stream and self.constraints.allows("weights", "streamed"):
+            options.append(frozenset())
+        return options
+
+    def _tiles(self, local: dict[str, int]) -> list[TimeTile | None]:
+        options: list[TimeTile | None] = []
+        if self.constraints.allows("tile", "none"):
+            options.append(None)
+        for name, extent in local.items():
+            if self.constraints.allows("tile", name):
+                options += [TimeTile(name, size) for size in _divisors(extent)[:-1]]
+        return options
+
+    def _scalars(self, local: dict[str, int]) -> list[str | None]:
+        """Return the inputs that may stand in the engine's register, and None where that works."""
+        einsum, register = self.einsum, self.grid.register
+        if register is None or len(einsum.inputs) != 2 or len(set(einsum.tensors)) != 3:
+            return [None]
+        kept = einsum.outputs[0].rank_variables
+        usable: list[str | None] = [
+            access.tensor
+            for access in einsum.inputs
+            if any(
+                local[name] > 1 and name in kept and name not in access.rank_variables
+                for name in local
+            )
+        ]
+        sums = any(self._is_reduced(name) for name in einsum.bounds)
+        return usable if usable and sums and einsum.combine == "*" else [None, *usable]
+
+    def _buffers(self, tile: TimeTile | None, resident: frozenset[str]) -> list[int]:
+        """Return the allowed numbers of buffers; there are two only where tiles pass."""
+        if not self.passing(tile, resident):
+            return [1] if self.constraints.buffers != 2 else []
+        return [number for number in (1, 2) if self.constraints.allows("buffers", number)]
+
+    def passing(self, tile: TimeTile | None, resident: frozenset[str]) -> tuple[str, ...]:
+        """Return the tensors of which a part passes in each turn of the loop in time."""
+        if tile is None:
+            return ()
+        return tuple(
+            access.tensor
+            for access in self.einsum.accesses
+            if tile.variable in access.rank_variables
+            and access.tensor not in resident
+            and not (access.output and self._output_stays)
+        )
+
+    @property
+    def _output_stays(self) -> bool:
+        """Whether the architecture lets no memory outside the grid hold the output."""
+        rules, name = self.grid.host.tensors.resolve({}), self.einsum.outputs[0].tensor
+        return name not in rules.keep and name not in rules.may_keep
+
+    def _reductions(self, shares: tuple[Share, ...]) -> list[str]:
+        groups = [
+            prod(s.count for s in shares if s.axis == axis and self._is_reduced(s.variable))
+            for axis in ("X", "Y")
+        ]
+        longest = max(groups)
+        if longest == 1:
+            return ["chain"]
+        if self.constraints.reduction != "free":
+            return [self.constraints.reduction]
+        if longest <= 2:
+            return ["chain"]
+        sizes = sorted({max(2, isqrt(longest)), max(2, isqrt(2 * longest))} - {longest})
+        return ["chain", "tree", *(f"two_phase({size})" for size in sizes)]
+
+    def mapping_of(self, choice: GridChoice) -> Mapping:
+        """Return the mapping of a choice."""
+        tile, family = dict(self.einsum.bounds), choice.family
+        nodes: list[Node] = list(self._outside(family))
+        for share in family.shares:
+            tile[share.variable] //= share.count
+            dim = self.grid.dims[0 if share.axis == "X" else 1]
+            nodes.append(Spatial(share.variable, tile[share.variable], dim, self.grid.fanout))
+        nodes += self._memory(choice)
+        if family.tile is not None:
+            tile[family.tile.variable] = family.tile.size
+        nodes += self._work(family, tile)
+        return Mapping((*nodes, Compute(self.einsum.name, self.grid.compute.name)))
+
+    def _outside(self, family: GridFamily) -> Iterator[Node]:
+        names = tuple(
+            access.tensor
+            for access in self.einsum.accesses
+            if access.tensor not in family.resident and not (access.output and self._output_stays)
+        )
+        if names:
+            yield Storage(names, self.grid.host.name)
+
+    def _memory(self, choice: GridChoice) -> Iterator[Node]:
+        tile = choice.family.tile
+        passing = self.passing(tile, choice.family.resident)
+        yield from self._storages(choice, [t for t in self._names() if t not in passing], 1)
+        if tile is not None:
+            yield Temporal(tile.variable, tile.size)
+        yield from self._storages(
+            choice, [t for t in self._names() if t in passing], choice.family.buffers
+        )
+
+    def _names(self) -> list[str]:
+        return list(dict.fromkeys(self.einsum.tensors))
+
+    def _storages(self, choice: GridChoice, names: list[str], buffers: int) -> Iterator[Node]:
+        output, memory = self.einsum.outputs[0].tensor, self.grid.memory.name
+        inputs = tuple(name for name in names if name != output)
+        if inputs:
+            yield Storage(inputs, memory, buffers=buffers)
+        if output in names:
+            scheme = "" if choice.reduction == "chain" else choice.reduction
+            yield Storage((output,), memory, buffers=buffers, reduction=scheme)
+
+    def _work(self, family: GridFamily, tile: dict[str, int]) -> Iterator[Node]:
+        """Return the loops of the work on a tile: those of the output, the sums, the vector."""
+        taken = self.vector_variables(family.scalar)
+        yield from (Temporal(name, 1) for name in self.outer_loops(family, tile))
+        if family.scalar is not None and self.grid.register is not None:
+            yield Storage((family.scalar,), self.grid.register.name)
+        inner = [name for name in self._by_output() if tile[name] > 1 and name in taken]
+        yield from (Temporal(name, 1) for name in inner)
+
+    def outer_loops(self, family: GridFamily, tile: Dict[str, int]) -> list[str]:
+        """Return the rank variables of the loops around the vector operation, outermost first.
+
+        `tile`: values of each rank variable in a tile.
+        """
+        kept, taken = self.einsum.outputs[0].rank_variables, self.vector_variables(family.scalar)
+        names = [name for name in self._by_output() if tile[name] > 1 and name not in taken]
+        return sorted(names, key=lambda name: name not in kept)
+
+    def vector_variables(self, scalar: str | None) -> frozenset[str]:
+        """Return the rank variables of the vector operation with a tensor in the register."""
+        if scalar is None:
+            return frozenset()
+        kept = self.einsum.outputs[0].rank_variables
+        return kept - self.einsum.access(scalar).rank_variables
+
+    def _by_output(self) -> list[str]:
+        """Return the rank variables, those of the output in the order of its ranks first."""
+        output = self.einsum.outputs[0]
+        ranked = [name for _, form in output.projection for name, _ in form.terms]
+        return list(dict.fromkeys([*ranked, *self.einsum.bounds]))
+
+
+def _factors(
+    axis: Axis, names: list[str], bounds: Dict[str, int], most: int, left: int
+) -> Iterator[tuple[Share, ...]]:
+    """Return the sets of up to `left` shares of different variables on at most `most` elements."""
+    yield ()
+    if not left:
+        return
+    for number, name in enumerate(names):
+        for count in _divisors(bounds[name])[1:]:
+            if count > most:
+                break
+            for rest in _factors(axis, names[number + 1 :], bounds, most // count, left - 1):
+                yield (Share(axis, name, count), *rest)
+
+
+def _divisors(number: int) -> list[int]:
+    small = [divisor for divisor in range(1, isqrt(number) + 1) if number % divisor == 0]
+    return small + [number // d for d in reversed(small) if d * d != number]

@@ -1,0 +1,107 @@
+"""Counts of each action of a mapping on a grid, predicted without an execution.
+
+The counts of memories, engines and borders are those of the analytical model of the mapping; the
+fabric and the additions over elements follow from the streams and the partial sums.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from fractions import Fraction
+
+from tilewright.mapper.grid.host_streams import host_streams
+from tilewright.mapper.grid.partial_sums import (
+    exit_hops,
+    partial_sums,
+    sum_hops,
+    sums_received,
+)
+from tilewright.mapper.grid.space_time import SpaceTime
+from tilewright.mapper.model.conventions import conventions_called
+from tilewright.mapper.model.evaluation import evaluate_flat
+from tilewright.mapper.model.path import paths_of
+from tilewright.mapper.model.view import make_view
+
+Counts = dict[str, int]
+
+
+def predict(read: SpaceTime) -> Counts:
+    """Predict how often each action of a mapping on a grid happens, without executing it.
+
+    Return {"einsum/component/tensor/action": number}, sorted by key, zeros left out. The unit is
+    values (one value is one word on the fabric), summed over all elements. Actions: read and write
+    of the memory outside and of the elements' memories; hop of the fabric (words times links, the
+    tensor "None"); compute and add of the engine (tensor "None"). The counts of an execution equal
+    these (theory/grid.md §5). Raises AssertionError if the model counts a fraction of a value.
+    """
+    counts: Counter[str] = Counter()
+    for key, number in _of_mapping(read).items():
+        counts[key] += number
+    for key, number in _of_fabric(read).items():
+        counts[key] += number
+    return {key: number for key, number in sorted(counts.items()) if number}
+
+
+def _of_mapping(read: SpaceTime) -> Counts:
+    """Return the values read, written and computed by the analytical model of the mapping."""
+    view = make_view(read.einsum, read.flat)
+    runs = [(path, view) for path in paths_of(read.mapping)]
+    score = evaluate_flat(runs, conventions_called("default"))
+    values: Counts = {}
+    for key, actions in score.actions.items():
+        _, component, tensor, action = key.split("/")
+        if component in _not_counted(read):
+            continue
+        number = Fraction(actions) * _values_per_action(read, component, tensor, action)
+        if number.denominator != 1:
+            raise AssertionError(f"{key}: {number} values are not whole")
+        values[key] = int(number)
+    return values
+
+
+def _not_counted(read: SpaceTime) -> tuple[str, ...]:
+    """Return the components whose counts in the model do not hold for the grid.
+
+    The operand register is inside the engine. The model's network has one source in a corner, but
+    here each line of the grid has a border of its own.
+    """
+    components = (read.grid.register, read.grid.fabric)
+    return tuple(component.name for component in components if component is not None)
+
+
+def _values_per_action(read: SpaceTime, component: str, tensor: str, action: str) -> Fraction:
+    if tensor == "None":
+        return Fraction(1)
+    table: Mapping[str, Fraction] = read.flat.component(component).action(action).values_per_action
+    return table[tensor]
+
+
+def _of_fabric(read: SpaceTime) -> Counts:
+    """Return the hops, and what the additions over elements add to the model's counts.
+
+    An element that receives r partial sums adds r times; r - 1 of them pass through its memory.
+    Where the result stays in the memory, the last one does, too.
+    """
+    name, grid, output = read.einsum.name, read.grid, read.output
+    sums = partial_sums(read)
+    received = sums_received(read, sums)
+    words = output.values * read.visits(output)
+    through = int((received - 1).clip(min=0).sum())
+    reads = writes = through
+    if output.resident:  # each element but the heads sends, which the model does not count
+        heads = len(sums.head_columns(read.columns)) * len(sums.head_rows(read.rows))
+        reads += read.columns * read.rows - heads
+        stored = int((received[sums.group_rows - 1 :: sums.group_rows, :] > 0)[
+            :, sums.group_columns - 1 :: sums.group_columns
+        ].sum())  # fmt: skip
+        reads, writes = reads + stored, writes + stored
+    fabric = grid.fabric.name if grid.fabric is not None else "fabric"
+    stream_hops = sum(s.number * s.words * s.hops for s in host_streams(read))
+    sum_and_exit = sum_hops(sums) + exit_hops(read, sums)
+    return {
+        f"{name}/{fabric}/None/hop": stream_hops + words * sum_and_exit,
+        f"{name}/{grid.memory.name}/{output.name}/read": words * reads,
+        f"{name}/{grid.memory.name}/{output.name}/write": words * writes,
+        f"{name}/{grid.compute.name}/None/add": words * int(received.sum()),
+    }

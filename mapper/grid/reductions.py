@@ -1,0 +1,109 @@
+"""Phases of a reduction over elements: chains of elements that pass a running sum.
+
+Each element of a chain receives the running sum from its predecessor, adds its own partial sum and
+sends the result on. The first receive of an element stays pending: its next send adds on the fly
+(`@fadds(fabout, memory, fabin)`), so that only a second receive costs a write to memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isqrt
+from typing import Literal
+
+from tilewright.mapper.workload.errors import InfeasibleMapping
+
+Axis = Literal["X", "Y"]
+SCHEMES = ("chain", "tree", "two_phase")
+_SCHEME = re.compile(r"(chain|tree|two_phase)(?:\((\d+)\))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Elements of one line that pass a running sum from the first to the last.
+
+    `positions`: indices of the elements along the line, rising. Each element receives the sum from
+    the one before it in this list, adds its own partial sum and sends the result to the next one.
+    """
+
+    positions: tuple[int, ...]
+
+    @property
+    def hops(self) -> int:
+        """Links between neighbouring elements that a word crosses from the first to the last."""
+        return self.positions[-1] - self.positions[0]
+
+    def moved(self, distance: int) -> Chain:
+        """Return the same chain `distance` positions further along the line."""
+        return Chain(tuple(position + distance for position in self.positions))
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Step of a reduction: chains along one axis that run at the same time.
+
+    `axis`: "X", so that each row of the grid is a line, or "Y", so that each column is one.
+    `chains`: the chains within a line; they do not overlap. `lines`: indices of the rows or columns
+    that take part.
+    """
+
+    axis: Axis
+    chains: tuple[Chain, ...]
+    lines: range
+
+
+def line_chains(elements: int, scheme: str) -> tuple[tuple[Chain, ...], ...]:
+    """Return, phase by phase, the chains that add up a line of elements into its last element.
+
+    "chain": one chain over all elements. "two_phase(4)": chains inside groups of 4 neighbours, the
+    last group being the shorter one, then one chain over the last element of each group; without a
+    number groups of isqrt(elements) (theory/wafer.md §7.1). "tree": in each phase half of the
+    elements that still hold a sum send it to the other half. A line of one element has no phases.
+    Example: 16 elements in two phases are four chains (0, 1, 2, 3), … and then the chain (3, 7, 11,
+    15). Raises InfeasibleMapping for an unknown scheme.
+    """
+    match = _SCHEME.fullmatch(scheme)
+    if match is None or (match[2] is not None and (match[1] != "two_phase" or match[2] == "0")):
+        raise InfeasibleMapping(
+            f"there is no reduction {scheme!r}",
+            instead="chain, tree, two_phase or two_phase(4), with groups of 4",
+        )
+    if elements == 1:
+        return ()
+    if match[1] == "tree":
+        return _tree(elements)
+    if match[1] == "chain":
+        return ((Chain(tuple(range(elements))),),)
+    return _two_phases(elements, int(match[2] or max(1, isqrt(elements))))
+
+
+def _two_phases(elements: int, size: int) -> tuple[tuple[Chain, ...], ...]:
+    # The last group ends at the last element, so a shorter group is the first one.
+    ends = range(elements - 1, -1, -size)
+    groups = [tuple(range(max(0, end - size + 1), end + 1)) for end in ends][::-1]
+    inside = tuple(Chain(group) for group in groups if len(group) > 1)
+    phases = [inside] if inside else []
+    if len(groups) > 1:
+        phases.append((Chain(tuple(group[-1] for group in groups)),))
+    return tuple(phases)
+
+
+def _tree(elements: int) -> tuple[tuple[Chain, ...], ...]:
+    phases, step = [], 1
+    while step < elements:
+        receivers = range(elements - 1, step - 1, -2 * step)
+        phases.append(tuple(Chain((end - step, end)) for end in reversed(receivers)))
+        step *= 2
+    return tuple(phases)
+
+
+def receives(phases: Sequence[Sequence[Chain]], elements: int) -> list[int]:
+    """Return how many sums each element of a line receives in all phases."""
+    counts = [0] * elements
+    for chains in phases:
+        for chain in chains:
+            for position in chain.positions[1:]:
+                counts[position] += 1
+    return counts

@@ -1,0 +1,412 @@
+"""A mapping of one Einsum read as loops in space and time on a grid of elements.
+
+The reading says for each tensor where it is held, which loops bring its tiles, and how they are
+shared; host_streams, partial_sums and predicted_counts derive the rest. What cannot be read so is
+refused with the reason: those mappings are not in the mapspace of a grid (theory/grid.md §1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Dict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.mapper.grid.grid import Grid, grid_of
+from tilewright.mapper.grid.reductions import Axis
+from tilewright.mapper.mapping.mapping import (
+    Compute,
+    Mapping,
+    Node,
+    Sequential,
+    Spatial,
+    Storage,
+    Temporal,
+    Toll,
+)
+from tilewright.mapper.workload.einsum import Einsum, TensorAccess
+from tilewright.mapper.workload.errors import InfeasibleMapping
+
+DTYPES = {32: "f32", 16: "f16"}
+"""Number type of the elements by bits per value."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLoop:
+    """A loop in time of every element: `count` tiles of `tile` values of a rank variable."""
+
+    variable: str
+    tile: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceLoop:
+    """A loop over elements along an axis: `count` shares of `tile` values of a rank variable."""
+
+    variable: str
+    tile: int
+    count: int
+    axis: Axis
+
+
+@dataclass(frozen=True, slots=True)
+class HeldTensor:
+    """How the elements hold one tensor.
+
+    `access`: its access in the Einsum. `depth`: number of loops in time above its Storage in the
+    elements' memory, so that 0 means the whole share of an element. `resident`: no Storage outside
+    the grid, so the memories have the share before the run, or keep it after the run. `buffers`:
+    tiles that the memory holds at a time, 1 or 2. `tile[v]`: values of each rank variable in one
+    tile.
+    """
+
+    access: TensorAccess
+    depth: int
+    resident: bool
+    buffers: int
+    tile: Dict[str, int]
+
+    @property
+    def name(self) -> str:
+        """Name of the tensor."""
+        return self.access.tensor
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Positions of each rank in one tile."""
+        return tuple(form.extent(self.tile) for _, form in self.access.projection)
+
+    @property
+    def values(self) -> int:
+        """Values of one tile."""
+        return prod(self.extents)
+
+    def uses(self, variable: str) -> bool:
+        """Return whether a rank variable stands in an index of the tensor."""
+        return variable in self.access.rank_variables
+
+
+@dataclass(frozen=True)
+class SpaceTime:
+    """A mapping of one Einsum on a grid of elements, as loops in space and time.
+
+    `space`: loops over elements, outermost first; `time`: loops that each element runs, outermost
+    first, those of one turn left out. `tensors`: how each tensor is held. `kernel`: number of loops
+    in time above all Storages of the elements' memory; those below are the work on one tile.
+    `scalar`: the input whose values an engine takes one at a time from its register, None if there
+    is none; `scalar_depth`: loops in time above that register. `reduction`: how partial sums are
+    added over the elements.
+    """
+
+    flat: FlatArch = field(repr=False)
+    grid: Grid = field(repr=False)
+    einsum: Einsum
+    mapping: Mapping
+    space: tuple[SpaceLoop, ...]
+    time: tuple[TimeLoop, ...]
+    tensors: tuple[HeldTensor, ...]
+    kernel: int
+    scalar: str | None
+    scalar_depth: int
+    reduction: str
+
+    @cached_property
+    def _tensors(self) -> dict[str, HeldTensor]:
+        return {tensor.name: tensor for tensor in self.tensors}
+
+    def tensor(self, name: str) -> HeldTensor:
+        """Return how a tensor of the Einsum is held; KeyError if it has none of that name."""
+        return self._tensors[name]
+
+    @property
+    def output(self) -> HeldTensor:
+        """How the one output is held."""
+        return self._tensors[self.einsum.outputs[0].tensor]
+
+    @property
+    def inputs(self) -> tuple[HeldTensor, ...]:
+        """How the inputs are held, in the order of the Einsum."""
+        return tuple(tensor for tensor in self.tensors if not tensor.access.output)
+
+    @property
+    def streams(self) -> tuple[HeldTensor, ...]:
+        """The inputs that come from outside the grid during the run."""
+        return tuple(tensor for tensor in self.inputs if not tensor.resident)
+
+    def along(self, axis: Axis) -> tuple[SpaceLoop, ...]:
+        """Return the loops over the elements of one axis, outermost first."""
+        return tuple(loop for loop in self.space if loop.axis == axis)
+
+    @cached_property
+    def columns(self) -> int:
+        """Columns of elements that work."""
+        return prod(loop.count for loop in self.along("X"))
+
+    @cached_property
+    def rows(self) -> int:
+        """Rows of elements that work."""
+        return prod(loop.count for loop in self.along("Y"))
+
+    @property
+    def dtype(self) -> str:
+        """Number type of all values: f32 or f16."""
+        return DTYPES[int(self.output.access.bits_per_value)]
+
+    def visits(self, tensor: HeldTensor) -> int:
+        """Return how many tiles of a tensor pass through an element one after the other."""
+        return prod(loop.count for loop in self.time[: tensor.depth])
+
+    def is_reduced(self, variable: str) -> bool:
+        """Return whether the Einsum sums over a rank variable."""
+        return variable not in self.einsum.outputs[0].rank_variables
+
+
+def space_time(flat: FlatArch, einsum: Einsum, mapping: Mapping) -> SpaceTime:
+    """Read a mapping as loops in space and time on the grid of an architecture.
+
+    `flat`: path of components with one grid of elements. Raises InfeasibleMapping with the reason,
+    and what to write instead, for a mapping that no program of the elements can follow
+    (theory/grid.md §1 lists the rules); nothing is said of the size of memories.
+    """
+    grid = grid_of(flat)
+    _check_einsum(einsum)
+    reading = _Reading(grid, einsum)
+    for node in mapping.nodes:
+        reading.take(node)
+    result = reading.result(flat, mapping)
+    _check_sums(result)
+    _check_scalar(result)
+    _check_buffers(result)
+    return result
+
+
+class _Reading:
+    """Collects what the nodes of a mapping say, from the outermost in."""
+
+    def __init__(self, grid: Grid, einsum: Einsum) -> None:
+        self.grid, self.einsum = grid, einsum
+        self.tile = dict(einsum.bounds)
+        self.space: list[SpaceLoop] = []
+        self.time: list[TimeLoop] = []
+        self.outside: set[str] = set()
+        self.held: dict[str, HeldTensor] = {}
+        self.scalar: tuple[str, int] | None = None
+        self.reduction = ""
+        self.is_complete = False
+
+    def take(self, node: Node) -> None:
+        """Read the next node."""
+        match node:
+            case Sequential():
+                raise _refusal(
+                    "several Einsums in one nest are not executed together",
+                    "a mapping of each Einsum",
+                )
+            case Toll():
+                raise _refusal(f"{node.component} is a Toll above the elements", "a Memory")
+            case Storage():
+                self._storage(node)
+            case Temporal() | Spatial():
+                self._loop(node)
+            case Compute():
+                self.is_complete = True
+
+    def _loop(self, node: Temporal | Spatial) -> None:
+        name, before = node.rank_variable, self.tile.get(node.rank_variable)
+        if before is None:
+            raise _refusal(
+                f"{name!r} is no rank variable of {self.einsum.name}",
+                "one of " + ", ".join(self.einsum.bounds),
+            )
+        if (isinstance(node, Temporal) and node.initial_tile_shape is not None) or node.names:
+            raise _refusal(f"the loop over {name} has tiles of two sizes or of other names", "one")
+        if before % node.tile_shape:
+            raise _refusal(
+                f"tiles of {node.tile_shape} do not divide {before} values of {name}",
+                f"a divisor of {before}: elements have equal shares",
+            )
+        count = before // node.tile_shape
+        self.tile[name] = node.tile_shape
+        if isinstance(node, Spatial):
+            self._shares(node, count)
+        elif count > 1:
+            self.time.append(TimeLoop(name, node.tile_shape, count))
+
+    def _shares(self, node: Spatial, count: int) -> None:
+        if node.component != self.grid.fanout or node.name not in self.grid.dims:
+            raise _refusal(
+                f"{node.component}.{node.name} is no dimension of the grid",
+                f"{self.grid.fanout} and one of {', '.join(self.grid.dims)}",
+            )
+        if self.held:
+            raise _refusal(
+                f"the elements share {node.rank_variable} below a Storage of their memory",
+                f"the loop over {node.name} above the Storages of {self.grid.memory.name}",
+            )
+        axis: Axis = "X" if node.name == self.grid.dims[0] else "Y"
+        if count > 1:
+            self.space.append(SpaceLoop(node.rank_variable, node.tile_shape, count, axis))
+        used = prod(loop.count for loop in self.space if loop.axis == axis)
+        if used > self.grid.size(axis):
+            raise _refusal(
+                f"{used} shares along {node.name}, but {self.grid.size(axis)} elements", "fewer"
+            )
+
+    def _storage(self, node: Storage) -> None:
+        grid, register = self.grid, self.grid.register
+        if node.component == grid.host.name:
+            if self.space or self.time:
+                raise _refusal(
+                    f"a loop stands above the Storage of {grid.host.name}",
+                    f"{grid.host.name} first: it has whole tensors",
+                )
+            self.outside.update(node.tensors)
+        elif node.component == grid.memory.name:
+            for name in node.tensors:
+                self._hold(name, node)
+        elif register is not None and node.component == register.name:
+            if self.scalar is not None or len(node.tensors) != 1:
+                raise _refusal("the engine's register takes one value of one tensor", "one tensor")
+            self.scalar = node.tensors[0], len(self.time)
+        else:
+            raise _refusal(
+                f"{node.component} is not part of the grid",
+                f"Storages of {grid.host.name} and {grid.memory.name}",
+            )
+
+    def _hold(self, name: str, node: Storage) -> None:
+        if name in self.held or name not in self.einsum.tensors:
+            raise _refusal(f"{name} has two Storages in {node.component}, or none needs it", "one")
+        access = self.einsum.access(name)
+        depth = len(self.time)
+        resident = name not in self.outside
+        self.held[name] = HeldTensor(access, depth, resident, node.buffers, dict(self.tile))
+        if access.output:
+            self.reduction = node.reduction
+
+    def result(self, flat: FlatArch, mapping: Mapping) -> SpaceTime:
+        """Return the reading; raises InfeasibleMapping if nodes are missing."""
+        if not self.is_complete:
+            raise _refusal("the mapping does not end in a Compute", "Compute as the last node")
+        for name in self.einsum.tensors:
+            if name not in self.held:
+                raise _refusal(
+                    f"{name} has no Storage in {self.grid.memory.name}", "one for each tensor"
+                )
+        tensors = tuple(self.held[name] for name in dict.fromkeys(self.einsum.tensors))
+        for tensor in tensors:
+            _check_residence(tensor, self.grid)
+        scalar, depth = self.scalar or (None, 0)
+        return SpaceTime(
+            flat=flat,
+            grid=self.grid,
+            einsum=self.einsum,
+            mapping=mapping,
+            space=tuple(self.space),
+            time=tuple(self.time),
+            tensors=tensors,
+            kernel=max(tensor.depth for tensor in tensors),
+            scalar=scalar,
+            scalar_depth=depth,
+            reduction=self.reduction or "chain",
+        )
+
+
+def _check_einsum(einsum: Einsum) -> None:
+    if len(einsum.outputs) != 1 or not einsum.inputs:
+        raise _refusal(f"{einsum.name} has not exactly one output and an input", "one output")
+    if len(set(einsum.tensors)) != len(einsum.tensors):
+        raise _refusal(f"{einsum.name} uses a tensor twice", "a copy of it, by an Einsum before")
+    if einsum.n_instances != 1:
+        raise _refusal(f"{einsum.name} has {einsum.n_instances} instances", "a rank for them")
+    widths = {access.bits_per_value for access in einsum.accesses}
+    if len(widths) > 1 or not widths <= set(DTYPES):
+        raise _refusal(
+            f"values of {einsum.name} have {', '.join(map(str, sorted(widths)))} bits",
+            "bits_per_value: 32 for all of them (f32), or 16 (f16)",
+        )
+
+
+def _check_residence(tensor: HeldTensor, grid: Grid) -> None:
+    if not tensor.resident:
+        return
+    if not tensor.access.output and not tensor.access.persistent:
+        raise _refusal(
+            f"{tensor.name} is in no memory outside the grid, but it is not persistent",
+            f"keep it in {grid.host.name}, or list it in persistent_tensors",
+        )
+    if tensor.depth:
+        raise _refusal(
+            f"a loop stands above {tensor.name}, which only the elements hold",
+            f"its Storage in {grid.memory.name} above all loops in time",
+        )
+
+
+def _check_sums(read: SpaceTime) -> None:
+    """Check that partial sums stay in the elements and are added over neighbours."""
+    above = [loop.variable for loop in read.time[: read.output.depth]]
+    summed = next((name for name in above if read.is_reduced(name)), None)
+    if summed is not None:
+        raise _refusal(
+            f"the loop over {summed}, which is summed over, stands above {read.output.name}: "
+            "partial sums would leave the grid and come back",
+            f"the Storage of {read.output.name} above that loop",
+        )
+    for axis in ("X", "Y"):
+        reduced = [read.is_reduced(loop.variable) for loop in read.along(axis)]
+        if reduced != sorted(reduced):
+            raise _refusal(
+                f"elements along {axis} that add up are not neighbours",
+                f"the loops that are summed over innermost along {axis}",
+            )
+
+
+def _check_scalar(read: SpaceTime) -> None:
+    """Check that every value in the register serves one vector operation."""
+    if read.scalar is None:
+        return
+    tensor, below = read.tensor(read.scalar), read.time[read.scalar_depth :]
+    if tensor.access.output or len(read.inputs) != 2:
+        raise _refusal(
+            f"the engine's register holds {read.scalar}", "an input of an Einsum of two inputs"
+        )
+    if read.scalar_depth < read.kernel:
+        raise _refusal(
+            f"the register of {read.scalar} stands above a Storage of {read.grid.memory.name}",
+            "below all of them",
+        )
+    for loop in below:
+        if tensor.uses(loop.variable) or read.is_reduced(loop.variable):
+            raise _refusal(
+                f"the loop over {loop.variable} below the register of {read.scalar} is no loop of "
+                "one vector operation",
+                f"loops over ranks of {read.output.name} that {read.scalar} lacks",
+            )
+
+
+def _check_buffers(read: SpaceTime) -> None:
+    """Check that two buffers stand below the only loop that brings tiles."""
+    for tensor in read.tensors:
+        if tensor.buffers not in (1, 2):
+            raise _refusal(f"{tensor.name} has {tensor.buffers} buffers", "1 or 2")
+    double = [tensor for tensor in read.tensors if tensor.buffers == 2]
+    if not double:
+        return
+    single = [t for t in read.tensors if t.depth and t.buffers == 1]
+    if read.kernel != 1 or single or any(tensor.depth != 1 for tensor in double):
+        raise _refusal(
+            "two buffers overlap the tiles of one loop in time",
+            "one loop above the Storages with two buffers, and two buffers for each tensor there",
+        )
+
+
+def _refusal(what: str, instead: str) -> InfeasibleMapping:
+    return InfeasibleMapping(f"no program of the elements: {what}", instead=instead)
+
+
+def loop_turns(loops: Sequence[TimeLoop]) -> int:
+    """Return the turns of a nest of loops: the product of their counts."""
+    return prod(loop.count for loop in loops)

@@ -1,0 +1,90 @@
+"""What a run counted, and its energy, under the keys of the analytical model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tilewright.mapper.grid.space_time import SpaceTime
+from tilewright.simulator.execution.operands import WrongResult
+from tilewright.simulator.lowering.kernel import COMPUTE
+from tilewright.simulator.lowering.plan import Plan
+from tilewright.simulator.run.trace import Counts, RunResult
+
+
+def count_actions(plan: Plan, result: RunResult) -> dict[str, int]:
+    """Return a run's counts of actions under the keys of `predict`, without the zeros.
+
+    A key is `einsum/component/tensor/action`: read and write are values of the elements' memory and
+    of the host beyond the border, hop is wavelets times links, compute is points of the iteration
+    space, add is additions of partial sums over elements. Raises WrongResult if the words that
+    entered are not those offered.
+    """
+    read, grid, counters = plan.read, plan.read.grid, result.counts
+    name, memory = read.einsum.name, grid.memory.name
+    counts: dict[str, int] = {}
+    for tensor, number in counters.memory_reads.items():
+        counts[f"{name}/{memory}/{tensor}/read"] = number
+    for tensor, number in counters.memory_writes.items():
+        counts[f"{name}/{memory}/{tensor}/write"] = number
+    for tensor, number in _border_words(plan, counters).items():
+        action = "write" if tensor == read.output.name else "read"
+        counts[f"{name}/{grid.host.name}/{tensor}/{action}"] = number
+    fabric = grid.fabric.name if grid.fabric is not None else "fabric"
+    counts[f"{name}/{fabric}/None/hop"] = counters.wavelet_hops
+    computed = 0 if read.einsum.is_copy else counters.maps + counters.labelled.get(COMPUTE, 0)
+    counts[f"{name}/{grid.compute.name}/None/compute"] = computed
+    added = counters.labelled.get(f"add {read.output.name}", 0)
+    counts[f"{name}/{grid.compute.name}/None/add"] = added
+    return {key: number for key, number in sorted(counts.items()) if number}
+
+
+def _border_words(plan: Plan, counters: Counts) -> dict[str, int]:
+    """Words over the border by tensor; the machine's own counter must agree with the streams."""
+    words = {stream.tensor.name: stream.number * stream.words for stream in plan.streams}
+    if sum(words.values()) != counters.edge_in_words:
+        raise WrongResult(
+            f"{counters.edge_in_words} words entered the grid, {sum(words.values())} were "
+            "offered: please report this"
+        )
+    if counters.edge_out_words:
+        words[plan.read.output.name] = counters.edge_out_words
+    return words
+
+
+def action_energies(read: SpaceTime, counts: Mapping[str, int]) -> dict[str, float]:
+    """Return the energy (J) of counted actions, by the keys of the counts.
+
+    A read or write of a value costs the component's action energy divided by its values per action;
+    an addition of an element costs a compute action; a hop carries one wavelet over one link, and
+    costs nothing if the architecture has no fabric.
+    """
+    energy = {}
+    for key, number in counts.items():
+        _, component, tensor, action = key.split("/")
+        if action == "hop":
+            fabric = read.grid.fabric
+            unit_energy = fabric.action("hop").energy if fabric is not None else 0.0
+        elif tensor == "None":
+            unit_energy = read.grid.compute.action("compute").energy
+        else:
+            priced = read.flat.component(component).action(action)
+            unit_energy = priced.energy / float(priced.values_per_action[tensor])
+        energy[key] = number * unit_energy
+    return energy
+
+
+def leak_energies(read: SpaceTime, latency: float) -> dict[str, float]:
+    """Return the leakage energy (J) of every component that leaks, by `einsum/component/leak`.
+
+    It is leak power (W) * number of instances * latency (s). All instances leak, used or not; their
+    number is the component's own fanout times the fanouts of those above it.
+    """
+    components = (*read.flat.components, *read.flat.beside)
+    return {
+        f"{read.einsum.name}/{component.name}/leak": component.leak_power
+        * component.parent_fanout
+        * component.own_fanout
+        * latency
+        for component in components
+        if component.leak_power
+    }

@@ -1,0 +1,204 @@
+"""One Einsum executed on a grid: its mapping lowered, run on numbers, compared, counted, priced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tilewright.mapper.grid.grid import Grid
+from tilewright.mapper.grid.predicted_counts import predict
+from tilewright.mapper.grid.space_time import SpaceTime
+from tilewright.simulator.execution.action_counts import (
+    action_energies,
+    count_actions,
+    leak_energies,
+)
+from tilewright.simulator.execution.operands import (
+    NUMPY,
+    AnyArray,
+    Floats,
+    WrongResult,
+    compare,
+    operand_shape,
+    random_operands,
+)
+from tilewright.simulator.fast.fast_machine import run_fast
+from tilewright.simulator.isa.machine_errors import InputDataError
+from tilewright.simulator.lowering.cycle_bound import lower_bound
+from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
+from tilewright.simulator.lowering.tile_values import output_of, run_inputs
+from tilewright.simulator.profiles.profile import Profile, load_profile
+from tilewright.simulator.run.run_data import TimelineRequest
+from tilewright.simulator.run.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionSettings:
+    """How mappings are executed.
+
+    `machine`: name of a machine profile, or the path of its file. `overrides`: fields of the
+    profile to replace, by name. `seed`: of the random operands. `shown_elements`: elements, spread
+    evenly over the grid, whose operations the timeline records; 0 for none, None for all.
+    """
+
+    machine: str = "wse2-sdk-sim"
+    overrides: Mapping[str, object] = field(default_factory=dict)
+    seed: int = 0
+    shown_elements: int | None = 0
+
+    def profile(self, grid: Grid) -> Profile:
+        """Return the profile with the memory size of the architecture, and with the overrides.
+
+        Raises an error of the project if the profile is unknown or an override is no field of it.
+        """
+        size = int(grid.memory.size) // 8
+        return load_profile(self.machine).with_values({"sram_bytes": size, **self.overrides})
+
+
+@dataclass(frozen=True, slots=True)
+class EinsumExecution:
+    """What the execution of one Einsum gave.
+
+    `plan`: what was lowered. `operands`, `output`: the tensors that it read, and the result.
+    `cycles`: of the run; `lower_bound_cycles`: no program of this mapping goes below. `latency`:
+    seconds. `counts`: numbers of actions by `einsum/component/tensor/action`; `predicted`: the same
+    without an execution. `energy_by`: joules under the keys of the counts, and
+    `einsum/component/leak`. `error_share`: greatest error of an output value as a share (0 to 1) of
+    its rounding bound. `trace`: what the run recorded of elements and links. `engine`: the engine
+    that ran.
+    """
+
+    plan: Plan
+    operands: Mapping[str, AnyArray]
+    output: Floats
+    cycles: int
+    lower_bound_cycles: int
+    latency: float
+    counts: Mapping[str, int]
+    predicted: Mapping[str, int]
+    energy_by: Mapping[str, float]
+    error_share: float
+    trace: Trace
+    engine: str
+
+    @property
+    def name(self) -> str:
+        """Name of the Einsum."""
+        return self.plan.read.einsum.name
+
+    @property
+    def energy(self) -> float:
+        """Energy in J, with leakage."""
+        return float(sum(self.energy_by.values()))
+
+    @property
+    def sram_bits(self) -> int:
+        """Bits of tiles in the memory of one element."""
+        return self.plan.addresses.words * 16
+
+    @property
+    def elements(self) -> int:
+        """Elements that work."""
+        return self.plan.read.columns * self.plan.read.rows
+
+    @property
+    def utilization(self) -> float:
+        """Points of the iteration space per element and cycle."""
+        return self.plan.read.einsum.operations / (self.elements * self.cycles)
+
+    @property
+    def hops(self) -> int:
+        """Wavelets times links."""
+        return sum(n for key, n in self.counts.items() if key.endswith("/hop"))
+
+
+def execute_plan(
+    plan: Plan,
+    profile: Profile,
+    operands: Mapping[str, AnyArray],
+    timeline: TimelineRequest = False,
+) -> EinsumExecution:
+    """Run the program of a plan on numbers, compare the result with numpy, count and price it.
+
+    `operands`: whole input tensors by name; `timeline`: elements whose operations are recorded.
+    Raises WrongResult if the result is not the Einsum's, or if counts differ from the predicted
+    ones; ProgramError if the machine of the profile cannot run the program.
+    """
+    read = plan.read
+    memory, edges = run_inputs(plan, operands)
+    run = run_fast(program_of(plan), profile, memory, edges, timeline)
+    result = run.result
+    streams = {name: stream.values for name, stream in result.edges.items()}
+    output = output_of(plan, result.memory, streams)
+    error_share = compare(read.einsum, operands, output, read.dtype)
+    counts, predicted = count_actions(plan, result), predict(read)
+    if counts != predicted:
+        wrong = min(set(counts.items()) ^ set(predicted.items()))[0]
+        raise WrongResult(
+            f"the run counts {counts.get(wrong, 0)} of {wrong}, the model "
+            f"{predicted.get(wrong, 0)}: please report this"
+        )
+    latency = result.cycles / profile.clock_hz
+    return EinsumExecution(
+        plan=plan,
+        operands=operands,
+        output=output,
+        cycles=result.cycles,
+        lower_bound_cycles=lower_bound(plan, profile),
+        latency=latency,
+        counts=counts,
+        predicted=predicted,
+        energy_by={**action_energies(read, counts), **leak_energies(read, latency)},
+        error_share=error_share,
+        trace=result.trace,
+        engine=run.engine,
+    )
+
+
+def execute_einsum(
+    read: SpaceTime,
+    settings: ExecutionSettings | None = None,
+    operands: Mapping[str, AnyArray] | None = None,
+) -> EinsumExecution:
+    """Execute one mapping on a grid; `operands` are random where they are not given.
+
+    Raises what `plan_of` and `execute_plan` raise.
+    """
+    settings = settings or ExecutionSettings()
+    profile = settings.profile(read.grid)
+    plan = plan_of(read, profile.sram_reserved_bytes)
+    drawn = random_operands(read.einsum, read.dtype, settings.seed)
+    values = {**drawn, **{n: _checked(read, n, v) for n, v in (operands or {}).items()}}
+    return execute_plan(plan, profile, values, spread_elements(read, settings.shown_elements))
+
+
+def _checked(read: SpaceTime, tensor: str, values: AnyArray) -> AnyArray:
+    """Return given values in the number type of the elements, cut to what the Einsum reads."""
+    shape = operand_shape(read.einsum, tensor)
+    array = np.asarray(values)
+    fits = array.ndim == len(shape) and all(
+        size >= used for size, used in zip(array.shape, shape, strict=False)
+    )
+    if not fits:
+        raise InputDataError(
+            f"the values of {tensor} have another shape than {read.einsum.name} reads",
+            value=array.shape,
+            instead=str(shape),
+        )
+    return array.astype(NUMPY[read.dtype])[tuple(slice(used) for used in shape)]
+
+
+def spread_elements(read: SpaceTime, elements: int | None) -> bool | tuple[tuple[int, int], ...]:
+    """Choose `elements` elements of the grid, evenly spaced in row-major order, for a timeline.
+
+    Returns their (row, column) pairs, or True (all elements) for None. At most all elements are
+    chosen; the first and the last one of the grid are among them from two on. 0 gives ().
+    """
+    if elements is None:
+        return True
+    total = read.rows * read.columns
+    count = min(elements, total)
+    places = [number * (total - 1) // max(1, count - 1) for number in range(count)]
+    return tuple(divmod(place, read.columns) for place in places)

@@ -1,0 +1,166 @@
+"""A workload executed on a grid: every Einsum's mapping run on numbers, results passed on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Dict
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.architecture import Arch
+from tilewright.mapper.grid.space_time import space_time
+from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Sequential, Storage
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
+from tilewright.mapper.workload.workload import Workload
+from tilewright.simulator.execution.einsum_execution import (
+    EinsumExecution,
+    ExecutionSettings,
+    execute_einsum,
+)
+from tilewright.simulator.execution.operands import NUMPY, AnyArray
+
+
+@dataclass(frozen=True)
+class Execution:
+    """The execution of a mapping of a whole workload, Einsum after Einsum.
+
+    `einsums`: one execution each, in the order of the workload; the result of each was compared
+    with numpy, on the operands that it had. `values`: all tensors, those that were given or drawn
+    and those that the machine computed.
+    """
+
+    einsums: tuple[EinsumExecution, ...]
+    values: Dict[str, AnyArray]
+
+    @property
+    def cycles(self) -> int:
+        """Cycles of all Einsums, one after the other."""
+        return sum(run.cycles for run in self.einsums)
+
+    @property
+    def lower_bound_cycles(self) -> int:
+        """Cycles that no program of these mappings goes below."""
+        return sum(run.lower_bound_cycles for run in self.einsums)
+
+    @property
+    def latency(self) -> float:
+        """Seconds of all Einsums, one after the other."""
+        return sum(run.latency for run in self.einsums)
+
+    @property
+    def energy(self) -> float:
+        """Joules of all Einsums, leakage included."""
+        return sum(run.energy for run in self.einsums)
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """Numbers of actions by `einsum/component/tensor/action`, as the machine counted them."""
+        return {key: n for run in self.einsums for key, n in run.counts.items()}
+
+    @cached_property
+    def predicted(self) -> dict[str, int]:
+        """The same numbers as the model predicts them without an execution."""
+        return {key: n for run in self.einsums for key, n in run.predicted.items()}
+
+    @cached_property
+    def energy_by(self) -> dict[str, float]:
+        """Joules by component."""
+        totals: dict[str, float] = {}
+        for run in self.einsums:
+            for key, energy in run.energy_by.items():
+                component = key.split("/")[1]
+                totals[component] = totals.get(component, 0.0) + energy
+        return totals
+
+
+def execute(
+    arch: Arch,
+    workload: Workload,
+    mapping: Mapping,
+    *,
+    settings: ExecutionSettings | None = None,
+    operands: Dict[str, AnyArray] | None = None,
+) -> Execution:
+    """Execute a mapping of a workload on the grid of an architecture.
+
+    `operands`: arrays by input tensor, in the shape of its ranks; those that are missing are drawn
+    from the seed of `settings`. The Einsums run one after the other, and what an Einsum computed is
+    an operand of the next. Raises InfeasibleMapping, with the reason, if the mapping is not on the
+    grid or does not fit; MappingError if an Einsum is missing; WrongResult if a result or a count
+    is wrong, which is a fault of Tilewright.
+    """
+    settings = settings or ExecutionSettings()
+    given, values = dict(operands or {}), dict[str, AnyArray]()
+    by_einsum = mappings_of(mapping, workload)
+    runs = []
+    for einsum in workload.einsums:
+        read = space_time(grid_path(arch, workload, einsum), einsum, by_einsum[einsum.name])
+        known = {a.tensor: {**given, **values}.get(a.tensor) for a in einsum.inputs}
+        run = execute_einsum(
+            read, settings, {name: value for name, value in known.items() if value is not None}
+        )
+        values.update(run.operands)
+        values[read.output.name] = run.output.astype(NUMPY[read.dtype])
+        runs.append(run)
+    return Execution(tuple(runs), values)
+
+
+def grid_path(arch: Arch, workload: Workload, einsum: Einsum) -> FlatArch:
+    """Return the path of components to the compute of the grid, for one Einsum."""
+    return flatten(arch, workload.scope(einsum.name))[0]
+
+
+def mappings_of(mapping: Mapping, workload: Workload) -> dict[str, Mapping]:
+    """Return the mapping of each Einsum from one of a workload, whose Einsums share no loops.
+
+    Raises InfeasibleMapping if loops stand above several Einsums, MappingError if one is missing.
+    """
+    result: dict[str, Mapping] = {}
+    _split((), mapping.nodes, workload, result)
+    for einsum in workload.einsums:
+        if einsum.name not in result:
+            raise MappingError(
+                f"the mapping computes no Einsum {einsum.name}", instead="a branch for each Einsum"
+            )
+    return result
+
+
+def _split(
+    above: tuple[Node, ...],
+    nodes: tuple[Node, ...],
+    workload: Workload,
+    result: dict[str, Mapping],
+) -> None:
+    last = nodes[-1]
+    before = (*above, *nodes[:-1])
+    if isinstance(last, Sequential):
+        if not all(isinstance(node, Storage) for node in before):
+            raise InfeasibleMapping(
+                "loops stand above several Einsums: the elements run one Einsum after the other",
+                instead="loops below the branches of the Sequential",
+            )
+        for branch in last.branches:
+            _split(before, branch, workload, result)
+    elif isinstance(last, Compute):
+        tensors = set(workload.einsum(last.einsum).tensors)
+        kept = [_restricted(node, tensors) for node in before]
+        result[last.einsum] = Mapping((*(node for node in kept if node is not None), last))
+
+
+def _restricted(node: Node, tensors: set[str]) -> Node | None:
+    """Return a node with the tensors of one Einsum only; None if it stores none of them."""
+    if not isinstance(node, Storage):
+        return node
+    names = tuple(name for name in node.tensors if name in tensors)
+    if not names:
+        return None
+    return type(node)(names, node.component, node.persistent, node.buffers, node.reduction)
+
+
+def given_operands(arrays: Dict[str, object]) -> dict[str, AnyArray]:
+    """Return arrays by tensor from a loaded `.npz` or a mapping of nested lists."""
+    return {name: np.asarray(values) for name, values in arrays.items()}

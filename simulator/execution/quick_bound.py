@@ -1,0 +1,185 @@
+"""A bound of a family of mappings in a few sums, before any of them is planned.
+
+It leaves out what differs inside the family (buffers, reduction) and what takes long to find
+(conflicts, distances, branches), so that it is never above the bound of a plan of the family
+(theory/grid.md §6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace, Share
+from tilewright.mapper.workload.einsum import TensorAccess
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.simulator.isa.dsd import DTYPES
+from tilewright.simulator.lowering.kernel import LETTER, own_operation, scalar_steps
+from tilewright.simulator.profiles.profile import Profile
+
+
+@dataclass(frozen=True)
+class QuickBound:
+    """Bounds of the families of a mapspace on one machine."""
+
+    space: GridMapspace
+    flat: FlatArch
+    profile: Profile
+
+    @cached_property
+    def _dtype(self) -> str:
+        bits = self.space.einsum.outputs[0].bits_per_value
+        return "f16" if bits == 16 else "f32"
+
+    @cached_property
+    def leak_power(self) -> float:
+        """Leakage in W of all components."""
+        return sum(
+            c.leak_power * c.parent_fanout * c.own_fanout
+            for c in (*self.flat.components, *self.flat.beside)
+        )
+
+    @cached_property
+    def _point_energy(self) -> float:
+        return self.space.einsum.operations * self.space.grid.compute.action("compute").energy
+
+    def energy(self, family: GridFamily) -> float:  # noqa: ARG002 - the same for all families
+        """Return joules that every mapping of a family spends, without leakage."""
+        return self._point_energy
+
+    def cycles(self, family: GridFamily) -> float:
+        """Return cycles that no execution of a mapping of a family goes below.
+
+        Raises InfeasibleMapping if the tiles do not fit an element.
+        """
+        local = self.space.local(family.shares)
+        tile = {**local, **({family.tile.variable: family.tile.size} if family.tile else {})}
+        self._check_capacity(family, local, tile)
+        return max(
+            self._work(family, local, tile) + self._transfers(family, local, tile),
+            *(self._stream(a, family, local) for a in self._streamed(family)),
+            0.0,
+        )
+
+    def _check_capacity(
+        self, family: GridFamily, local: Mapping[str, int], tile: Mapping[str, int]
+    ) -> None:
+        passing = self.space.passing(family.tile, family.resident)
+        values = sum(
+            family.buffers * access.tile_size(tile)
+            if access.tensor in passing
+            else access.tile_size(local)
+            for access in self.space.einsum.accesses
+        )
+        needed = values * DTYPES[self._dtype] * 2
+        free = int(self.space.grid.memory.size) // 8 - self.profile.sram_reserved_bytes
+        if needed > free:
+            raise InfeasibleMapping(f"{self.space.grid.memory.name} of an element is too small")
+
+    def _work(self, family: GridFamily, local: Mapping[str, int], tile: Mapping[str, int]) -> float:
+        """Return the cycles of the operations on the points of an element, and of their loops."""
+        einsum, profile = self.space.einsum, self.profile
+        points, kept = prod(local.values()), einsum.outputs[0].rank_variables
+        outer = self.space.outer_loops(family, tile)
+        if family.scalar is None:  # the operation runs over the loops of the output
+            outer = [name for name in outer if name not in kept]
+        length = prod(tile.values()) // prod(tile[name] for name in outer)
+        first = prod(local[name] for name in kept)
+        load = profile.descriptor_use_cycles + profile.descriptor_load_cycles
+        if family.scalar is not None:
+            load += profile.scalar_load_cycles
+        rates = [self._rate(family, is_first=is_first) for is_first in (True, False)]
+        work = points // length * load + first * rates[0] + (points - first) * rates[1]
+        return work + self._control(family, local, [(tile[n], n not in kept) for n in outer])
+
+    def _control(
+        self, family: GridFamily, local: Mapping[str, int], loops: list[tuple[int, bool]]
+    ) -> float:
+        """Return the cycles of the loops' branches; `loops`: (turns, summed over), outermost first.
+
+        A loop that is summed over has its first turn in front of it, unless values are there.
+        """
+        steps = local[family.tile.variable] // family.tile.size if family.tile else 1
+        if family.tile and family.tile.variable not in self.space.einsum.outputs[0].rank_variables:
+            return self._branches(loops, is_first=True) + (steps - 1) * self._branches(
+                loops, is_first=False
+            )
+        return steps * self._branches(loops, is_first=True)
+
+    def _branches(self, loops: list[tuple[int, bool]], *, is_first: bool) -> float:
+        if not loops:
+            return 0.0
+        (count, is_summed), inner = loops[0], loops[1:]
+        cycles, turns = 0.0, count
+        if is_summed and is_first:
+            cycles, turns, is_first = self._branches(inner, is_first=True), count - 1, False
+        return cycles + self._loop(turns) + turns * self._branches(inner, is_first=is_first)
+
+    def _loop(self, turns: int) -> float:
+        profile = self.profile
+        return (
+            profile.counter_cycles
+            + (turns - 1) * profile.loop_back_edge_cycles
+            + profile.branch_not_taken_cycles
+        )
+
+    def _transfers(
+        self, family: GridFamily, local: Mapping[str, int], tile: Mapping[str, int]
+    ) -> float:
+        """Return the cycles of an element's receives and sends, and of the loop over tiles."""
+        profile, einsum = self.profile, self.space.einsum
+        passing = self.space.passing(family.tile, family.resident)
+        load = float(profile.descriptor_use_cycles + profile.descriptor_load_cycles)
+        moved = [*self._streamed(family), *([] if self._stays else einsum.outputs)]
+        whole = [access for access in moved if access.tensor not in passing]
+        cycles = sum(load + self._words(access.tile_size(local)) for access in whole)
+        if family.tile is None:
+            return cycles
+        steps = local[family.tile.variable] // family.tile.size
+        if family.buffers == 1:
+            words = [self._words(a.tile_size(tile)) for a in moved if a.tensor in passing]
+            return cycles + steps * (load * len(words) + sum(words)) + self._loop(steps - 1)
+        return cycles + steps * (load * len(passing) + profile.branch_not_taken_cycles)
+
+    def _words(self, values: int) -> float:
+        return values * float(self.profile.cycles_per_wavelet)
+
+    @cached_property
+    def _stays(self) -> bool:
+        name = self.space.einsum.outputs[0].tensor
+        rules = self.space.grid.host.tensors.resolve({})
+        return name not in rules.keep and name not in rules.may_keep
+
+    def _rate(self, family: GridFamily, *, is_first: bool) -> float:
+        """Return the cycles of one point."""
+        einsum, profile = self.space.einsum, self.profile
+        name = own_operation(einsum, first=is_first, has_scalar=family.scalar is not None)
+        if name is None:
+            steps = scalar_steps(einsum, first=is_first) * profile.scalar_operation_cycles
+            return float(steps + profile.map_step_cycles)
+        timing = profile.operations[name + LETTER[self._dtype]]
+        return float(min(timing.cycles) / timing.group)
+
+    def _streamed(self, family: GridFamily) -> list[TensorAccess]:
+        return [a for a in self.space.einsum.inputs if a.tensor not in family.resident]
+
+    def _stream(self, access: TensorAccess, family: GridFamily, local: Mapping[str, int]) -> float:
+        """Return the words of the longest border stream of an input."""
+        columns, rows = (_product(family.shares, axis) for axis in ("X", "Y"))
+        used = {
+            axis: prod(
+                s.count
+                for s in family.shares
+                if s.axis == axis and s.variable in access.rank_variables
+            )
+            for axis in ("X", "Y")
+        }
+        lines = max(rows if used["Y"] == rows else 1, columns if used["X"] == columns else 1)
+        return used["X"] * used["Y"] * access.tile_size(local) / lines
+
+
+def _product(shares: tuple[Share, ...], axis: str) -> int:
+    return prod(share.count for share in shares if share.axis == axis)

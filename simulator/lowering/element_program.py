@@ -1,0 +1,276 @@
+"""The tasks of an element: receive tiles, work on them, add and send results.
+
+With one buffer per tile a single task does one step after the other. With two, microthreads receive
+the next tile and send the last result during the work on a tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
+from tilewright.simulator.build.program_builder import CodeBuilder, TaskBuilder
+from tilewright.simulator.isa.dsd import Index, Ref, variable
+from tilewright.simulator.lowering.kernel import (
+    LETTER,
+    Kernel,
+    Point,
+    declare_vectors,
+    emit_kernel,
+    joins_by_max,
+)
+from tilewright.simulator.lowering.routes import input_color
+from tilewright.simulator.lowering.sum_roles import Role
+
+STEP, SLOT, OTHER_SLOT, SENT_SLOT = "step", "slot", "other", "sent"
+"""Counters of an element: tiles done; the buffer in use, the other one, the one that is sent."""
+MAIN_SLOT = -1
+"""Key of the buffer in use in the points of a kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class SumOperation:
+    """A vector operation on partial sums: add to a tile in memory, or send it on.
+
+    `dest`: descriptor that it writes; `sources`: those that it reads, one is moved, two are added.
+    """
+
+    dest: str
+    sources: tuple[str, ...]
+
+    def label(self, output: str) -> str:
+        """Return the word for timelines and counts: `add Z` with an addition, else `send Z`."""
+        return f"{'add' if len(self.sources) == 2 else 'send'} {output}"
+
+
+def sum_operations(output: str, role: Role) -> tuple[SumOperation, ...]:
+    """Return the operations of a role on the sums and results of one output tile.
+
+    The last sum that arrives is added while the tile is sent; each sum before it goes through
+    memory. Example for sums on colors a and b and the tile Z: Z = Z + a, then out = Z + b. Without
+    anything to send all sums are added in memory.
+    """
+    received = [f"{color}_in" for color in role.receives]
+    tile, onward = f"{output}_tile", f"{output}_out"
+    if role.send is None:
+        return tuple(SumOperation(tile, (tile, source)) for source in received)
+    through = [SumOperation(tile, (tile, source)) for source in received[:-1]]
+    sent = SumOperation(onward, (tile, *received[-1:]))
+    if role.passes is None:
+        return (*through, sent)
+    return (*through, sent, SumOperation(f"{output}_pass", (f"{role.passes}_in",)))
+
+
+def write_element(code: CodeBuilder, kernel: Kernel, role: Role) -> None:
+    """Declare the descriptors, queues and tasks of the elements of one role; changes `code`."""
+    read = kernel.read
+    declare_vectors(code, kernel)
+    for queue, tensor in enumerate(read.streams):
+        code.input_queue(queue, input_color(tensor.name))
+        code.fabin(f"{tensor.name}_in", queue, tensor.values)
+        code.mem1d(f"{tensor.name}_tile", tensor.name, extent=tensor.values)
+    _declare_sums(code, read.output, role, len(read.streams))
+    program = _ElementProgram(code, kernel, role)
+    if any(tensor.buffers == 2 for tensor in read.tensors):
+        program.overlapped()
+    else:
+        program.in_turn()
+
+
+def _declare_sums(code: CodeBuilder, output: HeldTensor, role: Role, queue: int) -> None:
+    """Declare what a role receives, from input queue `queue` on, and sends.
+
+    The output queue has a number that no stream has: a queue's number is that of its microthread.
+    """
+    sending = queue
+    if role.receives or role.send:
+        code.mem1d(f"{output.name}_tile", output.name, extent=output.values)
+    for color in role.receives:
+        code.input_queue(queue, color)
+        code.fabin(f"{color}_in", queue, output.values)
+        queue += 1
+    if role.send is not None:
+        code.output_queue(sending, role.send)
+        code.fabout(f"{output.name}_out", sending, output.values)
+    if role.passes is not None:
+        code.input_queue(queue, role.passes)
+        code.fabin(f"{role.passes}_in", queue, output.values * role.passed)
+        code.fabout(f"{output.name}_pass", sending, output.values * role.passed)
+
+
+@dataclass(frozen=True, slots=True)
+class _ElementProgram:
+    code: CodeBuilder
+    kernel: Kernel
+    role: Role
+
+    @property
+    def read(self) -> SpaceTime:
+        return self.kernel.read
+
+    @property
+    def sums(self) -> tuple[SumOperation, ...]:
+        return sum_operations(self.read.output.name, self.role)
+
+    def operation(self, step: SumOperation) -> str:
+        """Return the operation of a step on sums."""
+        joining = "fmax" if joins_by_max(self.read.einsum) else "fadd"
+        return ("fmov" if len(step.sources) == 1 else joining) + LETTER[self.read.dtype]
+
+    # -- one step after the other ----------------------------------------------------------
+
+    def in_turn(self) -> None:
+        """Declare one task: the loops above the tiles, each with what it receives and sends."""
+        self._level(self.code.task("work", entry=True), 0, {}, first=True)
+
+    def _level(self, task: TaskBuilder, level: int, point: Point, *, first: bool) -> None:
+        read = self.read
+        for tensor in read.streams:
+            if tensor.depth == level:
+                self._receive(task, tensor)
+        if level == read.kernel:
+            emit_kernel(task, self.kernel, point, first=first)
+        else:
+            self._loop(task, level, point, first=first)
+        if read.output.depth == level:
+            for step in self.sums:
+                label = step.label(read.output.name)
+                task.op(self.operation(step), step.dest, *step.sources, label=label)
+
+    def _loop(self, task: TaskBuilder, level: int, point: Point, *, first: bool) -> None:
+        loop = self.read.time[level]
+        name = f"{loop.variable}_{level}"
+        if not (first and self.read.is_reduced(loop.variable)):
+            with task.loop(name if not first else f"{name}f", loop.count) as turn:
+                self._level(task, level + 1, {**point, level: turn}, first=first)
+            return
+        self._level(task, level + 1, {**point, level: Index(0)}, first=True)
+        with task.loop(f"{name}r", loop.count - 1) as turn:
+            self._level(task, level + 1, {**point, level: turn + 1}, first=False)
+
+    def _receive(self, task: TaskBuilder, tensor: HeldTensor) -> None:
+        moving = "fmov" + LETTER[self.read.dtype]
+        name = tensor.name
+        task.op(moving, f"{name}_tile", f"{name}_in", label=f"receive {name}")
+
+    # -- overlapped ------------------------------------------------------------------------
+
+    def overlapped(self) -> None:
+        """Declare tasks that start transfers, work and, for several streams, join."""
+        read = self.read
+        passing = [tensor for tensor in read.streams if tensor.depth]
+        start = self.code.task("start", entry=True)
+        for tensor in read.streams:
+            if not tensor.depth:
+                self._receive(start, tensor)
+        start.set(OTHER_SLOT, 1)
+        self._fetch(start, passing, Index(0))
+        work = self.code.task("work")
+        if read.output.depth and self.sums:
+            self._overlap_sending(work, passing)
+        else:
+            self._step(work, passing)
+            with work.when_below(STEP, read.time[0].count):
+                pass
+            with work.otherwise():
+                for step in self.sums:
+                    label = step.label(read.output.name)
+                    work.op(self.operation(step), step.dest, *step.sources, label=label)
+        if len(passing) > 1:
+            self._joins(len(passing))
+
+    def _joins(self, streams: int) -> None:
+        """Declare the tasks that wait for all streams: each for one more than the one before."""
+        for number in range(1, streams):
+            join = self.code.task(_join_name(number), blocked=True)
+            join.block(_join_name(number))
+            join.activate("work" if number == streams - 1 else _join_name(number + 1))
+
+    def _fetch(self, task: TaskBuilder, passing: Sequence[HeldTensor], slot: Index) -> None:
+        """Start to receive the next tile of every stream; `work` runs when all have arrived."""
+        if not passing:
+            task.activate("work")
+            return
+        for place, tensor in enumerate(passing):
+            starts = "work" if len(passing) == 1 else _join_name(1)
+            task.start(
+                "fmov" + LETTER[self.read.dtype],
+                Ref(f"{tensor.name}_tile").at(slot * tensor.values),
+                f"{tensor.name}_in",
+                activate=starts if place == 0 else None,
+                unblock=_join_name(place) if place else None,
+                label=f"receive {tensor.name}",
+            )
+
+    def _step(self, work: TaskBuilder, passing: Sequence[HeldTensor]) -> None:
+        """Fetch the next tile, work on this tile, exchange the buffers."""
+        loop, read = self.read.time[0], self.read
+        with work.when_below(STEP, loop.count - 1):
+            self._fetch(work, passing, variable(OTHER_SLOT))
+        point = {0: variable(STEP), MAIN_SLOT: variable(SLOT)}
+        if read.is_reduced(loop.variable):
+            with work.when_below(STEP, 1):
+                emit_kernel(work, self.kernel, point, first=True)
+            with work.otherwise():
+                emit_kernel(work, self.kernel, point, first=False)
+        else:
+            emit_kernel(work, self.kernel, point, first=True)
+        work.increment(STEP)
+        with work.when_below(SLOT, 1):
+            work.set(SLOT, 1)
+            work.set(OTHER_SLOT, 0)
+        with work.otherwise():
+            work.set(SLOT, 0)
+            work.set(OTHER_SLOT, 1)
+
+    def _overlap_sending(self, work: TaskBuilder, passing: Sequence[HeldTensor]) -> None:
+        """Send tile i - 1 on a microthread during the work on tile i; a last run sends the last.
+
+        `work` blocks itself when it starts a send and the end of the send unblocks it.
+        """
+        count = self.read.time[0].count
+        with work.when_below(STEP, 1):
+            pass
+        with work.otherwise():
+            work.block("work")
+            _copy(work, OTHER_SLOT, SENT_SLOT)  # `work` exchanges buffers while a send goes on
+            self._start_send(work, 0)
+        with work.when_below(STEP, count):
+            self._step(work, passing)
+            with work.when_below(STEP, count):
+                pass
+            with work.otherwise():
+                work.activate("work")
+        for number in range(1, len(self.sums)):
+            self._start_send(self.code.task(f"send{number}"), number)
+
+    def _start_send(self, task: TaskBuilder, number: int) -> None:
+        output, step = self.read.output, self.sums[number]
+        operands = [
+            Ref(operand).at(variable(SENT_SLOT) * output.values)
+            if operand == f"{output.name}_tile"
+            else Ref(operand)
+            for operand in (step.dest, *step.sources)
+        ]
+        is_last = number == len(self.sums) - 1
+        task.start(
+            self.operation(step),
+            operands[0],
+            *operands[1:],
+            activate=None if is_last else f"send{number + 1}",
+            unblock="work" if is_last else None,
+            label=step.label(output.name),
+        )
+
+
+def _join_name(number: int) -> str:
+    return f"join{number}"
+
+
+def _copy(task: TaskBuilder, source: str, target: str) -> None:
+    """Append target = source for counters that are 0 or 1."""
+    with task.when_below(source, 1):
+        task.set(target, 0)
+    with task.otherwise():
+        task.set(target, 1)

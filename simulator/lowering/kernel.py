@@ -1,0 +1,269 @@
+"""The work of an element on one tile: loops around one vector operation.
+
+The operation is the machine's own where it has one (fmacs, fadds, …), else a map: scalar
+instructions for each element of the operands (theory/grid.md §4).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tilewright.mapper.grid.space_time import SpaceTime, TimeLoop
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.simulator.build.program_builder import CodeBuilder, TaskBuilder
+from tilewright.simulator.isa.dsd import Element, Index, Ref
+from tilewright.simulator.lowering.map_body import emit_value
+from tilewright.simulator.lowering.tile_layout import TileLayout
+
+COMPUTE = "compute"
+"""Label of the operations that compute points of the iteration space."""
+MOST_DIMENSIONS = 4
+"""Dimensions of a descriptor."""
+STRIDE_REGISTERS = 8
+"""Strides that the descriptors of one operation may have together."""
+MOST_TERMS = 4
+"""Counters that the offset of an operand may depend on."""
+LETTER = {"f32": "s", "f16": "h"}
+"""Last letter of the operations on a number type."""
+Point = Mapping[int, Index]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """The loops of an element below its tiles, and the vector operation inside.
+
+    `outer`: numbers of the loops in time around the operation, outermost first. `vector`: those
+    that the operation runs over. `loops[tensor]`: (turns, elements moved) of each dimension of its
+    descriptor, loops that are one stretch of memory for all tensors joined.
+    """
+
+    read: SpaceTime
+    layouts: Mapping[str, TileLayout]
+    outer: tuple[int, ...]
+    vector: tuple[int, ...]
+    loops: Mapping[str, tuple[tuple[int, int], ...]]
+
+    @property
+    def elements(self) -> int:
+        """Elements of one vector operation."""
+        turns = 1
+        for count, _ in self.loops[self.read.output.name]:
+            turns *= count
+        return turns
+
+
+def vector_loops(read: SpaceTime) -> tuple[int, ...]:
+    """Return the numbers of the loops in time that one vector operation runs over.
+
+    With a value in the engine's register: the loops below it. Else the loops of the work on a tile
+    that index the output, as many of the innermost as the descriptors have strides for.
+    """
+    numbers = range(read.kernel, len(read.time))
+    if read.scalar is not None:
+        return tuple(range(read.scalar_depth, len(read.time)))
+    plain = [n for n in numbers if not read.is_reduced(read.time[n].variable)]
+    return tuple(plain[-(STRIDE_REGISTERS // len(read.tensors)) :])
+
+
+def kernel_of(read: SpaceTime, layouts: Mapping[str, TileLayout]) -> Kernel:
+    """Return the kernel of a mapping whose tiles lie as `layouts` say, by tensor.
+
+    Raises InfeasibleMapping if a descriptor would need more than four dimensions, or an offset more
+    than four counters.
+    """
+    vector = vector_loops(read)
+    outer = tuple(n for n in range(read.kernel, len(read.time)) if n not in vector)
+    inside = [name for name in layouts if name != read.scalar]
+    joined = _joined([read.time[n] for n in vector], vector, [layouts[name] for name in inside])
+    if joined and len(joined[0]) > MOST_DIMENSIONS:
+        raise InfeasibleMapping(
+            f"a vector operation of {read.einsum.name} runs over {len(joined[0])} loops",
+            instead="at most four below the register: a descriptor has four dimensions",
+        )
+    for layout in layouts.values():
+        _check_terms(read, layout, vector)
+    return Kernel(read, layouts, outer, vector, dict(zip(inside, joined, strict=True)))
+
+
+def _check_terms(read: SpaceTime, layout: TileLayout, vector: tuple[int, ...]) -> None:
+    """Check that the place of an operand in memory depends on few enough loops."""
+    moving = [n for n, move in enumerate(layout.moves) if move and n not in vector]
+    counters = len(moving) + (layout.tensor.buffers > 1)
+    if counters > MOST_TERMS:
+        names = ", ".join(read.time[number].variable for number in moving)
+        raise InfeasibleMapping(
+            f"the place of {layout.tensor.name} in memory depends on {counters} counters "
+            f"({names}), the machine's offsets on {MOST_TERMS}",
+            instead=f"smaller tiles of {layout.tensor.name}, or fewer loops on a tile",
+        )
+
+
+def _joined(
+    loops: Sequence[TimeLoop], numbers: Sequence[int], layouts: Sequence[TileLayout]
+) -> list[tuple[tuple[int, int], ...]]:
+    """Return (turns, move) of each descriptor's dimensions, outermost first."""
+    dimensions: list[list[tuple[int, int]]] = [[] for _ in layouts]
+    for loop, number in zip(loops, numbers, strict=True):
+        moves = [layout.moves[number] for layout in layouts]
+        is_stretch = bool(dimensions[0]) and all(
+            done[-1][1] == loop.count * move for done, move in zip(dimensions, moves, strict=True)
+        )
+        for done, move in zip(dimensions, moves, strict=True):
+            count = done.pop()[0] * loop.count if is_stretch else loop.count
+            done.append((count, move))
+    return [tuple(done) for done in dimensions]
+
+
+def declare_vectors(code: CodeBuilder, kernel: Kernel) -> None:
+    """Declare the descriptors `<tensor>_vector` of the vector operation in an element's code."""
+    for name, loops in kernel.loops.items():
+        if len(loops) <= 1:
+            extent, stride = loops[0] if loops else (1, 1)
+            code.mem1d(f"{name}_vector", name, extent=extent, stride=stride)
+        else:
+            code.mem4d(f"{name}_vector", name, loops=loops)
+
+
+def emit_kernel(task: TaskBuilder, kernel: Kernel, point: Point, *, first: bool) -> None:
+    """Append the work on one tile to a task.
+
+    `point`: turn of the loops above the tile, with `-1` for the buffer in use. `first`: the output
+    tile has no values yet, so that the first visit of each of its values writes without reading
+    (theory/model.md §3.3).
+    """
+    _nest(task, kernel, kernel.outer, point, first=first)
+
+
+def _nest(
+    task: TaskBuilder, kernel: Kernel, loops: tuple[int, ...], point: Point, *, first: bool
+) -> None:
+    if not loops:
+        _operation(task, kernel, point, first=first)
+        return
+    number, inner = loops[0], loops[1:]
+    loop = kernel.read.time[number]
+    name = f"{loop.variable}_{number}"
+    if not (first and kernel.read.is_reduced(loop.variable)):
+        with task.loop(name if not first else f"{name}f", loop.count) as turn:
+            _nest(task, kernel, inner, {**point, number: turn}, first=first)
+        return
+    _nest(task, kernel, inner, {**point, number: Index(0)}, first=True)
+    with task.loop(f"{name}r", loop.count - 1) as turn:
+        _nest(task, kernel, inner, {**point, number: turn + 1}, first=False)
+
+
+def _operation(task: TaskBuilder, kernel: Kernel, point: Point, *, first: bool) -> None:
+    read = kernel.read
+    output = _vector(kernel, read.output.name, point)
+    inputs: list[Ref | Element] = [
+        Element(tensor.name, element_offset(kernel, tensor.name, point))
+        if tensor.name == read.scalar
+        else _vector(kernel, tensor.name, point)
+        for tensor in read.inputs
+    ]
+    name = own_operation(read.einsum, first=first, has_scalar=read.scalar is not None)
+    if name is None:
+        _map(task, kernel, output, inputs, first=first)
+        return
+    sources = _sources(name, read, output, inputs, first=first)
+    task.op(name + LETTER[read.dtype], output, *sources, label=COMPUTE)
+
+
+def _vector(kernel: Kernel, name: str, point: Point) -> Ref:
+    return Ref(f"{name}_vector").at(element_offset(kernel, name, point))
+
+
+def element_offset(kernel: Kernel, name: str, point: Point) -> Index:
+    """Return the element of a tensor's buffer at a point; `point[-1]` is the buffer in use."""
+    layout = kernel.layouts[name]
+    offset = layout.element(_inside(point))
+    if layout.tensor.buffers > 1:
+        offset = offset + point[-1] * layout.tensor.values
+    return offset
+
+
+def _inside(point: Point) -> Point:
+    return {number: turn for number, turn in point.items() if number >= 0}
+
+
+def expression(einsum: Einsum) -> ast.expr:
+    """Return what an Einsum computes at one point, inputs as the names `_0`, `_1`, …"""
+    if einsum.formula is not None:
+        return ast.parse(einsum.formula.text, mode="eval").body
+    names = [f"_{number}" for number in range(len(einsum.inputs))]
+    return ast.parse(f" {einsum.combine} ".join(names), mode="eval").body
+
+
+def joins_by_max(einsum: Einsum) -> bool:
+    """Return whether the points of an output are joined by max instead of a sum."""
+    return einsum.formula is not None and einsum.formula.reduction == "max"
+
+
+def scalar_steps(einsum: Einsum, *, first: bool) -> int:
+    """Return at least how many scalar instructions a map of an Einsum has for each point."""
+    steps = sum(isinstance(n, ast.BinOp | ast.Call) for n in ast.walk(expression(einsum)))
+    return max(1, steps + (not first))
+
+
+_OF_TWO = {ast.Mult: "fmul", ast.Add: "fadd", ast.Sub: "fsub"}
+
+
+def own_operation(einsum: Einsum, *, first: bool, has_scalar: bool) -> str | None:
+    """Return the machine's operation for a visit, without its letter, None if there is none."""
+    tree = expression(einsum)
+    match tree:
+        case ast.Name():
+            return "fmov" if first else "fmax" if joins_by_max(einsum) else "fadd"
+        case ast.UnaryOp(operand=ast.Name()) if first:
+            return "fneg"
+        case ast.Call(func=ast.Name(id="relu"), args=[ast.Name()]) if first:
+            return "fmax"
+        case ast.Call(func=ast.Name(id="max"), args=[ast.Name(id="_0"), ast.Name(id="_1")]) if (
+            first
+        ):
+            return "fmax"
+        case ast.BinOp(left=ast.Name(id="_0"), op=operator, right=ast.Name(id="_1")):
+            if first:
+                return _OF_TWO.get(type(operator))
+            is_product = isinstance(operator, ast.Mult) and not joins_by_max(einsum)
+            return "fmac" if is_product and has_scalar else None
+    return None
+
+
+def _sources(
+    name: str, read: SpaceTime, output: Ref, inputs: list[Ref | Element], *, first: bool
+) -> list[Ref | Element | float]:
+    tree = expression(read.einsum)
+    if first:
+        return [*inputs, 0.0] if isinstance(tree, ast.Call) and len(inputs) == 1 else [*inputs]
+    if name == "fmac":  # the vector before the scalar
+        return [output, *sorted(inputs, key=lambda operand: isinstance(operand, Element))]
+    return [output, *inputs]
+
+
+def _map(
+    task: TaskBuilder,
+    kernel: Kernel,
+    output: Ref,
+    inputs: list[Ref | Element],
+    *,
+    first: bool,
+) -> None:
+    """Append the operation as a map; a value of the register is loaded once before it."""
+    read = kernel.read
+    dtype, tree = read.dtype, expression(read.einsum)
+    for number, operand in enumerate(inputs):
+        if isinstance(operand, Element):
+            task.compute(f"_{number}", "mov", operand, dtype=dtype)
+    vectors = [(f"_{n}", operand) for n, operand in enumerate(inputs) if isinstance(operand, Ref)]
+    sums = [] if first else [("before", output)]
+    with task.map(*vectors, *sums, output=("after", output)):
+        value = emit_value(task, tree, dtype)
+        if first:
+            task.compute("after", "mov", value, dtype=dtype)
+        else:
+            joining = "max" if joins_by_max(read.einsum) else "add"
+            task.compute("after", joining, "before", value, dtype=dtype)

@@ -1,0 +1,128 @@
+"""From a mapping on a grid to the program of its elements, by way of a plan that can be printed.
+
+A plan says what moves, what is added where, how tiles lie in memory, and what an element runs.
+Counting, bounding and writing the program start from it (theory/grid.md §4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tilewright.mapper.grid.host_streams import HostStream, host_streams
+from tilewright.mapper.grid.partial_sums import PartialSums, partial_sums
+from tilewright.mapper.grid.reductions import Phase
+from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.isa.dsd import DTYPES
+from tilewright.simulator.lowering.addresses import Addresses, addresses_of
+from tilewright.simulator.lowering.element_program import write_element
+from tilewright.simulator.lowering.kernel import Kernel, kernel_of, vector_loops
+from tilewright.simulator.lowering.routes import route_streams, route_sums
+from tilewright.simulator.lowering.sum_roles import Numbers, Role, roles
+from tilewright.simulator.lowering.tile_layout import TileLayout, tile_layout
+from tilewright.simulator.program.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that follows from a mapping on a grid before a program is written.
+
+    `read`: the mapping as loops in space and time. `streams`: how inputs enter. `sums`: how partial
+    sums are added and leave. `layouts`, `kernel`: tiles in memory, and the work on them.
+    `addresses`: where the tiles lie, in 16-bit words. `roles`, `placement`: what the classes of
+    elements do with sums, and the class of each element (rows, columns).
+    """
+
+    read: SpaceTime
+    streams: tuple[HostStream, ...]
+    sums: PartialSums
+    layouts: Mapping[str, TileLayout]
+    kernel: Kernel
+    addresses: Addresses
+    roles: tuple[Role, ...]
+    placement: Numbers
+
+    def __str__(self) -> str:
+        return _text(self)
+
+
+def plan_of(read: SpaceTime, reserved_bytes: int = 0) -> Plan:
+    """Derive the plan of a mapping on a grid.
+
+    `reserved_bytes`: memory of each element that the machine's own code takes. Raises
+    InfeasibleMapping, with the numbers, if the tiles do not fit an element's memory, or for a
+    kernel that the machine has no instructions for.
+    """
+    vector = vector_loops(read)
+    layouts = {tensor.name: tile_layout(read, tensor, vector) for tensor in read.tensors}
+    kernel = kernel_of(read, layouts)
+    sums = partial_sums(read)
+    classes, placement = roles(read, sums)
+    return Plan(
+        read=read,
+        streams=host_streams(read),
+        sums=sums,
+        layouts=layouts,
+        kernel=kernel,
+        addresses=addresses_of(read, reserved_bytes),
+        roles=classes,
+        placement=placement,
+    )
+
+
+def program_of(plan: Plan) -> Program:
+    """Write the program of a plan: codes, placement, routes and ports, without values of tensors.
+
+    Raises InfeasibleMapping for a formula without instructions; ProgramError if the program breaks
+    a rule of all machines.
+    """
+    read = plan.read
+    builder = ProgramBuilder(read.einsum.name, read.rows, read.columns)
+    route_streams(builder, read)
+    route_sums(builder, read, plan.sums)
+    for role in plan.roles:
+        code = builder.code(role.name)
+        for tensor in read.tensors:
+            shape = (tensor.buffers, tensor.values)
+            code.buffer(tensor.name, read.dtype, shape, plan.addresses.first_word[tensor.name])
+        write_element(code, plan.kernel, role)
+    builder.placement(plan.placement)
+    return builder.build()
+
+
+def _text(plan: Plan) -> str:
+    read = plan.read
+    turns = " ".join(f"{read.time[n].variable}:{read.time[n].count}" for n in plan.kernel.outer)
+    return "\n".join(
+        [
+            f"{read.einsum.name} on {read.columns} x {read.rows} elements, {read.dtype}",
+            *(_stream_text(stream) for stream in plan.streams),
+            *(_phase_text(number, phase) for number, phase in enumerate(plan.sums.phases)),
+            f"  results leave: {plan.sums.exit}",
+            *(_memory_text(plan, tensor) for tensor in read.tensors),
+            f"  kernel: {turns or 'one'} operations of {plan.kernel.elements} elements",
+        ]
+    )
+
+
+def _stream_text(stream: HostStream) -> str:
+    return (
+        f"  {stream.tensor.name} enters by {stream.lines}: {stream.number} streams of "
+        f"{stream.words} words, {stream.periods} periods of {stream.tiles} tiles of "
+        f"{stream.values}"
+    )
+
+
+def _phase_text(number: int, phase: Phase) -> str:
+    shown = 3
+    chains = ", ".join("-".join(map(str, chain.positions)) for chain in phase.chains[:shown])
+    more = f" and {len(phase.chains) - shown} more" if len(phase.chains) > shown else ""
+    return f"  sums {number} along {phase.axis}: chains {chains}{more}"
+
+
+def _memory_text(plan: Plan, tensor: HeldTensor) -> str:
+    first = plan.addresses.first_word[tensor.name]
+    last = first + tensor.buffers * tensor.values * DTYPES[plan.read.dtype] - 1
+    buffers = f"{tensor.buffers} buffers of {tensor.values} values"
+    return f"  {tensor.name} in memory: words {first} to {last}, {buffers}"

@@ -1,0 +1,180 @@
+"""Colors, routes and border ports of the streams, the partial sums and the results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from tilewright.mapper.grid.host_streams import HostStream, Integers, host_streams, place_in_period
+from tilewright.mapper.grid.partial_sums import PartialSums
+from tilewright.mapper.grid.reductions import Chain, Phase
+from tilewright.mapper.grid.space_time import SpaceTime
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.lowering.sum_roles import OUT, exit_color, link_color
+from tilewright.simulator.program.routes import Area, CounterFilter, EdgeInput, EdgeOutput
+
+
+def input_color(tensor: str) -> str:
+    """Name the color (virtual channel) on which an input tensor travels: `in_<tensor>`."""
+    return f"in_{tensor}"
+
+
+def input_port(tensor: str) -> str:
+    """Name the port by which an input tensor enters at the border: `edge_<tensor>`."""
+    return f"edge_{tensor}"
+
+
+def route_streams(builder: ProgramBuilder, read: SpaceTime) -> None:
+    """Declare colors, routes and ports of all inputs that come from outside; changes `builder`."""
+    for stream in host_streams(read):
+        name = stream.tensor.name
+        color = builder.color(input_color(name))
+        for rows, columns, place in _equal_areas(place_in_period(read, stream)):
+            area = Area(rows.start, columns.start, len(rows), len(columns))
+            only = _filter(stream, place)
+            for piece, rx, tx in _directions(read, stream, area):
+                builder.route(color, piece, rx=rx, tx=tx, filter=only)
+        side = "W" if stream.lines == "rows" else "N"
+        builder.edge_input(
+            EdgeInput(input_port(name), side, 0, stream.number, color, read.dtype, stream.words)
+        )
+
+
+def _runs(values: Integers) -> Iterator[range]:
+    """Return the stretches of equal neighbours."""
+    ends = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
+    return (range(first, last) for first, last in pairwise(ends))
+
+
+def _equal_areas(places: Integers) -> Iterator[tuple[range, range, int]]:
+    """Return (rows, columns, place) of rectangles that cover the grid, one place in each."""
+    changes = np.any(places[1:] != places[:-1], axis=1)
+    for rows in _runs(np.concatenate([[0], np.cumsum(changes)])):
+        for columns in _runs(places[rows.start]):
+            yield rows, columns, int(places[rows.start, columns.start])
+
+
+def _filter(stream: HostStream, place: int) -> CounterFilter | None:
+    """Return the filter that lets one tile of each period pass to the element, None for all."""
+    if stream.tiles == 1:
+        return None
+    period = stream.tiles * stream.values
+    return CounterFilter(period, stream.values, (period - place * stream.values) % period)
+
+
+def _directions(read: SpaceTime, stream: HostStream, area: Area) -> Iterator[tuple[Area, str, str]]:
+    """Return the pieces of an area with the ports that a stream takes there."""
+    if stream.lines == "rows":
+        yield from _eastward(area, read.columns)
+    elif stream.lines == "columns":
+        yield from _southward(area, read.rows, "")
+    else:
+        first = area.column == 0
+        if first:
+            aside = "E" if read.columns > 1 else ""
+            yield from _southward(Area(area.row, 0, area.height, 1), read.rows, aside)
+        skipped = int(first)
+        if area.width > skipped:
+            rest = Area(area.row, area.column + skipped, area.height, area.width - skipped)
+            yield from _eastward(rest, read.columns)
+
+
+def _eastward(area: Area, columns: int) -> Iterator[tuple[Area, str, str]]:
+    ends = area.column + area.width == columns
+    if area.width > ends:
+        yield Area(area.row, area.column, area.height, area.width - ends), "W", "ER"
+    if ends:
+        yield Area(area.row, columns - 1, area.height, 1), "W", "R"
+
+
+def _southward(area: Area, rows: int, aside: str) -> Iterator[tuple[Area, str, str]]:
+    ends = area.row + area.height == rows
+    if area.height > ends:
+        yield Area(area.row, area.column, area.height - ends, area.width), "N", f"S{aside}R"
+    if ends:
+        yield Area(rows - 1, area.column, 1, area.width), "N", f"{aside}R"
+
+
+def route_sums(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> None:
+    """Declare colors and routes of the partial sums, and of the results up to the border."""
+    for number, phase in enumerate(sums.phases):
+        links = max(len(chain.positions) - 1 for chain in phase.chains)
+        for parity in range(min(2, links)):
+            builder.color(link_color(number, parity))
+        for chain in phase.chains:
+            _route_chain(builder, number, phase, chain)
+    if sums.exit != "none":
+        _route_exit(builder, read, sums)
+
+
+def _route_chain(builder: ProgramBuilder, number: int, phase: Phase, chain: Chain) -> None:
+    origin, goes = ("W", "E") if phase.axis == "X" else ("N", "S")
+    for link, (start, end) in enumerate(pairwise(chain.positions)):
+        color = link_color(number, link)
+        for lines in _stretches(phase.lines):
+            builder.route(color, _area(phase.axis, lines, start, 1), rx="R", tx=goes)
+            if end - start > 1:
+                between = _area(phase.axis, lines, start + 1, end - start - 1)
+                builder.route(color, between, rx=origin, tx=goes)
+            builder.route(color, _area(phase.axis, lines, end, 1), rx=origin, tx="R")
+
+
+def _stretches(lines: range) -> Iterator[range]:
+    """Return the stretches of neighbouring lines."""
+    if lines.step == 1:
+        yield lines
+    else:
+        yield from (range(line, line + 1) for line in lines)
+
+
+def _area(axis: str, lines: range, start: int, length: int) -> Area:
+    """Return `length` elements from `start` on along an axis, in neighbouring lines."""
+    if axis == "X":
+        return Area(lines.start, start, len(lines), length)
+    return Area(start, lines.start, length, len(lines))
+
+
+def exit_ports(read: SpaceTime, sums: PartialSums) -> tuple[tuple[str, range], ...]:
+    """Return (name, positions on the border) of the ports by which results leave the grid."""
+    heads = sums.head_rows(read.rows) if sums.exit == "east" else sums.head_columns(read.columns)
+    stretches = list(_stretches(heads))
+    if len(stretches) == 1:
+        return ((OUT, stretches[0]),)
+    return tuple((f"{OUT}_{places.start}", places) for places in stretches)
+
+
+def _route_exit(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> None:
+    heads, output = sums.head_rows(read.rows), read.output
+    color, count = OUT, read.visits(output) * output.values
+    if sums.exit == "gather":
+        _route_gather(builder, read, sums)
+        color, count = exit_color(len(heads) - 1), count * len(heads)
+    else:
+        builder.color(color)
+    side = "E" if sums.exit == "east" else "S"
+    for name, places in exit_ports(read, sums):
+        if side == "E":
+            area = Area(places.start, read.columns - 1, len(places), 1)
+        else:
+            area = Area(read.rows - 1, places.start, 1, len(places))
+        builder.route(color, area, rx="R", tx=side)
+        builder.edge_output(
+            EdgeOutput(name, side, places.start, len(places), color, read.dtype, count)
+        )
+
+
+def _route_gather(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> None:
+    """Route each column's results from one element that has some to the next one south of it."""
+    heads = sums.head_rows(read.rows)
+    for parity in range(min(2, len(heads))):
+        builder.color(exit_color(parity))
+    for link, (start, end) in enumerate(pairwise(heads)):
+        for columns in _stretches(sums.head_columns(read.columns)):
+            color = exit_color(link)
+            builder.route(color, _area("Y", columns, start, 1), rx="R", tx="S")
+            if end - start > 1:
+                between = _area("Y", columns, start + 1, end - start - 1)
+                builder.route(color, between, rx="N", tx="S")
+            builder.route(color, _area("Y", columns, end, 1), rx="N", tx="R")

@@ -1,0 +1,109 @@
+"""What each element does with partial sums; elements with one role share a code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.mapper.grid.partial_sums import PartialSums
+from tilewright.mapper.grid.reductions import Phase
+from tilewright.mapper.grid.space_time import SpaceTime
+
+Numbers = npt.NDArray[np.int32]
+OUT = "out"
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What an element receives, sends and passes on of the partial sums and results.
+
+    `receives`: colors (virtual channels) on which partial sums arrive, in the order in which they
+    are added. `send`: color on which the element sends its sum, `out` over the border; None where
+    it stays in memory. `passes`: color on which finished tiles of other elements arrive to be sent
+    on behind the own one, and `passed`, how many; None and 0 for none.
+    """
+
+    receives: tuple[str, ...] = ()
+    send: str | None = None
+    passes: str | None = None
+    passed: int = 0
+
+    @property
+    def name(self) -> str:
+        """Name the role, and so the code: `from_sum0a_to_out`, `from_none_to_sum0b`."""
+        received = "_".join(self.receives) or "none"
+        passed = f"_passing_{self.passed}" if self.passed else ""
+        return f"from_{received}_to_{self.send or 'none'}{passed}"
+
+
+def link_color(phase: int, link: int) -> str:
+    """Name the color of a link of a chain: `sum<phase>a`, or `sum<phase>b` for an odd one.
+
+    Neighbouring links need two colors so that an element can receive on one and send on the other.
+    """
+    return f"sum{phase}{'ab'[link % 2]}"
+
+
+def exit_color(link: int) -> str:
+    """Name the color between the elements number `link` and `link` + 1 of a column that gathers."""
+    return f"gather{'ab'[link % 2]}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What the elements of one row or column do in the phases of one axis."""
+
+    receives: tuple[str, ...] = ()
+    send: str | None = None
+
+
+def roles(read: SpaceTime, sums: PartialSums) -> tuple[tuple[Role, ...], Numbers]:
+    """Return the different roles, and the number of each element's role: (rows, columns)."""
+    along_x = _parts(sums.phases, "X", read.columns)
+    along_y = _parts(sums.phases, "Y", read.rows)
+    heads = dict.fromkeys(sums.head_columns(read.columns), True)
+    head_rows = {row: place for place, row in enumerate(sums.head_rows(read.rows))}
+    numbers: dict[Role, int] = {}
+    placement = np.zeros((read.rows, read.columns), dtype=np.int32)
+    columns: dict[tuple[_Part, bool], list[int]] = {}
+    for x, part in enumerate(along_x):
+        columns.setdefault((part, x in heads), []).append(x)
+    for y in range(read.rows):
+        for (part, is_head), places in columns.items():
+            role = (
+                _joined(sums, part, along_y[y], head_rows.get(y))
+                if is_head
+                else Role(part.receives, part.send)
+            )
+            placement[y, places] = numbers.setdefault(role, len(numbers))
+    return tuple(numbers), placement
+
+
+def _joined(sums: PartialSums, row_part: _Part, column_part: _Part, head: int | None) -> Role:
+    """Return the role of an element at the end of its row's sums; `head`: place among results."""
+    receives = row_part.receives + column_part.receives
+    if head is None or column_part.send is not None:
+        return Role(receives, column_part.send)
+    if sums.exit == "none":
+        return Role(receives)
+    if sums.exit != "gather":
+        return Role(receives, OUT)
+    passes = exit_color(head - 1) if head else None
+    return Role(receives, exit_color(head), passes, head)
+
+
+def _parts(phases: tuple[Phase, ...], axis: str, elements: int) -> list[_Part]:
+    received: list[tuple[str, ...]] = [()] * elements
+    sent: list[str | None] = [None] * elements
+    for number, phase in enumerate(phases):
+        if phase.axis != axis:
+            continue
+        for chain in phase.chains:
+            for link, position in enumerate(chain.positions):
+                if link > 0:
+                    received[position] += (link_color(number, link - 1),)
+                if link < len(chain.positions) - 1:
+                    sent[position] = link_color(number, link)
+    return [_Part(*part) for part in zip(received, sent, strict=True)]

@@ -1,0 +1,71 @@
+"""How the tile of a tensor lies in an element's memory, and where a loop moves in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
+from tilewright.mapper.workload.einsum import Affine
+from tilewright.simulator.isa.dsd import Index
+
+
+@dataclass(frozen=True, slots=True)
+class TileLayout:
+    """The place of each value of a tensor's tile in a buffer.
+
+    `tensor`: how the tensor is held. `order`: positions of its ranks, the one that varies slowest
+    in memory first. `pitches`: elements from one position of a rank to the next, by rank.
+    `origin`: element of the point at which all loops stand at their first turn. `moves`: elements
+    by which one turn of each loop in time moves inside the tile; 0 for a loop above the tile.
+    """
+
+    tensor: HeldTensor
+    order: tuple[int, ...]
+    pitches: tuple[int, ...]
+    origin: int
+    moves: tuple[int, ...]
+
+    def element(self, point: Mapping[int, Index]) -> Index:
+        """Return the element of the buffer at a point: turn of each loop in time, 0 if absent."""
+        offset = Index(self.origin)
+        for number, turn in point.items():
+            offset = offset + turn * self.moves[number]
+        return offset
+
+
+def tile_layout(read: SpaceTime, tensor: HeldTensor, vector: Sequence[int]) -> TileLayout:
+    """Lay out a tile in row-major order, the ranks that a vector operation runs over last.
+
+    `vector`: numbers of the loops in time of the vector operation, outermost first.
+    """
+    forms = [form for _, form in tensor.access.projection]
+    names = [read.time[number].variable for number in vector]
+    order = sorted(range(len(forms)), key=lambda rank: _last_use(forms[rank], names))
+    pitches, pitch = [0] * len(forms), 1
+    for rank in reversed(order):
+        pitches[rank] = pitch
+        pitch *= tensor.extents[rank]
+    moves = [
+        0 if number < tensor.depth else _move(forms, pitches, loop.variable) * loop.tile
+        for number, loop in enumerate(read.time)
+    ]
+    origin = sum(
+        p * -factor * (tensor.tile[name] - 1)
+        for form, p in zip(forms, pitches, strict=True)
+        for name, factor in form.terms
+        if factor < 0
+    )
+    return TileLayout(tensor, tuple(order), tuple(pitches), origin, tuple(moves))
+
+
+def _last_use(form: Affine, names: list[str]) -> int:
+    """Return the place of the innermost loop of the vector that indexes a rank, -1 for none."""
+    used = dict(form.terms)
+    return max((place for place, name in enumerate(names) if name in used), default=-1)
+
+
+def _move(forms: list[Affine], pitches: list[int], variable: str) -> int:
+    return sum(
+        p * dict(form.terms).get(variable, 0) for form, p in zip(forms, pitches, strict=True)
+    )

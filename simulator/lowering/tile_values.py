@@ -1,0 +1,161 @@
+"""The values of tensors as the elements see them: shares in memory, streams, results.
+
+Each is a gather by an index array, or the scatter that is its inverse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.mapper.grid.host_streams import (
+    HostStream,
+    Integers,
+    element_starts,
+    place_in_period,
+    visit_starts,
+)
+from tilewright.mapper.grid.space_time import SpaceTime
+from tilewright.simulator.lowering.plan import Plan
+from tilewright.simulator.lowering.routes import exit_ports, input_port
+from tilewright.simulator.lowering.tile_layout import TileLayout
+
+Values = npt.NDArray[np.generic]
+NUMPY = {"f32": np.float32, "f16": np.float16}
+
+
+def run_inputs(
+    plan: Plan, operands: Mapping[str, Values]
+) -> tuple[dict[str, Values], dict[str, Values]]:
+    """Return what lies in the memories before a run, and what enters at the border.
+
+    `operands`: whole input tensors by name, in the shape of their ranks. Returns arrays (rows,
+    columns, 1, values of a tile) by resident tensor, and arrays (streams, words) by border port.
+    """
+    read = plan.read
+    memory = {
+        tensor.name: _tiles(plan.layouts[tensor.name], operands[tensor.name], _everywhere(read))
+        for tensor in read.inputs
+        if tensor.resident
+    }
+    edges = {
+        input_port(stream.tensor.name): _stream(plan, stream, operands[stream.tensor.name])
+        for stream in plan.streams
+    }
+    return {name: v.reshape(read.rows, read.columns, 1, -1) for name, v in memory.items()}, edges
+
+
+def _everywhere(read: SpaceTime) -> dict[str, Integers]:
+    return {name: starts.ravel() for name, starts in element_starts(read).items()}
+
+
+def _stream(plan: Plan, stream: HostStream, values: Values) -> Values:
+    """Return the words of each stream of an input: (streams, words)."""
+    read = plan.read
+    places = place_in_period(read, stream)
+    chosen = _first_elements(stream, places)
+    shares, visits = element_starts(read), visit_starts(read, stream.tensor)
+    starts = {
+        name: (shares[name].ravel()[chosen][:, None, :] + visits[name][None, :, None]).ravel()
+        for name in read.einsum.bounds
+    }
+    return _tiles(plan.layouts[stream.tensor.name], values, starts).reshape(stream.number, -1)
+
+
+def _first_elements(stream: HostStream, places: Integers) -> Integers:
+    """Return one element (number in row-major order) for each stream and tile of a period."""
+    numbers: Integers = np.arange(places.size).reshape(places.shape)
+    if stream.lines == "rows":
+        lines, elements = places, numbers
+    elif stream.lines == "columns":
+        lines, elements = places.T, numbers.T
+    else:
+        lines, elements = places.reshape(1, -1), numbers.reshape(1, -1)
+    _, first = np.unique(lines[0], return_index=True)
+    return elements[:, first]
+
+
+def _indices(layout: TileLayout, starts: Mapping[str, Integers]) -> list[Integers]:
+    """Return the index of each rank, in memory order, at each value of tiles that begin so.
+
+    The arrays broadcast to (tiles, extents of the ranks in memory order).
+    """
+    tensor, indices = layout.tensor, []
+    forms = [form for _, form in tensor.access.projection]
+    for place, rank in enumerate(layout.order):
+        form = forms[rank]
+        low = np.full(next(iter(starts.values())).shape, form.constant)
+        for name, factor in form.terms:
+            below = factor * (tensor.tile[name] - 1) if factor < 0 else 0
+            low = low + factor * starts[name] + below
+        shape = [1] * (len(forms) + 1)
+        shape[place + 1] = tensor.extents[rank]
+        positions = np.arange(tensor.extents[rank]).reshape(shape)
+        indices.append(low.reshape(-1, *[1] * len(forms)) + positions)
+    return indices
+
+
+def _tiles(layout: TileLayout, values: Values, starts: Mapping[str, Integers]) -> Values:
+    """Return the values of tiles in memory order: (tiles, values); 0 outside of the tensor."""
+    indices = _indices(layout, starts)
+    ordered = values.transpose(layout.order) if layout.order else values
+    inside = np.ones((), dtype=bool)
+    clipped = []
+    for index, size in zip(indices, ordered.shape, strict=True):
+        inside = inside & (index >= 0) & (index < size)
+        clipped.append(np.clip(index, 0, size - 1))
+    number = len(next(iter(starts.values())))
+    taken = ordered[tuple(clipped)] if clipped else np.broadcast_to(ordered, (number,))
+    return np.where(inside, taken, taken.dtype.type(0)).reshape(number, -1)
+
+
+def output_of(
+    plan: Plan, memory: Mapping[str, Values], edges: Mapping[str, Values]
+) -> npt.NDArray[np.float64]:
+    """Put the output tensor together from the memories or from the words that left the grid.
+
+    `memory`: (rows, columns, 1, values) by tensor; `edges`: (positions, words) by port. Returns the
+    tensor in the shape of its ranks, zeros where no value of the Einsum lies.
+    """
+    read, output = plan.read, plan.read.output
+    rows = np.array(plan.sums.head_rows(read.rows))
+    columns = np.array(plan.sums.head_columns(read.columns))
+    if plan.sums.exit == "none":
+        tiles = np.asarray(memory[output.name])[rows[:, None], columns[None, :]]
+        tiles = tiles.reshape(len(rows), len(columns), 1, output.values)
+    else:
+        words = np.concatenate([np.asarray(edges[name]) for name, _ in exit_ports(read, plan.sums)])
+        tiles = _of_ports(plan, words, len(rows), len(columns))
+    shares, visits = element_starts(read), visit_starts(read, output)
+    starts = {
+        name: (shares[name][rows[:, None], columns][:, :, None] + visits[name]).ravel()
+        for name in read.einsum.bounds
+    }
+    layout = plan.layouts[output.name]
+    forms = [form for _, form in output.access.projection]
+    shape = [form.constant + _reach(form.terms, read.einsum.bounds) for form in forms]
+    result = np.zeros([shape[rank] for rank in layout.order])
+    result[tuple(_indices(layout, starts))] = tiles.reshape(
+        -1, *(output.extents[rank] for rank in layout.order)
+    )
+    return result.transpose(np.argsort(layout.order)) if layout.order else result
+
+
+def _reach(terms: tuple[tuple[str, int], ...], bounds: Mapping[str, int]) -> int:
+    """Return one more than the largest value of affine terms."""
+    return 1 + sum(max(0, factor) * (bounds[name] - 1) for name, factor in terms)
+
+
+def _of_ports(plan: Plan, words: Values, rows: int, columns: int) -> Values:
+    """Return the words that left: (rows, columns, visits, values) of the elements with results."""
+    read = plan.read
+    visits = read.visits(read.output)
+    if plan.sums.exit == "south":
+        return words.reshape(1, columns, visits, -1)
+    if plan.sums.exit == "east":
+        return words.reshape(rows, 1, visits, -1)
+    # Of each column, the element next to the border comes first.
+    by_column = words.reshape(columns, visits, rows, -1)[:, :, ::-1]
+    return by_column.transpose(2, 0, 1, 3)

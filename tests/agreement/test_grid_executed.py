@@ -1,0 +1,114 @@
+"""Mappings on a grid: what is in the mapspace runs, equals numpy, and counts as predicted.
+
+`execute_einsum` itself compares the result with numpy and the machine's counts with the model's,
+and raises WrongResult where they differ; so a run that returns has passed both.
+"""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from grid_mappings import FORMS, einsum_workload, grid_arch, random_space_time
+
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.mapper.grid.grid import grid_of
+from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.grid.space_time import space_time
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.formulas.reference import reference_values
+from tilewright.simulator.execution.einsum_execution import (
+    EinsumExecution,
+    ExecutionSettings,
+    execute_einsum,
+)
+
+MACHINES = ("wse2-sdk-sim", "wse3-sdk-sim")
+RESOURCES = ("free bytes", "depends on", "runs over")
+"""Words of the refusals that say which resource of the machine is missing."""
+
+
+def check_names_a_resource(error: InfeasibleMapping) -> None:
+    assert any(words in error.what for words in RESOURCES), error
+    assert error.instead
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_random_mappings_run_and_no_bound_is_above_the_cycles(part: int) -> None:
+    """240 random mappings; those not on the grid say why, all others run."""
+    executed = Counter[str]()
+    for seed in range(60 * part, 60 * (part + 1)):
+        try:
+            form, read = random_space_time(seed)
+        except InfeasibleMapping:
+            continue
+        settings = ExecutionSettings(machine=MACHINES[seed % 2])
+        try:
+            run = execute_einsum(read, settings)
+        except InfeasibleMapping as error:
+            check_names_a_resource(error)
+            continue
+        executed[form] += 1
+        assert run.counts == run.predicted
+        assert run.error_share <= 1
+        assert 0 < run.lower_bound_cycles <= run.cycles, (seed, form)
+    assert executed.total() >= 40
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", range(8))
+def test_five_thousand_random_mappings(part: int) -> None:
+    executed = 0
+    for seed in range(10_000 + 800 * part, 10_000 + 800 * (part + 1)):
+        try:
+            read = random_space_time(seed)[1]
+            run = execute_einsum(read, ExecutionSettings(machine=MACHINES[seed % 2]))
+        except InfeasibleMapping:
+            continue
+        executed += 1
+        assert run.lower_bound_cycles <= run.cycles, seed
+    assert executed >= 600
+
+
+def first_that_fits(flat: FlatArch, space: GridMapspace) -> EinsumExecution:
+    for family in space.families():
+        mapping = space.mapping_of(space.members(family)[-1])
+        try:
+            return execute_einsum(space_time(flat, space.einsum, mapping))
+        except InfeasibleMapping as error:
+            check_names_a_resource(error)
+    raise AssertionError("no mapping fits")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_runs_on_the_mapspace_of_several_grids(form: str) -> None:
+    """The first mapping of each mapspace that fits, on six sizes of the grid."""
+    einsum = einsum_workload(form).einsums[0]
+    for columns, rows in ((1, 1), (4, 1), (1, 3), (2, 2), (3, 4), (4, 2)):
+        flat = grid_arch(form, 32, columns, rows)
+        space = GridMapspace(grid_of(flat), einsum)
+        run = first_that_fits(flat, space)
+        values = reference_values(
+            einsum_workload(form),
+            {name: np.asarray(v, dtype=np.float64) for name, v in run.operands.items()},
+        )
+        assert np.allclose(run.output, values["Z"], rtol=1e-4, atol=1e-4), (columns, rows)
+
+
+@pytest.mark.parametrize("form", ["matrix product", "convolution of images", "matrix times vector"])
+def test_small_integers_come_out_exactly(form: str) -> None:
+    """Small whole numbers in float32 have no rounding: equal to numpy bit by bit."""
+    einsum = einsum_workload(form).einsums[0]
+    flat = grid_arch(form, 32, 2, 2)
+    space = GridMapspace(grid_of(flat), einsum)
+    rng = np.random.default_rng(5)
+    for family in list(space.families())[::97]:
+        read = space_time(flat, einsum, space.mapping_of(space.members(family)[0]))
+        try:
+            shapes = {n: v.shape for n, v in execute_einsum(read).operands.items()}
+        except InfeasibleMapping:  # too many counters in an offset
+            continue
+        whole = {n: rng.integers(-8, 9, s).astype(np.float32) for n, s in shapes.items()}
+        expected = reference_values(
+            einsum_workload(form), {n: v.astype(np.float64) for n, v in whole.items()}
+        )
+        assert np.array_equal(execute_einsum(read, operands=whole).output, expected["Z"])

@@ -1,0 +1,111 @@
+"""The commands `execute` and `run`, and `map --machine`: one road from search to execution."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from design_files import run
+
+WORKLOAD = """
+workload:
+  rank_sizes: {M: 8, K: 12, N: 4}
+  bits_per_value: {All: 32}
+  persistent_tensors: W
+  einsums:
+  - einsum: "H[m, n] = X[m, k] * W[k, n]"
+    renames: {input: X, weight: W, output: H}
+  - einsum: "Z[m, n] = relu(H[m, n])"
+    renames: {input: H, weight: Nothing, output: Z}
+"""
+EXAMPLES = Path(__file__).resolve().parents[4] / "docs" / "examples"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("w.yaml").write_text(WORKLOAD)
+    return tmp_path
+
+
+def mapped(*more):
+    return run("map", "--arch", "wafer_grid", "--workload", "w.yaml", "--machine", "wse2-sdk-sim",
+               "--objective", "latency", *more)  # fmt: skip
+
+
+def executed(*more):
+    return run("execute", "--arch", "wafer_grid", "--workload", "w.yaml", "--mapping", "m.yaml",
+               *more)  # fmt: skip
+
+
+def test_a_mapping_is_found_saved_and_executed_on_numbers(here):
+    found = json.loads(mapped("--save", "m.yaml", "--report", "m.html", "--json").stdout)
+    assert all(search["kind"] == "optimal" for search in found["searches"].values())
+    x = np.arange(96, dtype=np.float64).reshape(8, 12) - 48
+    Path("x.json").write_text(json.dumps({"X": x.tolist()}))
+    done = executed("--operands", "x.json", "--results", "r.npz", "--json", "--html", "e.html")
+    answer = json.loads(done.stdout)
+    assert answer["equal_to_reference"]
+    assert answer["counts_equal"]
+    assert answer["cycles"] == found["cycles"]
+    assert answer["lower_bound_cycles"] <= answer["cycles"]
+    assert answer["energy"] == pytest.approx(sum(answer["energy_by"].values()))
+    with np.load("r.npz") as values:
+        assert np.array_equal(values["X"], x)
+        assert np.allclose(values["Z"], np.maximum(values["X"] @ values["W"], 0), atol=1e-3)
+    assert "executed on numbers" in Path("e.html").read_text()
+    assert "excluded by the bound" in Path("m.html").read_text()
+
+
+def test_the_text_says_what_was_compared_and_proven(here):
+    text = mapped("--save", "m.yaml").stdout
+    assert re.search(r"H: optimal: \d+ executed, [\d,]+ excluded by the bound", text)
+    shown = executed().stdout
+    assert "the result equals numpy" in shown
+    assert re.search(r"cycles +[\d,]+ +lower bound [\d,]+", shown)
+
+
+def test_a_mapping_that_is_not_on_the_grid_says_why(here):
+    mapped("--save", "m.yaml")
+    text = Path("m.yaml").read_text()
+    outside = re.sub(r"X, |, X", "", text[: text.index("component: Host")])
+    Path("m.yaml").write_text(outside + text[text.index("component: Host") :])
+    done = executed()
+    assert done.exit_code == 2
+    assert "X is in no memory outside the grid, but it is not persistent" in done.stderr
+
+
+def test_operands_of_another_shape_are_refused(here):
+    mapped("--save", "m.yaml")
+    Path("x.json").write_text(json.dumps({"X": [[1, 2]]}))
+    done = executed("--operands", "x.json")
+    assert done.exit_code == 2
+    assert "(8, 12)" in done.stderr
+    Path("x.json").write_text("[1, 2]")
+    assert "holds no arrays by tensor" in executed("--operands", "x.json").stderr
+
+
+def test_options_of_the_model_are_no_options_on_the_machine(here):
+    done = mapped("--front", "energy,latency")
+    assert done.exit_code == 2
+    assert "--front is an option of searches by the model" in done.stderr
+    other = run("map", "--arch", "wafer_grid", "--workload", "w.yaml", "--machine", "wse2-sdk-sim",
+                "--objective", "energy * 2")  # fmt: skip
+    assert "latency, energy or edp" in other.stderr
+
+
+def test_a_program_text_runs_and_is_shown(here):
+    page = EXAMPLES / "a_switch_in_a_ring_deals_words_out.md"
+    done = run("run", str(page), "--html", "run.html")
+    assert re.search(r"[\d,]+ cycles", done.stdout), done.stderr
+    assert "Timeline" in Path("run.html").read_text()
+    Path("p.txt").write_text(page.read_text().split("```\n")[1])
+    answer = json.loads(run("run", "p.txt", "--json").stdout)
+    assert f"{answer['cycles']:,} cycles" in done.stdout
+    assert answer["counts"]["wavelet_hops"] > 0
+    wrong = run("run", "w.yaml")
+    assert wrong.exit_code == 2
+    assert "w.yaml:" in wrong.stderr

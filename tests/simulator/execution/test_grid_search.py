@@ -1,0 +1,72 @@
+"""The search on a grid: its answer is the least of all executed mappings of the mapspace."""
+
+import pytest
+from grid_mappings import einsum_workload, grid_arch
+
+from tilewright.mapper.grid.grid import grid_of
+from tilewright.mapper.grid.grid_constraints import GridConstraints
+from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.grid.space_time import space_time
+from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
+from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
+from tilewright.simulator.execution.grid_search import GridObjective, GridSearch
+
+CONSTRAINTS = {
+    "matrix times vector": GridConstraints(),
+    "matrix product": GridConstraints(x="k", tile="m"),
+    "elementwise sum": GridConstraints(y="m"),
+    "convolution": GridConstraints(),
+    "largest of rows": GridConstraints(),
+}
+
+
+def everything(form: str) -> list[tuple[float, float]]:
+    """Execute all mappings of the mapspace; return (latency, energy) of each."""
+    flat, einsum = grid_arch(form, 32, 2, 2), einsum_workload(form).einsums[0]
+    space = GridMapspace(grid_of(flat), einsum, CONSTRAINTS[form])
+    results = []
+    for family in space.families():
+        for choice in space.members(family):
+            try:
+                run = execute_einsum(space_time(flat, einsum, space.mapping_of(choice)))
+            except InfeasibleMapping:
+                continue
+            results.append((run.latency, run.energy))
+    return results
+
+
+@pytest.mark.parametrize("form", CONSTRAINTS)
+def test_the_answer_is_the_least_of_all(form: str) -> None:
+    values = everything(form)
+    flat, einsum = grid_arch(form, 32, 2, 2), einsum_workload(form).einsums[0]
+    goals: dict[GridObjective, float] = {
+        "latency": min(latency for latency, _ in values),
+        "energy": min(energy for _, energy in values),
+        "edp": min(latency * energy for latency, energy in values),
+    }
+    for objective, least in goals.items():
+        found = GridSearch(objective=objective, constraints=CONSTRAINTS[form]).run(flat, einsum)
+        assert found.value == pytest.approx(least, rel=1e-12)
+        certificate = found.certificate
+        assert certificate.is_optimal
+        assert certificate.executed + certificate.excluded == len(values)
+
+
+def test_a_limit_leaves_a_stated_gap() -> None:
+    form = "matrix product"
+    flat, einsum = grid_arch(form, 32, 4, 4), einsum_workload(form).einsums[0]
+    seen: list[int] = []
+    search = GridSearch(most_executions=1, on_progress=lambda n, *_: seen.append(n))
+    found, best = search.run(flat, einsum), GridSearch().run(flat, einsum)
+    assert seen == [1]
+    assert found.certificate.executed == 1
+    assert found.certificate.bound <= best.value <= found.value
+    assert 0 <= found.gap < 1
+
+
+def test_nothing_that_fits_names_the_reasons() -> None:
+    form = "matrix product"
+    flat, einsum = grid_arch(form, 32, 1, 1), einsum_workload(form).einsums[0]
+    settings = ExecutionSettings(overrides={"sram_reserved_bytes": 49_100})
+    with pytest.raises(NoFeasibleMapping, match="too small"):
+        GridSearch(settings=settings).run(flat, einsum)

@@ -1,0 +1,46 @@
+"""The quick bound of a family is never above the bound of any plan of the family."""
+
+import random
+
+import pytest
+from grid_mappings import FORMS, einsum_workload, grid_arch
+
+from tilewright.mapper.grid.grid import grid_of
+from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.grid.space_time import space_time
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+from tilewright.simulator.execution.quick_bound import QuickBound
+from tilewright.simulator.lowering.cycle_bound import lower_bound
+from tilewright.simulator.lowering.plan import plan_of
+
+
+@pytest.mark.parametrize("machine", ["wse2-sdk-sim", "wse3-sdk-sim"])
+def test_no_family_is_bounded_above_its_plans(machine: str) -> None:
+    compared = 0
+    for form in FORMS:
+        flat, einsum = grid_arch(form, 32, 4, 4), einsum_workload(form).einsums[0]
+        space = GridMapspace(grid_of(flat), einsum)
+        profile = ExecutionSettings(machine=machine).profile(space.grid)
+        quick, families = QuickBound(space, flat, profile), list(space.families())
+        for family in random.Random(form).sample(families, min(8, len(families))):
+            try:
+                bound = quick.cycles(family)
+                plans = [
+                    plan_of(space_time(flat, einsum, space.mapping_of(choice)))
+                    for choice in space.members(family)
+                ]
+            except InfeasibleMapping:
+                continue
+            compared += len(plans)
+            assert all(bound <= lower_bound(plan, profile) for plan in plans), (form, family)
+    assert compared > 400
+
+
+def test_a_memory_that_is_too_small_is_said_at_once() -> None:
+    form = "matrix product"
+    flat = grid_arch(form, 32, 1, 1)
+    space = GridMapspace(grid_of(flat), einsum_workload(form).einsums[0])
+    profile = ExecutionSettings(overrides={"sram_reserved_bytes": 49_000}).profile(space.grid)
+    with pytest.raises(InfeasibleMapping, match="too small"):
+        QuickBound(space, flat, profile).cycles(next(iter(space.families())))
