@@ -182,7 +182,8 @@ def main() -> None:
         for name in MACHINES.values():
             rates = load_machine(name).rates
             stored_here = (rates["gemm_start_cycles"], rates["gemm_tile_cycles"])
-            assert constants == stored_here, f"{name}.yaml has not {constants}"
+            if constants != stored_here:
+                raise SystemExit(f"{name}.yaml has {stored_here}; fitted here: {constants}")
         PAGE.write_text(page(every, constants), encoding="utf-8")
         PICTURE.write_text(picture(every, constants), encoding="utf-8")
     else:
