@@ -32,9 +32,21 @@ def preflight(spec: StudySpec) -> None:
                     instead=error.instead,
                 ) from None
     hardware(spec.arch, {})
+    if spec.model in LAYOUT_MODELS:
+        _check_layout_machine(spec)
     if spec.model == "simulated":
         _check_machine(spec)
     _check_mapping_knobs(spec, [e.name for e in workload(spec.workload, first).einsums])
+
+
+def _check_layout_machine(spec: StudySpec) -> None:
+    """Check that the machine has what the model of a layout study asks."""
+    from tilewright.mapper.layout.costs.blocked_matmul_time import check_blocked_machine
+    from tilewright.mapper.layout.costs.gemm_time import check_gemm_machine
+
+    machine = layout_machine(spec.arch, {})
+    check = check_gemm_machine if spec.model == "grid_matmul" else check_blocked_machine
+    check(machine)
 
 
 def _check_machine(spec: StudySpec) -> None:

@@ -32,6 +32,7 @@ def test_a_study_is_checked_before_its_first_trial(tmp_path, monkeypatch, old, n
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
+        ("{file: wormhole}", "{file: trainium1}", "trainium1 has no memory l1"),
         ("{file: wormhole}", "{file: wormhol}", "no machine 'wormhol'"),
         ("{file: wormhole}", "{file: wormhole, variables: {X: 1}}", "has no variables"),
         ("{file: wormhole}", "{file: wormhole, values: {rates.x: 1}}", "no number rates.x"),
