@@ -1,0 +1,100 @@
+"""The command `tilewright program`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from tilewright.dse.command.cli import cli
+
+TEXT = """program scaled 1 x 2
+color c 1
+code m
+  buffer y f32 [8] @ 0
+  buffer b f32 [8] @ 16
+  mem1d all y extent 8
+  mem1d more b extent 8
+  fabin in queue 2 extent 8
+  input_queue 2 c
+  task main entry
+    @fmovs all, in
+    @fmacs all, all, more, #2.0
+place m [0:1, 0:2]
+route c [0:1, 0:2] rx N tx R
+edge_input words side N [0:2] color c f32 count 8 interval 1 start 0
+"""
+
+
+def run(tmp_path: Path, *options: str, text: str = TEXT) -> tuple[int, str, str]:
+    file = tmp_path / "program.txt"
+    file.write_text(text)
+    result = CliRunner().invoke(cli, ["program", str(file), *options])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_it_executes_on_data_and_writes_what_is_asked(tmp_path: Path) -> None:
+    words = np.arange(16, dtype=np.float32).reshape(2, 8)
+    b = np.ones((1, 2, 8), dtype=np.float32)
+    np.savez(tmp_path / "data.npz", words=words, b=b)
+    out, timeline, viewer = (tmp_path / name for name in ("o.npz", "t.json", "t.log"))
+    options = ["--data", str(tmp_path / "data.npz"), "--out", str(out)]
+    code, text, error = run(tmp_path, *options, "--timeline", str(timeline))
+    assert code == 0, error
+    assert "1 x 2 elements" in text
+    assert "read conflict" in text
+    assert "bank conflict: code m, task main, @fmacs: 16 cycles lost in 2 runs" in text
+    assert (np.load(out)["y"][0] == words + 2).all()
+    assert json.loads(timeline.read_text())["traceEvents"]
+    code, _, error = run(tmp_path, *options, "--timeline", str(viewer))
+    assert code == 0, error
+    assert viewer.read_text().startswith("@0 dimX=2, dimY=1\n")
+
+
+def test_random_data_json_and_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    code, text, error = run(tmp_path, "--random", "3", "--json", "--report", str(page))
+    assert code == 0, error
+    facts = json.loads(text)
+    by_reason = facts["cycles_by_reason"]
+    assert sum(by_reason.values()) == facts["cycles"] * 2
+    assert len(facts["conflicts"]) == 1
+    shown = page.read_text()
+    assert "bank 0" in shown
+    assert "<td>dependent</td>" in shown
+    assert "<svg" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "an edge input has no data"),
+        (("--random", "1", "--profile", "wse9"), "unknown machine profile"),
+        (("--random", "1", "--note", "rain"), "one of races"),
+        (("--data", "absent.npz"), "No such file"),
+        (("--data", __file__), "no file of named arrays"),
+    ],
+)
+def test_mistakes_end_with_one_message(
+    tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    code, _, error = run(tmp_path, *options)
+    assert code == 2
+    assert message in error
+
+
+def test_an_error_of_the_program_names_its_line(tmp_path: Path) -> None:
+    code, _, error = run(tmp_path, text=TEXT.replace("@fmovs all, in", "@fmovs none, in"))
+    assert code == 2
+    assert "program.txt:11" in error
+
+
+def test_names_that_a_buffer_and_an_edge_share(tmp_path: Path) -> None:
+    text = TEXT.replace("edge_input words", "edge_input y")
+    words = np.ones((2, 8), dtype=np.float32)
+    np.savez(tmp_path / "data.npz", **{"edge.y": words, "memory.y": np.zeros((1, 2, 8))})
+    code, _, error = run(tmp_path, "--data", str(tmp_path / "data.npz"), text=text)
+    assert code == 0, error
