@@ -389,8 +389,15 @@ I_WIDTH: Final = 4
     S_RACE_OTHER_OPERAND,
     S_RACE_START,  # its first cycle
     S_RACE_WORD,  # a word of the element that both touch
+    # Reads of memory that nothing has written: where the bits of words lie; how many; the first.
+    S_WRITTEN,  # index of the first bits in the memory, 0 to keep none
+    S_UNWRITTEN,
+    S_UNWRITTEN_CYCLE,
+    S_UNWRITTEN_ELEMENT,
+    S_UNWRITTEN_ROW,  # the operation, or a scalar instruction
+    S_UNWRITTEN_WORD,
     S_WIDTH,
-) = range(47)
+) = range(53)
 
 WHEEL: Final = 1024
 """Slots of the time wheel, a power of two; longer waits stay in their slot for another turn."""
@@ -412,8 +419,10 @@ S_FEATURES: Final = 64
     FEATURE_FABRIC,
     FEATURE_RACES,
     FEATURE_SCALAR_RACES,
+    FEATURE_UNWRITTEN,
+    FEATURE_SCALAR_UNWRITTEN,
     FEATURES,
-) = range(16)
+) = range(18)
 WHEEL_AT: Final = 96
 """Address of the wheel, behind the header and the features."""
 

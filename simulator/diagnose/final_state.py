@@ -14,6 +14,8 @@ from tilewright.simulator.compile.store_layout import (
     StoreLayout,
 )
 from tilewright.simulator.compile.table_blocks import CodeLayout
+from tilewright.simulator.instructions.scalar_operation import Compute
+from tilewright.simulator.isa.dsd import DTYPES
 from tilewright.simulator.isa.operands import operation_name
 from tilewright.simulator.program.program import Program
 
@@ -88,6 +90,30 @@ class FinalState:
         number = int(self.store[address + at.O_NUMBER])
         task, resolved = layout.operations[number]
         return operation_name(layout.code, task, resolved.source)
+
+    def instruction(self, element: int, address: int) -> str:
+        """Return words that name a scalar instruction or an operation of an element.
+
+        `address`: of the instruction, or of the operation's row, in the store.
+        """
+        table, layout = self.parts.instruction, self.layout(element)
+        if not table.start <= address < table.end:
+            return self.operation(element, address)
+        task, instruction = layout.sources[table.number(address) - layout.first["instruction"]]
+        name = (
+            f"{instruction.operation}.{instruction.dtype}"
+            if isinstance(instruction, Compute)
+            else ""
+        )
+        return f"code {layout.code.name}, task {task}, {name or 'an instruction'}"
+
+    def memory_place(self, element: int, word: int) -> str:
+        """Return words that name a 16-bit word of an element's memory: `x[3] at address 6`."""
+        for buffer in self.layout(element).code.buffers:
+            number = (word - buffer.address) // DTYPES[buffer.dtype]
+            if 0 <= number < buffer.elements:
+                return f"{buffer.name}[{number}] at address {word}"
+        return f"address {word}"
 
     def queue(self, element: int, slot: int) -> int:
         """Return the FIFO that queue slot `slot` of an element is bound to now.

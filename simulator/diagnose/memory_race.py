@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.diagnose.failed_part import name_of
 from tilewright.simulator.diagnose.final_state import FinalState
-from tilewright.simulator.isa.dsd import DTYPES
 from tilewright.simulator.isa.machine_errors import MemoryRaceError
 
 INSTEAD: Final = (
@@ -38,39 +36,22 @@ def _text(final: FinalState) -> str:
     element = final.parts.element.number(store[at.S_RACE_ELEMENT])
     row, other = int(store[at.S_RACE_ROW]), int(store[at.S_RACE_OTHER])
     operand, theirs = int(store[at.S_RACE_OPERAND]), int(store[at.S_RACE_OTHER_OPERAND])
-    scalar = _instruction(final, element, row)
-    begun = scalar or final.operation(element, row)
-    is_written = operand == at.U_DEST if scalar else _is_written(final, row, operand)
+    table = final.parts.instruction
+    is_scalar = table.start <= row < table.end
+    is_written = operand == at.U_DEST if is_scalar else _is_written(final, row, operand)
     verb = "writes" if is_written else "reads"
     does = "writes" if _is_written(final, other, theirs) else "reads"
     first = int(final.element[element, at.E_THREADS])
     thread = (int(store[at.S_RACE_THREAD]) - first) // at.T_WIDTH
+    place = final.memory_place(element, int(store[at.S_RACE_WORD]))
     who = f"thread {thread}" if thread else "the main thread"
+    begun = f"cycle {int(store[at.S_RACE_CYCLE])}, {final.name(element)}"
     return (
-        f"cycle {int(store[at.S_RACE_CYCLE])}, {final.name(element)}, {begun}: it {verb} "
-        f"{_place(final, element)}, which {final.operation(element, other)} still {does} "
+        f"{begun}, {final.instruction(element, row)}: it {verb} {place}, which "
+        f"{final.operation(element, other)} still {does} "
         f"({who}, since cycle {int(store[at.S_RACE_START])})"
     )
 
 
 def _is_written(final: FinalState, op: int, operand: int) -> bool:
     return operand == 0 or int(final.store[op + at.O_ZERO]) == operand
-
-
-def _instruction(final: FinalState, element: int, address: int) -> str:
-    """Name the scalar instruction at an address; empty if an operation stands there."""
-    table, layout = final.parts.instruction, final.layout(element)
-    if not table.start <= address < table.end:
-        return ""
-    task, instruction = layout.sources[table.number(address) - layout.first["instruction"]]
-    return f"code {layout.code.name}, task {task}, {name_of(instruction)}"
-
-
-def _place(final: FinalState, element: int) -> str:
-    """Name the first word that both touch as an element of a buffer."""
-    word = int(final.store[at.S_RACE_WORD])
-    for buffer in final.layout(element).code.buffers:
-        number = (word - buffer.address) // DTYPES[buffer.dtype]
-        if 0 <= number < buffer.elements:
-            return f"{buffer.name}[{number}] at address {word}"
-    return f"address {word}"

@@ -18,7 +18,7 @@ from tilewright.simulator.engine.operation_steps import (
     fail,
     last_element,
     load_operands,
-    look_for_races,
+    look_at_operands,
     record,
     run_memory,
 )
@@ -51,7 +51,7 @@ def dispatch(store: Table, memory: Memory, element: int, now: int) -> None:
     store[store[element + at.E_RUNS] + store[op + at.O_RUNS]] += 1
     if not load_operands(store, memory, element, thread, op):
         return
-    look_for_races(store, memory, element, thread)
+    look_at_operands(store, memory, element, thread)
     if store[op + at.O_FABRIC] == 0:
         run_memory(store, memory, element, thread, now)
         return

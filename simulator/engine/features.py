@@ -82,6 +82,10 @@ def _runs_beside(store: at.Table, parts: StoreLayout) -> bool:
     return bool(parts.operation.view(store)[:, at.O_ASYNC].any())
 
 
+def _keeps_written(store: at.Table, parts: StoreLayout) -> bool:  # noqa: ARG001
+    return bool(store[at.S_WRITTEN])
+
+
 def _has_simd(store: at.Table, parts: StoreLayout) -> bool:
     return bool(parts.operand.view(store)[:, at.D_SIMD].any())
 
@@ -107,6 +111,11 @@ FEATURES: Final = (
         "races",
         {at.FEATURE_RACES: "operation_races", at.FEATURE_SCALAR_RACES: "scalar_races"},
         _runs_beside,
+    ),
+    Feature(
+        "unwritten",
+        {at.FEATURE_UNWRITTEN: "operation_reads", at.FEATURE_SCALAR_UNWRITTEN: "scalar_reads"},
+        _keeps_written,
     ),
     Feature("arithmetic", {at.FEATURE_VALUE: "uncommon_value"}, _has_other_values),
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.jit import FeatureArguments, inner_kernel
-from tilewright.simulator.engine.operation_steps import fail, look_for_races, record
+from tilewright.simulator.engine.operation_steps import fail, look_at_operands, record
 from tilewright.simulator.engine.places import OperandPlace, ThreadPlace
 from tilewright.simulator.engine.special_operations import (
     put_special,
@@ -59,7 +59,7 @@ def map_start(store: Table, memory: Memory, element: int, op: int) -> None:
     if store[op + at.O_POINTER] == 1:
         store[thread + at.T_LENGTHS] = -1
     store[thread + at.T_STATE] = at.MAPPING
-    look_for_races(store, memory, element, thread)
+    look_at_operands(store, memory, element, thread)
     store[thread + at.T_EXTENT] = 0
     store[thread + at.T_LEFT] = 0
     store[thread + at.T_START] = store[at.S_CYCLE]

@@ -107,14 +107,16 @@ def load_operands(store: Table, memory: Memory, element: int, thread: int, op: i
 
 
 @inline_kernel
-def look_for_races(store: Table, memory: Memory, element: int, thread: int) -> None:
-    """Let an operation that begins beside others be checked for races for memory (races.py).
+def look_at_operands(store: Table, memory: Memory, element: int, thread: int) -> None:
+    """Look at the memory of an operation that begins, where the run or the program asks for it.
 
-    element, thread: addresses; the operands are loaded. Programs without asynchronous operations
-    have no kernel for it.
+    Beside others it may be in a race (races.py); it may read what nothing has written
+    (unwritten.py). element, thread: addresses; the operands are loaded.
     """
     if store[element + at.E_RUNNING] > 0 and store[at.S_FEATURES + at.FEATURE_RACES] != 0:
         use(store, memory, at.FEATURE_RACES, (element, thread, 0, 0))
+    if store[at.S_WRITTEN] != 0:
+        use(store, memory, at.FEATURE_UNWRITTEN, (element, thread, 0, 0))
 
 
 @part_kernel

@@ -66,6 +66,8 @@ def special_control(store: Table, memory: Memory, arguments: FeatureArguments) -
     if code == at.I_COMPUTE:
         if store[element + at.E_RUNNING] > 0 and store[at.S_FEATURES + at.FEATURE_SCALAR_RACES]:
             use(store, memory, at.FEATURE_SCALAR_RACES, (element, store[pc + 1], 0, 0))
+        if store[at.S_WRITTEN] != 0:
+            use(store, memory, at.FEATURE_SCALAR_UNWRITTEN, (element, store[pc + 1], 0, 0))
         return compute(store, memory, element, store[pc + 1])
     if code == at.I_SET_LENGTH:
         set_fifo_length(store, element, pc)

@@ -24,7 +24,7 @@ from tilewright.simulator.engine.operation_steps import (
     fail,
     finish,
     hold_datapath,
-    look_for_races,
+    look_at_operands,
     memory_cycles,
 )
 from tilewright.simulator.engine.places import OperandBits, OperandPlace, ThreadPlace
@@ -484,7 +484,7 @@ def launch(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
     op = store[thread + at.T_OP]
     if not load_special(store, memory, element, thread, op):
         return 0
-    look_for_races(store, memory, element, thread)
+    look_at_operands(store, memory, element, thread)
     store[store[element + at.E_RUNS] + store[op + at.O_RUNS]] += 1
     if store[op + at.O_RESULT] >= 0:
         store[store[element + at.E_VARIABLES] + store[op + at.O_RESULT]] = 1

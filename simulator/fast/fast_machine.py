@@ -142,7 +142,8 @@ class FastMachine:
         - edges: values that enter, by edge port: (positions, count).
         - timeline: False records no operations, True those of all elements, a list of (row, column)
           those of these.
-        - notes: what is noted in the result instead of ending the run, as in `Machine.run`.
+        - notes: what is noted in the result, as in `Machine.run`; "unwritten" needs the reference
+          engine.
 
         The result is that of the reference engine (`Machine.run` with the same arguments), with a
         certificate that says what was proved. If the values show what is not covered (an operand
@@ -150,7 +151,7 @@ class FastMachine:
         or an undefined operation, DeadlockError if nothing can move any more.
         """
         certificate = self.certificate
-        if self.timed is not None:
+        if self.timed is not None and "unwritten" not in notes:
             data = run_data(self.machine.program, memory, edges, timeline)
             data.header.update(noted(notes))
             try:

@@ -95,7 +95,8 @@ class Machine:
         `edges`: values by edge input name, arrays (positions, count). `timeline`: record the
         operations of all elements, or of the (row, column) listed. `max_cycles`: limit. `shuffle`:
         a seed above 0 permutes the order in which a cycle's events are simulated, which must change
-        nothing (a test). `notes`: what is noted in the result instead of ending the run: "races".
+        nothing (a test). `notes`: what the result is to note: "races" (else an error), "unwritten",
+        the reads of memory that neither the program nor the run's data has written.
         Raises DeadlockError if nothing can move but work is left; MachineError for wrong data, a
         passed limit or what is undefined on the machine, such as a race for memory.
         """

@@ -14,6 +14,7 @@ from tilewright.simulator.compile.store_layout import (
 from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.diagnose.memory_race import race_notes
+from tilewright.simulator.diagnose.unwritten_read import unwritten_notes
 from tilewright.simulator.isa.dsd import DTYPES, Buffer
 from tilewright.simulator.isa.operands import ResolvedOperation
 from tilewright.simulator.program.routes import RAMP
@@ -48,7 +49,7 @@ def collect_result(final: FinalState, sram: at.Memory) -> RunResult:
             stalls=stall_table(final, cycles),
         ),
         final.compiled.assumed,
-        race_notes(final),
+        race_notes(final) + unwritten_notes(final),
     )
 
 

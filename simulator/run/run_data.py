@@ -26,8 +26,8 @@ FIRST_EVENTS: Final = 4096
 TimelineRequest = bool | Collection[tuple[int, int]]
 """All elements' operations, none, or those of the elements (row, column) listed."""
 
-NOTES: Final = {"races": at.S_NOTES_RACES}
-"""What a run may note in its result instead of ending: the columns of the store's header."""
+NOTES: Final = {"races": at.S_NOTES_RACES, "unwritten": at.S_WRITTEN}
+"""What a run may note in its result: the columns of the store's header."""
 
 
 def noted(notes: Collection[str]) -> dict[int, int]:
@@ -113,12 +113,38 @@ def load_data(
     for column, value in data.header.items():
         store[column] = value
     parts.element.view(store)[data.recorded, at.E_RECORD] = 1
-    sram = np.zeros(parts.memory_words // 2, dtype=np.uint32)
+    words = parts.memory_words // 2
+    keeps_written = bool(store[at.S_WRITTEN])
+    sram = np.zeros(words + keeps_written * (words // 16 + 1), dtype=np.uint32)
     for name, values in data.memory.items():
         compiled.buffers.load(sram.view(np.uint16), name, values)
+    if keeps_written:
+        store[at.S_WRITTEN] = words
+        _mark_data(compiled, sram[words:], data.memory)
     _fill_edges(compiled, store, dict(data.edges))
     load_features(store, parts)
     return store, sram
+
+
+def _mark_data(
+    compiled: CompiledProgram, written: at.Memory, memory: Mapping[str, MemoryInput]
+) -> None:
+    """Set the bits of the words that the run's data gives; `written`: the bits of all words."""
+    placement = compiled.program.placement
+    first = compiled.parts.element.view(compiled.store)[:, at.E_MEMORY]
+    marks = np.zeros(written.size * 32, dtype=np.uint8)
+    for name, values in memory.items():
+        given = np.ones(placement.shape, dtype=bool)
+        if isinstance(values, Mapping):
+            given[:] = False
+            for place in values:
+                given[place] = True
+        for element in np.flatnonzero(given):
+            buffer = compiled.program.codes[int(placement.ravel()[element])].buffer(name)
+            if buffer is not None:
+                start = int(first[element]) + buffer.address
+                marks[start : start + buffer.words] = 1
+    written[:] = np.packbits(marks, bitorder="little").view(np.uint32)
 
 
 def _fill_edges(

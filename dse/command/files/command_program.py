@@ -25,7 +25,8 @@ Arrays = dict[str, Any]
 @click.option("--random", "seed", type=click.IntRange(min=0), default=None, metavar="SEED",
               help="Draw what --data does not give: small whole numbers.")  # fmt: skip
 @click.option("--note", "notes", multiple=True, metavar="WHAT",
-              help="Note this instead of ending the run: races. May be repeated.")  # fmt: skip
+              help="Note this: races (else they end the run), unwritten (reads of memory that "
+                   "nothing has written). May be repeated.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), default=None, metavar="FILE.npz",
               help="Write the final memory and what left the grid.")  # fmt: skip
 @click.option("--timeline", type=click.Path(path_type=Path), default=None, metavar="FILE",

@@ -170,5 +170,5 @@ def test_a_note_instead_of_the_end() -> None:
     assert len(result.notes) == 1
     assert "depend on chance" in result.notes[0]
     assert "it reads x[0]" in result.notes[0]
-    with pytest.raises(InputDataError, match="one of races"):
+    with pytest.raises(InputDataError, match="one of races, unwritten"):
         Machine(program, WSE3).run(notes=["race"])

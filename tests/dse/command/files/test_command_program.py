@@ -73,7 +73,7 @@ def test_random_data_json_and_a_page(tmp_path: Path) -> None:
     [
         ((), "an edge input has no data"),
         (("--random", "1", "--profile", "wse9"), "unknown machine profile"),
-        (("--random", "1", "--note", "rain"), "one of races"),
+        (("--random", "1", "--note", "rain"), "one of races, unwritten"),
         (("--data", "absent.npz"), "No such file"),
         (("--data", __file__), "no file of named arrays"),
     ],
