@@ -86,6 +86,7 @@ def test_a_broken_rule_of_a_memory_is_named(rules: str, sentence: str) -> None:
     assert said(rules) == [f"the mapping {sentence} (Einsum Z)"]
 
 
+@pytest.mark.row("001.26")
 @pytest.mark.parametrize(
     ("dim", "sentence"),
     [
@@ -114,6 +115,7 @@ def test_holders_against_the_order_of_the_memories() -> None:
     assert said("may_keep: All, force_memory_hierarchy_order: false", nodes=nodes) == []
 
 
+@pytest.mark.row("001.26")
 @pytest.mark.parametrize("family", ["single", "fused", "copies", "options"])
 def test_answers_of_the_search_break_no_rule(family: str) -> None:
     """But min_usage, which gives way where no mapping reaches it."""
