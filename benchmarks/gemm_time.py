@@ -17,6 +17,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from error_dots import error_dots
+
 from tilewright.arch.number_format import number_format
 from tilewright.mapper.layout.costs.gemm import Gemm, stored
 from tilewright.mapper.layout.costs.gemm_time import GemmTime, gemm_time
@@ -114,41 +116,7 @@ def shown_row(row: Row, constants: tuple[float, float], number: int) -> str:
 
 
 def picture(every: list[Row], constants: tuple[float, float]) -> str:
-    """Return the distribution of the errors as SVG: a dot per row in bins of 2.5 %."""
-    bins: dict[int, list[bool]] = {}
-    for number, row in enumerate(every):
-        bins.setdefault(round(100 * row.error(constants) / 2.5), []).append(bool(number % 2))
-    low, high = min(*bins, -13), max(*bins, 13)
-    tall = max(map(len, bins.values()))
-    width, height = 22 * (high - low + 2), 16 * tall + 60
-    at = {place: 22 * (place - low + 1) for place in range(low, high + 1)}
-    base = height - 40
-    dots = [
-        f'<circle cx="{at[place]}" cy="{base - 10 - 16 * level}" r="6" '
-        f'fill="{"#c2571a" if held else "#3b6ea5"}"/>'
-        for place in sorted(bins)
-        for level, held in enumerate(sorted(bins[place]))
-    ]
-    labels = [
-        f'<text x="{at[place]}" y="{base + 16}" text-anchor="middle">{2.5 * place:+.0f} %</text>'
-        for place in range(low, high + 1)
-        if place % 4 == 0
-    ]
-    bounds = [
-        f'<line x1="{at[6 * side]}" y1="10" x2="{at[6 * side]}" y2="{base}" '
-        'stroke="#999" stroke-dasharray="4 3"/>'
-        for side in (-1, 1)
-    ]
-    legend = (
-        f'<text x="10" y="{height - 6}">error of the predicted cycles; blue: fitted rows, '
-        "orange: held-out rows; dashed: 15 %</text>"
-    )
-    axis = f'<line x1="0" y1="{base}" x2="{width}" y2="{base}" stroke="#333"/>'
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-        f'width="{width}" height="{height}" font-family="sans-serif" font-size="12">'
-    )
-    return "\n".join([head, *bounds, axis, *dots, *labels, legend, "</svg>"]) + "\n"
+    return error_dots([row.error(constants) for row in every])
 
 
 TEXT = """# Validation: time of a matrix product

@@ -16,12 +16,15 @@ from math import log
 from pathlib import Path
 from statistics import median
 
+from error_dots import error_dots
+
 from tilewright.mapper.layout.costs.reshard_time import RoutedRead, read_time
 from tilewright.mapper.layout.machines.layout_machine import load_machine
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("TILEWRIGHT_SHARED_DATA", ROOT.parent / "shared" / "data"))
 PAGE = ROOT / "docs" / "validation" / "reshard-time.md"
+PICTURE = PAGE.with_suffix(".svg")
 
 
 @dataclass(frozen=True)
@@ -106,10 +109,12 @@ Cycles of {count} reshards measured on Wormhole (tt-npe, Apache-2.0, commit 2b4f
 of NoC traces) beside the model of [theory/layouts.md](../theory/layouts.md) §12. The model reads
 sources, destinations, sizes and networks of the reads, not the recorded issue times. Two constants
 are fitted on every other row; the rest is held out. `python benchmarks/reshard_time.py --write`
-writes this page anew.
+writes this page and its picture anew.
 
 Start: {start} cycles. Issue: {issue} cycles per read of one unit on one network. Both stand in
 `mapper/layout/machines/wormhole.yaml`.
+
+![Distribution of the errors](reshard-time.svg)
 """
 WRONG = """{within} of {count} rows are within 15 %; the others are predicted too short. They turn
 blocks into rows of cores, or read from DRAM to 16 units or more. A cause may be that their units
@@ -125,5 +130,7 @@ if __name__ == "__main__":
         stored = (machine.rates["reshard_start_cycles"], machine.rates["reshard_issue_cycles"])
         assert fitted(rows()[::2]) == stored, "wormhole.yaml has other constants"
         PAGE.write_text(text, encoding="utf-8")
+        every = rows()
+        PICTURE.write_text(error_dots(errors(every, fitted(every[::2]))), encoding="utf-8")
     else:
         print(text)

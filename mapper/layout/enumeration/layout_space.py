@@ -50,12 +50,13 @@ class LayoutSpace:
     def units(self, memory: str) -> tuple[int, ...]:
         """Return the fanouts that make instances of a memory, outermost first; (1,) for none.
 
+        Those of an Array's grid come last, for a memory that is spread over one.
         Raises SpecError for a name that is no memory.
         """
         component = self._memory(memory)
         path = (*self.space.flat.above(memory), component)
-        fanouts = tuple(dim.fanout for part in path for dim in part.spatial if dim.fanout > 1)
-        return fanouts or (1,)
+        dims = [dim for part in path for dim in part.spatial] + [*component.physical_spatial]
+        return tuple(dim.fanout for dim in dims if dim.fanout > 1) or (1,)
 
     def shape(self, tensor: str) -> tuple[int, ...]:
         """Return the extents of a tensor's ranks; SpecError if the Einsum has no such tensor."""

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
+from math import prod
 
 import pytest
+from array_cases import array_space_of
 from buffer_spaces import ARCH, workload
 from hypothesis import given
 from hypothesis import strategies as st
+from network_cases import network_space_of
 
+from tilewright.arch.components.components import Memory
 from tilewright.arch.errors import SpecError
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
@@ -34,6 +39,15 @@ def layouts_of(text: str = ARCH, size: object = 4096, **parts: object) -> Layout
     arch = load_arch(text.format(rules="keep: All", dim="fanout: 2", size=size))
     (flat,) = flatten(arch, work.scope(work.einsums[0]))
     return LayoutSpace(Mapspace(work.einsums[0], flat), INT8, BANKS, **parts)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("make", [array_space_of, network_space_of])
+def test_units_are_the_instances_of_a_memory(make: Callable[[int], Mapspace]) -> None:
+    for seed in range(12):
+        layouts = LayoutSpace(make(seed))
+        for part in layouts.space.flat.components:
+            if isinstance(part, Memory):
+                assert prod(layouts.units(part.name)) == layouts.space.flat.instances(part.name)
 
 
 def test_each_shard_shape_of_a_tensor_comes_once() -> None:
