@@ -18,9 +18,9 @@ from tilewright.dse.command.console import Commands, os_error_text, say
 from tilewright.dse.command.files.command_arch import arch_group
 from tilewright.dse.command.files.command_completion import completion_command
 from tilewright.dse.command.files.command_new import new_group
-from tilewright.dse.command.files.command_program import program_command
 from tilewright.dse.command.files.command_workload import workload_group
-from tilewright.dse.command.machine.command_execute import execute_command, run_command
+from tilewright.dse.command.machine.command_execute import execute_command
+from tilewright.dse.command.machine.command_run import run_command
 from tilewright.dse.run.interrupts import ignore_from_now_on
 
 _HELP = """Find good mappings of tensor workloads on accelerators, and accelerators worth building.
@@ -40,7 +40,7 @@ Start here:
   tilewright execute --arch A --workload W --mapping M    run it on the machine, on numbers
   tilewright mapspace --arch A --workload W  what each constraint takes away
   tilewright layout "tensor<...>"            what a tensor layout allocates on each unit
-  tilewright program FILE                    execute a program of the machine from its text
+  tilewright run PROGRAM                     run a program of the machine from its text
 
 \b
 Exit codes: 0 done, 2 bad input, 3 no feasible design, 130 interrupted (can be resumed).
@@ -60,7 +60,6 @@ cli.add_command(layout_command)
 cli.add_command(execute_command)
 cli.add_command(run_command)
 cli.add_command(simulate_command)
-cli.add_command(program_command)
 cli.add_command(validate_command)
 cli.add_command(arch_group)
 cli.add_command(workload_group)

@@ -1,10 +1,10 @@
-"""Commands that run the machine: execute a mapping of a workload, run the text of a program."""
+"""The command `tilewright execute`: run a mapping of a workload on the machine, on numbers."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -18,14 +18,11 @@ from tilewright.dse.command.console import (
 )
 from tilewright.dse.command.design_options import ARCH_OPTION, WORKLOAD_OPTION, Names, load_both
 
-if TYPE_CHECKING:
-    from tilewright.simulator.run.trace import RunResult
-
-_MACHINE = click.option(
+MACHINE = click.option(
     "--machine", default="wse2-sdk-sim", show_default=True, metavar="PROFILE",
     help="Machine profile: one that ships (wse2-sdk-sim, wse3-sdk-sim, …) or a YAML file.",
 )  # fmt: skip
-_HTML = click.option(
+HTML = click.option(
     "--html", type=click.Path(path_type=Path), default=None, metavar="FILE",
     help="Write a page with energy, heat maps and a timeline.",
 )  # fmt: skip
@@ -35,14 +32,14 @@ _HTML = click.option(
 @ARCH_OPTION
 @WORKLOAD_OPTION
 @click.option("--mapping", required=True, metavar="FILE", help="Mapping file.")
-@_MACHINE
+@MACHINE
 @click.option("--operands", type=click.Path(path_type=Path), default=None, metavar="FILE",
               help="Input tensors by name, .npz or JSON; the others are drawn.")  # fmt: skip
 @click.option("--results", type=click.Path(path_type=Path), default=None, metavar="FILE",
               help="Write all tensors, operands and results, as .npz.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
               help="Of the operands that are drawn.")  # fmt: skip
-@_HTML
+@HTML
 @settings_option()
 @json_option()
 def execute_command(
@@ -118,106 +115,3 @@ def operands_of(path: Path) -> dict[str, Any]:
             f"{path} holds no arrays by tensor: {error}",
             instead='an .npz file, or JSON such as {"A": [[1, 2], [3, 4]]}',
         ) from None
-
-
-@click.command("run", short_help="Run the text of a program on the machine.")
-@click.argument("program", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@_MACHINE
-@click.option("--data", type=click.Path(path_type=Path), default=None, metavar="FILE",
-              help="Start values by buffer and border port, .npz or JSON.")  # fmt: skip
-@_HTML
-@json_option()
-def run_command(
-    program: Path, machine: str, data: Path | None, html: Path | None, as_json: bool
-) -> None:
-    """Run a program text (docs/programs.md) and show its cycles, counts and results.
-
-    Of a page in Markdown the first block of code is the program, as in docs/examples.
-
-    \b
-    Examples:
-      tilewright run docs/examples/a_switch_in_a_ring_deals_words_out.md --html run.html
-      tilewright run my_program.txt --machine wse3-sdk-sim --data values.json --json
-    """
-    from tilewright.dse.report.execution_details import program_section
-    from tilewright.dse.report.execution_page import ExecutionPage, write_execution_page
-    from tilewright.simulator.fast.fast_machine import run_fast
-    from tilewright.simulator.profiles.profile import load_profile
-    from tilewright.simulator.text.parsing import parse_program
-
-    if html is not None:
-        check_writable(html)
-    text = _program_text(program)
-    parsed = parse_program(text, str(program))
-    given = {} if data is None else operands_of(data)
-    ports = {port.name for port in parsed.edge_inputs}
-    memory = {name: values for name, values in given.items() if name not in ports}
-    edges = {name: values for name, values in given.items() if name in ports}
-    run = run_fast(parsed, load_profile(machine), memory, edges, html is not None)
-    result = run.result
-    if html is not None:
-        cards = (
-            ("Cycles", f"{result.cycles:,}"),
-            ("Elements", f"{parsed.width} × {parsed.height}"),
-            ("Multiply-accumulates", f"{result.counts.macs:,}"),
-            ("Wavelets × links", f"{result.counts.wavelet_hops:,}"),
-        )
-        page = ExecutionPage(
-            eyebrow=f"Run · {program.name} on {machine}",
-            title=f"{result.cycles:,} cycles",
-            lead=f"Program {parsed.name}, by the engine: {run.engine}.",
-            cards=cards,
-            notes=result.assumed,
-            sections=(program_section(parsed.name, text, result),),
-        )
-        write_execution_page(html, page)
-    if as_json:
-        emit(_run_document(parsed.name, result, run.engine))
-    else:
-        click.echo("\n".join(_run_lines(parsed.name, result, run.engine)))
-
-
-def _program_text(path: Path) -> str:
-    """Return the text of a program; of a page in Markdown, its first block of code."""
-    text = path.read_text(encoding="utf-8")
-    blocks = text.split("```\n") if path.suffix == ".md" else []
-    return blocks[1] if len(blocks) > 1 else text
-
-
-def _run_document(name: str, result: RunResult, engine: str) -> dict[str, Any]:
-    counts = result.counts
-    return {
-        "program": name,
-        "cycles": result.cycles,
-        "engine": engine,
-        "cycles_by_state": result.trace.cycles_by_reason(),
-        "counts": {key: getattr(counts, key) for key in counts.__dataclass_fields__},
-        "memory": {key: values.tolist() for key, values in result.memory.items()},
-        "edges": {key: stream.values.tolist() for key, stream in result.edges.items()},
-    }
-
-
-def _run_lines(name: str, result: RunResult, engine: str) -> list[str]:
-    counts, states = result.counts, result.trace.cycles_by_reason()
-    total = max(1, sum(states.values()))
-    shown = ", ".join(f"{key} {value / total:.0%}" for key, value in states.items() if value)
-    operations = (
-        f"{counts.macs:,} multiply-accumulates, {counts.multiplies:,} products, "
-        f"{counts.adds:,} additions, {counts.moves:,} moves"
-    )
-    network = (
-        f"{counts.wavelet_hops:,} wavelets times links, "
-        f"{counts.edge_in_words:,} words in, {counts.edge_out_words:,} out"
-    )
-    lines = [
-        f"{name}: {result.cycles:,} cycles ({engine})",
-        f"elements: {shown}",
-        f"operations: {operations}",
-        f"memory: {counts.memory_read_words:,} words read, {counts.memory_write_words:,} written",
-        f"network: {network}",
-    ]
-    for port, stream in result.edges.items():
-        values = ", ".join(f"{value:g}" for value in stream.values.ravel()[:8].tolist())
-        more = ", …" if stream.values.size > 8 else ""
-        lines.append(f"{port}: {values}{more} (last at cycle {int(stream.cycles.max())})")
-    return lines

@@ -1,4 +1,4 @@
-"""The command `tilewright program`."""
+"""The command `tilewright run`: data, notes, results, timelines, and what a page shows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ edge_input words side N [0:2] color c f32 count 8 interval 1 start 0
 def run(tmp_path: Path, *options: str, text: str = TEXT) -> tuple[int, str, str]:
     file = tmp_path / "program.txt"
     file.write_text(text)
-    result = CliRunner().invoke(cli, ["program", str(file), *options])
+    result = CliRunner().invoke(cli, ["run", str(file), "--machine", "wse3-sdk-sim", *options])
     return result.exit_code, result.stdout, result.stderr
 
 
@@ -41,10 +41,9 @@ def test_it_executes_on_data_and_writes_what_is_asked(tmp_path: Path) -> None:
     b = np.ones((1, 2, 8), dtype=np.float32)
     np.savez(tmp_path / "data.npz", words=words, b=b)
     out, timeline, viewer = (tmp_path / name for name in ("o.npz", "t.json", "t.log"))
-    options = ["--data", str(tmp_path / "data.npz"), "--out", str(out)]
+    options = ["--data", str(tmp_path / "data.npz"), "--results", str(out)]
     code, text, error = run(tmp_path, *options, "--timeline", str(timeline))
     assert code == 0, error
-    assert "1 x 2 elements" in text
     assert "read conflict" in text
     assert "bank conflict: code m, task main, @fmacs: 16 cycles lost in 2 runs" in text
     assert (np.load(out)["y"][0] == words + 2).all()
@@ -56,26 +55,26 @@ def test_it_executes_on_data_and_writes_what_is_asked(tmp_path: Path) -> None:
 
 def test_random_data_json_and_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    code, text, error = run(tmp_path, "--random", "3", "--json", "--report", str(page))
+    code, text, error = run(tmp_path, "--random", "3", "--json", "--html", str(page))
     assert code == 0, error
     facts = json.loads(text)
-    by_reason = facts["cycles_by_reason"]
+    by_reason = facts["cycles_by_state"]
     assert sum(by_reason.values()) == facts["cycles"] * 2
-    assert len(facts["conflicts"]) == 1
+    assert len(facts["bank_conflicts"]) == 1
     shown = page.read_text()
     assert "bank 0" in shown
-    assert "<td>dependent</td>" in shown
-    assert "<svg" in shown
+    assert "16 cycles lost in 2 runs" in shown
+    assert "dependent" in shown
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ((), "an edge input has no data"),
-        (("--random", "1", "--profile", "wse9"), "unknown machine profile"),
+        (("--random", "1", "--machine", "wse9"), "unknown machine profile"),
         (("--random", "1", "--note", "rain"), "one of races, unwritten"),
-        (("--data", "absent.npz"), "No such file"),
-        (("--data", __file__), "no file of named arrays"),
+        (("--data", "absent.npz"), "holds no arrays"),
+        (("--data", __file__), "holds no arrays"),
     ],
 )
 def test_mistakes_end_with_one_message(
