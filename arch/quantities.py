@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 UNITS: Mapping[str, str] = {
     "energy": "J",
@@ -16,6 +16,8 @@ UNITS: Mapping[str, str] = {
     "hops": "hops",
     "elements": "elements",
     "utilization": "",
+    "operations_per_second": "op/s",
+    "operations_per_byte": "op/B",
     "core_bits": "bit",
     "sbuf_bits": "bit",
     "psum_banks": "banks",
@@ -38,6 +40,7 @@ _PREFIXES = {
     -18: "a", -15: "f", -12: "p", -9: "n", -6: "µ", -3: "m",
     0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P",
 }  # fmt: skip
+_MOST_DIGITS = 9
 _COUNTED = ("cycles", "hops", "elements", "cores", "banks", "")
 
 
@@ -51,32 +54,47 @@ def label(metric: str) -> str:
     return LABELS.get(metric, metric.replace("_", " "))
 
 
-def quantity(value: float, metric: str) -> str:
+def quantity(value: float, metric: str, digits: int = 3) -> str:
     """Return a metric's value with its unit and SI prefix, in three or four digits: `3.42 µJ`.
 
-    The value is in the metric's SI unit.
+    The value is in the metric's SI unit; `usage.MEMORY` is in bits, shown as bytes.
     """
-    return with_unit(value, UNITS.get(metric, ""))
+    unit = "bit" if metric.startswith("usage.") else UNITS.get(metric, "")
+    return with_unit(value, unit, digits)
 
 
-def with_unit(value: float, unit: str) -> str:
+def told_apart(values: Sequence[float], metric: str) -> list[str]:
+    """Return values of a metric as texts with so many digits that values that differ look so.
+
+    At most nine digits; the values are in the metric's SI unit.
+    """
+    texts = [quantity(value, metric) for value in values]
+    digits = 4
+    while len(set(texts)) < len(set(values)) and digits <= _MOST_DIGITS:
+        texts = [quantity(value, metric, digits) for value in values]
+        digits += 1
+    return texts
+
+
+def with_unit(value: float, unit: str, digits: int = 3) -> str:
     """Return a value with its unit, and an SI prefix where the unit takes one.
 
-    m² become mm², bits become B, KiB, MiB or GiB; cycles and other counts have no prefix.
+    m² become mm², bits become B, KiB, MiB or GiB; cycles and other counts have no prefix. `digits`:
+    significant ones, more of what is above 1000 if there are.
     """
     if value == 0 or not math.isfinite(value):
         return f"{value:g} {unit}".strip()
     if unit == "m²":  # 1 mm² is 1e-6 m²: a prefix on a squared unit is squared
-        return f"{_digits(value * 1e6)} mm²"
+        return f"{_digits(value * 1e6, digits)} mm²"
     if unit == "bit":
-        return _bytes(value)
+        return _bytes(value, digits)
     if unit in _COUNTED:
-        text = f"{value:,.0f}" if value >= 1000 else _digits(value)
+        text = f"{value:,.0f}" if value >= 1000 else _digits(value, digits)
         return f"{text} {unit}".strip()
     if abs(value) < 1e-18:
         return f"{value:.3g} {unit}"
     exponent = min(15, max(-18, 3 * math.floor(math.log10(abs(value)) / 3 + 1e-12)))
-    return f"{_digits(value / 10.0**exponent)} {_PREFIXES[exponent]}{unit}"
+    return f"{_digits(value / 10.0**exponent, digits)} {_PREFIXES[exponent]}{unit}"
 
 
 def shortened(count: float) -> str:
@@ -87,18 +105,18 @@ def shortened(count: float) -> str:
     return f"{count / 10.0**exponent:.4g} {_PREFIXES[exponent]}"
 
 
-def _bytes(bits: float) -> str:
+def _bytes(bits: float, digits: int = 3) -> str:
     size = bits / 8
     for unit in ("B", "KiB", "MiB"):
         if size < 1024:
-            return f"{_digits(size)} {unit}"
+            return f"{_digits(size, digits)} {unit}"
         size /= 1024
-    return f"{_digits(size)} GiB"
+    return f"{_digits(size, digits)} GiB"
 
 
-def _digits(value: float) -> str:
-    if value == round(value) and abs(value) < 1e6:
+def _digits(value: float, digits: int = 3) -> str:
+    if value == round(value) and abs(value) < 1e6 and digits == 3:
         return f"{value:,.0f}"
     if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
+        return f"{value:,.{max(0, digits - 4)}f}"
+    return f"{value:.{digits}g}" if digits == 3 else f"{value:#.{digits}g}".removesuffix(".")

@@ -26,10 +26,15 @@ from tilewright.dse.command.design_options import (
 
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
-    from tilewright.dse.command.mapping_answer import MappingAnswer
     from tilewright.mapper.workload.workload import Workload
 
 F = TypeVar("F", bound=Callable[..., object])
+
+
+def html_option(text: str) -> Callable[[F], F]:
+    """Return a click decorator that adds the option --html FILE, and --report as another name."""
+    return click.option("--html", "--report", "html", type=click.Path(path_type=Path), default=None,
+                        metavar="FILE", help=text)  # fmt: skip
 
 
 @click.command("evaluate", short_help="Say what a mapping costs.")
@@ -38,6 +43,7 @@ F = TypeVar("F", bound=Callable[..., object])
 @click.option("--mapping", required=True, metavar="FILE", help="Mapping file.")
 @click.option("--allow-incomplete", is_flag=True,
               help="Score a mapping that does not compute its workload, with a note.")  # fmt: skip
+@html_option("Write a page with the loop nest and the costs.")
 @conventions_option()
 @settings_option()
 @json_option()
@@ -46,6 +52,7 @@ def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
     workload: Names,
     mapping: str,
     allow_incomplete: bool,
+    html: Path | None,
     conventions: str,
     settings: tuple[str, ...],
     as_json: bool,
@@ -57,6 +64,7 @@ def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
       tilewright evaluate --arch tpu_v4i --workload matmul.yaml --mapping m.yaml
       tilewright evaluate --arch a.yaml --workload w.yaml --mapping m.yaml --set M=128 --json
       tilewright evaluate --arch a.yaml --arch vars.yaml --workload w.yaml --mapping m.yaml
+      tilewright evaluate --arch a.yaml --workload w.yaml --mapping m.yaml --html m.html
     """
     from tilewright.dse.command.mapping_answer import (
         details,
@@ -72,6 +80,12 @@ def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
     machine, work = load_both(arch, workload, variables, (Path(mapping),))
     nest = load_mapping(Path(mapping), variables=variables)
     score = evaluate(machine, work, nest, conventions, allow_incomplete)
+    if html is not None:
+        from tilewright.dse.report.mapping.mapping_page import PageSubject, render_score, write_page
+        from tilewright.mapper.searches.result import ScoredMapping
+
+        subject = PageSubject(f"{Path(mapping).stem}: {_title(arch, workload)}", machine, work)
+        write_page(html, render_score(ScoredMapping(nest, score), subject))
     if as_json:
         emit({**score.to_dict(), **details(work, nest, score)})
         return
@@ -124,8 +138,11 @@ def _metrics(context: click.Context, option: click.Parameter, text: str) -> tupl
 @search_options()
 @click.option("--save", type=click.Path(path_type=Path), default=None, metavar="FILE",
               help="Write the mapping there, as a file that `evaluate` takes.")  # fmt: skip
-@click.option("--report", type=click.Path(path_type=Path), default=None, metavar="FILE",
-              help="Write a page with the loop nest, the front and the costs (HTML).")  # fmt: skip
+@html_option("Write a page with the loop nest, the front and the costs.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True,
+              help="Print so many points of a front: corners, the knee, others.")  # fmt: skip
+@click.option("--point", type=click.IntRange(min=0), default=None, metavar="NUMBER",
+              help="Show and save this point of the front, not the best mapping.")  # fmt: skip
 @click.option("--machine", default=None, metavar="PROFILE",
               help="On a grid of elements: execute candidates on this machine (wse2-sdk-sim, …)"
               " until none can be better.")  # fmt: skip
@@ -149,18 +166,20 @@ def map_command(
     Examples:
       tilewright map --arch tpu_v4i --workload matmul.yaml --save best.yaml
       tilewright map --arch tpu_v4i --workload gpt3_6_7b_projections --objective edp --json
-      tilewright map --arch tpu_v4i --workload matmul.yaml --front energy,latency --report m.html
+      tilewright map --arch tpu_v4i --workload matmul.yaml --front energy,latency --html m.html
+      tilewright map --arch tpu_v4i --workload matmul.yaml --front energy,usage --point 3
       tilewright map --arch wafer_grid --workload W.yaml --machine wse2-sdk-sim --objective latency
     """
     from tilewright.dse.command.mapping_answer import find_mapping
     from tilewright.dse.command.search_progress import SearchDisplay
     from tilewright.dse.run.interrupts import stopping_searches
 
-    save, report, why_not, machine_name = (
-        options.pop(name) for name in ("save", "report", "why_not", "machine")
+    save, html, why_not, machine_name = (
+        options.pop(name) for name in ("save", "html", "why_not", "machine")
     )
+    limit, point = options.pop("limit"), options.pop("point")
     machine, work = load_both(arch, workload, parse_settings(options.pop("settings")))
-    for out in (save, report):
+    for out in (save, html):
         if out is not None:
             check_writable(out)
     if why_not is not None:
@@ -169,16 +188,29 @@ def map_command(
         answer_why_not(machine, work, why_not, options, as_json)
         return
     if machine_name is not None:
-        _on_machine(machine, work, machine_name, options, _GridOutput(save, report, as_json,
-                    _page_subject(arch, workload)))  # fmt: skip
+        _on_machine(machine, work, machine_name, options, _GridOutput(save, html, as_json,
+                    _title(arch, workload)))  # fmt: skip
         return
     with stopping_searches(), SearchDisplay(options["objective"]) as display:
         answer = find_mapping(machine, work, {**options, "progress": display})
-    _write_files(answer, save, report, _page_subject(arch, workload))
+    answer = answer.at(point)
+    if save is not None:
+        from tilewright.dse.run.rundir import write_atomically
+
+        write_atomically(save, answer.mapping_file())
+    if html is not None:
+        from tilewright.dse.report.mapping.mapping_page import (
+            PageSubject,
+            render_mapping,
+            write_page,
+        )
+
+        subject = PageSubject(_title(arch, workload), machine, work)
+        write_page(html, render_mapping(answer, subject))
     if as_json:
         emit(answer.document())
     else:
-        click.echo(answer.text())
+        click.echo(answer.text(limit))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +218,7 @@ class _GridOutput:
     """Where the answer of a search on the machine goes: files, JSON or text, title of the page."""
 
     save: Path | None
-    report: Path | None
+    html: Path | None
     as_json: bool
     subject: str
 
@@ -203,29 +235,15 @@ def _on_machine(
         answer = find_on_machine(arch, work, machine, options, display)
     if output.save is not None:
         write_atomically(output.save, answer.mapping_file())
-    if output.report is not None:
-        answer.write_page(output.report, output.subject)
+    if output.html is not None:
+        answer.write_page(output.html, output.subject)
     if output.as_json:
         emit(answer.document())
     else:
         click.echo(answer.text())
 
 
-def _page_subject(arch: Names, workload: Names) -> str:
+def _title(arch: Names, workload: Names) -> str:
     """Return the title of a page: the names of the files, without folder and ending."""
     machine, work = (" + ".join(Path(name).stem for name in names) for names in (arch, workload))
     return f"{work} on {machine}"
-
-
-def _write_files(
-    answer: MappingAnswer, save: Path | None, report: Path | None, subject: str
-) -> None:
-    """Write the mapping file and the page that were asked for."""
-    if save is not None:
-        from tilewright.dse.run.rundir import write_atomically
-
-        write_atomically(save, answer.mapping_file())
-    if report is not None:
-        from tilewright.dse.report.mapping_page import write_page
-
-        write_page(report, answer, subject)

@@ -5,20 +5,22 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.quantities import label, quantity, some
+from tilewright.arch.text_table import text_table
 
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
     from tilewright.mapper.mapping.mapping import Mapping as LoopNest
     from tilewright.mapper.mapping.score import Score
-    from tilewright.mapper.searches.result import SearchResult
+    from tilewright.mapper.searches.result import ScoredMapping, SearchResult
     from tilewright.mapper.workload.workload import Workload
 
 
 _MOST_ROWS = 20  # of a table on the terminal
+MOST_POINTS = 20  # of a front on the terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,56 +28,97 @@ class MappingAnswer:
     """The answer of a search for a mapping.
 
     `result`: the best mapping, its costs and the certificate; `objective`: what was minimized;
-    `seconds`: the wall-clock time of the search; `workload`: what is mapped.
+    `seconds`: the wall-clock time of the search; `workload`: what is mapped; `point`: number of the
+    point of the front that is shown and saved, None for the best mapping.
     """
 
     result: SearchResult
     objective: str
     seconds: float
     workload: Workload
+    point: int | None = None
+
+    @property
+    def shown(self) -> ScoredMapping:
+        """The mapping that is shown and saved: the best one, or the point asked for."""
+        return self.result.best if self.point is None else self.result.front[self.point]
+
+    def at(self, point: int | None) -> MappingAnswer:
+        """Return the same answer with a point of its front as the mapping that is shown.
+
+        Raises TilewrightError if the front has no point of this number.
+        """
+        from tilewright.arch.errors import TilewrightError
+
+        last = len(self.result.front) - 1 if self.result.front_proof is not None else None
+        if point is not None and last is None:
+            raise TilewrightError("there is no front", value=f"--point {point}",
+                                  instead="--front METRICS beside it")  # fmt: skip
+        if point is not None and last is not None and point > last:
+            raise TilewrightError(
+                "the front has no such point", value=f"--point {point}", instead=f"0 to {last}"
+            )
+        return replace(self, point=point)
 
     def mapping_file(self) -> str:
-        """Return the best mapping as the YAML text of a mapping file."""
-        return _text(self.result.best.mapping)
+        """Return the mapping that is shown as the YAML text of a mapping file."""
+        from tilewright.mapper.mapping.mapping_file import dump_mapping
+
+        return dump_mapping(self.shown.mapping)
 
     def document(self) -> dict[str, Any]:
         """Return the answer as JSON data, in SI units; `mapping` is the text of a mapping file."""
-        best = self.result.best
+        chosen = self.shown
         return {
-            **self.result.to_dict(),
-            **details(self.workload, best.mapping, best.score),
+            **replace(self.result, best=chosen).to_dict(),
+            **details(self.workload, chosen.mapping, chosen.score),
+            **({} if self.point is None else {"point": self.point}),
             "objective": self.objective,
             "seconds": round(self.seconds, 6),
         }
 
-    def _front_table(self) -> list[str]:
-        """Return the front as a table: one line per point."""
-        from tilewright.mapper.fronts.front import shown
-
-        proof = self.result.front_proof
+    def _front_table(self, limit: int) -> list[str]:
+        """Return the front as a table, a line for each of at most `limit` points."""
+        proof, front = self.result.front_proof, self.result.front
         if proof is None:
             return []
-        rows = [[*proof.metrics]]
-        rows += [
-            [shown(scored.score.metric(name), name) for name in proof.metrics]
-            for scored in self.result.front
+        numbers = front.shortened(limit)
+        proven = sum(scored.score.verified for scored in front)
+        align = ">" * (len(front.metrics) + 1) + "<"
+        left_out = len(front) - len(numbers)
+        more = [f"  … {left_out:,} more with --limit {len(front)}, or --json"] if left_out else []
+        return [
+            "",
+            *text_table(front.table(numbers), align, "  "),
+            *more,
+            f"{some(len(front), 'mapping')}, {proven} verified: {proof}",
         ]
-        proven = sum(scored.score.verified for scored in self.result.front)
-        count = some(len(self.result.front), "mapping")
-        widths = [max(len(row[i]) for row in rows) for i in range(len(proof.metrics))]
-        table = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
-        return ["", *table, f"{count}, {proven} verified: {proof}"]
 
-    def text(self) -> str:
-        """Return the answer for the terminal: loop nest, costs with units, what is proven."""
+    def text(self, limit: int = MOST_POINTS) -> str:
+        """Return the answer for the terminal: loop nest, costs with units, what is proven.
+
+        `limit`: most points of a front.
+        """
+        score = self.shown.score
+        lines = [nest_of(self.workload, self.shown.mapping, score), ""]
+        lines += [*totals(score), *tables(score), ""]
+        if self.result.on_chip and self.point is None:
+            lines.append(f"kept on chip between Einsums: {', '.join(self.result.on_chip)}")
+        lines.append(self.claim())
+        lines.append(verified_text(score))
+        lines += self._front_table(limit)
+        lines += [f"note: {note}" for note in self.result.notes]
+        lines.append(f"searched in {self.seconds:.3g} s")
+        return "\n".join(lines)
+
+    def claim(self) -> str:
+        """Return what is proven about the mapping that is shown, in words."""
         from tilewright.mapper.searches.restrictions import with_restrictions
         from tilewright.mapper.searches.result import gap_text
 
-        score, proof = self.result.best.score, self.result.certificate
-        lines = [nest_of(self.workload, self.result.best.mapping, score), ""]
-        lines += [*totals(score), *tables(score), ""]
-        if self.result.on_chip:
-            lines.append(f"kept on chip between Einsums: {', '.join(self.result.on_chip)}")
+        proof = self.result.certificate
+        if self.point is not None:
+            return f"point {self.point} of the front below"
         if proof.kind == "optimal":
             claim = f"optimal in {self.objective}"
         else:
@@ -84,12 +127,7 @@ class MappingAnswer:
                 f"best found; a lower bound of {self.objective} is {bound}"
                 f" (gap {gap_text(proof.gap)})"
             )
-        lines.append(with_restrictions(claim, proof.restrictions))
-        lines.append(verified_text(score))
-        lines += self._front_table()
-        lines += [f"note: {note}" for note in self.result.notes]
-        lines.append(f"searched in {self.seconds:.3g} s")
-        return "\n".join(lines)
+        return with_restrictions(claim, proof.restrictions)
 
 
 def find_mapping(arch: Arch, workload: Workload, options: Mapping[str, Any]) -> MappingAnswer:
@@ -150,9 +188,3 @@ def verified_text(score: Score) -> str:
     if score.verified:
         return "verified: each point is computed once, from complete values, and all tiles fit"
     return "not verified: see the notes"
-
-
-def _text(mapping: LoopNest) -> str:
-    from tilewright.mapper.mapping.mapping_file import dump_mapping
-
-    return dump_mapping(mapping)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,38 @@ class Front(tuple["ScoredMapping", ...]):
     def __repr__(self) -> str:
         count = f"{len(self)} mapping{'' if len(self) == 1 else 's'}"
         return f"<Front of {count} over {', '.join(self.metrics)}>"
+
+    def landmarks(self) -> dict[int, str]:
+        """Return the numbers of the points to look at first, with why: corners and the knee.
+
+        A corner is least in a metric. The knee is nearest to the least of all metrics, each
+        measured from its least to its greatest value in the front.
+        """
+        if len(self) < 2:
+            return {}
+        rows = [[point.score.metric(name) for name in self.metrics] for point in self]
+        columns = [Column(values) for values in zip(*rows, strict=True)]
+        words: dict[int, list[str]] = {}
+        for name, column in zip(self.metrics, columns, strict=True):
+            if column.span > 0:
+                words.setdefault(column.values.index(column.least), []).append(f"least {name}")
+        if len(self) > 2 and any(column.span > 0 for column in columns):
+            distances = [sum(column.share(i) ** 2 for column in columns) for i in range(len(self))]
+            words.setdefault(distances.index(min(distances)), []).append("knee")
+        return {number: ", ".join(words[number]) for number in sorted(words)}
+
+    def shortened(self, limit: int) -> tuple[int, ...]:
+        """Return the numbers of at most `limit` points: landmarks, and others spread evenly.
+
+        More than `limit` only if there are more landmarks than that.
+        """
+        if len(self) <= limit:
+            return tuple(range(len(self)))
+        chosen = set(self.landmarks())
+        others = [number for number in range(len(self)) if number not in chosen]
+        wanted = limit - len(chosen)
+        chosen |= {others[(2 * i + 1) * len(others) // (2 * wanted)] for i in range(wanted)}
+        return tuple(sorted(chosen))
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Return the metrics of each point as plain data (SI units, bits), with its mapping file.
@@ -68,21 +101,47 @@ class Front(tuple["ScoredMapping", ...]):
     def _repr_html_(self) -> str:
         """Return the points as a table for a notebook."""
         from tilewright.arch.html_parts import html_table
-        from tilewright.arch.quantities import label
 
-        head = ("", *map(label, self.metrics))
+        head, *rows = self.table(range(len(self)))
+        return html_table([head, *rows], ">" * (len(head) - 1) + "<", repr(self)[1:-1])
+
+    def table(self, numbers: Sequence[int]) -> list[tuple[str, ...]]:
+        """Return some points as rows of text, a head first: number, metrics, landmark.
+
+        Metrics have as many digits as it takes to tell the points of the front apart.
+        """
+        from tilewright.arch.quantities import label, told_apart
+
+        words = self.landmarks()
+        columns = [told_apart([p.score.metric(name) for p in self], name) for name in self.metrics]
+        head = ("point", *map(label, self.metrics), "")
         rows = [
-            (str(number), *(shown(point.score.metric(name), name) for name in self.metrics))
-            for number, point in enumerate(self)
+            (str(number), *(column[number] for column in columns), words.get(number, ""))
+            for number in numbers
         ]
-        return html_table([head, *rows], ">" * len(head), repr(self)[1:-1])
+        return [head, *rows]
 
 
-def shown(value: float, metric: str) -> str:
-    """Return a metric of a front with its unit: bytes for usage, else with an SI prefix."""
-    from tilewright.arch.quantities import quantity, with_unit
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The values of one metric over a front."""
 
-    return with_unit(value, "bit") if metric.startswith("usage.") else quantity(value, metric)
+    values: tuple[float, ...]
+
+    @property
+    def least(self) -> float:
+        """The least value."""
+        return min(self.values)
+
+    @property
+    def span(self) -> float:
+        """The greatest value less the least; 0 if that is no finite number."""
+        span = max(self.values) - self.least
+        return span if isfinite(span) else 0.0
+
+    def share(self, number: int) -> float:
+        """Return how far a value is from the least one, 1 for the greatest."""
+        return (self.values[number] - self.least) / self.span if self.span else 0.0
 
 
 def _finite(value: float) -> float | None:

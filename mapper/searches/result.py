@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from tilewright.arch.quantities import quantity
 from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapping.score import Rows, Score
@@ -219,7 +220,7 @@ class FrontProof:
         return self.energy == inf
 
     def __str__(self) -> str:
-        return with_restrictions(self._claim, self.restrictions)
+        return with_restrictions(self.claim, self.restrictions)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is proven as plain data for JSON; without end is None."""
@@ -232,15 +233,14 @@ class FrontProof:
         }
 
     @property
-    def _claim(self) -> str:
+    def claim(self) -> str:
         """What is proven, without the restrictions."""
-        over = ", ".join(self.metrics)
+        over, energy = ", ".join(self.metrics), quantity(self.energy, "energy", 6)
         if self.whole:
             return f"the whole Pareto set over {over}"
         if self.energy > 0:
             return (
-                f"the Pareto set over {over} up to an energy of {self.energy:g} J, and some points"
-                " above it"
+                f"the Pareto set over {over} up to an energy of {energy}, and some points above it"
             )
         return f"some points near the Pareto set over {over}"
 
@@ -269,7 +269,10 @@ class SearchResult:
         score = self.best.score
         lines = [
             str(self.best.mapping).rstrip(),
-            f"energy {score.energy:.6g} J, latency {score.latency:.6g} s, edp {score.edp:.6g} J·s",
+            ", ".join(
+                f"{name} {quantity(score.metric(name), name, 6)}"
+                for name in ("energy", "latency", "edp")
+            ),
             str(self.certificate),
         ]
         if self.front_proof is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.arch.quantities import quantity, shortened
+from tilewright.arch.quantities import quantity, shortened, told_apart, with_unit
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,16 @@ def test_counts_are_shortened():
     assert [shortened(n) for n in (0, 7, 9120, 12_345, 8_388_608, 3.5e12)] == [
         "0", "7", "9,120", "12.35 k", "8.389 M", "3.5 T",
     ]  # fmt: skip
+
+
+def test_values_that_differ_look_different():
+    assert told_apart([1.93791e-4, 1.93799e-4], "energy") == ["193.79 µJ", "193.80 µJ"]
+    assert told_apart([1.0, 2.0, 2.0], "energy") == ["1 J", "2 J", "2 J"]
+    assert told_apart([8.0, 8.0 * 1024], "usage.Buffer") == ["1 B", "1 KiB"]
+    assert len(set(told_apart([1.0, 1.0 + 1e-12], "energy"))) == 1  # nine digits are the most
+
+
+def test_more_digits_when_asked_for():
+    assert with_unit(0.000590153, "J", 6) == "590.153 µJ"
+    assert with_unit(0.1005, "s", 6) == "100.500 ms"
+    assert with_unit(12345.0, "cycles", 6) == "12,345 cycles"

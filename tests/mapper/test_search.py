@@ -8,6 +8,7 @@ import pytest
 from buffered_design import ARCH, arch, chain
 
 from tilewright.arch.errors import TilewrightError
+from tilewright.arch.quantities import quantity
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.evaluation.verified_score import evaluate
@@ -292,6 +293,8 @@ def test_result_prints_as_loop_nest_costs_and_proof() -> None:
     shown = str(result).splitlines()
     nest = str(result.best.mapping).splitlines()
     assert shown[: len(nest)] == nest
-    assert shown[len(nest)].startswith(f"energy {result.best.score.energy:.6g} J, latency ")
+    assert shown[len(nest)].startswith(
+        f"energy {quantity(result.best.score.energy, 'energy', 6)}, latency "
+    )
     assert shown[len(nest) + 1] == str(result.certificate)
     assert shown[len(nest) + 2].startswith(f"front of {len(result.front)} mappings: the whole ")

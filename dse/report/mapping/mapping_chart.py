@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.arch.quantities import label, quantity, with_unit
+from tilewright.arch.quantities import label, quantity
 
 WIDTH, HEIGHT = 1080, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 92, 24, 18, 52
@@ -56,8 +56,6 @@ class ChartAxis:
 
     def shown(self, value: float) -> str:
         """Return a value of the metric as text with its unit."""
-        if self.metric.startswith("usage."):
-            return with_unit(value, "bit")
         return quantity(value, self.metric)
 
 
@@ -65,12 +63,15 @@ class ChartAxis:
 class Chart:
     """A scatter chart of a Pareto front over two metrics.
 
-    `points`: (x pixel, y pixel, text) in the order of the front.
+    `points`: (x pixel, y pixel, text) in the order of the front; `third`: the metric that colours
+    show, None for none; `shades`: of it, 0 for the least value and 1 for the greatest.
     """
 
     x: ChartAxis
     y: ChartAxis
     points: tuple[tuple[float, float, str], ...]
+    third: str | None = None
+    shades: tuple[float, ...] = ()
 
     @property
     def line(self) -> str:
@@ -78,10 +79,16 @@ class Chart:
         return " ".join(f"{x},{y}" for x, y, _ in sorted(self.points))
 
 
-def front_chart(points: Sequence[tuple[float, float]], x_metric: str, y_metric: str) -> Chart:
+def front_chart(
+    points: Sequence[tuple[float, float]],
+    x_metric: str,
+    y_metric: str,
+    third: tuple[str, Sequence[float]] | None = None,
+) -> Chart:
     """Return the scatter chart of a Pareto front over two metrics.
 
-    `points`: (x, y) values of the metrics `x_metric` and `y_metric`, in SI units.
+    `points`: (x, y) values of the metrics `x_metric` and `y_metric`, in SI units. `third`: a metric
+    for the colours, and the share of each point between its least and its greatest value.
     """
     x = _axis(x_metric, [p[0] for p in points], _LEFT, WIDTH - _LEFT - _RIGHT)
     y = _axis(y_metric, [p[1] for p in points], HEIGHT - _BOTTOM, -(HEIGHT - _TOP - _BOTTOM))
@@ -89,7 +96,9 @@ def front_chart(points: Sequence[tuple[float, float]], x_metric: str, y_metric: 
     pixels = tuple(
         (x.at(a), y.at(b), f"{x_name} {x.shown(a)}, {y_name} {y.shown(b)}") for a, b in points
     )
-    return Chart(x, y, pixels)
+    if third is None:
+        return Chart(x, y, pixels)
+    return Chart(x, y, pixels, label(third[0]), tuple(third[1]))
 
 
 def _axis(metric: str, values: Sequence[float], start: float, length: float) -> ChartAxis:

@@ -1,28 +1,17 @@
-"""mapping.html: one file that shows the answer of `tilewright map` and opens without network."""
+"""The charts of a mapping's costs: stacked bars, and shaded tables by Einsum."""
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from tilewright.arch.quantities import label, quantity, with_unit
-from tilewright.dse.report.mapping_chart import HEIGHT, WIDTH, Chart, front_chart
-from tilewright.dse.report.page import templates
-from tilewright.dse.run.environment import code_hash, version
-from tilewright.dse.run.rundir import write_atomically
+from tilewright.arch.quantities import with_unit
 from tilewright.mapper.evaluation.breakdown import size_of
-from tilewright.mapper.mapping.nest_lines import lines_of, nest_text
 
 if TYPE_CHECKING:
-    from tilewright.dse.command.mapping_answer import MappingAnswer
     from tilewright.mapper.searches.result import ScoredMapping
-    from tilewright.mapper.workload.workload import Workload
 
-Names = tuple[str, ...]
 Part = tuple[str, float]  # name, value
 
 
@@ -31,13 +20,14 @@ class StackedBar:
     """One bar of a chart: a total, divided into parts.
 
     `name`: its label; `shown`: the total with unit; `percent`: a share as text, maybe empty;
-    `parts`: (kind, width in per cent of the chart, text).
+    `parts`: (kind, width in per cent of the chart, text); `offset`: per cent before the bar.
     """
 
     name: str
     shown: str
     percent: str
     parts: tuple[tuple[str, float, str], ...]
+    offset: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,49 +54,6 @@ class OccupancyGrid:
     rows: tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
 
 
-def write_page(path: Path, answer: MappingAnswer, subject: str) -> None:
-    """Write the HTML page on the answer of a search for a mapping.
-
-    `subject`: workload and architecture in words. Raises OSError if it cannot be written.
-    """
-    command = shlex.join(["tilewright", *sys.argv[1:]])
-    write_atomically(path, render_mapping(answer, subject, command))
-
-
-def render_mapping(answer: MappingAnswer, subject: str, command: str) -> str:
-    """Return the HTML page on the answer of a search for a mapping.
-
-    `subject`: workload and architecture in words; `command`: the command line that asked.
-    """
-    return templates().get_template("mapping.html").render(_context(answer, subject, command))
-
-
-def _context(answer: MappingAnswer, subject: str, command: str) -> dict[str, Any]:
-    result = answer.result
-    score = result.best.score
-    return {
-        "subject": subject,
-        "command": command,
-        "objective": answer.objective,
-        "best": score,
-        "proof": result.certificate,
-        "seconds": answer.seconds,
-        "statistics": result.statistics,
-        "notes": result.notes,
-        "on_chip": result.on_chip,
-        "nest": shown_nest(result.best, answer.workload),
-        "charts": [chart for chart in _charts(result.best) if chart.bars],
-        "grids": [grid for grid in _grids(result.best) if grid.rows],
-        "front": _front(answer),
-        "front_proof": result.front_proof,
-        "file": answer.mapping_file(),
-        "version": version(),
-        "code": code_hash(),
-        "width": WIDTH,
-        "height": HEIGHT,
-    }
-
-
 def stacked(title: str, values: Mapping[str, Sequence[Part]], unit: str) -> Bars:
     """Return a chart of the bars whose total is above zero, the longest first and of full width.
 
@@ -126,6 +73,17 @@ def stacked(title: str, values: Mapping[str, Sequence[Part]], unit: str) -> Bars
         for name in nonzero_names
     )
     return Bars(title, tuple(sorted({kind for bar in bars for kind, _, _ in bar.parts})), bars)
+
+
+def waterfall(chart: Bars) -> Bars:
+    """Return a chart whose bars begin where the ones above end, and the last one at 100 %."""
+    total = sum(width for bar in chart.bars for _, width, _ in bar.parts)
+    scale, done, bars = 100 / total if total else 0.0, 0.0, []
+    for bar in chart.bars:
+        parts = tuple((kind, scale * width, text) for kind, width, text in bar.parts)
+        bars.append(replace(bar, parts=parts, offset=done))
+        done += sum(width for _, width, _ in parts)
+    return replace(chart, bars=tuple(bars))
 
 
 def _parts(
@@ -152,12 +110,6 @@ def memories(best: ScoredMapping) -> Bars:
     return Bars("Memories when they are fullest", ("in use",), tuple(rows))
 
 
-def shown_nest(scored: ScoredMapping, workload: Workload) -> list[tuple[str, str]]:
-    """Return the loop nest of a mapping as lines, each with the kind of node that it shows."""
-    lines = lines_of(scored.mapping, workload, scored.score)
-    return list(zip(nest_text(lines).splitlines(), (line.kind for line in lines), strict=True))
-
-
 def _summed(values: Mapping[str, float], row: int, kind: int) -> dict[str, list[Part]]:
     """Sum values by one part of their keys, then by another."""
     sums: dict[str, dict[str, float]] = {}
@@ -174,7 +126,7 @@ def _moved(energy: Mapping[str, float]) -> dict[str, float]:
     return {k: v for k, v in energy.items() if len(parts[k]) == 4 and parts[k][2] != "None"}
 
 
-def _charts(best: ScoredMapping) -> list[Bars]:
+def cost_charts(best: ScoredMapping) -> list[Bars]:
     """Return where energy and time go, and how full the memories are."""
     score = best.score
     time: dict[str, list[Part]] = {}
@@ -182,14 +134,14 @@ def _charts(best: ScoredMapping) -> list[Bars]:
         einsum, component = key.split("/")[:2]
         time.setdefault(component, []).append((einsum, value))
     return [
-        stacked("Energy by component", _summed(score.energy_by, 1, -1), "J"),
+        waterfall(stacked("Energy by component", _summed(score.energy_by, 1, -1), "J")),
         stacked("Energy of moving each tensor", _summed(_moved(score.energy_by), 2, 1), "J"),
         stacked("Time each component needs, side by side", time, "s"),
         memories(best),
     ]
 
 
-def _grids(best: ScoredMapping) -> list[OccupancyGrid]:
+def einsum_grids(best: ScoredMapping) -> list[OccupancyGrid]:
     """Return what differs by Einsum: energy, time and room by component, lanes in use."""
     score = best.score
     lanes = grid("Lanes in use", _cells(score.spatial_usage, 3), "%")
@@ -241,35 +193,3 @@ def _cell(value: float, greatest: float, unit: str) -> tuple[str, float]:
         return "", 0.0
     shown = f"{100 * value:.3g} %" if unit == "%" else with_unit(value, unit)
     return shown, min(1.0, value / greatest)
-
-
-def _front(answer: MappingAnswer) -> dict[str, Any] | None:
-    """Return the front: its chart over the first two metrics, and a row per mapping."""
-    proof = answer.result.front_proof
-    if proof is None:
-        return None
-    rows = [
-        {
-            "values": [_metric(scored.score.metric(name), name) for name in proof.metrics],
-            "nest": shown_nest(scored, answer.workload),
-            "best": scored.mapping == answer.result.best.mapping,
-        }
-        for scored in answer.result.front
-    ]
-    return {
-        "metrics": [label(name) for name in proof.metrics],
-        "rows": rows,
-        "chart": _chart(answer.result.front, proof.metrics),
-    }
-
-
-def _chart(front: Sequence[ScoredMapping], metrics: Sequence[str]) -> Chart | None:
-    if len(metrics) < 2 or len(front) < 2:
-        return None
-    x, y = metrics[:2]
-    points = [(scored.score.metric(x), scored.score.metric(y)) for scored in front]
-    return front_chart(points, x, y)
-
-
-def _metric(value: float, name: str) -> str:
-    return with_unit(value, "bit") if name.startswith("usage.") else quantity(value, name)

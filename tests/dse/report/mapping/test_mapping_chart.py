@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from tilewright.dse.report.mapping_chart import HEIGHT, WIDTH, ChartAxis, front_chart
+from tilewright.dse.report.mapping.mapping_chart import HEIGHT, WIDTH, ChartAxis, front_chart
 
 
 @pytest.mark.parametrize("factor", [1.5, 1e4])

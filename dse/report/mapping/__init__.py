@@ -1,0 +1,1 @@
+"""The page on a mapping: its machine, roofline, charts of costs, its front."""

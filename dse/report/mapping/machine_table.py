@@ -1,0 +1,80 @@
+"""The machine as a tree with how full and how busy each component is under a mapping."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilewright.arch.quantities import with_unit
+from tilewright.mapper.evaluation.breakdown import breakdown
+
+if TYPE_CHECKING:
+    from tilewright.arch.flattening.arch_facts import ComponentFacts
+    from tilewright.mapper.mapping.score import Score
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """A share of something: 0 to 1, and words; without a share nothing is known or shown."""
+
+    share: float | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineRow:
+    """One component of the machine under a mapping.
+
+    `depth`: in the tree; `name`, `kind`, `instances`, `size`: in words; `full`: share of one
+    instance in use at its fullest; `busy`: share of the latency; `energy`: share of the total;
+    `limits`: whether it limits the latency of some Einsum.
+    """
+
+    depth: int
+    name: str
+    kind: str
+    instances: str
+    size: str
+    full: Meter
+    busy: Meter
+    energy: Meter
+    limits: bool
+
+
+def machine_rows(score: Score, facts: Sequence[ComponentFacts]) -> tuple[MachineRow, ...]:
+    """Return the components of an architecture, top-down, with what a mapping makes of them."""
+    costs = {each.component: each for each in breakdown(score).components}
+    rows = []
+    for each in facts:
+        cost = costs.get(each.row.label)
+        in_use = "" if cost is None or not cost.peak_bits else _bits(float(cost.peak_bits))
+        rows.append(
+            MachineRow(
+                each.row.depth,
+                each.row.label,
+                each.row.node.tag,
+                f"× {each.instances:,}" if each.instances > 1 else "",
+                _size(each.size),
+                Meter(None if cost is None else cost.occupancy, in_use),
+                _meter(None if cost is None else cost.utilization),
+                _meter(cost.energy / score.energy if cost is not None and score.energy else None),
+                bool(cost is not None and cost.limits),
+            )
+        )
+    return tuple(rows)
+
+
+def _meter(share: float | None) -> Meter:
+    return Meter(share, "" if not share else f"{100 * share:.3g} %")
+
+
+def _bits(bits: float) -> str:
+    return with_unit(bits, "bit")
+
+
+def _size(bits: float | None) -> str:
+    if bits is None or math.isnan(bits):
+        return ""
+    return "unlimited" if bits == math.inf else _bits(bits)

@@ -1,0 +1,140 @@
+"""The roofline of a mapping: the rate of its operations, and what each memory would allow.
+
+A memory moves B bytes for N operations in the time T that it is busy. At N / B operations per byte
+it allows N / T operations per second; the mapping runs at N / latency. Its roof is the line of
+slope B / T: the rate at which it moves the mapping's reads and writes, over the instances in use.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilewright.arch.quantities import quantity, with_unit
+from tilewright.dse.report.mapping.mapping_chart import ChartAxis
+from tilewright.mapper.evaluation.breakdown import ComponentCosts, breakdown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tilewright.arch.flattening.arch_facts import ComponentFacts
+    from tilewright.mapper.mapping.score import Score
+
+WIDTH, HEIGHT = 1080, 420
+_LEFT, _RIGHT, _TOP, _BOTTOM = 92, 24, 24, 52
+_MARGIN = 0.6  # decades beside the points
+_ABOVE = 0.9  # decades above the highest rate, for the names of the points
+_APART = 18  # pixels between names
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A memory in a roofline: operations per byte that it moves, and bytes per second it moves."""
+
+    name: str
+    intensity: float
+    bandwidth: float
+
+
+@dataclass(frozen=True, slots=True)
+class Roof:
+    """The roof of one memory in pixels: its sloped line, its point, its label, and a text."""
+
+    name: str
+    line: tuple[float, float, float, float]
+    point: tuple[float, float]
+    label: tuple[float, float]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """A roofline chart in pixels.
+
+    `x`, `y`: its axes; `roofs`: of the memories; `peak`: where the operations of the Computes end,
+    with its text; `reached`: where the mapping is, with its text.
+    """
+
+    x: ChartAxis
+    y: ChartAxis
+    roofs: tuple[Roof, ...]
+    peak: tuple[float, str] | None
+    reached: tuple[float, str]
+
+
+def roofline(score: Score, facts: Sequence[ComponentFacts]) -> Roofline | None:
+    """Return the roofline of a mapping; None if no memory takes time or nothing is computed.
+
+    `facts`: components of the architecture, for the bits of an action and what computes.
+    """
+    costs = {each.component: each for each in breakdown(score).components}
+    kinds = {each.row.label: each.row.node.tag for each in facts}
+    computes = [each for name, each in costs.items() if kinds.get(name) == "Compute"]
+    operations = sum(float(n) for each in computes for n in each.actions.values())
+    levels = [
+        level
+        for each in facts
+        if each.row.node.tag == "Memory" and each.row.label in costs
+        for level in (_level(each, costs[each.row.label], operations),)
+        if level is not None
+    ]
+    if not levels or not operations or not score.is_timed or not math.isfinite(score.latency):
+        return None
+    busiest = max((each.seconds for each in computes), default=0.0)
+    return _chart(levels, operations / score.latency, operations / busiest if busiest else None)
+
+
+def _level(facts: ComponentFacts, costs: ComponentCosts, operations: float) -> Level | None:
+    actions = {action.name: action for action in getattr(facts.component, "actions", ())}
+    moved = sum(
+        float(count) * float(actions[name].bits_per_action) / 8
+        for name, count in costs.actions.items()
+        if name in actions
+    )
+    if not moved or not costs.seconds or not math.isfinite(costs.seconds):
+        return None
+    return Level(facts.row.label, operations / moved, moved / costs.seconds)
+
+
+def _chart(levels: Sequence[Level], reached: float, peak: float | None) -> Roofline:
+    intensities = [math.log10(level.intensity) for level in levels]
+    rates = [math.log10(rate) for rate in (reached, peak or reached)]
+    x = ChartAxis("operations_per_byte", min(intensities) - _MARGIN, max(intensities) + _MARGIN,
+                  True, _LEFT, WIDTH - _LEFT - _RIGHT)  # fmt: skip
+    y = ChartAxis("operations_per_second", min(rates) - _MARGIN, max(rates) + _ABOVE,
+                  True, HEIGHT - _BOTTOM, -(HEIGHT - _TOP - _BOTTOM))  # fmt: skip
+    names = _spread([x.at(level.intensity) for level in levels])
+    roofs = tuple(
+        _roof(level, (x, y), reached, name) for level, name in zip(levels, names, strict=True)
+    )
+    shown = quantity(reached, "operations_per_second")
+    at_peak = None
+    if peak is not None:
+        at_peak = y.at(peak), f"compute: {quantity(peak, 'operations_per_second')}"
+    return Roofline(x, y, roofs, at_peak, (y.at(reached), f"this mapping: {shown}"))
+
+
+def _roof(level: Level, axes: tuple[ChartAxis, ChartAxis], reached: float, name: float) -> Roof:
+    """Return the roof of a level, its line cut at the borders; its name at the pixel `name`."""
+    x, y = axes
+    low = max(10**x.low, 10**y.low / level.bandwidth)
+    high = max(low, min(10**x.high, 10**y.high / level.bandwidth))
+    ends = (x.at(low), y.at(low * level.bandwidth), x.at(high), y.at(high * level.bandwidth))
+    allowed = level.bandwidth * level.intensity
+    text = (
+        f"{level.name}: {quantity(level.intensity, 'operations_per_byte')} at"
+        f" {with_unit(level.bandwidth, 'B/s')} allow"
+        f" {quantity(allowed, 'operations_per_second')}, {reached / allowed:.0%} of it is reached"
+    )
+    point = x.at(level.intensity), y.at(reached)
+    return Roof(level.name, ends, point, (name, point[1] - 10), text)
+
+
+def _spread(places: Sequence[float]) -> list[float]:
+    """Return places of names in pixels, moved right where they would stand on each other."""
+    order = sorted(range(len(places)), key=lambda number: places[number])
+    placed, last = list(places), -math.inf
+    for number in order:
+        last = placed[number] = max(places[number], last + _APART)
+    return placed
