@@ -26,6 +26,7 @@ from tilewright.dse.command.design_options import (
 
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
+    from tilewright.dse.command.mapping_answer import MappingAnswer
     from tilewright.mapper.workload.workload import Workload
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -194,6 +195,18 @@ def map_command(
     with stopping_searches(), SearchDisplay(options["objective"]) as display:
         answer = find_mapping(machine, work, {**options, "progress": display})
     answer = answer.at(point)
+    _write_files(answer, machine, (save, html), _title(arch, workload))
+    if as_json:
+        emit(answer.document())
+    else:
+        click.echo(answer.text(limit))
+
+
+def _write_files(
+    answer: MappingAnswer, machine: Arch, files: tuple[Path | None, Path | None], title: str
+) -> None:
+    """Write the mapping file and the page that were asked for."""
+    save, html = files
     if save is not None:
         from tilewright.dse.run.rundir import write_atomically
 
@@ -205,12 +218,7 @@ def map_command(
             write_page,
         )
 
-        subject = PageSubject(_title(arch, workload), machine, work)
-        write_page(html, render_mapping(answer, subject))
-    if as_json:
-        emit(answer.document())
-    else:
-        click.echo(answer.text(limit))
+        write_page(html, render_mapping(answer, PageSubject(title, machine, answer.workload)))
 
 
 @dataclass(frozen=True, slots=True)
