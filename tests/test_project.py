@@ -5,6 +5,7 @@ import importlib
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ def test_every_package_is_listed() -> None:
         for folder in FOLDERS
         for path in (ROOT / folder).rglob("__init__.py")
     }
-    assert found == listed
+    assert found | {"tilewright"} == listed
 
 
 @pytest.mark.parametrize("package", FOLDERS)
@@ -47,6 +48,15 @@ def test_dir_lists_the_public_names_and_no_helpers(package: str) -> None:
     module = importlib.import_module(f"tilewright.{package}")
     assert set(module.__all__) <= set(dir(module))
     assert not {"TYPE_CHECKING", "annotations", "lazily"} & set(dir(module))
+
+
+def test_the_top_has_a_version_and_the_packages() -> None:
+    top = importlib.import_module("tilewright")
+    assert top.__version__ == version("tilewright")
+    assert set(dir(top)) == {"__version__", *FOLDERS}
+    assert top.mapper.search is importlib.import_module("tilewright.mapper").search
+    with pytest.raises(AttributeError, match="no attribute 'mappr'"):
+        _ = top.mappr
 
 
 def test_files_stay_short(note: Callable[[str], None]) -> None:

@@ -13,6 +13,9 @@ def main() -> None:
         link = package / folder
         if not link.is_symlink():
             link.symlink_to(ROOT / folder, target_is_directory=True)
+    top = package / "__init__.py"
+    if not top.is_symlink():
+        top.symlink_to(ROOT / "tilewright" / "__init__.py")
 
 
 if __name__ == "__main__":
