@@ -8,6 +8,7 @@ from typing import Unpack
 
 from tilewright.arch.errors import SpecError, TilewrightError
 from tilewright.arch.names import did_you_mean
+from tilewright.arch.quantities import UNITS, quantity
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.spec import HolderSpec, TensorsSpec
 from tilewright.arch.spec.tree import Node
@@ -67,12 +68,14 @@ class NotKept:
         if self.forbidden:
             lines = [f"a rule forbids {place}: {'; '.join(lines)}", "without it:"]
         lines.append(
-            f"keeping {place} changes {self.objective} from {self.free.certificate.value:.6g} to"
-            f" {self.forced.certificate.value:.6g} ({100 * (self.cost or 0.0):+.3g} %)"
+            f"keeping {place} changes {self.objective} from"
+            f" {_shown(self.free.certificate.value, self.objective)} to"
+            f" {_shown(self.forced.certificate.value, self.objective)}"
+            f" ({100 * (self.cost or 0.0):+.3g} %)"
         )
         lines.append(
-            f"energy {free.energy:.6g} J -> {forced.energy:.6g} J,"
-            f" latency {free.latency:.6g} s -> {forced.latency:.6g} s"
+            f"energy {_shown(free.energy, 'energy')} -> {_shown(forced.energy, 'energy')},"
+            f" latency {_shown(free.latency, 'latency')} -> {_shown(forced.latency, 'latency')}"
         )
         ends = {self.free.certificate.kind, self.forced.certificate.kind}
         if ends != {"optimal"}:
@@ -99,6 +102,11 @@ class NotKept:
             "conflict": None if self.conflict is None else str(self.conflict),
             "text": str(self),
         }
+
+
+def _shown(value: float, metric: str) -> str:
+    """Return a value of an objective in six digits, with its unit if it has one."""
+    return quantity(value, metric, 6) if metric in UNITS else f"{value:.6g}"
 
 
 def why_not_kept(

@@ -49,7 +49,9 @@ class ChartAxis:
             ]
             values = [v for v in positions if self.low <= math.log10(v) <= self.high]
         else:
-            step = _step((self.high - self.low) / 6)
+            step = (_binary if self.metric.startswith("usage.") else _step)(
+                (self.high - self.low) / 6
+            )
             first = math.ceil(self.low / step)
             values = [step * n for n in range(first, math.floor(self.high / step) + 1)]
         return [(self.at(value), self.shown(value)) for value in values]
@@ -116,3 +118,8 @@ def _step(smallest_step: float) -> float:
     """Return the smallest of 1, 2, 5 × 10ⁿ that is at least `smallest_step`."""
     power = 10.0 ** math.floor(math.log10(smallest_step))
     return next(m * power for m in (1, 2, 5, 10) if m * power >= smallest_step * (1 - 1e-9))
+
+
+def _binary(smallest_step: float) -> float:
+    """Return the smallest power of two that is at least `smallest_step`, for ticks in bytes."""
+    return float(2.0 ** math.ceil(math.log2(smallest_step)))

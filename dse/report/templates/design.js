@@ -88,7 +88,7 @@ function factsPanel(facts) {
   const entries = Object.entries(facts || {});
   if (!entries.length) return null;
   return panel("Checks and figures", el("table", { class: "kv" }, el("tbody", {}, ...entries.map(([name, value]) =>
-    el("tr", {}, el("td", {}, name), el("td", { class: "num" }, typeof value === "number" ? digits(value, 4) : String(value)))))));
+    el("tr", {}, el("td", {}, name), typeof value === "number" ? el("td", { class: "num" }, digits(value, 4)) : el("td", { class: "fact" }, String(value)))))));
 }
 
 function bars(values, unit) {
@@ -108,7 +108,9 @@ function mapRow(maps) {
 function heatMap(name, rows, unit) {
   const height = rows.length, width = rows[0].length, flat = rows.flat();
   const high = Math.max(...flat, 0), colors = ramp();
-  const canvas = el("canvas", { width, height, style: `aspect-ratio:${width}/${height}` });
+  const place = flat.indexOf(high);
+  const words = `Heat map of ${width} by ${height} elements, ${name}: from ${quantity(Math.min(...flat), unit)} to ${quantity(high, unit)}, most in column ${place % width}, row ${Math.floor(place / width)}`;
+  const canvas = el("canvas", { width, height, role: "img", "aria-label": words, style: `aspect-ratio:${width}/${height}` });
   const context = canvas.getContext("2d");
   rows.forEach((row, y) => row.forEach((value, x) => {
     context.fillStyle = mix(colors, high > 0 ? value / high : 0);
@@ -149,7 +151,8 @@ function timelinePanel(timeline) {
 function timelineSvg(timeline, zoom, color) {
   const rowHeight = 18, left = 150, width = 1080 * zoom, height = timeline.lanes.length * rowHeight + 34;
   const x = (time) => left + ((width - left - 16) * time) / Math.max(1, timeline.end);
-  const svg = el("svg", { width, height, viewBox: `0 0 ${width} ${height}` });
+  const words = `Timeline of ${timeline.lanes.length} threads over ${digits(timeline.end)} ${timeline.unit}`;
+  const svg = el("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": words });
   const bottom = height - 30;
   for (const tick of niceTicks(0, timeline.end, (width - left) / 110)) {
     svg.append(el("line", { class: "grid", x1: x(tick), x2: x(tick), y1: 0, y2: bottom }),

@@ -1,13 +1,16 @@
 // What is selected, the table, light and dark.
 let selected = null;
 
-function select(number, scroll = false) {
+function select(number, scroll = false, remember = true) {
   const trial = TRIALS.get(number);
   if (!trial) return;
   selected = trial.same === null ? number : trial.same;
   for (const node of document.querySelectorAll(".card, #table tbody tr")) {
-    node.classList.toggle("selected", Number(node.dataset.select ?? node.dataset.trial) === selected);
+    const chosen = Number(node.dataset.select ?? node.dataset.trial) === selected;
+    node.classList.toggle("selected", chosen);
+    if (node.tagName === "BUTTON") node.setAttribute("aria-pressed", chosen);
   }
+  if (remember) history.replaceState(null, "", `#trial-${number}`); // a link to this design
   drawAll();
   if (scroll) byId("tradeoff").scrollIntoView();
 }
@@ -38,7 +41,9 @@ function setUpTable() {
   const table = byId("table"), body = table.tBodies[0];
   const rows = [...body.rows];
   rows.forEach((row) => row.addEventListener("click", () => select(Number(row.dataset.trial))));
-  [...table.tHead.rows[0].cells].forEach((head, column) => head.addEventListener("click", () => sortBy(head, column)));
+  [...table.tHead.rows[0].cells].forEach((head, column) => {
+    head.append(el("button", { type: "button", class: "sort", onclick: () => sortBy(head, column) }, ...head.childNodes));
+  });
   const apply = () => {
     const words = byId("filter").value.toLowerCase().split(/\s+/).filter(Boolean), state = byId("status").value;
     let count = 0;
@@ -81,4 +86,11 @@ setUpTable();
 setUpTheme();
 document.querySelectorAll(".card").forEach((card) => card.addEventListener("click", () => select(Number(card.dataset.select), true)));
 const starts = [...document.querySelectorAll(".card")].map((card) => Number(card.dataset.select)).reverse();
-select(starts.find((number) => number !== DATA.reference) ?? starts[0] ?? DATA.reference ?? (DATA.trials[0] || {}).n);
+addEventListener("hashchange", () => select(linked(), true, false));
+select(linked() ?? starts.find((number) => number !== DATA.reference) ?? starts[0] ?? DATA.reference ?? (DATA.trials[0] || {}).n, linked() !== null, false);
+
+// The trial that the address names, as in report.html#trial-17; nothing for another address.
+function linked() {
+  const match = /^#trial-(\d+)$/.exec(location.hash);
+  return match && TRIALS.has(Number(match[1])) ? Number(match[1]) : null;
+}

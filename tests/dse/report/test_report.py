@@ -134,3 +134,11 @@ def test_a_page_of_a_large_front_stays_small(toy, tmp_path, monkeypatch):
     shown = json.loads(Page(page).scripts[0][1])["details"]
     assert 0 < len(shown) < len(sizes)
     assert len(json.dumps(shown)) < sum(sizes) / 2
+
+
+def test_the_page_can_be_used_by_keyboard_and_linked_to(text):
+    """Rows are links that open a design, heads are buttons, pictures have words (in page.js)."""
+    assert '<a href="#trial-0">0</a>' in text
+    assert "outline: none" not in text
+    for words in ('class: "sort"', 'role: "img"', "#trial-${number}", '"hashchange"'):
+        assert words in text
