@@ -20,7 +20,12 @@ PROFILES = pytest.mark.parametrize("profile", ["wse2-sdk-sim", "wse3-sdk-sim", "
 
 @PROFILES
 def test_residual(profile: str) -> None:
-    """The largest |b - A x| on 2 x 2 elements: x goes down, parts go east, the largest north."""
+    """The largest |b - A x| on 2 x 2 elements: x goes down, parts go east, the largest north.
+
+    The SDK's residual takes 674 cycles for the same tiles (recorded on the WSE-3 simulator:
+    FABRICA, github luozoupi @4b34f02). It is another program: here every step is an operation on
+    descriptors, and no library is called.
+    """
     rows, columns = 3, 2
     b = ProgramBuilder("residual", 2, 2)
     for name in ("x", "part", "norm"):
@@ -227,9 +232,13 @@ def _below(code: CodeBuilder, j: int) -> None:
 
 
 @PROFILES
-@pytest.mark.parametrize(("height", "width"), [(28, 25), (6, 3)])
+@pytest.mark.parametrize(("height", "width"), [(6, 3), (28, 25)])
 def test_single_tile_matvec(profile: str, height: int, width: int) -> None:
-    """A map over x with the multiply-add in its body; A's register saves its address."""
+    """A map over x with the multiply-add in its body; A's register saves its address.
+
+    The form of the SDK's program of this name, which takes 780 cycles (recorded on the WSE-3
+    simulator: FABRICA, github luozoupi @4b34f02).
+    """
     b = ProgramBuilder("matvec", 1, 1)
     code = b.code("main")
     code.buffer("y", "f32", height)
