@@ -240,7 +240,8 @@ def test_gemv_collectives(profile: str, p: int) -> None:
     @4b34f02); this one takes 123, 151 and 207 there, in f16. The difference, 3089, 3519 and 3714
     cycles, depends little on the size: there x is scattered first, and every call of the library
     sets routes, switches and filters by scalar code, runs a task per step, and sends a teardown
-    before its callback. Here the routes are fixed, and x lies in the first row.
+    before its callback. Here the routes are fixed, and x lies in the first row. A broadcast of 4
+    words with the tasks of the library takes the machine 157 cycles (examples/library_calls.py).
     """
     rows, columns = 8, 4
     b = ProgramBuilder("gemv_collectives", p, p)
