@@ -54,13 +54,13 @@ def label(metric: str) -> str:
     return LABELS.get(metric, metric.replace("_", " "))
 
 
-def quantity(value: float, metric: str, digits: int = 3) -> str:
+def quantity(value: float, metric: str, digits: int = 3, padded: bool = False) -> str:
     """Return a metric's value with its unit and SI prefix, in three or four digits: `3.42 µJ`.
 
     The value is in the metric's SI unit; `usage.MEMORY` is in bits, shown as bytes.
     """
     unit = "bit" if metric.startswith("usage.") else UNITS.get(metric, "")
-    return with_unit(value, unit, digits)
+    return with_unit(value, unit, digits, padded)
 
 
 def told_apart(values: Sequence[float], metric: str) -> list[str]:
@@ -71,30 +71,30 @@ def told_apart(values: Sequence[float], metric: str) -> list[str]:
     texts = [quantity(value, metric) for value in values]
     digits = 4
     while len(set(texts)) < len(set(values)) and digits <= _MOST_DIGITS:
-        texts = [quantity(value, metric, digits) for value in values]
+        texts = [quantity(value, metric, digits, padded=True) for value in values]
         digits += 1
     return texts
 
 
-def with_unit(value: float, unit: str, digits: int = 3) -> str:
+def with_unit(value: float, unit: str, digits: int = 3, padded: bool = False) -> str:
     """Return a value with its unit, and an SI prefix where the unit takes one.
 
     m² become mm², bits become B, KiB, MiB or GiB; cycles and other counts have no prefix. `digits`:
-    significant ones, more of what is above 1000 if there are.
+    significant ones, more of what is above 1000 if there are; `padded`: with zeros at the end.
     """
     if value == 0 or not math.isfinite(value):
         return f"{value:g} {unit}".strip()
     if unit == "m²":  # 1 mm² is 1e-6 m²: a prefix on a squared unit is squared
-        return f"{_digits(value * 1e6, digits)} mm²"
+        return f"{_digits(value * 1e6, digits, padded)} mm²"
     if unit == "bit":
-        return _bytes(value, digits)
+        return _bytes(value, digits, padded)
     if unit in _COUNTED:
-        text = f"{value:,.0f}" if value >= 1000 else _digits(value, digits)
+        text = f"{value:,.0f}" if value >= 1000 else _digits(value, digits, padded)
         return f"{text} {unit}".strip()
     if abs(value) < 1e-18:
         return f"{value:.3g} {unit}"
     exponent = min(15, max(-18, 3 * math.floor(math.log10(abs(value)) / 3 + 1e-12)))
-    return f"{_digits(value / 10.0**exponent, digits)} {_PREFIXES[exponent]}{unit}"
+    return f"{_digits(value / 10.0**exponent, digits, padded)} {_PREFIXES[exponent]}{unit}"
 
 
 def shortened(count: float) -> str:
@@ -105,18 +105,18 @@ def shortened(count: float) -> str:
     return f"{count / 10.0**exponent:.4g} {_PREFIXES[exponent]}"
 
 
-def _bytes(bits: float, digits: int = 3) -> str:
+def _bytes(bits: float, digits: int, padded: bool) -> str:
     size = bits / 8
     for unit in ("B", "KiB", "MiB"):
         if size < 1024:
-            return f"{_digits(size, digits)} {unit}"
+            return f"{_digits(size, digits, padded)} {unit}"
         size /= 1024
-    return f"{_digits(size, digits)} GiB"
+    return f"{_digits(size, digits, padded)} GiB"
 
 
-def _digits(value: float, digits: int = 3) -> str:
-    if value == round(value) and abs(value) < 1e6 and digits == 3:
+def _digits(value: float, digits: int, padded: bool) -> str:
+    if value == round(value) and abs(value) < 1e6 and not padded:
         return f"{value:,.0f}"
     if abs(value) >= 1000:
         return f"{value:,.{max(0, digits - 4)}f}"
-    return f"{value:.{digits}g}" if digits == 3 else f"{value:#.{digits}g}".removesuffix(".")
+    return f"{value:#.{digits}g}".removesuffix(".") if padded else f"{value:.{digits}g}"

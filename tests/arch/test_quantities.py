@@ -41,5 +41,7 @@ def test_values_that_differ_look_different():
 
 def test_more_digits_when_asked_for():
     assert with_unit(0.000590153, "J", 6) == "590.153 µJ"
-    assert with_unit(0.1005, "s", 6) == "100.500 ms"
+    assert with_unit(0.1005, "s", 6) == "100.5 ms"
+    assert with_unit(7440.0, "J", 6) == "7.44 kJ"
+    assert with_unit(92.0, "s", 6, padded=True) == "92.0000 s"
     assert with_unit(12345.0, "cycles", 6) == "12,345 cycles"
