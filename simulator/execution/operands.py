@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import ast
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.formulas.reference import joined_values, read_values
+from tilewright.simulator.lowering.elementary import ROUNDINGS
 from tilewright.simulator.lowering.kernel import expression, joins_by_max
 
 Floats = npt.NDArray[np.float64]
@@ -189,7 +192,20 @@ def _function(name: str, inner: _Rounded, unit: float) -> _Rounded:
         return _Rounded(np.maximum(inner.value, 0), inner.error)
     if name == "square":
         return _step(ast.Mult, inner, inner, unit)
-    assert name == "sqrt", name
-    value = np.sqrt(inner.value)
-    error = np.where(inner.error > 0, inner.error / value, 0.0)
-    return _Rounded(value, error + unit * (value + error))
+    if name == "sqrt":
+        value = np.sqrt(inner.value)
+        error = np.where(inner.error > 0, inner.error / value, 0.0)
+        return _Rounded(value, error + unit * (value + error))
+    value = _VALUES[name](inner.value)
+    if name == "exp":  # relative
+        return _Rounded(value, value * (np.expm1(inner.error) + ROUNDINGS * unit))
+    slope = 1 / np.abs(inner.value) if name == "log" else 1.0
+    return _Rounded(value, 2 * inner.error * slope + ROUNDINGS * unit * (1 + np.abs(value)))
+
+
+_VALUES: Final[Mapping[str, Callable[[Floats], Floats]]] = {
+    "exp": np.exp,
+    "log": np.log,
+    "sigmoid": expit,
+    "tanh": np.tanh,
+}

@@ -158,10 +158,13 @@ class QuickBound:
         einsum, profile = self.space.einsum, self.profile
         name = own_operation(einsum, first=is_first, has_scalar=family.scalar is not None)
         if name is None:
-            steps = scalar_steps(einsum, first=is_first) * profile.scalar_operation_cycles
-            return float(steps + profile.map_step_cycles)
+            return self._map_steps * profile.scalar_operation_cycles + profile.map_step_cycles
         timing = profile.operations[name + LETTER[self._dtype]]
         return float(min(timing.cycles) / timing.group)
+
+    @cached_property
+    def _map_steps(self) -> int:
+        return scalar_steps(self.space.einsum, self._dtype)
 
     def _streamed(self, family: GridFamily) -> list[TensorAccess]:
         return [a for a in self.space.einsum.inputs if a.tensor not in family.resident]

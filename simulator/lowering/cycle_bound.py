@@ -7,6 +7,7 @@ sum through all chains and out of the grid.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
@@ -18,7 +19,7 @@ from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.lowering.sum_roles import Role
 from tilewright.simulator.lowering.task_cycles import BodyCycles, TaskCycles
 from tilewright.simulator.profiles.profile import Profile
-from tilewright.simulator.program.program import ElementCode
+from tilewright.simulator.program.program import ElementCode, Task
 
 ROUNDING = 1e-6
 """More than sums of cycles in floating point differ from exact ones."""
@@ -55,15 +56,39 @@ def _work(plan: Plan, profile: Profile, role: Role) -> BodyCycles:
     cycles, tasks = TaskCycles(code, profile), {task.name: task for task in code.tasks}
     if "start" not in tasks:
         return cycles.of("work", tasks["work"].body)
+    return _overlapped_work(plan, cycles, tasks, role)
+
+
+def _overlapped_work(
+    plan: Plan, cycles: TaskCycles, tasks: Mapping[str, Task], role: Role
+) -> BodyCycles:
+    """Return the cycles of an element with two buffers: a start, then a run for each tile.
+
+    Behind the last tile of a stream stand at least the work on that tile and the last send.
+    """
+    read, work = plan.read, tasks["work"].body
+    steps = read.time[0].count
+    sends = bool(read.output.depth) and role.send is not None
+    runs = steps + sends
     result = cycles.of("start", tasks["start"].body)
-    steps = plan.read.time[0].count
-    runs = steps + (1 if plan.read.output.depth and role.send is not None else 0)
-    shown = sorted({0, 1, runs - 2, runs - 1} & set(range(runs)))
+    shown = sorted({0, 1, steps - 1, runs - 1} & set(range(runs)))
+    last = BodyCycles()
     for number, step in enumerate(shown):
         after = shown[number + 1] if number + 1 < len(shown) else runs
-        result.add(cycles.of("work", tasks["work"].body, {STEP: step}), after - step)
+        run = cycles.of("work", work, {STEP: step})
+        result.add(run, after - step)
+        if step >= steps - 1:
+            last.pass_cycles(run.total)
+    if sends:
+        further = [name for name in tasks if name.startswith("send")]
+        for name in further:
+            result.add(cycles.of(name, tasks[name].body), steps)
+        words = read.output.values * (max(1, len(role.receives)) + role.passed)
+        last.pass_cycles(float(words))
     result.total = max(result.total, result.datapath)
-    result.since.clear()
+    for tensor in read.streams:
+        if tensor.depth:
+            result.since[f"receive {tensor.name}"] = last.total
     return result
 
 

@@ -202,10 +202,14 @@ def joins_by_max(einsum: Einsum) -> bool:
     return einsum.formula is not None and einsum.formula.reduction == "max"
 
 
-def scalar_steps(einsum: Einsum, *, first: bool) -> int:
-    """Return at least how many scalar instructions a map of an Einsum has for each point."""
-    steps = sum(isinstance(n, ast.BinOp | ast.Call) for n in ast.walk(expression(einsum)))
-    return max(1, steps + (not first))
+def scalar_steps(einsum: Einsum, dtype: str) -> int:
+    """Return the scalar instructions that a map of an Einsum has for each point.
+
+    Raises InfeasibleMapping for a function without instructions.
+    """
+    task = TaskBuilder("formula")
+    emit_value(task, expression(einsum), dtype)
+    return len(task.body) + 1
 
 
 _OF_TWO = {ast.Mult: "fmul", ast.Add: "fadd", ast.Sub: "fsub"}

@@ -8,6 +8,7 @@ from itertools import count
 
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.build.program_builder import TaskBuilder
+from tilewright.simulator.lowering.elementary import ELEMENTARY
 
 _BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
 Value = str | float
@@ -40,11 +41,17 @@ def _emit(task: TaskBuilder, node: ast.expr, dtype: str, numbers: Iterator[int])
             name, operands = "mul", [operand, operand]
         case ast.Call(func=ast.Name(id="sqrt"), args=[operand]):
             name, operands = "sqrt", [operand]
+        case ast.Call(func=ast.Name(id=function), args=[operand]) if (
+            function in ELEMENTARY and dtype == "f32"
+        ):
+            argument = f"value{next(numbers)}"
+            task.compute(argument, "mov", _emit(task, operand, dtype, numbers), dtype=dtype)
+            return ELEMENTARY[function](task, argument, numbers)
         case _:
             function = node.func.id if isinstance(node, ast.Call) else ast.unparse(node)  # type: ignore[attr-defined]
             raise InfeasibleMapping(
-                f"the machine has no instruction for {function}",
-                instead="+ - * /, max, relu, square, sqrt",
+                f"there are no instructions for {function} of {dtype}",
+                instead="+ - * /, max, relu, square, sqrt; exp, log, sigmoid, tanh of f32",
             )
     values = [_emit(task, operand, dtype, numbers) for operand in operands]
     target = f"value{next(numbers)}"
