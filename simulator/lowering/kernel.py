@@ -71,8 +71,8 @@ def vector_loops(read: SpaceTime) -> tuple[int, ...]:
 def kernel_of(read: SpaceTime, layouts: Mapping[str, TileLayout]) -> Kernel:
     """Return the kernel of a mapping whose tiles lie as `layouts` say, by tensor.
 
-    Raises InfeasibleMapping if a descriptor would need more than four dimensions, or an offset more
-    than four counters.
+    Raises InfeasibleMapping if a descriptor would need more than four dimensions, an offset more
+    than four counters, or the formula a function without instructions.
     """
     vector = vector_loops(read)
     outer = tuple(n for n in range(read.kernel, len(read.time)) if n not in vector)
@@ -85,6 +85,8 @@ def kernel_of(read: SpaceTime, layouts: Mapping[str, TileLayout]) -> Kernel:
         )
     for layout in layouts.values():
         _check_terms(read, layout, vector)
+    if own_operation(read.einsum, first=True, has_scalar=read.scalar is not None) is None:
+        scalar_steps(read.einsum, read.dtype)  # raises for a function without instructions
     return Kernel(read, layouts, outer, vector, dict(zip(inside, joined, strict=True)))
 
 

@@ -23,7 +23,7 @@ from tilewright.simulator.execution.einsum_execution import (
 )
 
 MACHINES = ("wse2-sdk-sim", "wse3-sdk-sim")
-RESOURCES = ("free bytes", "depends on", "runs over")
+RESOURCES = ("free bytes", "depends on", "runs over", "no instructions")
 """Words of the refusals that say which resource of the machine is missing."""
 
 

@@ -89,7 +89,7 @@ def test_the_links_crossed_are_the_hops_that_are_predicted() -> None:
 def test_what_an_element_sends_arrives_where_a_role_receives_it() -> None:
     """Each color that a role receives brings one sum, and none arrives that nobody receives."""
     sums = 0
-    for seed, plan in plans(0, 60):
+    for seed, plan in plans(0, 90):
         program = program_of(plan)
         arrived: Counter[tuple[str, tuple[int, int]]] = Counter()
         left = Counter[tuple[str, tuple[int, int]]]()
