@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
 from collections.abc import Mapping
@@ -31,6 +32,7 @@ def execution_document(run: EinsumExecution) -> dict[str, Any]:
         "energy_by": by_component(run.energy_by),
         "sram_bits": run.sram_bits,
         "utilization": run.utilization,
+        "padding_share": run.plan.read.padding_share,
         "hops": run.hops,
         "counts": dict(run.counts),
         "counts_equal": dict(run.counts) == dict(run.predicted),
@@ -61,17 +63,26 @@ def execution_lines(execution: Execution) -> list[str]:
     """Return the execution of a workload as lines for the terminal."""
     lines: list[str] = []
     for run in execution.einsums:
-        share = run.lower_bound_cycles / run.cycles
+        share = _rounded_down(run.lower_bound_cycles / run.cycles)
         lines += [
             f"{run.name}: the result equals numpy, {len(run.counts)} counts equal the model's",
-            f"  cycles    {run.cycles:>14,}  lower bound {run.lower_bound_cycles:,} ({share:.0%})",
+            f"  cycles    {run.cycles:>14,}  lower bound {run.lower_bound_cycles:,} ({share})",
             f"  energy    {quantity(run.energy, 'energy'):>14}  predicted but for leakage exactly",
             f"  SRAM      {run.sram_bits // 8:>8,} bytes  of an element",
             f"  elements  {run.elements:>14,}  busy {_busy(run):.0%} of the time",
         ]
+        if run.plan.read.padding_share:
+            lines.append(
+                f"  padding   {run.plan.read.padding_share:>14.1%}  of the points computed"
+            )
         lines += [f"    {line}" for line in _count_lines(run.counts)]
     total = f"{execution.cycles:,} cycles, {quantity(execution.latency, 'latency')}, "
     return [*lines, "", total + quantity(execution.energy, "energy")]
+
+
+def _rounded_down(share: float) -> str:
+    """Return a share as a percentage that says 100 % for nothing less."""
+    return f"{math.floor(share * 1000) / 10:g}%"
 
 
 def _busy(run: EinsumExecution) -> float:

@@ -15,22 +15,15 @@ from math import isqrt, prod
 
 from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
-from tilewright.mapper.grid.reductions import Axis
+from tilewright.mapper.grid.grid_shares import (
+    Share,
+    least_work_shares,
+    local_sizes,
+    padded_sizes,
+)
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
-
-MOST_ON_AXIS = 2
-"""Rank variables whose values are shared along one axis."""
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """`count` elements along an axis that divide the values of a rank variable."""
-
-    axis: Axis
-    variable: str
-    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +75,7 @@ class GridMapspace:
         self.constraints.check(self.einsum)
         residence = self.residence()
         for shares in self.shares():
-            local = self.local(shares)
+            local = local_sizes(self.einsum, shares)
             for resident, tile, scalar in product(
                 residence, self._tiles(local), self._scalars(local)
             ):
@@ -94,48 +87,18 @@ class GridMapspace:
         return [GridChoice(family, reduction) for reduction in self._reductions(family.shares)]
 
     def shares(self) -> list[tuple[Share, ...]]:
-        """Return all ways to divide the iteration space over as many elements as possible."""
-        along = {axis: self._along(axis) for axis in ("X", "Y")}
-        sizes = sorted(product(along["X"], along["Y"]), key=lambda pair: (-pair[0] * pair[1], pair))
-        best: list[tuple[Share, ...]] = []
-        used = 0
-        for columns, rows in sizes:
-            if best and columns * rows < used:
-                break
-            for first, second in product(along["X"][columns], along["Y"][rows]):
-                if self._divides((*first, *second)):
-                    used = columns * rows
-                    best.append((*first, *second))
+        """Return the ways to divide the iteration space that leave an element the fewest points.
+
+        Raises InfeasibleMapping if the constraints allow none.
+        """
+        best = least_work_shares(self.grid, self.einsum, self.constraints.allows_shares)
         if not best:
             raise InfeasibleMapping(
                 f"no shares of {self.einsum.name} obey the constraints x = {self.constraints.x} "
                 f"and y = {self.constraints.y}",
-                instead="variables whose sizes have common divisors with the grid's sides, or free",
+                instead="variables with at least two values, on an axis of two elements, or free",
             )
         return best
-
-    def _along(self, axis: Axis) -> dict[int, list[tuple[Share, ...]]]:
-        """Return the shares along one axis by the number of elements that they use."""
-        most, names = self.grid.size(axis), list(self.einsum.bounds)
-        result: dict[int, list[tuple[Share, ...]]] = {}
-        for shares in _factors(axis, names, self.einsum.bounds, most, MOST_ON_AXIS):
-            if self.constraints.allows_shares(axis, frozenset(s.variable for s in shares)):
-                ordered = sorted(shares, key=lambda share: self._is_reduced(share.variable))
-                result.setdefault(prod(s.count for s in shares), []).append(tuple(ordered))
-        return result
-
-    def _divides(self, shares: tuple[Share, ...]) -> bool:
-        return all(
-            self.einsum.bounds[name] % prod(s.count for s in shares if s.variable == name) == 0
-            for name in {share.variable for share in shares}
-        )
-
-    def local(self, shares: tuple[Share, ...]) -> dict[str, int]:
-        """Return the values of each rank variable in the share of an element."""
-        local = dict(self.einsum.bounds)
-        for share in shares:
-            local[share.variable] //= share.count
-        return local
 
     def _is_reduced(self, name: str) -> bool:
         return name not in self.einsum.outputs[0].rank_variables
@@ -223,7 +186,8 @@ class GridMapspace:
 
     def mapping_of(self, choice: GridChoice) -> Mapping:
         """Return the mapping of a choice."""
-        tile, family = dict(self.einsum.bounds), choice.family
+        family = choice.family
+        tile = padded_sizes(self.einsum, family.shares)
         nodes: list[Node] = list(self._outside(family))
         for share in family.shares:
             tile[share.variable] //= share.count
@@ -296,21 +260,6 @@ class GridMapspace:
         output = self.einsum.outputs[0]
         ranked = [name for _, form in output.projection for name, _ in form.terms]
         return list(dict.fromkeys([*ranked, *self.einsum.bounds]))
-
-
-def _factors(
-    axis: Axis, names: list[str], bounds: Dict[str, int], most: int, left: int
-) -> Iterator[tuple[Share, ...]]:
-    """Return the sets of up to `left` shares of different variables on at most `most` elements."""
-    yield ()
-    if not left:
-        return
-    for number, name in enumerate(names):
-        for count in _divisors(bounds[name])[1:]:
-            if count > most:
-                break
-            for rest in _factors(axis, names[number + 1 :], bounds, most // count, left - 1):
-                yield (Share(axis, name, count), *rest)
 
 
 def _divisors(number: int) -> list[int]:

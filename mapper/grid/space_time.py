@@ -15,6 +15,7 @@ from math import prod
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid import Grid, grid_of
+from tilewright.mapper.grid.padding import may_pad, padded
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.mapping.mapping import (
     Compute,
@@ -93,16 +94,18 @@ class HeldTensor:
 class SpaceTime:
     """A mapping of one Einsum on a grid of elements, as loops in space and time.
 
-    `space`: loops over elements, outermost first; `time`: loops that each element runs, outermost
-    first, those of one turn left out. `tensors`: how each tensor is held. `kernel`: number of loops
-    in time above all Storages of the elements' memory; those below are the work on one tile.
-    `scalar`: the input whose values an engine takes one at a time from its register, None if there
-    is none; `scalar_depth`: loops in time above that register. `reduction`: how partial sums are
-    added over the elements.
+    `workload_einsum`: the Einsum; `einsum`: the same with the sizes that the elements have
+    together, padding included. `space`: loops over elements, outermost first; `time`: loops that
+    each element runs, outermost first, those of one turn left out. `tensors`: how each tensor is
+    held. `kernel`: number of loops in time above all Storages of the elements' memory; those below
+    are the work on one tile. `scalar`: the input whose values an engine takes one at a time from
+    its register, None if there is none; `scalar_depth`: loops in time above that register.
+    `reduction`: how partial sums are added over the elements.
     """
 
     flat: FlatArch = field(repr=False)
     grid: Grid = field(repr=False)
+    workload_einsum: Einsum
     einsum: Einsum
     mapping: Mapping
     space: tuple[SpaceLoop, ...]
@@ -155,6 +158,11 @@ class SpaceTime:
         """Number type of all values: f32 or f16."""
         return DTYPES[int(self.output.access.bits_per_value)]
 
+    @property
+    def padding_share(self) -> float:
+        """Share of the points of the elements that are padding, 0 to 1."""
+        return 1 - self.workload_einsum.operations / self.einsum.operations
+
     def visits(self, tensor: HeldTensor) -> int:
         """Return how many tiles of a tensor pass through an element one after the other."""
         return prod(loop.count for loop in self.time[: tensor.depth])
@@ -188,7 +196,8 @@ class _Reading:
 
     def __init__(self, grid: Grid, einsum: Einsum) -> None:
         self.grid, self.einsum = grid, einsum
-        self.tile = dict(einsum.bounds)
+        self.tile, self.bounds = dict(einsum.bounds), dict(einsum.bounds)
+        self.split: set[str] = set()
         self.space: list[SpaceLoop] = []
         self.time: list[TimeLoop] = []
         self.outside: set[str] = set()
@@ -223,17 +232,35 @@ class _Reading:
             )
         if (isinstance(node, Temporal) and node.initial_tile_shape is not None) or node.names:
             raise _refusal(f"the loop over {name} has tiles of two sizes or of other names", "one")
-        if before % node.tile_shape:
+        if node.tile_shape > before:
             raise _refusal(
-                f"tiles of {node.tile_shape} do not divide {before} values of {name}",
-                f"a divisor of {before}: elements have equal shares",
+                f"tiles of {node.tile_shape} of {before} values of {name}", "tiles no larger"
             )
-        count = before // node.tile_shape
+        count = -(-before // node.tile_shape)
+        if before % node.tile_shape:
+            self._pad(name, count * node.tile_shape, before)
+        self.split.add(name)
         self.tile[name] = node.tile_shape
         if isinstance(node, Spatial):
             self._shares(node, count)
         elif count > 1:
             self.time.append(TimeLoop(name, node.tile_shape, count))
+
+    def _pad(self, name: str, size: int, before: int) -> None:
+        """Let a rank variable have more values, so that all its tiles are equal."""
+        if name in self.split or self.held:
+            raise _refusal(
+                f"tiles do not divide the {before} values of {name} in the tile above",
+                f"a divisor of {before}: only the outermost loop over {name}, above the Storages "
+                f"of {self.grid.memory.name}, may have a shorter last tile",
+            )
+        if not may_pad(self.einsum, name):
+            raise _refusal(
+                f"tiles do not divide {before} values of {name}, and zeros behind the last one "
+                f"would change {self.einsum.outputs[0].tensor}",
+                f"a divisor of {before}",
+            )
+        self.bounds[name] = size
 
     def _shares(self, node: Spatial, count: int) -> None:
         if node.component != self.grid.fanout or node.name not in self.grid.dims:
@@ -303,7 +330,8 @@ class _Reading:
         return SpaceTime(
             flat=flat,
             grid=self.grid,
-            einsum=self.einsum,
+            workload_einsum=self.einsum,
+            einsum=padded(self.einsum, self.bounds),
             mapping=mapping,
             space=tuple(self.space),
             time=tuple(self.time),

@@ -106,7 +106,7 @@ class EinsumExecution:
     @property
     def utilization(self) -> float:
         """Points of the iteration space per element and cycle."""
-        return self.plan.read.einsum.operations / (self.elements * self.cycles)
+        return self.plan.read.workload_einsum.operations / (self.elements * self.cycles)
 
     @property
     def hops(self) -> int:
@@ -132,7 +132,7 @@ def execute_plan(
     result = run.result
     streams = {name: stream.values for name, stream in result.edges.items()}
     output = output_of(plan, result.memory, streams)
-    error_share = compare(read.einsum, operands, output, read.dtype)
+    error_share = compare(read.workload_einsum, operands, output, read.dtype)
     counts, predicted = count_actions(plan, result), predict(read)
     if counts != predicted:
         wrong = min(set(counts.items()) ^ set(predicted.items()))[0]
@@ -169,14 +169,14 @@ def execute_einsum(
     settings = settings or ExecutionSettings()
     profile = settings.profile(read.grid)
     plan = plan_of(read, profile.sram_reserved_bytes)
-    drawn = random_operands(read.einsum, read.dtype, settings.seed)
+    drawn = random_operands(read.workload_einsum, read.dtype, settings.seed)
     values = {**drawn, **{n: _checked(read, n, v) for n, v in (operands or {}).items()}}
     return execute_plan(plan, profile, values, spread_elements(read, settings.shown_elements))
 
 
 def _checked(read: SpaceTime, tensor: str, values: AnyArray) -> AnyArray:
     """Return given values in the number type of the elements, cut to what the Einsum reads."""
-    shape = operand_shape(read.einsum, tensor)
+    shape = operand_shape(read.workload_einsum, tensor)
     array = np.asarray(values)
     fits = array.ndim == len(shape) and all(
         size >= used for size, used in zip(array.shape, shape, strict=False)

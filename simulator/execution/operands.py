@@ -18,9 +18,9 @@ from scipy.special import expit
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.formulas.expression import expression, joins_by_max
 from tilewright.mapper.workload.formulas.reference import joined_values, read_values
 from tilewright.simulator.lowering.elementary import ROUNDINGS
-from tilewright.simulator.lowering.kernel import expression, joins_by_max
 
 Floats = npt.NDArray[np.float64]
 AnyArray = npt.NDArray[np.generic]

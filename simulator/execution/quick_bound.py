@@ -13,7 +13,8 @@ from functools import cached_property
 from math import prod
 
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace, Share
+from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
+from tilewright.mapper.grid.grid_shares import Share, local_sizes
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.isa.dsd import DTYPES
@@ -55,7 +56,7 @@ class QuickBound:
 
         Raises InfeasibleMapping if the tiles do not fit an element.
         """
-        local = self.space.local(family.shares)
+        local = local_sizes(self.space.einsum, family.shares)
         tile = {**local, **({family.tile.variable: family.tile.size} if family.tile else {})}
         self._check_capacity(family, local, tile)
         return max(

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
+from tilewright.mapper.workload.formulas.expression import joins_by_max
 from tilewright.simulator.build.program_builder import CodeBuilder, TaskBuilder
 from tilewright.simulator.isa.dsd import Index, Ref, variable
 from tilewright.simulator.lowering.kernel import (
@@ -18,7 +19,6 @@ from tilewright.simulator.lowering.kernel import (
     Point,
     declare_vectors,
     emit_kernel,
-    joins_by_max,
 )
 from tilewright.simulator.lowering.routes import input_color
 from tilewright.simulator.lowering.sum_roles import Role

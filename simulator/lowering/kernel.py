@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tilewright.mapper.grid.space_time import SpaceTime, TimeLoop
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.formulas.expression import expression, joins_by_max
 from tilewright.simulator.build.program_builder import CodeBuilder, TaskBuilder
 from tilewright.simulator.isa.dsd import Element, Index, Ref
 from tilewright.simulator.lowering.map_body import emit_value
@@ -189,19 +190,6 @@ def element_offset(kernel: Kernel, name: str, point: Point) -> Index:
 
 def _inside(point: Point) -> Point:
     return {number: turn for number, turn in point.items() if number >= 0}
-
-
-def expression(einsum: Einsum) -> ast.expr:
-    """Return what an Einsum computes at one point, inputs as the names `_0`, `_1`, …"""
-    if einsum.formula is not None:
-        return ast.parse(einsum.formula.text, mode="eval").body
-    names = [f"_{number}" for number in range(len(einsum.inputs))]
-    return ast.parse(f" {einsum.combine} ".join(names), mode="eval").body
-
-
-def joins_by_max(einsum: Einsum) -> bool:
-    """Return whether the points of an output are joined by max instead of a sum."""
-    return einsum.formula is not None and einsum.formula.reduction == "max"
 
 
 def scalar_steps(einsum: Einsum, dtype: str) -> int:

@@ -117,7 +117,7 @@ def output_of(
     """Put the output tensor together from the memories or from the words that left the grid.
 
     `memory`: (rows, columns, 1, values) by tensor; `edges`: (positions, words) by port. Returns the
-    tensor in the shape of its ranks, zeros where no value of the Einsum lies.
+    tensor in the shape of its ranks, zeros where no value of the Einsum lies, without padding.
     """
     read, output = plan.read, plan.read.output
     rows = np.array(plan.sums.head_rows(read.rows))
@@ -140,7 +140,9 @@ def output_of(
     result[tuple(_indices(layout, starts))] = tiles.reshape(
         -1, *(output.extents[rank] for rank in layout.order)
     )
-    return result.transpose(np.argsort(layout.order)) if layout.order else result
+    whole = result.transpose(np.argsort(layout.order)) if layout.order else result
+    bounds = read.workload_einsum.bounds
+    return whole[tuple(slice(form.constant + _reach(form.terms, bounds)) for form in forms)]
 
 
 def _reach(terms: tuple[tuple[str, int], ...], bounds: Mapping[str, int]) -> int:

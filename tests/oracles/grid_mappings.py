@@ -158,7 +158,9 @@ def random_mapping(rng: random.Random, einsum: Einsum, most: int = 4) -> Mapping
 
 def _divided(rng: random.Random, tile: dict[str, int], name: str, most: int) -> int:
     counts = [c for c in range(1, most + 1) if tile[name] % c == 0]
-    tile[name] //= rng.choice(counts)
+    if rng.random() < 0.15:  # a last share that is shorter, or no share at all
+        counts = list(range(1, min(most, tile[name]) + 1))
+    tile[name] = -(-tile[name] // rng.choice(counts))
     return tile[name]
 
 
@@ -171,7 +173,7 @@ def _shares(rng: random.Random, einsum: Einsum, most: int, kept: frozenset[str])
         for name in names:
             before = tile[name]
             nodes.append(Spatial(name, _divided(rng, tile, name, free), axis, "Grid"))
-            free //= before // tile[name]
+            free //= -(-before // tile[name])
     return nodes
 
 

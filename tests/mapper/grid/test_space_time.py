@@ -23,7 +23,7 @@ def test_the_example_of_the_theory() -> None:
 @pytest.mark.parametrize(
     ("nodes", "reason"),
     [
-        ([HOST, Spatial("k", 5, "X", "Grid"), WHOLE, TILES, END], "do not divide"),
+        ([HOST, OVER_K, WHOLE, Temporal("k", 2), TILES, END], "do not divide"),
         ([HOST, Spatial("k", 1, "X", "Grid"), WHOLE, TILES, END], "12 shares"),
         ([HOST, Spatial("k", 3, "Z", "Grid"), WHOLE, TILES, END], "no dimension of the grid"),
         ([HOST, WHOLE, OVER_K, TILES, END], "below a Storage"),

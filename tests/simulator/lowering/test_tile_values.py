@@ -107,7 +107,9 @@ def test_the_output_is_put_together_from_where_it_was_computed(first: int) -> No
         for number, at in enumerate(sorted(written(plan))):
             output[at] = number + 1
         result = output_of(plan, *left(plan, output))
-        assert np.array_equal(result, output), seed
+        cut = tuple(slice(size) for size in result.shape)  # behind it is padding
+        assert np.array_equal(result, output[cut]), seed
+        assert result.size == output.size or plan.read.padding_share > 0
         exits.add(plan.sums.exit)
     assert exits >= {"south", "east", "gather"}
 

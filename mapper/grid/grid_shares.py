@@ -1,0 +1,143 @@
+"""The ways to divide an iteration space over a grid that leave an element the fewest points.
+
+Elements have equal shares. Where a size has no divisor that fits, the last share is padded
+(theory/grid.md §1): 100 values over 16 columns are 15 shares of 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.mapper.grid.grid import Grid
+from tilewright.mapper.grid.padding import may_pad
+from tilewright.mapper.grid.reductions import Axis
+from tilewright.mapper.workload.einsum import Einsum
+
+MOST_ON_AXIS = 2
+"""Rank variables whose values are shared along one axis."""
+Allows = Callable[[str, frozenset[str]], bool]
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """`count` elements along an axis that divide the values of a rank variable."""
+
+    axis: Axis
+    variable: str
+    count: int
+
+
+def local_sizes(einsum: Einsum, shares: tuple[Share, ...]) -> dict[str, int]:
+    """Return the values of each rank variable in the share of an element, padding included."""
+    counts = _counts(shares)
+    return {name: -(-bound // counts.get(name, 1)) for name, bound in einsum.bounds.items()}
+
+
+def padded_sizes(einsum: Einsum, shares: tuple[Share, ...]) -> dict[str, int]:
+    """Return the values of each rank variable in all elements together, padding included."""
+    counts = _counts(shares)
+    return {name: n * counts.get(name, 1) for name, n in local_sizes(einsum, shares).items()}
+
+
+def _counts(shares: tuple[Share, ...]) -> dict[str, int]:
+    names = {share.variable for share in shares}
+    return {name: prod(s.count for s in shares if s.variable == name) for name in names}
+
+
+def least_work_shares(grid: Grid, einsum: Einsum, allows: Allows) -> list[tuple[Share, ...]]:
+    """Return all divisions that leave an element the fewest points, in a fixed order.
+
+    At most two rank variables are shared along an axis; `allows`: whether an axis may have a set of
+    them. Returns an empty list if none is allowed.
+    """
+    along = {axis: _Options.of(axis, grid, einsum, allows) for axis in ("X", "Y")}
+    columns, rows = along["X"], along["Y"]
+    if not columns.shares or not rows.shares:
+        return []
+    best, least = list[tuple[Share, ...]](), float("inf")
+    for first, counts, product in zip(
+        columns.shares, columns.counts, columns.products, strict=True
+    ):
+        needed = einsum.operations / (product * least)
+        likely = int(np.searchsorted(-rows.products, -needed * (1 - 1e-9), side="right"))
+        if not likely:
+            continue
+        work = _work(einsum, counts, rows.counts[:likely])
+        if work.min() < least:
+            best, least = [], float(work.min())
+        chosen = np.flatnonzero(work == least) if np.isfinite(least) else ()
+        best += [(*first, *rows.shares[place]) for place in chosen]
+    return best
+
+
+@dataclass(frozen=True)
+class _Options:
+    """What may be shared along an axis: most elements first. `counts`: (options, variables)."""
+
+    shares: list[tuple[Share, ...]]
+    counts: Integers
+    products: Integers
+
+    @staticmethod
+    def of(axis: Axis, grid: Grid, einsum: Einsum, allows: Allows) -> _Options:
+        names = list(einsum.bounds)
+        kept = einsum.outputs[0].rank_variables
+        options = [
+            tuple(sorted(shares, key=lambda share: share.variable not in kept))
+            for shares in _sets(axis, names, einsum, grid.size(axis), MOST_ON_AXIS)
+            if allows(axis, frozenset(share.variable for share in shares))
+        ]
+        options.sort(key=lambda shares: -prod(share.count for share in shares))
+        counts = np.ones((len(options), len(names)), dtype=np.int64)
+        for number, shares in enumerate(options):
+            for share in shares:
+                counts[number, names.index(share.variable)] = share.count
+        return _Options(options, counts, counts.prod(axis=1))
+
+
+def _sets(
+    axis: Axis, names: list[str], einsum: Einsum, most: int, left: int
+) -> Iterator[tuple[Share, ...]]:
+    """Return the sets of up to `left` shares of different variables on at most `most` elements."""
+    yield ()
+    if not left:
+        return
+    for number, name in enumerate(names):
+        for count in share_counts(einsum, name, most):
+            for rest in _sets(axis, names[number + 1 :], einsum, most // count, left - 1):
+                yield (Share(axis, name, count), *rest)
+
+
+def share_counts(einsum: Einsum, name: str, most: int) -> list[int]:
+    """Return the numbers of shares, from 2 to `most`, that a rank variable may have.
+
+    Of several numbers with equally long shares the least: 100 values have no 16 shares, for 15 are
+    no longer. Divisors only where padding would change the result.
+    """
+    bound = einsum.bounds[name]
+    numbers = range(2, min(most, bound) + 1)
+    if may_pad(einsum, name):
+        return [n for n in numbers if -(-bound // -(-bound // n)) == n]
+    return [n for n in numbers if bound % n == 0]
+
+
+def _work(einsum: Einsum, first: Integers, others: Integers) -> npt.NDArray[np.float64]:
+    """Return the points of an element for one choice along X with each along Y; inf for none.
+
+    `first`: (variables,) counts, `others`: (options, variables). Points beyond 2^53 are rounded.
+    """
+    bounds = np.array(list(einsum.bounds.values()), dtype=np.int64)
+    counts = first * others
+    local = -(-bounds // counts)
+    outer = -(-bounds // (local * others))  # shares along X that are not padding alone
+    pads = np.array([may_pad(einsum, name) for name in einsum.bounds])
+    is_even = bounds % counts == 0
+    allowed = (is_even | (pads & (outer == first))).all(axis=1)
+    points: npt.NDArray[np.float64] = local.astype(np.float64).prod(axis=1)
+    return np.where(allowed, points, np.inf)

@@ -1,0 +1,62 @@
+"""Shares of sizes that the elements do not divide: the last share is filled up with zeros.
+
+A rank variable of 100 values over 16 columns has 15 shares of 7; the last one has 2 values and 5 of
+padding. Every element so runs the same program. A result in the padding is dropped; a summed
+variable may be padded only where the padding adds nothing (theory/grid.md §1).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.formulas.expression import expression, joins_by_max
+
+_OF_ZERO = ("relu", "sqrt", "square", "tanh")
+"""Functions that give 0 for 0."""
+
+
+def may_pad(einsum: Einsum, variable: str) -> bool:
+    """Return whether an element may compute points beyond the last value of a rank variable.
+
+    Results there are dropped if the output has the variable. If it is summed over, the inputs that
+    it indexes alone are 0 there, and the formula has to be 0, too: `A[m, k] * B[k]` may be padded
+    in k, `exp(A[m, k])` and a maximum may not.
+    """
+    if variable in einsum.outputs[0].rank_variables:
+        return True
+    if joins_by_max(einsum):
+        return False
+    zeros = {
+        f"_{number}"
+        for number, access in enumerate(einsum.inputs)
+        if any(form.terms == ((variable, 1),) for _, form in access.projection)
+    }
+    return _is_zero(expression(einsum), frozenset(zeros))
+
+
+def _is_zero(node: ast.expr, zeros: frozenset[str]) -> bool:
+    """Return whether a formula is 0 for any finite values where some of its inputs are 0."""
+    match node:
+        case ast.Name(id=name):
+            return name in zeros
+        case ast.UnaryOp(operand=operand):
+            return _is_zero(operand, zeros)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return _is_zero(left, zeros) or _is_zero(right, zeros)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+            return _is_zero(left, zeros) and _is_zero(right, zeros)
+        case ast.BinOp(left=left, op=ast.Div(), right=ast.Constant()):
+            return _is_zero(left, zeros)
+        case ast.Call(func=ast.Name(id=name), args=arguments) if name in (*_OF_ZERO, "max"):
+            return all(_is_zero(argument, zeros) for argument in arguments)
+    return False
+
+
+def padded(einsum: Einsum, bounds: Mapping[str, int]) -> Einsum:
+    """Return an Einsum with larger bounds, itself if they are the same."""
+    if all(bounds[name] == bound for name, bound in einsum.bounds.items()):
+        return einsum
+    return replace(einsum, bounds={name: bounds[name] for name in einsum.bounds})

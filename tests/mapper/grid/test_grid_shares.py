@@ -1,0 +1,63 @@
+"""Divisions of an iteration space over a grid: compared with all divisions, one by one."""
+
+from itertools import product
+from math import prod
+
+import pytest
+from grid_mappings import FORMS, einsum_workload, grid_arch
+
+from tilewright.mapper.grid.grid import grid_of
+from tilewright.mapper.grid.grid_shares import (
+    Share,
+    least_work_shares,
+    local_sizes,
+    padded_sizes,
+    share_counts,
+)
+from tilewright.mapper.grid.padding import may_pad
+
+
+def anything(axis: str, names: frozenset[str]) -> bool:
+    return True
+
+
+def shares_of(form: str, columns: int, rows: int) -> list[tuple[Share, ...]]:
+    grid = grid_of(grid_arch(form, 32, columns, rows))
+    return least_work_shares(grid, einsum_workload(form).einsums[0], anything)
+
+
+@pytest.mark.parametrize("form", ["matrix product", "largest of rows", "average pooling"])
+@pytest.mark.parametrize(("columns", "rows"), [(4, 4), (5, 7), (3, 1)])
+def test_no_division_leaves_an_element_fewer_points(form: str, columns: int, rows: int) -> None:
+    """Of all counts of one variable along each axis, tried one by one."""
+    einsum = einsum_workload(form).einsums[0]
+    least = min(
+        prod(local_sizes(einsum, (Share("X", x, a), Share("Y", y, b))).values())
+        for x, y in product(einsum.bounds, repeat=2)
+        for a, b in product(range(1, columns + 1), range(1, rows + 1))
+        if (may_pad(einsum, x) and may_pad(einsum, y))
+        or padded_sizes(einsum, (Share("X", x, a), Share("Y", y, b))) == dict(einsum.bounds)
+    )
+    works = {
+        prod(local_sizes(einsum, shares).values()) for shares in shares_of(form, columns, rows)
+    }
+    assert len(works) == 1
+    assert works.pop() <= least
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_shares_fit_the_grid_and_pad_only_what_may_be_padded(form: str) -> None:
+    einsum = einsum_workload(form).einsums[0]
+    for shares in shares_of(form, 5, 3):
+        assert prod(s.count for s in shares if s.axis == "X") <= 5
+        assert prod(s.count for s in shares if s.axis == "Y") <= 3
+        for name, size in padded_sizes(einsum, shares).items():
+            assert size == einsum.bounds[name] or may_pad(einsum, name)
+
+
+def test_equally_long_shares_stand_once() -> None:
+    """12 values: 4, 3 and 2 in a share; 5 shares of 3 would leave one empty."""
+    einsum = einsum_workload("matrix product").einsums[0]
+    assert share_counts(einsum, "k", 12) == [2, 3, 4, 6, 12]
+    assert share_counts(einsum, "m", 5) == [2, 3, 4]
+    assert share_counts(einsum_workload("largest of rows").einsums[0], "k", 5) == [2, 3, 4]
