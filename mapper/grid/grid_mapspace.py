@@ -60,11 +60,16 @@ class GridChoice:
 
 @dataclass(frozen=True, slots=True)
 class GridMapspace:
-    """The mapspace of one Einsum on a grid under constraints."""
+    """The mapspace of one Einsum on a grid under constraints.
+
+    `staying`: tensors of the Einsum that other Einsums leave in the elements' memories for it, or
+    that it leaves there for others.
+    """
 
     grid: Grid
     einsum: Einsum
     constraints: GridConstraints = NO_CONSTRAINTS
+    staying: frozenset[str] = frozenset()
 
     def families(self) -> Iterator[GridFamily]:
         """Return all families of choices, in a fixed order.
@@ -109,14 +114,15 @@ class GridMapspace:
         weights = frozenset(
             access.tensor
             for access in self.einsum.inputs
-            if access.persistent and access.tensor not in rules.keep
+            if access.persistent and access.tensor not in rules.keep | self.staying
         )
+        there = self.staying - {self.einsum.outputs[0].tensor}
         options = []
         if self.constraints.allows("weights", "resident") or not weights:
-            options.append(weights)
+            options.append(weights | there)
         may_stream = weights <= (rules.may_keep | rules.keep)
         if weights and may_stream and self.constraints.allows("weights", "streamed"):
-            options.append(frozenset())
+            options.append(there)
         return options
 
     def _tiles(self, local: dict[str, int]) -> list[TimeTile | None]:
@@ -160,14 +166,14 @@ class GridMapspace:
             for access in self.einsum.accesses
             if tile.variable in access.rank_variables
             and access.tensor not in resident
-            and not (access.output and self._output_stays)
+            and not (access.output and self.output_stays)
         )
 
     @property
-    def _output_stays(self) -> bool:
-        """Whether the architecture lets no memory outside the grid hold the output."""
+    def output_stays(self) -> bool:
+        """Whether the elements keep the output: for an Einsum behind, or as nothing else may."""
         rules, name = self.grid.host.tensors.resolve({}), self.einsum.outputs[0].tensor
-        return name not in rules.keep and name not in rules.may_keep
+        return name in self.staying or name not in rules.keep | rules.may_keep
 
     def _reductions(self, shares: tuple[Share, ...]) -> list[str]:
         groups = [
@@ -203,7 +209,7 @@ class GridMapspace:
         names = tuple(
             access.tensor
             for access in self.einsum.accesses
-            if access.tensor not in family.resident and not (access.output and self._output_stays)
+            if access.tensor not in family.resident and not (access.output and self.output_stays)
         )
         if names:
             yield Storage(names, self.grid.host.name)

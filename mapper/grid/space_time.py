@@ -100,7 +100,8 @@ class SpaceTime:
     held. `kernel`: number of loops in time above all Storages of the elements' memory; those below
     are the work on one tile. `scalar`: the input whose values an engine takes one at a time from
     its register, None if there is none; `scalar_depth`: loops in time above that register.
-    `reduction`: how partial sums are added over the elements.
+    `reduction`: how partial sums are added over the elements. `staying`: tensors of other Einsums,
+    too, that stay in the elements' memories between them.
     """
 
     flat: FlatArch = field(repr=False)
@@ -115,6 +116,7 @@ class SpaceTime:
     scalar: str | None
     scalar_depth: int
     reduction: str
+    staying: frozenset[str]
 
     @cached_property
     def _tensors(self) -> dict[str, HeldTensor]:
@@ -172,16 +174,19 @@ class SpaceTime:
         return variable not in self.einsum.outputs[0].rank_variables
 
 
-def space_time(flat: FlatArch, einsum: Einsum, mapping: Mapping) -> SpaceTime:
+def space_time(
+    flat: FlatArch, einsum: Einsum, mapping: Mapping, staying: frozenset[str] = frozenset()
+) -> SpaceTime:
     """Read a mapping as loops in space and time on the grid of an architecture.
 
-    `flat`: path of components with one grid of elements. Raises InfeasibleMapping with the reason,
+    `flat`: path of components with one grid of elements. `staying`: tensors that one Einsum leaves
+    in the elements' memories for another. Raises InfeasibleMapping with the reason,
     and what to write instead, for a mapping that no program of the elements can follow
     (theory/grid.md §1 lists the rules); nothing is said of the size of memories.
     """
     grid = grid_of(flat)
     _check_einsum(einsum)
-    reading = _Reading(grid, einsum)
+    reading = _Reading(grid, einsum, staying & set(einsum.tensors))
     for node in mapping.nodes:
         reading.take(node)
     result = reading.result(flat, mapping)
@@ -194,8 +199,8 @@ def space_time(flat: FlatArch, einsum: Einsum, mapping: Mapping) -> SpaceTime:
 class _Reading:
     """Collects what the nodes of a mapping say, from the outermost in."""
 
-    def __init__(self, grid: Grid, einsum: Einsum) -> None:
-        self.grid, self.einsum = grid, einsum
+    def __init__(self, grid: Grid, einsum: Einsum, staying: frozenset[str]) -> None:
+        self.grid, self.einsum, self.staying = grid, einsum, staying
         self.tile, self.bounds = dict(einsum.bounds), dict(einsum.bounds)
         self.split: set[str] = set()
         self.space: list[SpaceLoop] = []
@@ -325,7 +330,7 @@ class _Reading:
                 )
         tensors = tuple(self.held[name] for name in dict.fromkeys(self.einsum.tensors))
         for tensor in tensors:
-            _check_residence(tensor, self.grid)
+            _check_residence(tensor, self.grid, self.staying)
         scalar, depth = self.scalar or (None, 0)
         return SpaceTime(
             flat=flat,
@@ -340,6 +345,7 @@ class _Reading:
             scalar=scalar,
             scalar_depth=depth,
             reduction=self.reduction or "chain",
+            staying=self.staying,
         )
 
 
@@ -358,12 +364,14 @@ def _check_einsum(einsum: Einsum) -> None:
         )
 
 
-def _check_residence(tensor: HeldTensor, grid: Grid) -> None:
+def _check_residence(tensor: HeldTensor, grid: Grid, staying: frozenset[str]) -> None:
     if not tensor.resident:
         return
-    if not tensor.access.output and not tensor.access.persistent:
+    stays = tensor.access.output or tensor.access.persistent or tensor.name in staying
+    if not stays:
         raise _refusal(
-            f"{tensor.name} is in no memory outside the grid, but it is not persistent",
+            f"{tensor.name} is in no memory outside the grid, but it is neither persistent nor "
+            "computed by an Einsum that leaves it in the elements",
             f"keep it in {grid.host.name}, or list it in persistent_tensors",
         )
     if tensor.depth:

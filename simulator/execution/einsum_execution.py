@@ -26,6 +26,7 @@ from tilewright.simulator.execution.operands import (
 )
 from tilewright.simulator.fast.fast_machine import run_fast
 from tilewright.simulator.isa.machine_errors import InputDataError
+from tilewright.simulator.lowering.addresses import NOTHING_KEPT, KeptTensors
 from tilewright.simulator.lowering.cycle_bound import lower_bound
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
 from tilewright.simulator.lowering.tile_values import output_of, run_inputs
@@ -62,6 +63,7 @@ class EinsumExecution:
     """What the execution of one Einsum gave.
 
     `plan`: what was lowered. `operands`, `output`: the tensors that it read, and the result.
+    `memory`: (rows, columns, 1, values) what the elements hold at the end, by tensor.
     `cycles`: of the run; `lower_bound_cycles`: no program of this mapping goes below. `latency`:
     seconds. `counts`: numbers of actions by `einsum/component/tensor/action`; `predicted`: the same
     without an execution. `energy_by`: joules under the keys of the counts, and
@@ -73,6 +75,7 @@ class EinsumExecution:
     plan: Plan
     operands: Mapping[str, AnyArray]
     output: Floats
+    memory: Mapping[str, AnyArray]
     cycles: int
     lower_bound_cycles: int
     latency: float
@@ -119,16 +122,18 @@ def execute_plan(
     profile: Profile,
     operands: Mapping[str, AnyArray],
     timeline: TimelineRequest = False,
+    held: Mapping[str, AnyArray] | None = None,
 ) -> EinsumExecution:
     """Run the program of a plan on numbers, compare the result with numpy, count and price it.
 
     `operands`: whole input tensors by name; `timeline`: elements whose operations are recorded.
-    Raises WrongResult if the result is not the Einsum's, or if counts differ from the predicted
-    ones; ProgramError if the machine of the profile cannot run the program.
+    `held`: what the elements hold from Einsums before, (rows, columns, 1, values) by tensor. Raises
+    WrongResult if the result is not the Einsum's, or if counts differ from the predicted ones;
+    ProgramError if the machine of the profile cannot run the program.
     """
     read = plan.read
     memory, edges = run_inputs(plan, operands)
-    run = run_fast(program_of(plan), profile, memory, edges, timeline)
+    run = run_fast(program_of(plan), profile, {**memory, **(held or {})}, edges, timeline)
     result = run.result
     streams = {name: stream.values for name, stream in result.edges.items()}
     output = output_of(plan, result.memory, streams)
@@ -145,6 +150,7 @@ def execute_plan(
         plan=plan,
         operands=operands,
         output=output,
+        memory={t.name: np.asarray(result.memory[t.name]) for t in read.tensors if t.resident},
         cycles=result.cycles,
         lower_bound_cycles=lower_bound(plan, profile),
         latency=latency,
@@ -161,17 +167,20 @@ def execute_einsum(
     read: SpaceTime,
     settings: ExecutionSettings | None = None,
     operands: Mapping[str, AnyArray] | None = None,
+    kept: KeptTensors = NOTHING_KEPT,
+    held: Mapping[str, AnyArray] | None = None,
 ) -> EinsumExecution:
     """Execute one mapping on a grid; `operands` are random where they are not given.
 
-    Raises what `plan_of` and `execute_plan` raise.
+    `kept`, `held`: addresses and contents of what Einsums before have left in the elements. Raises
+    what `plan_of` and `execute_plan` raise.
     """
     settings = settings or ExecutionSettings()
     profile = settings.profile(read.grid)
-    plan = plan_of(read, profile.sram_reserved_bytes)
+    plan = plan_of(read, profile.sram_reserved_bytes, kept)
     drawn = random_operands(read.workload_einsum, read.dtype, settings.seed)
     values = {**drawn, **{n: _checked(read, n, v) for n, v in (operands or {}).items()}}
-    return execute_plan(plan, profile, values, spread_elements(read, settings.shown_elements))
+    return execute_plan(plan, profile, values, spread_elements(read, settings.shown_elements), held)
 
 
 def _checked(read: SpaceTime, tensor: str, values: AnyArray) -> AnyArray:

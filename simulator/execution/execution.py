@@ -11,6 +11,7 @@ import numpy as np
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.architecture import Arch
+from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.space_time import space_time
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Sequential, Storage
 from tilewright.mapper.workload.einsum import Einsum
@@ -21,6 +22,7 @@ from tilewright.simulator.execution.einsum_execution import (
     ExecutionSettings,
     execute_einsum,
 )
+from tilewright.simulator.execution.exchange import Exchange, staying_tensors
 from tilewright.simulator.execution.operands import NUMPY, AnyArray
 
 
@@ -89,24 +91,37 @@ def execute(
 
     `operands`: arrays by input tensor, in the shape of its ranks; those that are missing are drawn
     from the seed of `settings`. The Einsums run one after the other, and what an Einsum computed is
-    an operand of the next. Raises InfeasibleMapping, with the reason, if the mapping is not on the
-    grid or does not fit; MappingError if an Einsum is missing; WrongResult if a result or a count
-    is wrong, which is a fault of Tilewright.
+    an operand of the next: it stays in the elements if the mapping stores it nowhere else, or goes
+    through the memory outside. Raises InfeasibleMapping, with the reason, if the mapping is not on
+    the grid or does not fit; MappingError if an Einsum is missing; WrongResult if a result or a
+    count is wrong, which is a fault of Tilewright.
     """
     settings = settings or ExecutionSettings()
     given, values = dict(operands or {}), dict[str, AnyArray]()
     by_einsum = mappings_of(mapping, workload)
     runs = []
+    exchange = Exchange(workload, staying_tensors(by_einsum, workload, _host(arch, workload)))
     for einsum in workload.einsums:
-        read = space_time(grid_path(arch, workload, einsum), einsum, by_einsum[einsum.name])
+        path = grid_path(arch, workload, einsum)
+        read = space_time(path, einsum, by_einsum[einsum.name], exchange.staying)
         known = {a.tensor: {**given, **values}.get(a.tensor) for a in einsum.inputs}
         run = execute_einsum(
-            read, settings, {name: value for name, value in known.items() if value is not None}
+            read,
+            settings,
+            {name: value for name, value in known.items() if value is not None},
+            exchange.kept_for(read),
+            exchange.held_for(read),
         )
+        exchange.finish(run)
         values.update(run.operands)
         values[read.output.name] = run.output.astype(NUMPY[read.dtype])
         runs.append(run)
     return Execution(tuple(runs), values)
+
+
+def _host(arch: Arch, workload: Workload) -> str:
+    """Return the name of the memory outside the grid."""
+    return grid_of(grid_path(arch, workload, workload.einsums[0])).host.name
 
 
 def grid_path(arch: Arch, workload: Workload, einsum: Einsum) -> FlatArch:

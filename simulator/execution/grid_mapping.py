@@ -2,62 +2,70 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Callable
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field
+from functools import partial
 
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.mapping.mapping import Mapping, Sequential
+from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload
+from tilewright.simulator.execution.candidate_search import (
+    Candidates,
+    CandidateSearch,
+    GridCertificate,
+    GridObjective,
+)
+from tilewright.simulator.execution.cascade_search import (
+    Cascade,
+    CascadeLimits,
+    Path,
+    search_cascade,
+)
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.execution import Execution, execute, grid_path
-from tilewright.simulator.execution.grid_search import (
-    GridObjective,
-    GridSearch,
-    GridSearchResult,
-)
+from tilewright.simulator.execution.grid_search import GridSearchResult, no_mapping
 
-Progress = Callable[[str, int, float, float], None]
+Progress = Callable[[int, float, float], None]
 
 
 @dataclass(frozen=True, slots=True)
 class GridMapping:
     """The best mapping of each Einsum of a workload, and their execution as one.
 
-    `results`: by Einsum, the answer of its search with the certificate. `mapping`: of the whole
+    `results`: by Einsum, its execution and what the search has shown of it. `mapping`: of the whole
     workload, a branch for each Einsum. `execution`: of that mapping, results passed on.
+    `certificate`: of the sum of the objective over the Einsums; `seconds`: of the search.
     """
 
     results: Dict[str, GridSearchResult]
     mapping: Mapping
     execution: Execution
+    certificate: GridCertificate
+    seconds: float
 
     @property
-    def is_optimal(self) -> bool:
-        """Whether every Einsum's mapping is the best of its mapspace.
-
-        Latencies and energies of Einsums that run one after the other add up, so the whole is, too.
-        """
-        return all(result.certificate.is_optimal for result in self.results.values())
+    def value(self) -> float:
+        """Sum of the objective over the Einsums."""
+        return sum(result.value for result in self.results.values())
 
     @property
-    def executed(self) -> int:
-        """Candidates that ran on the machine."""
-        return sum(result.certificate.executed for result in self.results.values())
-
-    @property
-    def excluded(self) -> int:
-        """Candidates that the bound excluded."""
-        return sum(result.certificate.excluded for result in self.results.values())
+    def gap(self) -> float:
+        """How far the value may be above the optimum, as a share of the value; 0 if optimal."""
+        return (self.value - self.certificate.bound) / self.value if self.value else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridRequest:
     """What is asked of a search of a workload on a grid.
 
-    `objective`: latency, energy, or edp (of each Einsum). `settings`: machine and operands.
-    `constraints`: by Einsum. `most_executions`, `budget_s`: limits for each Einsum.
+    `objective`: latency, energy, or edp (of each Einsum; then no tensor stays in the elements
+    between Einsums). `settings`: machine and operands. `constraints`: by Einsum.
+    `most_executions`: limit, times the number of Einsums; `budget_s`: seconds of the search.
     """
 
     objective: GridObjective = "latency"
@@ -66,6 +74,11 @@ class GridRequest:
     most_executions: int | None = None
     budget_s: float | None = None
 
+    def limits(self, einsums: int) -> CascadeLimits:
+        """Return the limits of a search of so many Einsums."""
+        most = self.most_executions
+        return CascadeLimits(None if most is None else most * einsums, self.budget_s)
+
 
 def map_on_grid(
     arch: Arch,
@@ -73,36 +86,97 @@ def map_on_grid(
     request: GridRequest | None = None,
     on_progress: Progress | None = None,
 ) -> GridMapping:
-    """Return the best mapping of every Einsum of a workload on the grid of an architecture.
+    """Return the best mapping of a workload on the grid of an architecture.
 
-    `on_progress`: called with (Einsum, executed, best value, bound) after each execution. Raises
-    NoFeasibleMapping, with the reasons, if an Einsum fits no element.
+    Each tensor that one Einsum computes for another goes through the memory outside, or stays in
+    the elements where both have it alike; the search tries both. `on_progress`: called with
+    (executed, best value, bound) after each round of executions. Raises NoFeasibleMapping, with the
+    reasons, if an Einsum fits no element.
     """
-    request = request or GridRequest()
-    results: dict[str, GridSearchResult] = {}
-    for einsum in workload.einsums:
-        search = GridSearch(
-            objective=request.objective,
-            settings=request.settings,
-            constraints=request.constraints.get(einsum.name, NO_CONSTRAINTS),
-            most_executions=request.most_executions,
-            budget_s=request.budget_s,
-            on_progress=_named(on_progress, einsum.name),
-        )
-        results[einsum.name] = search.run(grid_path(arch, workload, einsum), einsum)
-    mapping = _joined([result.execution.plan.read.mapping for result in results.values()])
-    execution = execute(arch, workload, mapping, settings=request.settings)
-    return GridMapping(results, mapping, execution)
+    request, start = request or GridRequest(), time.perf_counter()
+    exchanges = request.objective != "edp"
+    cascade, path, bound = _search(arch, workload, request, on_progress, exchanges=exchanges)
+    mapping = _joined(path)
+    try:
+        execution = execute(arch, workload, mapping, settings=request.settings)
+    except InfeasibleMapping:
+        # What is free in an element may lie in pieces too small for a tile, which the search does
+        # not look at. Without exchange nothing lies in between, and the bound still holds.
+        if not exchanges:
+            raise
+        least = bound
+        cascade, path, bound = _search(arch, workload, request, on_progress, exchanges=False)
+        bound, mapping = min(bound, least), _joined(path)
+        execution = execute(arch, workload, mapping, settings=request.settings)
+    seconds = time.perf_counter() - start
+    return GridMapping(
+        results={
+            einsum.name: _result(search, seconds)
+            for einsum, search in zip(workload.einsums, path.searches, strict=True)
+        },
+        mapping=mapping,
+        execution=execution,
+        certificate=_certificate(cascade, path, bound),
+        seconds=seconds,
+    )
 
 
-def _joined(mappings: list[Mapping]) -> Mapping:
-    """Return one mapping whose branches are those of single Einsums."""
+def _search(
+    arch: Arch,
+    workload: Workload,
+    request: GridRequest,
+    on_progress: Progress | None,
+    *,
+    exchanges: bool,
+) -> tuple[Cascade, Path, float]:
+    """Return the options of all Einsums, the best path through them, and the bound of all paths."""
+    cascade = Cascade(
+        workload,
+        {e.name: grid_path(arch, workload, e) for e in workload.einsums},
+        partial(Candidates.of, request.objective, request.settings),
+        lambda name: request.constraints.get(name, NO_CONSTRAINTS),
+        exchanges=exchanges,
+    )
+    path, bound = search_cascade(cascade, request.limits(len(workload.einsums)), on_progress)
+    if path is None:
+        raise _infeasible(cascade)
+    return cascade, path, bound
+
+
+def _result(search: CandidateSearch, seconds: float) -> GridSearchResult:
+    assert search.best is not None  # a path has values only
+    return GridSearchResult(search.best, search.value, search.certificate(), seconds)
+
+
+def _certificate(cascade: Cascade, path: Path, bound: float) -> GridCertificate:
+    searches = cascade.searches
+    reasons = sum((search.reasons for search in searches), Counter[str]())
+    for candidates in {id(s.candidates): s.candidates for s in searches}.values():
+        reasons += candidates.infeasible
+    return GridCertificate(
+        executed=sum(search.executed for search in searches),
+        excluded=sum(search.left for search in searches),
+        infeasible=sum(reasons.values()),
+        reasons=tuple(reasons.most_common(5)),
+        bound=min(bound, path.value),
+        is_optimal=bound >= path.value,
+    )
+
+
+def _infeasible(cascade: Cascade) -> Exception:
+    """Return the error for the first Einsum of which no mapping can be built."""
+    for einsum, options in zip(cascade.workload.einsums, cascade.options, strict=True):
+        searches = [search for option in options for search in option.searches.values()]
+        if all(search.best is None for search in searches):
+            reasons = sum((search.reasons for search in searches), Counter[str]())
+            return no_mapping(einsum, reasons + cascade.infeasible[einsum.name])
+    raise AssertionError("each Einsum has an executed mapping, so the path of them has")
+
+
+def _joined(path: Path) -> Mapping:
+    """Return one mapping whose branches are those of the best execution of each Einsum."""
+    runs = [search.best for search in path.searches]
+    mappings = [run.plan.read.mapping for run in runs if run is not None]
     if len(mappings) == 1:
         return mappings[0]
     return Mapping((Sequential(tuple(mapping.nodes for mapping in mappings)),))
-
-
-def _named(on_progress: Progress | None, einsum: str) -> Callable[[int, float, float], None] | None:
-    if on_progress is None:
-        return None
-    return lambda executed, value, bound: on_progress(einsum, executed, value, bound)

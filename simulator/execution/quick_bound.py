@@ -58,16 +58,18 @@ class QuickBound:
         """
         local = local_sizes(self.space.einsum, family.shares)
         tile = {**local, **({family.tile.variable: family.tile.size} if family.tile else {})}
-        self._check_capacity(family, local, tile)
+        if self.words(family) > self.free_words:
+            raise InfeasibleMapping(f"{self.space.grid.memory.name} of an element is too small")
         return max(
             self._work(family, local, tile) + self._transfers(family, local, tile),
             *(self._stream(a, family, local) for a in self._streamed(family)),
             0.0,
         )
 
-    def _check_capacity(
-        self, family: GridFamily, local: Mapping[str, int], tile: Mapping[str, int]
-    ) -> None:
+    def words(self, family: GridFamily) -> int:
+        """Return the 16-bit words of an element that the tiles of a family need at least."""
+        local = local_sizes(self.space.einsum, family.shares)
+        tile = {**local, **({family.tile.variable: family.tile.size} if family.tile else {})}
         passing = self.space.passing(family.tile, family.resident)
         values = sum(
             family.buffers * access.tile_size(tile)
@@ -75,10 +77,12 @@ class QuickBound:
             else access.tile_size(local)
             for access in self.space.einsum.accesses
         )
-        needed = values * DTYPES[self._dtype] * 2
-        free = int(self.space.grid.memory.size) // 8 - self.profile.sram_reserved_bytes
-        if needed > free:
-            raise InfeasibleMapping(f"{self.space.grid.memory.name} of an element is too small")
+        return values * DTYPES[self._dtype]
+
+    @cached_property
+    def free_words(self) -> int:
+        """16-bit words of an element that tiles may use."""
+        return (int(self.space.grid.memory.size) // 8 - self.profile.sram_reserved_bytes) // 2
 
     def _work(self, family: GridFamily, local: Mapping[str, int], tile: Mapping[str, int]) -> float:
         """Return the cycles of the operations on the points of an element, and of their loops."""
@@ -134,7 +138,7 @@ class QuickBound:
         profile, einsum = self.profile, self.space.einsum
         passing = self.space.passing(family.tile, family.resident)
         load = float(profile.descriptor_use_cycles + profile.descriptor_load_cycles)
-        moved = [*self._streamed(family), *([] if self._stays else einsum.outputs)]
+        moved = [*self._streamed(family), *([] if self.space.output_stays else einsum.outputs)]
         whole = [access for access in moved if access.tensor not in passing]
         cycles = sum(load + self._words(access.tile_size(local)) for access in whole)
         if family.tile is None:
@@ -147,12 +151,6 @@ class QuickBound:
 
     def _words(self, values: int) -> float:
         return values * float(self.profile.cycles_per_wavelet)
-
-    @cached_property
-    def _stays(self) -> bool:
-        name = self.space.einsum.outputs[0].tensor
-        rules = self.space.grid.host.tensors.resolve({})
-        return name not in rules.keep and name not in rules.may_keep
 
     def _rate(self, family: GridFamily, *, is_first: bool) -> float:
         """Return the cycles of one point."""

@@ -7,10 +7,10 @@ vector input, and each further vector input lie 4 words off the first vector inp
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from tilewright.mapper.grid.space_time import SpaceTime
+from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.isa.dsd import DTYPES
 
@@ -27,29 +27,89 @@ class Addresses:
     words: int
 
 
-def addresses_of(read: SpaceTime, reserved_bytes: int = 0) -> Addresses:
+@dataclass(frozen=True, slots=True)
+class KeptTensors:
+    """What lies in the elements' memories between Einsums.
+
+    `offsets`: of tensors that may stay, the address modulo 8, 0 or 4. `first_word`: of the tensors
+    that are there when an Einsum begins. `taken`: words of those that it does not use, (first, one
+    behind the last) each.
+    """
+
+    offsets: Mapping[str, int] = field(default_factory=dict)
+    first_word: Mapping[str, int] = field(default_factory=dict)
+    taken: tuple[tuple[int, int], ...] = ()
+
+
+NOTHING_KEPT = KeptTensors()
+
+
+def addresses_of(
+    read: SpaceTime, reserved_bytes: int = 0, kept: KeptTensors = NOTHING_KEPT
+) -> Addresses:
     """Place the buffers of all tensors in an element's memory, one behind the other.
 
-    `reserved_bytes`: memory that the machine's own code takes. Raises InfeasibleMapping, with the
-    size of each tensor, if the memory is too small.
+    `reserved_bytes`: memory that the machine's own code takes. `kept`: what is in the memory
+    already. Raises InfeasibleMapping, with the size of each tensor, if the memory is too small.
     """
-    first_word: dict[str, int] = {}
-    first_vector = next((t.name for t in read.inputs if t.name != read.scalar), "")
+    offsets, first_word = _offsets(read, kept), dict[str, int]()
+    taken = list(kept.taken)
+    for tensor in read.tensors:
+        if tensor.name in kept.first_word:
+            first_word[tensor.name] = kept.first_word[tensor.name]
+            taken.append(
+                (first_word[tensor.name], first_word[tensor.name] + words_of(tensor, read))
+            )
     end = 0
     for tensor in sorted(read.tensors, key=lambda tensor: not tensor.resident):
-        wanted = 0 if tensor.name in (first_vector, read.scalar) else APART_WORDS
-        start = end + (wanted - end) % PERIOD_WORDS
-        first_word[tensor.name] = start
-        end = start + tensor.buffers * tensor.values * DTYPES[read.dtype]
+        if tensor.name not in first_word:
+            size = words_of(tensor, read)
+            first_word[tensor.name] = _free_word(end, size, offsets[tensor.name], taken)
+            end = first_word[tensor.name] + size
+    end = max(end, *(last for _, last in taken), 0)
+    _check_size(read, end, reserved_bytes)
+    return Addresses(first_word, end)
+
+
+def words_of(tensor: HeldTensor, read: SpaceTime) -> int:
+    """Return the 16-bit words of a tensor's buffers in an element."""
+    return tensor.buffers * tensor.values * DTYPES[read.dtype]
+
+
+def _offsets(read: SpaceTime, kept: KeptTensors) -> dict[str, int]:
+    """Return the wanted address of each tensor modulo 8."""
+    known = {name: offset for name, offset in kept.offsets.items() if name in read.staying}
+    vectors = [tensor.name for tensor in read.inputs if tensor.name != read.scalar]
+    output = read.output.name
+    if vectors and vectors[0] in known:
+        base = known[vectors[0]]
+    else:
+        base = (known[output] + APART_WORDS) % PERIOD_WORDS if output in known else 0
+    apart = (base + APART_WORDS) % PERIOD_WORDS
+    first = {vectors[0]: base} if vectors else {}
+    scalar = {read.scalar: 0} if read.scalar is not None else {}
+    return {**{tensor.name: apart for tensor in read.tensors}, **first, **scalar, **known}
+
+
+def _free_word(start: int, size: int, offset: int, taken: Sequence[tuple[int, int]]) -> int:
+    """Return the first word from `start` on, with an offset modulo 8, behind which `size` are free.
+
+    `taken`: (first, one behind the last) words that are not.
+    """
+    word = start + (offset - start) % PERIOD_WORDS
+    for first, last in sorted(taken):
+        if word < last and first < word + size:
+            word = last + (offset - last) % PERIOD_WORDS
+    return word
+
+
+def _check_size(read: SpaceTime, end: int, reserved_bytes: int) -> None:
     free = (int(read.grid.memory.size) // 8 - reserved_bytes) // 2
     if end > free:
-        sizes = ", ".join(
-            f"{t.name} {t.buffers * t.values * DTYPES[read.dtype] * 2}" for t in read.tensors
-        )
+        sizes = ", ".join(f"{t.name} {words_of(t, read) * 2}" for t in read.tensors)
         raise InfeasibleMapping(
             f"{read.grid.memory.name} of an element has {2 * free} free bytes, the tiles need "
             f"{2 * end}",
             value=sizes,
             instead="smaller tiles, one buffer, or more elements",
         )
-    return Addresses(first_word, end)

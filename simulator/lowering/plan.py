@@ -15,7 +15,12 @@ from tilewright.mapper.grid.reductions import Phase
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.isa.dsd import DTYPES
-from tilewright.simulator.lowering.addresses import Addresses, addresses_of
+from tilewright.simulator.lowering.addresses import (
+    NOTHING_KEPT,
+    Addresses,
+    KeptTensors,
+    addresses_of,
+)
 from tilewright.simulator.lowering.element_program import write_element
 from tilewright.simulator.lowering.kernel import Kernel, kernel_of, vector_loops
 from tilewright.simulator.lowering.routes import route_streams, route_sums
@@ -47,10 +52,11 @@ class Plan:
         return _text(self)
 
 
-def plan_of(read: SpaceTime, reserved_bytes: int = 0) -> Plan:
+def plan_of(read: SpaceTime, reserved_bytes: int = 0, kept: KeptTensors = NOTHING_KEPT) -> Plan:
     """Derive the plan of a mapping on a grid.
 
-    `reserved_bytes`: memory of each element that the machine's own code takes. Raises
+    `reserved_bytes`: memory of each element that the machine's own code takes. `kept`: what other
+    Einsums have left there. Raises
     InfeasibleMapping, with the numbers, if the tiles do not fit an element's memory, or for a
     kernel that the machine has no instructions for.
     """
@@ -65,7 +71,7 @@ def plan_of(read: SpaceTime, reserved_bytes: int = 0) -> Plan:
         sums=sums,
         layouts=layouts,
         kernel=kernel,
-        addresses=addresses_of(read, reserved_bytes),
+        addresses=addresses_of(read, reserved_bytes, kept),
         roles=classes,
         placement=placement,
     )

@@ -37,11 +37,14 @@ class TileLayout:
 def tile_layout(read: SpaceTime, tensor: HeldTensor, vector: Sequence[int]) -> TileLayout:
     """Lay out a tile in row-major order, the ranks that a vector operation runs over last.
 
-    `vector`: numbers of the loops in time of the vector operation, outermost first.
+    `vector`: numbers of the loops in time of the vector operation, outermost first. A tensor that
+    stays between Einsums lies in the order of its ranks, whatever they run over.
     """
     forms = [form for _, form in tensor.access.projection]
     names = [read.time[number].variable for number in vector]
-    order = sorted(range(len(forms)), key=lambda rank: _last_use(forms[rank], names))
+    order = list(range(len(forms)))
+    if tensor.name not in read.staying:
+        order.sort(key=lambda rank: _last_use(forms[rank], names))
     pitches, pitch = [0] * len(forms), 1
     for rank in reversed(order):
         pitches[rank] = pitch

@@ -35,40 +35,37 @@ class GridAnswer:
 
     @property
     def certificates(self) -> dict[str, str]:
-        """What the search has shown of each Einsum."""
-        return {name: str(result.certificate) for name, result in self.found.results.items()}
+        """What the search has shown, for each Einsum's part of the page."""
+        return dict.fromkeys(self.found.results, str(self.found.certificate))
 
     def text(self) -> str:
         """Return the answer for the terminal: mapping, execution, certificates."""
         lines = [str(self.found.mapping), "", *execution_lines(self.found.execution), ""]
-        for name, result in self.found.results.items():
-            certificate = result.certificate
-            gap = "" if certificate.is_optimal else f", gap {result.gap:.1%}"
-            lines.append(f"{name}: {certificate}{gap} ({result.seconds:.1f} s)")
-            lines += [
-                f"  {number:,} cannot be built: {reason}" for reason, number in certificate.reasons
-            ]
+        certificate = self.found.certificate
+        gap = "" if certificate.is_optimal else f", gap {self.found.gap:.1%}"
+        lines.append(f"{certificate}{gap} ({self.found.seconds:.1f} s)")
+        lines += [
+            f"  {number:,} cannot be built: {reason}" for reason, number in certificate.reasons
+        ]
         return "\n".join(lines)
 
     def document(self) -> dict[str, Any]:
         """Return the answer as JSON data."""
-        searches = {
-            name: {
-                "kind": "optimal" if result.certificate.is_optimal else "bounded",
-                "value": result.value,
-                "lower_bound": result.certificate.bound,
-                "gap": result.gap,
-                "executed": result.certificate.executed,
-                "excluded": result.certificate.excluded,
-                "infeasible": result.certificate.infeasible,
-                "seconds": result.seconds,
-            }
-            for name, result in self.found.results.items()
+        certificate = self.found.certificate
+        search = {
+            "kind": "optimal" if certificate.is_optimal else "bounded",
+            "value": self.found.value,
+            "lower_bound": certificate.bound,
+            "gap": self.found.gap,
+            "executed": certificate.executed,
+            "excluded": certificate.excluded,
+            "infeasible": certificate.infeasible,
+            "seconds": self.found.seconds,
         }
         return {
             "objective": self.objective,
             **whole_document(self.found.execution),
-            "searches": searches,
+            "search": search,
             "mapping": self.mapping_file(),
         }
 
@@ -116,8 +113,8 @@ def find_on_machine(
         budget_s=options.get("budget"),
     )
 
-    def tell(einsum: str, executed: int, value: float, bound: float) -> None:
+    def tell(executed: int, value: float, bound: float) -> None:
         if on_progress is not None:
-            on_progress(Progress(f"{einsum}, {executed} executed", value, bound))
+            on_progress(Progress(f"{executed} executed", value, bound))
 
     return GridAnswer(map_on_grid(arch, workload, request, tell), options["objective"])

@@ -31,7 +31,7 @@ def test_the_example_of_the_theory() -> None:
         ([HOST, WHOLE, END], "no Storage in SRAM"),
         ([HOST, WHOLE, TILES], "does not end"),
         ([HOST, WHOLE, WHOLE, TILES, END], "two Storages"),
-        ([Storage(("Z",), "Host"), Storage(("A", "B", "Z"), "SRAM"), END], "not persistent"),
+        ([Storage(("Z",), "Host"), Storage(("A", "B", "Z"), "SRAM"), END], "neither persistent"),
         ([HOST, Temporal("m", 2), WHOLE, Storage(("A", "Z"), "SRAM"), END], "only the elements"),
         ([HOST, WHOLE, Temporal("k", 4), Storage(("A", "Z"), "SRAM"), END], "partial sums"),
         (

@@ -1,0 +1,46 @@
+"""Small workloads of several Einsums for the shipped grid of elements."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from grid_mappings import HARDWARE
+
+from tilewright.arch.files.source import load_document
+from tilewright.arch.spec.architecture import Arch
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_loading import load_workload
+
+CASCADES: dict[str, tuple[str, ...]] = {
+    "product, row sums": ("S[m, n] = A[m, k] * B[k, n]", "Z[m] = S[m, n]"),
+    "two products": ("S[m, n] = A[m, k] * B[k, n]", "Z[m, l] = S[m, n] * C[n, l]"),
+    "normalized rows": ("D[m] = A[m, n]", "Z[m, n] = A[m, n] / (square(D[m]) + 1)"),
+    "elementwise chain": (
+        "S[m, n] = exp(A[m, n])",
+        "T[m, n] = S[m, n] + A[m, n]",
+        "Z[m] = T[m, n]",
+    ),
+    "read twice": ("S[m] = A[m, k]", "T[m] = square(S[m])", "Z[m] = S[m] * T[m]"),
+}
+"""Name and Einsums, in the order of their execution."""
+
+
+@cache
+def cascade_workload(name: str, m: int = 4, n: int = 4, k: int = 4) -> Workload:
+    """The workload of one cascade."""
+    einsums = "\n".join(f'  - "{text}"' for text in CASCADES[name])
+    used = {v.upper(): size for v, size in {"m": m, "n": n, "k": k, "l": 4}.items()}
+    sizes = {v: s for v, s in used.items() if v.lower() in " ".join(CASCADES[name])}
+    shapes = ", ".join(f"{variable}: {size}" for variable, size in sizes.items())
+    text = (
+        f"workload:\n  rank_sizes: {{{shapes}}}\n  bits_per_value: {{All: 32}}\n"
+        f"  einsums:\n{einsums}\n"
+    )
+    return load_workload(load_document(f"{name}.yaml", text=text))
+
+
+@cache
+def cascade_arch(columns: int, rows: int) -> Arch:
+    """The shipped grid of elements in some size."""
+    return load_arch(HARDWARE).with_values({"variables.GridX": columns, "variables.GridY": rows})

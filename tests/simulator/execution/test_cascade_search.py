@@ -1,0 +1,124 @@
+"""The search for a whole workload: its answer is the least of all executions of all mappings."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from cascades import CASCADES, cascade_arch, cascade_workload
+
+from tilewright.mapper.grid.grid import grid_of
+from tilewright.mapper.grid.grid_constraints import GridConstraints
+from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.mapping.mapping import Mapping, Sequential, Storage
+from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
+from tilewright.mapper.workload.workload import Workload
+from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+from tilewright.simulator.execution.exchange import intermediates
+from tilewright.simulator.execution.execution import execute, grid_path
+from tilewright.simulator.execution.grid_mapping import GridMapping, GridRequest, map_on_grid
+
+WHOLE = GridConstraints(tile="none", reduction="chain")
+
+
+def all_mappings(workload: Workload, constraints: GridConstraints) -> list[Mapping]:
+    """Every combination of mappings of the Einsums, whatever of it stays in the elements."""
+    arch = cascade_arch(2, 2)
+    branches = []
+    for einsum in workload.einsums:
+        exchanged = sorted(set(einsum.tensors) & set(intermediates(workload)))
+        subsets = product(*([frozenset(), frozenset({name})] for name in exchanged))
+        nodes = set()
+        for staying in (frozenset().union(*subset) for subset in subsets):
+            grid = grid_of(grid_path(arch, workload, einsum))
+            space = GridMapspace(grid, einsum, constraints, staying)
+            for family in space.families():
+                nodes |= {space.mapping_of(choice).nodes for choice in space.members(family)}
+        branches.append(sorted(nodes, key=str))
+    return [Mapping((Sequential(chosen),)) for chosen in product(*branches)]
+
+
+def best_of_all(workload: Workload, constraints: GridConstraints) -> tuple[int, int]:
+    """Execute every combination; return the least cycles, and how many could be executed."""
+    cycles = []
+    for mapping in all_mappings(workload, constraints):
+        try:
+            cycles.append(execute(cascade_arch(2, 2), workload, mapping).cycles)
+        except InfeasibleMapping:
+            continue
+    return min(cycles), len(cycles)
+
+
+def search(name: str, request: GridRequest) -> GridMapping:
+    return map_on_grid(cascade_arch(2, 2), cascade_workload(name), request)
+
+
+@pytest.mark.parametrize("name", ["product, row sums", "normalized rows"])
+def test_the_answer_is_the_least_of_all_combinations(name: str) -> None:
+    workload = cascade_workload(name)
+    constraints = {einsum.name: WHOLE for einsum in workload.einsums}
+    least, executed = best_of_all(workload, WHOLE)
+    answer = search(name, GridRequest(constraints=constraints))
+    assert executed > 20
+    assert answer.execution.cycles == least
+    assert answer.certificate.is_optimal
+
+
+@pytest.mark.parametrize("name", CASCADES)
+def test_the_value_is_that_of_the_whole_execution(name: str) -> None:
+    """Addresses differ between a search and an execution of the whole; the cycles do not."""
+    answer = search(name, GridRequest())
+    assert answer.certificate.is_optimal
+    assert answer.value == pytest.approx(answer.execution.latency, rel=1e-12)
+    assert answer.certificate.bound == pytest.approx(answer.value, rel=1e-12)
+    assert answer.gap == pytest.approx(0, abs=1e-12)
+    energy = search(name, GridRequest(objective="energy"))
+    assert energy.value == pytest.approx(energy.execution.energy, rel=1e-12)
+    assert energy.value <= answer.execution.energy
+
+
+def outside(answer: GridMapping) -> set[str]:
+    """The tensors with a Storage outside the grid."""
+    found = str(answer.mapping).split("[Host] ")[1:]
+    return {name for text in found for name in text.split("\n")[0].split(", ")}
+
+
+def test_what_stays_is_exchanged_and_equals_numpy() -> None:
+    answer = search("elementwise chain", GridRequest())
+    assert outside(answer) == {"A", "Z"}
+    values = answer.execution.values
+    given = np.float64(values["A"])
+    np.testing.assert_allclose(values["Z"], (np.exp(given) + given).sum(axis=1), rtol=1e-5)
+
+
+def test_an_architecture_that_keeps_a_tensor_outside_has_no_exchange() -> None:
+    arch = cascade_arch(2, 2).with_values({"Host.tensors": {"keep": "All"}})
+    answer = map_on_grid(arch, cascade_workload("elementwise chain"), GridRequest())
+    assert outside(answer) == {"A", "S", "T", "Z"}
+
+
+def test_exchange_never_makes_an_answer_worse() -> None:
+    name = "two products"
+    kept = cascade_arch(2, 2).with_values({"Host.tensors": {"keep": "All"}})
+    apart = map_on_grid(kept, cascade_workload(name), GridRequest())
+    assert search(name, GridRequest()).value <= apart.value
+
+
+def test_a_limit_leaves_a_stated_gap() -> None:
+    best, limited = (
+        search("two products", GridRequest(most_executions=most)) for most in (None, 1)
+    )
+    assert limited.certificate.executed <= 4
+    assert limited.certificate.bound <= best.value <= limited.value
+    assert 0 <= limited.gap < 1
+
+
+def test_nothing_that_fits_names_the_reasons() -> None:
+    settings = ExecutionSettings(overrides={"sram_reserved_bytes": 49_140})
+    with pytest.raises(NoFeasibleMapping, match="too small"):
+        search("two products", GridRequest(settings=settings))
+
+
+def test_the_same_request_gives_the_same_mapping() -> None:
+    first, second = (search("two products", GridRequest()) for _ in range(2))
+    assert first.mapping == second.mapping
+    assert any(isinstance(node, Storage) for node in first.mapping.nodes[0].branches[0])

@@ -1,0 +1,75 @@
+"""What stays in the elements between Einsums: which tensors, where, with what values."""
+
+import itertools
+
+import numpy as np
+import pytest
+from cascades import cascade_arch, cascade_workload
+
+from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Sequential, Storage, Temporal
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.simulator.execution.exchange import bank_offsets, intermediates, staying_tensors
+from tilewright.simulator.execution.execution import Execution, execute, mappings_of
+
+READ_TWICE = cascade_workload("read twice")
+
+
+def test_intermediates_live_until_their_last_reader() -> None:
+    assert intermediates(READ_TWICE) == {"S": 2, "T": 2}
+    assert intermediates(cascade_workload("product, row sums")) == {"S": 1}
+
+
+def test_a_result_lies_apart_from_what_its_einsum_reads() -> None:
+    assert bank_offsets(READ_TWICE) == {"S": 4, "T": 0}
+
+
+def one_element(outside: dict[str, tuple[str, ...]]) -> Mapping:
+    """The three Einsums on one element; `outside`: tensors that each stores in the host."""
+    tensors = {"S": ("A", "S"), "T": ("S", "T"), "Z": ("S", "T", "Z")}
+
+    def branch(einsum: str) -> tuple[Node, ...]:
+        host = (Storage(outside[einsum], "Host"),) if outside[einsum] else ()
+        loops = (Temporal("m", 1), Temporal("k", 1)) if einsum == "S" else (Temporal("m", 1),)
+        memory = Storage(tensors[einsum], "SRAM")
+        return (*host, memory, *loops, Compute(einsum, "Engine"))
+
+    return Mapping((Sequential(tuple(branch(name) for name in tensors)),))
+
+
+def run(outside: dict[str, tuple[str, ...]]) -> Execution:
+    given = {"A": np.arange(16, dtype=np.float32).reshape(4, 4)}
+    return execute(cascade_arch(1, 1), READ_TWICE, one_element(outside), operands=given)
+
+
+INSIDE = {"S": ("A",), "T": (), "Z": ("Z",)}
+
+
+def test_values_are_handed_on_in_the_memory() -> None:
+    sums = np.arange(16.0).reshape(4, 4).sum(axis=1)
+    result = run(INSIDE)
+    np.testing.assert_array_equal(result.values["Z"], sums**3)
+    host = {key: n for key, n in result.counts.items() if "/Host/" in key}
+    assert host == {"S/Host/A/read": 16, "Z/Host/Z/write": 4}
+
+
+def test_addresses_hold_and_do_not_meet() -> None:
+    first = [run.plan.addresses.first_word for run in run(INSIDE).einsums]
+    assert first[0]["S"] == first[1]["S"] == first[2]["S"]
+    assert first[1]["T"] == first[2]["T"]
+    places = sorted((first[2][name], first[2][name] + 8) for name in ("S", "T", "Z"))
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(places))
+
+
+def test_by_way_of_the_host_it_takes_words_over_the_border() -> None:
+    apart = run({"S": ("A", "S"), "T": ("S", "T"), "Z": ("S", "T", "Z")})
+    assert apart.counts["S/Host/S/write"] == apart.counts["Z/Host/S/read"] == 4
+    assert apart.cycles > run(INSIDE).cycles
+    np.testing.assert_array_equal(apart.values["Z"], run(INSIDE).values["Z"])
+
+
+def test_a_tensor_outside_for_one_einsum_only_is_refused() -> None:
+    mapping = one_element({"S": ("A", "S"), "T": (), "Z": ("S", "Z")})
+    by_einsum = mappings_of(mapping, READ_TWICE)
+    with pytest.raises(InfeasibleMapping, match="S is in Host for Einsum S, but not for T") as why:
+        staying_tensors(by_einsum, READ_TWICE, "Host")
+    assert "for all of S, T, Z, or none" in str(why.value)
