@@ -43,7 +43,7 @@ def executed(*more):
 
 def test_a_mapping_is_found_saved_and_executed_on_numbers(here):
     found = json.loads(mapped("--save", "m.yaml", "--report", "m.html", "--json").stdout)
-    assert all(search["kind"] == "optimal" for search in found["searches"].values())
+    assert found["search"]["kind"] == "optimal"
     x = np.arange(96, dtype=np.float64).reshape(8, 12) - 48
     Path("x.json").write_text(json.dumps({"X": x.tolist()}))
     done = executed("--operands", "x.json", "--results", "r.npz", "--json", "--html", "e.html")
@@ -62,7 +62,7 @@ def test_a_mapping_is_found_saved_and_executed_on_numbers(here):
 
 def test_the_text_says_what_was_compared_and_proven(here):
     text = mapped("--save", "m.yaml").stdout
-    assert re.search(r"H: optimal: \d+ executed, [\d,]+ excluded by the bound", text)
+    assert re.search(r"\noptimal: \d+ executed, [\d,]+ excluded by the bound", text)
     shown = executed().stdout
     assert "the result equals numpy" in shown
     assert re.search(r"cycles +[\d,]+ +lower bound [\d,]+", shown)
@@ -75,7 +75,7 @@ def test_a_mapping_that_is_not_on_the_grid_says_why(here):
     Path("m.yaml").write_text(outside + text[text.index("component: Host") :])
     done = executed()
     assert done.exit_code == 2
-    assert "X is in no memory outside the grid, but it is not persistent" in done.stderr
+    assert "X is in no memory outside the grid, but it is neither persistent nor" in done.stderr
 
 
 def test_operands_of_another_shape_are_refused(here):

@@ -19,8 +19,8 @@ def test_text_document_and_file_are_of_one_answer() -> None:
     )
     document, text = answer.document(), answer.text()
     assert f"{document['cycles']:,} cycles" in text
-    assert document["searches"]["Z"]["kind"] == "optimal"
-    assert document["searches"]["Z"]["gap"] == 0
+    assert document["search"]["kind"] == "optimal"
+    assert document["search"]["gap"] == 0
     assert answer.certificates["Z"] in text
     saved = load_mapping(load_document("m.yaml", text=answer.mapping_file()))
     assert saved == answer.found.mapping
