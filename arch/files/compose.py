@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from yaml.cyaml import CParser  # type: ignore[attr-defined]  # re-exported by PyYAML
 
-from tilewright.arch.errors import SpecError
+from tilewright.arch.errors import SpecError, Where
 from tilewright.arch.files.document import Document, Marks, Tagged, format_path, untag
 from tilewright.arch.files.marks import Mark, SourceMap
 from tilewright.arch.files.merge import Merger, is_merge_key
@@ -96,11 +96,7 @@ class Composer:
             if isinstance(event, yaml.CollectionStartEvent):
                 self._count(1, event)
                 if len(stack) >= MAX_DEPTH:
-                    raise SpecError(
-                        f"values nest deeper than {MAX_DEPTH} levels",
-                        where=self._mark(event).where(),
-                        instead="flatten the structure",
-                    )
+                    raise _too_deep(self._mark(event).where())
                 stack.append(self._open(event))
                 event = parser.get_event()
                 continue
@@ -270,8 +266,16 @@ class Composer:
     def _yaml_error(self, error: yaml.MarkedYAMLError) -> SpecError:
         mark = error.problem_mark or error.context_mark
         where = self.lines.where(mark.line, mark.column) if mark else self.lines.where(0, 0)
+        if "maximum nesting depth" in str(error.problem):  # a limit of libyaml itself, met first
+            return _too_deep(where)
         context = f" {error.context}" if error.context else ""
         return SpecError(f"this is not YAML: {error.problem}{context}", where=where)
+
+
+def _too_deep(where: Where) -> SpecError:
+    return SpecError(
+        f"values nest deeper than {MAX_DEPTH} levels", where=where, instead="flatten the structure"
+    )
 
 
 class _Open:
