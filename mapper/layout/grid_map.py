@@ -6,29 +6,25 @@ Example: a grid of 1 × 64 cells on 8 × 8 units, row-major: cell (0, 10) is uni
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import Final
 
-import numpy as np
-
 from tilewright.arch.errors import SpecError
-from tilewright.mapper.layout.affine_map import (
-    AffineMap,
-    QuasiAffine,
-    constant,
-    dim,
-    floordiv,
-    mod,
-    plus,
-    times,
+from tilewright.mapper.layout.affine_map import AffineMap, constant, dim, floordiv, mod, plus
+from tilewright.mapper.layout.unit_lookup import (
+    Cell,
+    Unit,
+    digits,
+    lookup_of,
+    number_in,
+    number_of,
+    numbered_map,
 )
 
-Cell = tuple[int, ...]
-Unit = tuple[int, ...]
 MOST_CELLS: Final = 1 << 20
 
 
@@ -52,7 +48,7 @@ class GridMap:
         if any(extent < 1 for extent in (*self.grid, *self.units)):
             raise SpecError("grids and units have 1 or more along each dimension", value=self.grid)
         if self.dealt:
-            if self.affine != _dealt(self.grid, self.units):
+            if self.affine != numbered_map(self.grid, self.units):
                 raise SpecError("a dealt map is made by round_robin", value=str(self.affine))
             return
         if prod(self.grid) > MOST_CELLS or prod(self.units) > MOST_CELLS:
@@ -63,7 +59,7 @@ class GridMap:
                 f"of {len(self.grid)} and units of {len(self.units)}",
                 value=str(self.affine),
             )
-        _tables(self)
+        lookup_of(self.grid, self.units, self.affine)
 
     @property
     def unit_count(self) -> int:
@@ -82,14 +78,14 @@ class GridMap:
 
     def unit(self, cell: Sequence[int]) -> Unit:
         """Return the unit of a cell."""
-        number = _number(self.grid, cell)
+        number = number_in(self.grid, cell)
         if self.dealt:
-            return _digits(self.units, number % self.unit_count)
-        return _tables(self)[0][number]
+            return digits(self.units, number % self.unit_count)
+        return lookup_of(self.grid, self.units, self.affine).unit(cell)
 
     def slot(self, cell: Sequence[int]) -> int:
         """Return which of the shards of its unit a cell has, from 0; always 0 unless `dealt`."""
-        number = _number(self.grid, cell)
+        number = number_in(self.grid, cell)
         return number // self.unit_count if self.dealt else 0
 
     def cells(self, unit: Sequence[int]) -> tuple[Cell, ...]:
@@ -98,65 +94,15 @@ class GridMap:
         The inverse of `unit` and `slot`.
         """
         if not self.dealt:
-            cell = _tables(self)[1].get(tuple(unit))
+            cell = lookup_of(self.grid, self.units, self.affine).cell(tuple(unit))
             return () if cell is None else (cell,)
-        numbers = range(_number(self.units, unit), prod(self.grid), self.unit_count)
-        return tuple(_digits(self.grid, number) for number in numbers)
+        numbers = range(number_in(self.units, unit), prod(self.grid), self.unit_count)
+        return tuple(digits(self.grid, number) for number in numbers)
 
     def idle_units(self) -> tuple[Unit, ...]:
         """Return the units that no cell uses, in row-major order."""
         every = product(*(range(extent) for extent in self.units))
         return tuple(unit for unit in every if not self.cells(unit))
-
-
-def _number(shape: Sequence[int], index: Sequence[int]) -> int:
-    """Return the row-major number of an index; raise SpecError outside the shape."""
-    if len(index) != len(shape) or any(
-        not 0 <= at < extent for at, extent in zip(index, shape, strict=True)
-    ):
-        raise SpecError(f"cell or unit outside a grid of {tuple(shape)}", value=tuple(index))
-    number = 0
-    for at, extent in zip(index, shape, strict=True):
-        number = number * extent + at
-    return number
-
-
-def _digits(shape: Sequence[int], number: int) -> tuple[int, ...]:
-    digits = []
-    for extent in reversed(shape):
-        number, at = divmod(number, extent)
-        digits.append(at)
-    return tuple(reversed(digits))
-
-
-@lru_cache(maxsize=4096)
-def _tables(grid_map: GridMap) -> tuple[tuple[Unit, ...], dict[Unit, Cell]]:
-    """Return (unit of each cell in row-major order, cell of each unit), checked."""
-    shape = grid_map.grid
-    index = [axis.ravel() for axis in np.indices(shape, dtype=np.int64)]
-    columns = np.array(grid_map.affine.values(index), dtype=np.int64).reshape(
-        len(grid_map.units), prod(shape)
-    )
-    inside = np.all((columns >= 0) & (grid_map.units > columns.T).T, axis=0)
-    if not inside.all():
-        number = int(np.argmin(inside))
-        cell = tuple(int(axis[number]) for axis in index)
-        raise SpecError(
-            f"cell {cell} of a grid of {shape} maps to unit {tuple(columns[:, number].tolist())}, "
-            f"outside the units {grid_map.units}",
-            value=str(grid_map.affine),
-        )
-    cells: dict[Unit, Cell] = {}
-    units = tuple(map(tuple, columns.T.tolist()))
-    for cell, unit in zip(product(*map(range, shape)), units, strict=True):
-        if unit in cells:
-            raise SpecError(
-                f"cells {cells[unit]} and {cell} are both unit {unit}",
-                value=str(grid_map.affine),
-                instead="a map with one unit per cell, or round_robin for several shards per unit",
-            )
-        cells[unit] = cell
-    return units, cells
 
 
 def identity(grid: Sequence[int]) -> GridMap:
@@ -182,7 +128,8 @@ def round_robin(grid: Sequence[int], units: Sequence[int]) -> GridMap:
 
     Example: 4 shards on 3 banks: banks 0, 1, 2, 0.
     """
-    return GridMap(tuple(grid), tuple(units), _dealt(tuple(grid), tuple(units)), dealt=True)
+    affine = numbered_map(tuple(grid), tuple(units))
+    return GridMap(tuple(grid), tuple(units), affine, dealt=True)
 
 
 def staircase(rows: int, columns: int) -> GridMap:
@@ -205,9 +152,7 @@ def device_mesh(mesh: Sequence[int], chip: Sequence[int]) -> GridMap:
         raise SpecError("a mesh has at least as many dimensions as a device", value=tuple(mesh))
     sides = (1,) * lead + tuple(chip)
     grid = tuple(devices * side for devices, side in zip(mesh, sides, strict=True))
-    device = _number_of(
-        [(floordiv(dim(axis), side), mesh[axis]) for axis, side in enumerate(sides)]
-    )
+    device = number_of([(floordiv(dim(axis), side), mesh[axis]) for axis, side in enumerate(sides)])
     inner = tuple(
         dim(axis) if mesh[axis] == 1 else mod(dim(axis), sides[axis])
         for axis in range(lead, len(mesh))
@@ -229,34 +174,4 @@ def _linear(grid: tuple[int, ...], units: tuple[int, ...], by_column: bool) -> G
             value=grid,
             instead=f"at most {prod(units)} cells, or round_robin for several shards per unit",
         )
-    number = _number_of([(dim(axis), cells) for axis, cells in enumerate(grid)])
-    axes = range(len(units)) if by_column else reversed(range(len(units)))
-    return GridMap(grid, units, AffineMap(len(grid), _unit_of(number, units, axes)))
-
-
-def _dealt(grid: tuple[int, ...], units: tuple[int, ...]) -> AffineMap:
-    number = _number_of([(dim(axis), cells) for axis, cells in enumerate(grid)])
-    results = _unit_of(number, units, reversed(range(len(units))))
-    return AffineMap(len(grid), results)
-
-
-def _unit_of(
-    number: QuasiAffine, units: tuple[int, ...], axes: Iterable[int]
-) -> tuple[QuasiAffine, ...]:
-    """Return the coordinates of the unit of a number; `axes`: fastest first."""
-    results = [constant(0)] * len(units)
-    behind = 1
-    for axis in axes:
-        results[axis] = mod(floordiv(number, behind), units[axis])
-        behind *= units[axis]
-    return tuple(results)
-
-
-def _number_of(digits: Sequence[tuple[QuasiAffine, int]]) -> QuasiAffine:
-    """Return the row-major number of digits (value, radix)."""
-    total, behind = constant(0), 1
-    for value, radix in reversed(digits):
-        if radix > 1:
-            total = plus(times(value, behind), total)
-        behind *= radix
-    return total
+    return GridMap(grid, units, numbered_map(grid, units, by_column))

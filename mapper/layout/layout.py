@@ -14,10 +14,11 @@ from typing import Literal, get_args
 
 from tilewright.arch.errors import SpecError
 from tilewright.mapper.layout.collapse import Collapse
-from tilewright.mapper.layout.grid_map import Cell, GridMap, Unit, identity
+from tilewright.mapper.layout.grid_map import GridMap, identity
 from tilewright.mapper.layout.grid_split import GridSplit
 from tilewright.mapper.layout.tile_placement import TilePlacement, whole_shard
 from tilewright.mapper.layout.tiling import Tiling
+from tilewright.mapper.layout.unit_lookup import Cell, Unit
 
 Index = tuple[int, ...]
 MemorySpace = Literal["system", "mmio", "dram", "l1", "psum", "sbuf"]
@@ -149,6 +150,12 @@ class Layout:
         return place.physical_tiles * place.tile_bytes * place.partitions * self.grid_map.most_slots
 
     @property
+    def end_address(self) -> int:
+        """Address behind the last byte of a unit's shards, in each partition and bank."""
+        first = min(self.place.address.base, self.place.address.last)
+        return first + self._slot_bytes() * self.grid_map.most_slots
+
+    @property
     def allocated_scalars(self) -> int:
         """Scalars that all cells allocate."""
         return prod(self.allocated_shape) * self.split.cells
@@ -161,9 +168,28 @@ class Layout:
     @property
     def phantom_cells(self) -> tuple[Cell, ...]:
         """Cells that hold no scalar of the tensor at all, in row-major order."""
-        if self.split.extents == self.collapse.extents and not self.collapse.holes:
+        if not self.collapse.holes:
             return self.split.empty_cells()
-        return tuple(cell for cell in self.cells() if not self.valid(cell))
+        if not self.collapse.separable:
+            return tuple(cell for cell in self.cells() if not self.valid(cell))
+        empty = [{at for at, held in enumerate(row) if not held} for row in self._held()]
+        if not any(empty):
+            return ()
+        return tuple(
+            cell
+            for cell in self.cells()
+            if any(at in without for at, without in zip(cell, empty, strict=True))
+        )
+
+    @property
+    def phantom_count(self) -> int:
+        """Number of cells that hold no scalar of the tensor."""
+        if not self.collapse.holes:
+            return self.split.empty_count
+        if not self.collapse.separable:
+            return len(self.phantom_cells)
+        used = prod(sum(held > 0 for held in row) for row in self._held())
+        return self.split.cells - used
 
     @property
     def strides(self) -> Index:
@@ -238,14 +264,7 @@ class Layout:
             return prod(self.split.valid(cell))
         if not self.collapse.separable:
             return sum(self.index(cell, offset) is not None for offset in self._offsets())
-        count = self.collapse.count_below
-        return prod(
-            sum(
-                count(group, start + length) - count(group, start)
-                for _, start, length in self.split.runs(group, at)
-            )
-            for group, at in enumerate(cell)
-        )
+        return prod(self._held_at(group, at) for group, at in enumerate(cell))
 
     def padding(self, cell: Sequence[int]) -> int:
         """Return the number of scalars that a cell allocates without data of the tensor in them."""
@@ -279,6 +298,21 @@ class Layout:
     def with_place(self, place: TilePlacement) -> Layout:
         """Return the same layout with its blocks placed in another way."""
         return replace(self, place=place)
+
+    def _held(self) -> list[list[int]]:
+        """Positions with data along each group, for each coordinate of the cells."""
+        return [
+            [self._held_at(group, at) for at in range(cells)]
+            for group, cells in enumerate(self.grid)
+        ]
+
+    def _held_at(self, group: int, at: int) -> int:
+        """Positions with data along a group, in the cells at one of its coordinates."""
+        count = self.collapse.count_below
+        return sum(
+            count(group, start + length) - count(group, start)
+            for _, start, length in self.split.runs(group, at)
+        )
 
     def _offsets(self) -> Iterator[Index]:
         return product(*(range(extent) for extent in self.shard_shape))

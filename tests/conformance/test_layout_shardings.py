@@ -16,6 +16,7 @@ from tilewright.mapper.layout.machines.layout_machine import load_machine
 from tilewright.mapper.layout.schemes.tensor_shardings import ShardedTensor, padded_collapse
 
 Row = dict[str, Any]
+KINDS = (None, "interleaved", "height_sharded", "width_sharded", "block_sharded")
 
 
 def cases(shared_data: Path) -> dict[str, list[Row]]:
@@ -30,6 +31,7 @@ def tiling(row: Row) -> Tiling:
 
 def memref(row: Row) -> list[int]:
     """The shape that the compiler writes: shards, or for interleaved L1 a row of pages."""
+    assert row["memory_layout"] in KINDS, row
     tensor = ShardedTensor(tuple(row["logical_shape"]), tuple(row["grid"]), tiling(row))
     collapse = tensor.collapse
     if row["buffer"].startswith("l1") and row["memory_layout"] == "interleaved":

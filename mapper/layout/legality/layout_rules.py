@@ -16,6 +16,7 @@ RULES: Final = (
     "phantom",
     "uneven",
     "alignment",
+    "start-address",
     "format",
     "tile",
 )
@@ -28,9 +29,10 @@ def broken_rules(
     """Return every rule that a layout breaks on a machine, each with its numbers.
 
     `allow`: names of rules that are not asked for. Rules: `memory-space` (the machine has it),
-    `capacity` (bytes per unit), `units` (cells fit the machine's units), `phantom` (no cell without
-    data), `uneven` (all shards hold as much), `alignment` (shard bytes are a multiple), `format`
-    (it computes with it), `tile` (sides that it has), and those of `PartitionedMemory`.
+    `capacity` (bytes and addresses of a unit), `alignment` (shard bytes are a multiple),
+    `start-address` (so are the addresses of blocks), `units` (cells fit the machine's units),
+    `phantom` (no cell without data), `uneven` (all shards hold as much), `format` (it computes with
+    it), `tile` (sides that it has), and those of `PartitionedMemory`.
     """
     memory = machine.memories.get(layout.memory)
     if memory is None:
@@ -41,6 +43,7 @@ def broken_rules(
         return (missing,) if "memory-space" not in allow else ()
     every = (
         *_memory_rules(layout, memory),
+        *_address_rules(layout, memory),
         *_grid_rules(layout, memory),
         *_tile_rules(layout, machine),
     )
@@ -79,6 +82,32 @@ def _memory_rules(layout: Layout, memory: UnitMemory) -> Iterator[BrokenRule]:
         )
 
 
+def _address_rules(layout: Layout, memory: UnitMemory) -> Iterator[BrokenRule]:
+    """Yield what is wrong with the addresses of blocks, wherever the sizes alone are right."""
+    address, end = layout.place.address, layout.end_address
+    inside = layout.bytes_per_unit <= memory.unit_bytes
+    if memory.partitioned() is None and inside and end > memory.unit_bytes:
+        highest = memory.unit_bytes - (end - address.base)
+        yield BrokenRule(
+            "capacity",
+            f"blocks end at byte {end} of {memory.unit_bytes} of {layout.memory}: "
+            f"{end - memory.unit_bytes} too many",
+            {"end": end, "capacity": memory.unit_bytes},
+            f"a first address of at most {highest // memory.alignment * memory.alignment}"
+            if highest >= 0
+            else "fewer tiles in turn",
+        )
+    steps = (address.base, address.scale if address.tiles > 1 else 0)
+    if any(step % memory.alignment for step in steps):
+        yield BrokenRule(
+            "start-address",
+            f"blocks start at byte {address.base}, {address.scale} apart: no multiples of "
+            f"{memory.alignment}",
+            {"first": address.base, "apart": address.scale, "alignment": memory.alignment},
+            f"a first address and a distance that are multiples of {memory.alignment}",
+        )
+
+
 def _grid_rules(layout: Layout, memory: UnitMemory) -> Iterator[BrokenRule]:
     units = layout.grid_map.units
     padded = (1,) * (len(memory.units) - len(units)) + units
@@ -93,13 +122,13 @@ def _grid_rules(layout: Layout, memory: UnitMemory) -> Iterator[BrokenRule]:
             "a map of the virtual grid onto the machine's units",
         )
     split = layout.split
-    empty = split.empty_count if not layout.collapse.holes else len(layout.phantom_cells)
+    empty = layout.phantom_count
     if empty:
         yield BrokenRule(
             "phantom",
             f"{empty} of {split.cells} cells hold no data",
             {"empty": empty, "cells": split.cells},
-            f"a grid of {' x '.join(str(used) for used in _used_grid(layout))}",
+            f"a grid of {' x '.join(map(str, _full_grid(layout)))}",
         )
     if any(split.uneven):
         group = next(number for number, rest in enumerate(split.uneven) if rest)
@@ -112,10 +141,21 @@ def _grid_rules(layout: Layout, memory: UnitMemory) -> Iterator[BrokenRule]:
         )
 
 
-def _used_grid(layout: Layout) -> tuple[int, ...]:
-    split = layout.split
-    rows = zip(split.extents, split.block, split.grid, strict=True)
-    return tuple(min(cells, -(-extent // block)) for extent, block, cells in rows)
+def _full_grid(layout: Layout) -> tuple[int, ...]:
+    """Return the largest grid, at most that of the layout, in which every cell has data."""
+    return tuple(_most_full(layout, group, cells) for group, cells in enumerate(layout.grid))
+
+
+def _most_full(layout: Layout, group: int, cells: int) -> int:
+    extent, below = layout.split.extents[group], layout.collapse.count_below
+    side = layout.tiling.full_sides(len(layout.grid))[group]
+    granule = 1 if layout.split.block[group] % side else side
+    for fewer in range(cells, 1, -1):
+        shard = -(-extent // (fewer * granule)) * granule
+        starts = range(0, fewer * shard, shard)
+        if all(below(group, start + shard) > below(group, start) for start in starts):
+            return fewer
+    return 1
 
 
 def _tile_rules(layout: Layout, machine: LayoutMachine) -> Iterator[BrokenRule]:

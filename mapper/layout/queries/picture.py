@@ -11,10 +11,10 @@ from itertools import product
 from typing import Final
 
 from tilewright.arch.errors import SpecError
-from tilewright.mapper.layout.grid_map import Cell
 from tilewright.mapper.layout.layout import Layout
 from tilewright.mapper.layout.queries.explanation import by_x
 from tilewright.mapper.layout.queries.padded_regions import Span, valid_spans
+from tilewright.mapper.layout.unit_lookup import Cell
 
 MOST_CELLS: Final = 4096
 _WIDTH: Final = 720

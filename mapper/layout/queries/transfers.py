@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.arch.errors import SpecError
-from tilewright.mapper.layout.grid_map import Unit
 from tilewright.mapper.layout.layout import Layout
 from tilewright.mapper.layout.layout_phases import takes_turns
+from tilewright.mapper.layout.unit_lookup import Unit
 
 Integers = NDArray[np.int64]
 Values = NDArray[Any]

@@ -69,7 +69,8 @@ def tt_mlir_2024_map(
     used = {number for row in rows for number in (row.coefficients() or ({}, 0))[0]}
     if used != set(range(rank)):
         raise SpecError(
-            f"dimensions {sorted(set(range(rank)) - used)} are in no result of the linear map",
+            f"the rule tt-mlir-2024 puts dimensions {sorted(set(range(rank)) - used)} in no result "
+            "of the linear map",
             value=tuple(intervals),
             instead="more intervals, or a grid of higher rank",
         )
