@@ -70,7 +70,7 @@ SPAN_ATTEMPTS: Final = (
 """With words that wait for the main thread, which cuts their segments, and a last pass over all."""
 CONTENDED_ATTEMPTS: Final = (
     SolverAttempt(4, FOREVER, 9, 1024),
-    *(SolverAttempt(capacity, 16, 8 * 2, 1 << 14) for capacity in (16, 64)),
+    *(SolverAttempt(capacity, 16, 8 * 2, 1 << 12) for capacity in (16, 64)),
 )
 """With an arbiter: guesses go up and down, and each evaluation simulates the words of a link."""
 

@@ -24,7 +24,7 @@ _SOURCES: Final = (
 _LINE, _TABLE, _STACK = "int64[::1]", "int64[:, ::1]", "int64[:, :, ::1]"
 _RECORDS: Final = {
     "UnitGraph": ", ".join(
-        [_TABLE] * 3 + [_LINE] + [_TABLE] * 2 + [_LINE] + [_TABLE] * 3 + [_LINE]
+        [_TABLE] * 3 + [_LINE] + [_TABLE] * 2 + [_LINE] + [_TABLE] * 3 + [_LINE, _TABLE]
     ),
     "Times": ", ".join([_STACK] + [_LINE] * 7 + [_STACK] * 2 + [_LINE, _TABLE]),
     "WordSpan": "int64, int64, int64, int64",
@@ -33,7 +33,8 @@ _RECORDS: Final = {
     "FifoLines": f"{_LINE}, bool[::1], {_STACK}",
     "FifoPairs": f"{_LINE}, {_LINE}, {_LINE}",
     "MarkCounts": f"{_LINE}, uint8[::1], {_TABLE}",
-    "Flow": f"{_LINE}, uint32[::1], uint32[::1], {_TABLE}, {_TABLE}, {_LINE}, {_LINE}, int64",
+    "Flow": f"{_LINE}, uint32[::1], uint32[::1], {_TABLE}, {_TABLE}, {_LINE}, {_LINE}, int64, "
+    f"{_TABLE}",
 }
 """The types of the fields of named tuples, by class name."""
 
@@ -48,7 +49,9 @@ store_readiness: Final = _entry(
     "arbiter", "store_readiness", "int64(UnitGraph, Times, int64, CycleRange)"
 )
 solve: Final = _entry("solve", "solve", "void(UnitGraph, Times)")
-gather: Final = _entry("solve", "gather", f"int64(UnitGraph, Times, {_TABLE}, WordSpan, int64)")
+gather: Final = _entry(
+    "port_words", "gather", f"int64(UnitGraph, Times, {_TABLE}, WordSpan, int64)"
+)
 expand: Final = _entry("segments", "expand", f"void({_TABLE}, int64, {_LINE})")
 output_waits: Final = _entry(
     "state_timeline", "output_waits", f"void(UnitGraph, Times, {_LINE}, {_LINE})"

@@ -24,6 +24,7 @@ from tilewright.simulator.compile.fabric.topology import MOST_FIFOS
 from tilewright.simulator.fast.graph import Ints
 from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.fast.ramp_filters import filters_of
 from tilewright.simulator.isa.memo import IdentityCache
 
 Bools = npt.NDArray[np.bool_]
@@ -38,9 +39,9 @@ class LineTables(NamedTuple):
 
     Arrays over the FIFOs. `channel`: source FIFO of each one's channel, and latency, space and
     credit delay (cycles, words, cycles) from there. `down`: the FIFO at the end of the line.
-    `root`: where the stream begins. `branch`: router buffers that feed several FIFOs or contend for
-    a link. `sends`, `takes`: output and input queues. `enters`, `leaves`: edge inputs and outputs
-    that the fast engine covers.
+    `root`: where the stream begins. `branch`: router buffers that feed several FIFOs, have a
+    filter, or contend for a link. `sends`, `takes`: output and input queues. `enters`, `leaves`:
+    edge inputs and outputs that the fast engine covers.
     """
 
     channel: tuple[Ints, ...]
@@ -94,6 +95,7 @@ def _endless(pointer: Ints) -> Ints:
 def _line_tables(network: FifoNetwork, division: Division) -> LineTables:
     kind = network.kind
     several = (network.fifo[:, at.F_SUCCESSORS] > 1) | division.contended
+    several[filters_of(network, division).router] = True
     branch = (kind == ROUTER) & several
     parent = _parents(network, division)
     _check_depths(network, division)

@@ -69,6 +69,8 @@ def fill_store(
     chosen = np.flatnonzero(passing & (fifo[:, at.F_WAY] >= 0))
     sent = parts.way.view(store)[:, at.W_SENT : at.W_SENT + 5]
     sent[timed.network.fifo[chosen, at.F_WAY]] = graph.port[chosen, P_WORDS, None]
+    filters = timed.layout.filters  # of a filtered router the ramp is the first successor
+    sent[timed.network.fifo[filters.router, at.F_WAY], 0] = graph.port[filters.queue, P_WORDS]
     for number, times in arrived.items():
         first = flow.stream[timed.layout.root[number], S_BASE]
         ring = int(fifo[number, at.F_RING])

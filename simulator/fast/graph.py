@@ -18,6 +18,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.simulator.fast.ramp_filters import RampFilters
+
 Ints = npt.NDArray[np.int64]
 
 # A unit.
@@ -42,9 +44,19 @@ Ints = npt.NDArray[np.int64]
 THREAD, NODE, EDGE = range(3)
 
 # A port, named by its FIFO: the units that pass words through it, and the channel that feeds it.
-P_AT, P_COUNT, P_WORDS, P_SOURCE, P_LATENCY, P_SPACE, P_CREDIT, P_CHILD, P_CHILDREN, P_WIDTH = (
-    range(10)
-)
+(
+    P_AT,
+    P_COUNT,
+    P_WORDS,
+    P_SOURCE,
+    P_LATENCY,
+    P_SPACE,
+    P_CREDIT,
+    P_CHILD,
+    P_CHILDREN,
+    P_FILTER,  # row of `filter`, or -1: of an input queue behind a filter
+    P_WIDTH,
+) = range(11)
 # What contends for a link: first rival of a port, how many, which goes first if never served.
 C_RIVAL, C_RIVALS, C_RANK, C_WIDTH = range(4)
 
@@ -69,6 +81,7 @@ class UnitGraph(NamedTuple):
       on microthreads; `span_term`: like `term`.
     - `contest`: (ports, C_WIDTH) rivals and rank on a contended link; empty if there is none.
     - `rival`: ports that send on the same contended link as another port.
+    - `filter`: (filters, K_WIDTH) the counter filters at ramps (`ramp_filters.py`).
     """
 
     unit: Ints
@@ -94,6 +107,8 @@ class UnitGraph(NamedTuple):
     """(ports, C_WIDTH), or empty if no link is contended."""
     rival: Ints
     """Ports that send on the same contended link as another port."""
+    filter: Ints
+    """(filters, K_WIDTH)."""
 
 
 class UnitLayout(NamedTuple):
@@ -102,7 +117,7 @@ class UnitLayout(NamedTuple):
     A unit is one run of an operation on queues in one element. `elements`: those of each code.
     `first`: first unit of each code; element i, operation k is unit first + i * operations + k.
     `first_op`: first operation of each code. `down`: (FIFOs,) the FIFO at the end of each one's
-    line; `root`: the FIFO where its stream begins.
+    line; `root`: the FIFO where its stream begins. `filters`: the counter filters at ramps.
     """
 
     elements: tuple[Ints, ...]
@@ -114,6 +129,7 @@ class UnitLayout(NamedTuple):
     """Next port down of each FIFO."""
     root: Ints
     """FIFO where the stream of each FIFO begins."""
+    filters: RampFilters
 
 
 class WordSpan(NamedTuple):

@@ -20,6 +20,7 @@ from tilewright.simulator.fast.graph import (
     P_CHILD,
     P_CHILDREN,
     P_COUNT,
+    P_FILTER,
     P_SOURCE,
     P_WIDTH,
     P_WORDS,
@@ -46,6 +47,7 @@ from tilewright.simulator.fast.graph import (
 )
 from tilewright.simulator.fast.independent_parts import Division, rivals_of
 from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.fast.ramp_filters import K_LIMIT, filters_of
 from tilewright.simulator.fast.script import (
     Q_ASYNC,
     Q_GAP,
@@ -95,6 +97,9 @@ class _GraphBuilder:
         for column, values in enumerate(lines.channel, P_SOURCE):
             self.port[:, column] = values
         self.lines: LineTables = lines._replace(channel=())  # of a wafer they are large
+        self.filters = filters_of(network, division)
+        self.port[:, P_FILTER] = -1
+        self.port[self.filters.queue, P_FILTER] = self.filters.row
         self.root = lines.root
         codes = np.where(division.elements, program.placement.ravel(), len(scripts))
         self.order = np.argsort(codes, kind="stable")
@@ -124,9 +129,10 @@ class _GraphBuilder:
         for nodes, bounds in messages:
             unit, entry = self._nodes(nodes, bounds, unit, entry)
         child, contest = self._children(), self._contest()
-        graph = UnitGraph(self.unit, self.port, self.entry, child, *self._ops(), *contest)
+        tables = (*self._ops(), *contest, self.filters.table)
+        graph = UnitGraph(self.unit, self.port, self.entry, child, *tables)
         named = tuple(first.tolist()), tuple(self.first_op.tolist())
-        return graph, UnitLayout(elements, *named, self.lines.down, self.root)
+        return graph, UnitLayout(elements, *named, self.lines.down, self.root, self.filters)
 
     # -- units of elements -----------------------------------------------------------------
 
@@ -147,6 +153,22 @@ class _GraphBuilder:
         for column in (U_IN, U_IN2, U_OUT):
             slot = rows[:, column]
             rows[:, column] = np.where(slot < 0, -1, queues[slots + slot])
+        self._check_windows(rows)
+
+    def _check_windows(self, threads: Ints) -> None:
+        """Check that what an operation takes from behind a filter is together in the stream."""
+        for column in (U_IN, U_IN2) if self.filters.queue.size else ():
+            port, size = threads[:, column], threads[:, U_SIZE]
+            row = np.where(port >= 0, self.port[port, P_FILTER], -1)
+            behind = np.flatnonzero(row >= 0)
+            _, most, start = self.filters.table[row[behind]].T
+            first = (threads[behind, column + 1] + np.minimum(start, most)) % most
+            apart = behind[first + size[behind] > most]
+            if apart.size:
+                raise NotCovered(
+                    "an operation takes words that a filter keeps apart",
+                    fifos=np.unique(port[apart]),
+                )
 
     def _queue_entries(self, first: Ints) -> Ints:
         """Set the entries of the ports of queues; return the entries: (entries, 2)."""
@@ -179,6 +201,7 @@ class _GraphBuilder:
         sent[lines.enters] = self.network.fifo[lines.enters, F_CAP]
         total = sent[self.root]
         words[lines.leaves] = self.network.fifo[lines.leaves, F_CAP]
+        total[self.filters.queue] = self.filters.kept(total[self.filters.router])
         differ = (lines.leaves | lines.takes) & (words != total)
         if differ.any():
             raise NotCovered("words sent and words taken differ", fifos=np.flatnonzero(differ))
@@ -263,17 +286,27 @@ class _GraphBuilder:
         number = np.zeros(self.size, dtype=np.int64)
         number[streams] = np.arange(streams.size)
         on_stream = wanted[self.root[self.queue_ports]]
+        on_stream &= self.port[self.queue_ports, P_FILTER] < 0
+        period = np.zeros(streams.size, dtype=np.int64)
+        filtered = wanted[self.root[self.filters.router]]
+        rows = number[self.root[self.filters.router[filtered]]]
+        period[rows] = self.filters.table[self.filters.row[filtered], K_LIMIT]
         ports, slots = self.queue_ports[on_stream], self.port_slots[on_stream]
         used = np.zeros((streams.size, self.slot.shape[0]), dtype=bool)
         used[number[self.root[ports]], slots] = True
         kinds: dict[tuple[int, ...], int] = {}
         kind_of: dict[bytes, int] = {}
         cut = np.zeros(self.size, dtype=np.int64)
-        for stream, slots_used in zip(streams.tolist(), used, strict=True):
+        for place, (stream, slots_used) in enumerate(zip(streams.tolist(), used, strict=True)):
             words = b"%d" % self.port[stream, P_WORDS]
             key = slots_used.tobytes() if slots_used.any() else words
+            if period[place]:
+                key += b"/%d/%b" % (period[place], words)
             if key not in kind_of:
-                kind_of[key] = kinds.setdefault(self._bounds(stream, slots_used), len(kinds))
+                bounds = set(self._bounds(stream, slots_used))
+                if period[place]:
+                    bounds.update(range(0, int(self.port[stream, P_WORDS]), int(period[place])))
+                kind_of[key] = kinds.setdefault(tuple(sorted(bounds)), len(kinds))
             cut[stream] = kind_of[key]
         return cut, [np.array(bounds, dtype=np.int64) for bounds in kinds]
 

@@ -9,8 +9,8 @@ from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.certificate import FifoLines, FifoPairs
 from tilewright.simulator.fast.fast_jit import inner_kernel, whole
 from tilewright.simulator.fast.graph import Ints, Times, UnitGraph, WordSpan
+from tilewright.simulator.fast.port_words import gather
 from tilewright.simulator.fast.segments import SegmentCounts, lists_share_time, maximum
-from tilewright.simulator.fast.solve import gather
 
 Bools = npt.NDArray[np.bool_]
 

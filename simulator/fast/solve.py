@@ -51,6 +51,15 @@ from tilewright.simulator.fast.graph import (
     UnitGraph,
     WordSpan,
 )
+from tilewright.simulator.fast.port_words import (
+    Appended,
+    append_words,
+    find_entry,
+    gather,
+    neighbours,
+    place_in_stream,
+)
+from tilewright.simulator.fast.ramp_filters import K_LIMIT, K_MOST, K_START, kept_before
 from tilewright.simulator.fast.script import AFTER, COMPLETE
 from tilewright.simulator.fast.segments import (
     FULL,
@@ -58,11 +67,9 @@ from tilewright.simulator.fast.segments import (
     M,
     R,
     SegmentCounts,
-    SegmentSlice,
     T,
     append,
     append_never,
-    append_slice,
     copy,
     equal_times,
     maximum,
@@ -146,65 +153,6 @@ def enqueue(times: Times, u: int) -> None:
 
 
 @inline_kernel
-def find_entry(graph: UnitGraph, port: int, index: int) -> Word:
-    """Return the entry of a port, a timed FIFO, whose unit passes word number `index`.
-
-    Entries are the units (runs of operations, or messages) that pass words through the port, in
-    order.
-    """
-    low = graph.port[port, at.P_AT]
-    high = low + graph.port[port, at.P_COUNT] - 1
-    if low == high:
-        return low
-    guess = low + index * (high + 1 - low) // graph.port[port, at.P_WORDS]
-    if graph.entry[guess, 1] <= index and (guess == high or graph.entry[guess + 1, 1] > index):
-        return guess
-    while low < high:
-        middle = (low + high + 1) // 2
-        if graph.entry[middle, 1] <= index:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-@inner_kernel
-def gather(graph: UnitGraph, times: Times, out: Ints, span: WordSpan, strict: int) -> int:
-    """Write the cycles of some words of a port to `out`, as segments; return their number.
-
-    A port is a timed FIFO, a segment (t, r, m) is the cycles t, t + r, ... m times. span: which
-    words, and a shift of their times. Words whose times are not found yet, and words of negative
-    number, are NEVER (before every cycle); with strict = 1 a time not found gives UNKNOWN (-1).
-    FULL (-2): the segments do not fit.
-    """
-    port, index, size, shift = span
-    n: int = whole(0)
-    if index < 0:
-        n = append_never(out, n, min(size, -index))
-        size += index
-        index = 0
-    if size <= 0:
-        return n
-    e = find_entry(graph, port, index)
-    while size > 0 and n >= 0:
-        u = graph.entry[e, 0]
-        skip = index - graph.entry[e, 1]
-        take = min(size, graph.unit[u, at.U_SIZE] - skip)
-        if times.pieces[u] > 0:
-            n = append_slice(
-                out, n, times.segment[u], SegmentSlice(times.pieces[u], skip, take, shift)
-            )
-        elif strict == 1:
-            return UNKNOWN
-        else:
-            n = append_never(out, n, take)
-        index += take
-        size -= take
-        e += 1
-    return n
-
-
-@inline_kernel
 def start_of(graph: UnitGraph, times: Times, u: int) -> int:
     """Return the earliest cycle of a unit's first word by what is before it in its element.
 
@@ -237,7 +185,7 @@ def start_of(graph: UnitGraph, times: Times, u: int) -> int:
 
 
 @inline_kernel
-def space_credits(graph: UnitGraph, times: Times, out: Ints, u: int, child: int) -> int:
+def space_credits(graph: UnitGraph, times: Times, out: Ints, u: int, child: int) -> Word:
     """Write the cycles from which a channel has space for each of a unit's words, as segments.
 
     A unit is one run of an operation, or one message; child: the port at the end of the channel.
@@ -245,9 +193,35 @@ def space_credits(graph: UnitGraph, times: Times, out: Ints, u: int, child: int)
     or FULL.
     """
     row, channel = graph.unit[u], graph.port[child]
+    if channel[at.P_FILTER] >= 0:
+        return filtered_credits(graph, times, out, u, child)
     index = row[at.U_OUT_AT] - channel[at.P_SPACE]
     span = WordSpan(child, index, row[at.U_SIZE], channel[at.P_CREDIT])
     return gather(graph, times, out, span, whole(0))
+
+
+@inner_kernel
+def filtered_credits(graph: UnitGraph, times: Times, out: Ints, u: int, child: int) -> Word:
+    """Write the cycles from which an input queue behind a filter has space, as `space_credits`.
+
+    Words that the filter rejects need no space: NEVER.
+    """
+    row, channel = graph.unit[u], graph.port[child]
+    counter = graph.filter[channel[at.P_FILTER]]
+    index, n = row[at.U_OUT_AT], whole(0)
+    end = index + row[at.U_SIZE]
+    while index < end and n >= 0:
+        phase = (index + counter[K_START]) % counter[K_LIMIT]
+        if phase < counter[K_MOST]:
+            size = min(end - index, counter[K_MOST] - phase)
+            first = kept_before(counter, index) - channel[at.P_SPACE]
+            span = WordSpan(child, first, size, channel[at.P_CREDIT])
+            n = append_words(graph, times, out, span, Appended(n, whole(0)))
+        else:
+            size = min(end - index, counter[K_LIMIT] - phase)
+            n = append_never(out, n, size)
+        index += size
+    return n
 
 
 @part_kernel
@@ -268,7 +242,7 @@ def arrivals(graph: UnitGraph, times: Times, u: int) -> tuple[int, int]:
         if port < 0:
             continue
         source, shift = graph.port[port, at.P_SOURCE], graph.port[port, at.P_LATENCY]
-        span = WordSpan(source, row[column + 1], size, shift)
+        span = WordSpan(source, place_in_stream(graph, port, row[column + 1]), size, shift)
         k = gather(graph, times, work[2], span, whole(1))
         if k < 0:
             return k, buffer
@@ -361,17 +335,17 @@ def wake_sources(graph: UnitGraph, times: Times, u: int, column: int) -> None:
     if index >= end:
         return
     begin = index
-    e = find_entry(graph, source, index)
     while index < end:
+        place = place_in_stream(graph, port, index)
+        e = find_entry(graph, source, place)
         unit = graph.entry[e, 0]
-        skip = index - graph.entry[e, 1]
-        take = min(end - index, graph.unit[unit, at.U_SIZE] - skip)
+        skip = place - graph.entry[e, 1]
+        take = min(neighbours(graph, port, index, end), graph.unit[unit, at.U_SIZE] - skip)
         if times.pieces[unit] > 0:
             overlap = Overlap(index - begin, skip, take, channel[at.P_CREDIT])
             if graph.rival.size > 0 or delays(times, u, unit, overlap):
                 enqueue(times, unit)
         index += take
-        e += 1
 
 
 @inline_kernel
@@ -395,11 +369,15 @@ def wake_followers(graph: UnitGraph, times: Times, u: int) -> None:
     first = graph.port[port, at.P_CHILD]
     for i in range(first, first + graph.port[port, at.P_CHILDREN]):
         child = graph.child[i]
-        if graph.port[child, at.P_COUNT] == 0:
+        begin, behind = index, index + row[at.U_SIZE]
+        if graph.port[child, at.P_FILTER] >= 0:
+            counter = graph.filter[graph.port[child, at.P_FILTER]]
+            begin, behind = kept_before(counter, begin), kept_before(counter, behind)
+        if graph.port[child, at.P_COUNT] == 0 or begin == behind:
             continue
-        e = find_entry(graph, child, index)
+        e = find_entry(graph, child, begin)
         end = graph.port[child, at.P_AT] + graph.port[child, at.P_COUNT]
-        while e < end and graph.entry[e, 1] < index + row[at.U_SIZE]:
+        while e < end and graph.entry[e, 1] < behind:
             enqueue(times, graph.entry[e, 0])
             e += 1
 

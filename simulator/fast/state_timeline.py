@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tilewright.simulator.compile.columns import Word
 from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.fast_jit import inner_kernel, whole
 from tilewright.simulator.fast.final_tables import (
@@ -61,7 +62,7 @@ def due_times(graph: UnitGraph, times: Times, u: int, out: Ints) -> int:
 
 
 @inner_kernel
-def space_times(graph: UnitGraph, times: Times, u: int, out: Ints) -> int:
+def space_times(graph: UnitGraph, times: Times, u: int, out: Ints) -> Word:
     """Write the cycles from which there is space for each of a unit's words, as segments.
 
     A unit is one run of an operation on queues; a segment (t, r, m) stands for t, t + r, ... m

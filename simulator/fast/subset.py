@@ -51,7 +51,13 @@ from tilewright.simulator.program.program import (
     Queue,
     Task,
 )
-from tilewright.simulator.program.routes import Color, EdgeInput, EdgeOutput, Route
+from tilewright.simulator.program.routes import (
+    Color,
+    CounterFilter,
+    EdgeInput,
+    EdgeOutput,
+    Route,
+)
 
 KNOWN: Final[dict[type[Any], frozenset[str]]] = {
     kind: frozenset(names.split())
@@ -79,7 +85,8 @@ KNOWN: Final[dict[type[Any], frozenset[str]]] = {
         (Mem4d, "name buffer extents strides offset"),
         (Fabin, "name queue extent"),
         (Fabout, "name queue extent"),
-        (Route, "color area rx tx"),
+        (Route, "color area rx tx filter"),
+        (CounterFilter, "limit most start"),
         (EdgeInput, "name side first positions color dtype count interval start"),
         (EdgeOutput, "name side first positions color dtype count"),
     )
@@ -111,7 +118,7 @@ def unknown_parts(program: Program, network: FifoNetwork) -> Iterator[NotCovered
             elements = np.flatnonzero(program.placement.ravel() == number)
             yield NotCovered(reason, elements=elements)
     for route in program.routes:
-        for missing in _missing(_check_known, route):
+        for missing in _missing(_check_route, route):
             yield NotCovered(missing.reason, fifos=_buffers(program, network, route))
     ports = zip(
         (*program.edge_inputs, *program.edge_outputs),
@@ -170,6 +177,12 @@ def _check_instruction(instruction: Instruction) -> None:
         raise NotCovered(f"the operation @{instruction.operation}")
     for operand in (instruction.dest, *instruction.sources):
         _check_known(operand)
+
+
+def _check_route(route: Route) -> None:
+    _check_known(route)
+    if route.filter is not None:
+        _check_known(route.filter)
 
 
 def _check_known(part: object) -> None:

@@ -23,6 +23,7 @@ from tilewright.simulator.engine.datapath import (
 from tilewright.simulator.engine.operation_steps import load_operands
 from tilewright.simulator.engine.places import Computation, OperandBits
 from tilewright.simulator.fast.fast_jit import inner_kernel, whole
+from tilewright.simulator.fast.ramp_filters import place_behind
 from tilewright.simulator.fast.value_state import (
     G_ADDRESS,
     G_LAST,
@@ -30,6 +31,7 @@ from tilewright.simulator.fast.value_state import (
     G_TASK,
     NOBODY,
     S_BASE,
+    S_FILTER,
     S_ROOT,
     S_SENT,
     S_TAKEN,
@@ -66,6 +68,13 @@ def fifo_of(flow: Flow, thread: int, operand: int) -> at.Word:
 
 
 @inner_kernel
+def place_of_word(flow: Flow, fifo_number: int, index: int) -> at.Word:
+    """Return which word of its stream is word `index` of a FIFO; the same but behind a filter."""
+    row = flow.stream[fifo_number, S_FILTER]
+    return index if row < 0 else place_behind(flow.filter[row], index)
+
+
+@inner_kernel
 def lacking_stream(flow: Flow, address: int, op: int) -> at.Word:
     """Return the stream that has too few words for all elements of an operation, or NOBODY (-1).
 
@@ -78,10 +87,8 @@ def lacking_stream(flow: Flow, address: int, op: int) -> at.Word:
         queue = flow.store[address + at.E_QUEUES + flow.store[row + at.D_BASE]]
         fifo_number = (queue - flow.fifo) // at.F_WIDTH
         root = flow.stream[fifo_number, S_ROOT]
-        if (
-            flow.stream[fifo_number, S_TAKEN] + flow.store[op + at.O_EXTENT]
-            > flow.stream[root, S_SENT]
-        ):
+        last = flow.stream[fifo_number, S_TAKEN] + flow.store[op + at.O_EXTENT] - 1
+        if place_of_word(flow, fifo_number, last) >= flow.stream[root, S_SENT]:
             return root
     return NOBODY
 
@@ -100,7 +107,8 @@ def source_place(flow: Flow, thread: int, operand: int) -> SourcePlace:
     fifo_number = fifo_of(flow, thread, operand)
     taken = flow.stream[fifo_number, S_TAKEN]
     flow.stream[fifo_number, S_TAKEN] = taken + flow.store[op + at.O_EXTENT]
-    return SourcePlace(row, place, flow.stream[flow.stream[fifo_number, S_ROOT], S_BASE] + taken)
+    first = place_of_word(flow, fifo_number, taken)
+    return SourcePlace(row, place, flow.stream[flow.stream[fifo_number, S_ROOT], S_BASE] + first)
 
 
 @inner_kernel

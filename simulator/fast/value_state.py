@@ -12,13 +12,13 @@ from tilewright.simulator.compile.fabric.network import EDGE_IN, OUTPUT
 from tilewright.simulator.compile.store_layout import (
     StoreLayout,
 )
-from tilewright.simulator.fast.graph import P_WORDS, Ints
+from tilewright.simulator.fast.graph import P_FILTER, P_WORDS, Ints
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.timed_program import TimedProgram
 
-S_BASE, S_SENT, S_TAKEN, S_ROOT, S_WAITING, S_WIDTH = range(6)
+S_BASE, S_SENT, S_TAKEN, S_ROOT, S_WAITING, S_FILTER, S_WIDTH = range(7)
 """A FIFO's stream: its first word in `data`, words sent so far (of the root), words taken, the FIFO
-where the stream begins, and the first element that waits for its words."""
+where the stream begins, the first element that waits for its words, the filter before it or -1."""
 G_ADDRESS, G_TASK, G_LAST, G_NEXT, G_WIDTH = range(5)
 """An element: its address, its next task, the end of its tasks, the element that waits after it."""
 NOBODY: Final = -1
@@ -33,6 +33,7 @@ class Flow(NamedTuple):
     - `tasks`: tasks of all codes in the order in which they run.
     - `stack`: numbers of the elements that can go on.
     - `fifo`: address of the first FIFO in the store.
+    - `filter`: (filters, K_WIDTH) the counter filters at ramps.
     """
 
     store: at.Table
@@ -49,6 +50,8 @@ class Flow(NamedTuple):
     """Elements that can go on."""
     fifo: int
     """Address of the first FIFO."""
+    filter: Ints
+    """(filters, K_WIDTH)."""
 
 
 def new_flow(timed: TimedProgram, store: at.Table, memory: at.Memory, parts: StoreLayout) -> Flow:
@@ -65,6 +68,7 @@ def new_flow(timed: TimedProgram, store: at.Table, memory: at.Memory, parts: Sto
     stream = np.zeros((words.size, S_WIDTH), dtype=np.int64)
     stream[:, S_BASE] = np.cumsum(sizes) - sizes
     stream[:, S_ROOT], stream[:, S_WAITING] = root, NOBODY
+    stream[:, S_FILTER] = timed.graph.port[:, P_FILTER]
     stream[network.kind == EDGE_IN, S_SENT] = words[network.kind == EDGE_IN]
     elements = parts.element.rows
     element = np.zeros((elements, G_WIDTH), dtype=np.int64)
@@ -83,6 +87,7 @@ def new_flow(timed: TimedProgram, store: at.Table, memory: at.Memory, parts: Sto
         np.array(tasks, dtype=np.int64),
         np.zeros(elements + 1, dtype=np.int64),
         parts.fifo.start,
+        timed.graph.filter,
     )
 
 

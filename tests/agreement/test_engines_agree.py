@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from changing_programs import changing_case
-from engines import differences, duplex, fair_changes, meeting, pipeline
+from engines import differences, duplex, fair_changes, filtered_pipeline, meeting, pipeline
 from grid_mappings import random_space_time
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
@@ -66,6 +66,13 @@ def test_pipelines(seed: int, profile_seed: int) -> None:
     both(pipeline(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
 
 
+@settings(max_examples=100, deadline=None)
+@given(SEEDS, SEEDS)
+def test_pipelines_with_filters(seed: int, profile_seed: int) -> None:
+    profile = load_profile("generic").with_values(fair_changes(profile_seed))
+    both(filtered_pipeline(seed), profile)
+
+
 @settings(max_examples=150, deadline=None)
 @given(SEEDS, SEEDS)
 def test_chains_broadcasts_contention(seed: int, profile_seed: int) -> None:
@@ -117,7 +124,7 @@ def test_queues_threads_and_registers_that_change(seed: int, profile_seed: int) 
     both(changing_case(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
 
 
-MAKERS = (pipeline, random_case, duplex, meeting, special_case, changing_case)
+MAKERS = (pipeline, filtered_pipeline, random_case, duplex, meeting, special_case, changing_case)
 
 
 @pytest.mark.nightly

@@ -10,7 +10,7 @@ from machine_programs import Case, values
 
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
 from tilewright.simulator.isa.dsd import Element, Ref
-from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
+from tilewright.simulator.program.routes import Area, CounterFilter, EdgeInput, EdgeOutput
 from tilewright.simulator.run.trace import RunResult
 
 
@@ -52,7 +52,7 @@ def fair_changes(seed: int) -> dict[str, object]:
     }
 
 
-def pipeline(seed: int) -> Case:
+def pipeline(seed: int, filtered: bool = False) -> Case:
     """Multicast tiles down the columns, work on them, and sum them along the rows.
 
     Every element has its own waits, splits what it receives in its own way, and works in one of
@@ -64,13 +64,16 @@ def pipeline(seed: int) -> Case:
     b = ProgramBuilder("pipeline", height, width)
     x, right = b.color("x"), (b.color("even"), b.color("odd"))
     count = tiles * words
+    others = height - 1 + int(rng.integers(0, 3)) if filtered else 0
+    entering = count * (others + 1)
     pace, start = int(rng.integers(1, 4)), int(rng.integers(0, 300))
-    b.edge_input(EdgeInput("x", "N", 0, width, x, "f32", count, pace, start))
+    b.edge_input(EdgeInput("x", "N", 0, width, x, "f32", entering, pace, start))
     for r in range(height):
         for c in range(width):
             code = b.code(f"e{r}_{c}")
             b.place(code.name, Area(r, c))
-            b.route(x, Area(r, c), rx="N", tx="SR" if r < height - 1 else "R")
+            below = "SR" if r < height - 1 else "R"
+            b.route(x, Area(r, c), rx="N", tx=below, filter=_only(r, words, others))
             b.route(right[c % 2], Area(r, c), rx="R", tx="E")
             if c < width - 1:
                 b.route(right[c % 2], Area(r, c + 1), rx="W", tx="R")
@@ -79,7 +82,20 @@ def pipeline(seed: int) -> Case:
     out = EdgeOutput("y", "E", 0, height, right[(width - 1) % 2], "f32", count)
     b.edge_output(out)
     data = {"v": values(rng, "f32", (height, width, words))}
-    return Case(b.build(), data, {}, {"x": values(rng, "f32", (width, count))})
+    return Case(b.build(), data, {}, {"x": values(rng, "f32", (width, entering))})
+
+
+def filtered_pipeline(seed: int) -> Case:
+    """Draw a pipeline in which each row has tiles of its own, which filters let pass."""
+    return pipeline(seed, filtered=True)
+
+
+def _only(row: int, words: int, others: int) -> CounterFilter | None:
+    """Return the filter that lets the tile of a row pass and keeps `others` tiles away."""
+    if not others:
+        return None
+    period = words * (others + 1)
+    return CounterFilter(period, words, (period - row * words) % period)
 
 
 def _worker(

@@ -1,0 +1,89 @@
+"""Counter filters at ramps: which words of a stream reach an input queue.
+
+Of every `limit` words the first `most` pass; the counter starts at `start`, so the first `start`
+words of the first period are missing. With A(x) = x // limit * most + min(x mod limit, most), the
+queue gets A(start + n) - A(start) of the first n words of the stream, and its word a is number
+q // most * limit + q mod most - start of the stream, with q = a + A(start).
+
+Example: limit 6, most 2, start 4 let the words 2, 3, 8, 9, ... pass.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tilewright.simulator.compile import columns as engine
+from tilewright.simulator.compile.fabric.network import INPUT, ROUTER, FifoNetwork
+from tilewright.simulator.fast.fast_jit import inline_kernel
+from tilewright.simulator.fast.independent_parts import Division
+from tilewright.simulator.fast.no_certificate import Ints, NotCovered
+
+K_LIMIT, K_MOST, K_START, K_WIDTH = range(4)
+"""A filter: of every `limit` words the first `most` pass; the first `start` words are missing."""
+
+
+class RampFilters(NamedTuple):
+    """Hold the counter filters of a network.
+
+    - `router`: the router buffers with a filter. `queue`: the input queue behind each.
+    - `row`: the row in `table` of each. `table`: (filters, K_WIDTH) limit, most, start; each once.
+    """
+
+    router: Ints
+    queue: Ints
+    row: Ints
+    table: Ints
+
+    def kept(self, words: Ints) -> Ints:
+        """Return how many of the first `words` words of each stream reach the queue."""
+        counter = self.table[self.row]
+        limit, most, start = counter.T
+        place = start + words
+        kept = place // limit * most + np.minimum(place % limit, most) - np.minimum(start, most)
+        return np.asarray(kept)
+
+
+def filters_of(network: FifoNetwork, division: Division) -> RampFilters:
+    """Return the filters of the parts that the fast engine covers.
+
+    Raises NotCovered, with the FIFOs, for a filter that counts otherwise than the class says.
+    """
+    way = network.fifo[:, engine.F_WAY]
+    routers = np.flatnonzero((network.kind == ROUTER) & (way >= 0) & division.fifos)
+    state = network.steered.state[network.steered.way[way[routers], engine.W_STATE]]
+    filtered = state[:, engine.X_FILTER] != engine.NO_FILTER
+    routers, state = routers[filtered], state[filtered]
+    queue = network.fifo[routers, engine.F_NEXT].astype(np.int64)  # the ramp is the first successor
+    known = (state[:, engine.X_FILTER] == engine.COUNTER) & (state[:, engine.X_INCLUSIVE] == 0)
+    known &= (state[:, engine.X_COUNTS] == engine.COUNTS_DATA) & (state[:, engine.X_MOST] > 0)
+    known &= (state[:, engine.X_CONTROL_ONLY] == 0) & (network.kind[queue] == INPUT)
+    known &= state[:, engine.X_COUNT] < state[:, engine.X_LIMIT]
+    known &= state[:, engine.X_MOST] <= state[:, engine.X_LIMIT]
+    if not known.all():
+        raise NotCovered("a filter counts in another way", fifos=routers[~known])
+    columns = [engine.X_LIMIT, engine.X_MOST, engine.X_COUNT]
+    table, row = np.unique(state[:, columns].astype(np.int64), axis=0, return_inverse=True)
+    return RampFilters(routers, queue, row.ravel(), np.ascontiguousarray(table))
+
+
+@inline_kernel
+def kept_before(counter: Ints, index: int) -> int:
+    """Return how many of the first `index` words of a stream a filter lets pass.
+
+    counter: its row, limit, most and start.
+    """
+    limit, most, start = counter[K_LIMIT], counter[K_MOST], counter[K_START]
+    place = start + index
+    kept: int = place // limit * most + min(place % limit, most) - min(start, most)
+    return kept
+
+
+@inline_kernel
+def place_behind(counter: Ints, index: int) -> int:
+    """Return which word of a stream is number `index` of those that a filter lets pass."""
+    limit, most, start = counter[K_LIMIT], counter[K_MOST], counter[K_START]
+    number = index + min(start, most)
+    place: int = number // most * limit + number % most - start
+    return place
