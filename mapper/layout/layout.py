@@ -150,10 +150,15 @@ class Layout:
         return place.physical_tiles * place.tile_bytes * place.partitions * self.grid_map.most_slots
 
     @property
+    def slot_bytes(self) -> int:
+        """Bytes from one shard of a unit to the next."""
+        return self.place.footprint - min(self.place.address.base, self.place.address.last)
+
+    @property
     def end_address(self) -> int:
         """Address behind the last byte of a unit's shards, in each partition and bank."""
         first = min(self.place.address.base, self.place.address.last)
-        return first + self._slot_bytes() * self.grid_map.most_slots
+        return first + self.slot_bytes * self.grid_map.most_slots
 
     @property
     def allocated_scalars(self) -> int:
@@ -233,7 +238,7 @@ class Layout:
             unit=self.grid_map.unit(cell),
             bank=place.bank,
             partition=place.partition + step,
-            address=place.address + slot * self._slot_bytes() + tile * self.tiling.tile_bytes,
+            address=place.address + slot * self.slot_bytes + tile * self.tiling.tile_bytes,
             scalar=scalar,
             block=block,
         )
@@ -244,7 +249,7 @@ class Layout:
         The inverse of `locate`.
         """
         place = self.place.at(location.block if self.place.blocks else ())
-        slot, within = divmod(location.address - place.address, self._slot_bytes())
+        slot, within = divmod(location.address - place.address, self.slot_bytes)
         cells = self.grid_map.cells(location.unit)
         tile, rest = divmod(within, self.tiling.tile_bytes)
         step = location.partition - place.partition
@@ -331,10 +336,6 @@ class Layout:
         """Return the positions of a block in one partition, along each group."""
         axis, shape = self.place.partition_axis, self.block_shape
         return shape if axis is None else (*shape[:axis], 1, *shape[axis + 1 :])
-
-    def _slot_bytes(self) -> int:
-        """Bytes from one shard of a unit to the next."""
-        return self.place.footprint - min(self.place.address.base, self.place.address.last)
 
     def _check_place(self) -> None:
         place, rank = self.place, len(self.grid)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import assemble
@@ -24,6 +26,11 @@ from tilewright.mapper.mapspace.template_space import TemplateSpace, checked, no
 from tilewright.mapper.mapspace.uneven_points import UnevenPoints
 from tilewright.mapper.templates.slot_sequence import slot_sequence
 from tilewright.mapper.workload.errors import InfeasibleMapping
+
+if TYPE_CHECKING:
+    from tilewright.mapper.layout.enumeration.banks import Banks
+    from tilewright.mapper.layout.enumeration.layout_space import LayoutSpace
+    from tilewright.mapper.layout.tiling import Tiling
 
 _TRIES = 10_000
 _TO_OTHER_TEMPLATE = 0.1
@@ -75,6 +82,21 @@ class Mapspace(TemplateSpace):
     """
 
     _point_cache: _PointCache = field(init=False, default_factory=_PointCache, repr=False)
+
+    # ---- layouts
+
+    def layouts(
+        self, tiling: Tiling | None = None, banks: Dict[str, Banks] | None = None
+    ) -> LayoutSpace:
+        """Return the two dimensions that layouts add: shardings of tensors, placements of tiles.
+
+        `tiling`: tiles and number format of shards (None: single f32 scalars); `banks`: of memories
+        by name (others: addresses of any byte).
+        """
+        from tilewright.mapper.layout.enumeration.layout_space import LayoutSpace
+        from tilewright.mapper.layout.tiling import Tiling
+
+        return LayoutSpace(self, tiling or Tiling(), banks or {})
 
     # ---- points
 

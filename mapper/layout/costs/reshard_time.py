@@ -126,9 +126,11 @@ def reshard_time(source: Layout, destination: Layout, machine: LayoutMachine) ->
     """Return the predicted cycles to turn one layout of a tensor into another on a machine.
 
     Units are (..., row, column) of the machine's compute units. Each destination reads what it
-    needs, half over each network, in packets of consecutive bytes. Raises SpecError for units
-    without a node, and like `transfers`.
+    needs, half over each network, in packets of consecutive bytes; equal layouts take no cycles.
+    Raises SpecError for units without a node, and like `transfers`.
     """
+    if source == destination:
+        return read_time((), machine)
     moves = transfers(source, destination)
     element = source.tiling.element.bits / 8
     most = int(_rates(machine)["noc_packet_bytes"])

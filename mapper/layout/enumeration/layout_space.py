@@ -33,6 +33,14 @@ from tilewright.mapper.model.view import make_view
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 
+@dataclass(frozen=True, slots=True)
+class PlacedMapping:
+    """A mapping and the addresses of its tiles in one memory."""
+
+    mapping: MappingTree
+    packed: PackedMemory
+
+
 @dataclass(frozen=True)
 class LayoutSpace:
     """Two dimensions that layouts add to a mapspace of one Einsum.
@@ -141,6 +149,17 @@ class LayoutSpace:
             self.placements(mapping, memory),
             key=lambda packed: (len(banks.meetings(packed, inputs)), packed.used),
         )
+
+    def placed_mappings(self, memory: str) -> Iterator[PlacedMapping]:
+        """Yield the mappings of the mapspace whose tiles have addresses, each with the best ones.
+
+        A mapping that fits by its sizes may have no addresses: alignment, banks or depth need more.
+        """
+        for mapping in self.space:
+            try:
+                yield PlacedMapping(mapping, self.best_placement(mapping, memory))
+            except InfeasibleMapping:
+                continue
 
     def _reserved(self, mapping: MappingTree) -> tuple[Occupancy, ...]:
         view = make_view(self.space.einsum, self.space.flat)

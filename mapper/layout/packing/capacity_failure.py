@@ -49,10 +49,11 @@ def smallest_change(
     """Return the changes after which all buffers fit: the smallest of depths, that of one tile.
 
     Of depths, the fewest buffers, then the fewest bytes; of tiles, the least share of one in
-    `alive`. Each is checked by `fits`.
+    `alive`. If neither is enough, the greatest share of all tiles that fits. Each is checked by
+    `fits`.
     """
     changes = [*_shallower(requests, fits), *_smaller(requests, alive, fits)]
-    return ", or ".join(changes) if changes else "smaller tiles of several buffers"
+    return ", or ".join(changes) if changes else _all_smaller(requests, fits)
 
 
 def _tiles(request: BufferRequest) -> str:
@@ -95,6 +96,17 @@ def _smaller(
             best = min(best or choice, choice)
     if best:
         yield f"tiles of at most {best[2]} bytes for {best[1]}"
+
+
+def _all_smaller(requests: Sequence[BufferRequest], fits: Fits) -> str:
+    """Return the whole percentage of all tiles that fits, with single buffers if it needs them."""
+    single = [replace(request, depth=1) for request in requests]
+    for tried, with_depth in ((requests, ""), (single, " and depth 1 for every buffer")):
+        for percent in range(99, 0, -1):
+            changed = [replace(r, tile_bytes=max(1, r.tile_bytes * percent // 100)) for r in tried]
+            if fits(changed):
+                return f"tiles of at most {percent} % of these bytes{with_depth}"
+    return "fewer buffers alive together"
 
 
 def _largest_tile(requests: Sequence[BufferRequest], request: BufferRequest, fits: Fits) -> int:

@@ -6,6 +6,7 @@ from fractions import Fraction
 from math import prod
 
 from tilewright.mapper.layout.layout import Layout
+from tilewright.mapper.layout.tile_placement import TilePlacement
 
 _MOST_NAMED = 6
 
@@ -36,11 +37,21 @@ def _parts(layout: Layout) -> list[str]:
         f"map        {split.cells} cells on {grid_map.used_units} of {grid_map.unit_count} units"
         + (f", up to {grid_map.most_slots} shards per unit" if grid_map.most_slots > 1 else "")
     )
-    if layout.place.blocks:
+    return lines + _place(layout.place)
+
+
+def _place(place: TilePlacement) -> list[str]:
+    first = place.address.base
+    if not place.blocks:
+        return [f"place      one block at byte {first}"] if first else []
+    at = f" from byte {first} on" if first else ""
+    turns = f"blocks {by_x(place.blocks)} take turns in {place.physical_tiles} places{at}"
+    alive = f"at most {place.max_consecutive_live()} consecutive ones may be alive"
+    lines = [f"place      {turns}; {alive}"]
+    if place.physical_tiles < place.declared_tiles:
         lines.append(
-            f"place      blocks {by_x(layout.place.blocks)} take turns in "
-            f"{layout.place.physical_tiles} places; at most "
-            f"{layout.place.max_consecutive_live()} consecutive ones may be alive"
+            f"           {place.declared_tiles} tiles are declared: rotations share an index, or "
+            "there are fewer blocks"
         )
     return lines
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.arch.errors import SpecError
-from tilewright.mapper.layout.layout import Layout
+from tilewright.mapper.layout.layout import Layout, Padding
 from tilewright.mapper.layout.layout_phases import takes_turns
 from tilewright.mapper.layout.unit_lookup import Unit
 
@@ -129,14 +129,16 @@ def transfers(source: Layout, destination: Layout) -> tuple[Transfer, ...]:
     )
 
 
-def scatter(layout: Layout, values: Values, fill: float = 0) -> dict[Unit, Values]:
+def scatter(layout: Layout, values: Values, fill: float | None = None) -> dict[Unit, Values]:
     """Return the shards of a tensor's values: for each unit all positions of its slots.
 
-    `values`: of the tensor's shape; `fill`: what stands in padding. Every unit that has a cell is
-    there; positions as in `StridePattern`.
+    `values`: of the tensor's shape; `fill`: what stands in padding (None: the layout's value of
+    padding, `padding_fill`). Every unit that has a cell is there; positions as in `StridePattern`.
     """
     if values.shape != layout.shape:
         raise SpecError("values of another shape than the tensor", value=values.shape)
+    if fill is None:
+        fill = padding_fill(layout.padding_value, values.dtype)
     size, flat = prod(layout.allocated_shape), values.ravel()
     shards: dict[Unit, Values] = {}
     for unit, slots in _slots(layout).items():
@@ -144,6 +146,20 @@ def scatter(layout: Layout, values: Values, fill: float = 0) -> dict[Unit, Value
         for slot, (numbers, places) in enumerate(slots):
             shards[unit][slot * size + places] = flat[numbers]
     return shards
+
+
+def padding_fill(padding: Padding, dtype: np.dtype[Any]) -> float:
+    """Return the number that a value of padding is in an array of a type.
+
+    Integers have their greatest and least for inf and neginf. undef is NaN, or the least integer,
+    so that a result that depends on it is seen.
+    """
+    if padding in ("zero", "one"):
+        return float(padding == "one")
+    if np.issubdtype(dtype, np.floating):
+        return {"undef": np.nan, "inf": np.inf, "neginf": -np.inf}[padding]
+    limits = np.iinfo(dtype)
+    return limits.max if padding == "inf" else limits.min
 
 
 def gather(layout: Layout, shards: Mapping[Unit, Values]) -> Values:

@@ -93,3 +93,10 @@ def test_machines_without_a_network_are_refused() -> None:
         reshard_time(plain, plain, load_machine("trainium1"))
     with pytest.raises(SpecError, match="no node for unit"):
         node_of((0, 0, 8), WORMHOLE)
+
+
+def test_equal_layouts_take_no_cycles() -> None:
+    tensor = ShardedTensor((256, 256), (1, 8, 8), Tiling((32, 32)))
+    blocks = tensor.block_sharded(4, 4)
+    assert reshard_time(blocks, blocks, load_machine("wormhole")).cycles == 0
+    assert reshard_time(blocks, tensor.block_sharded(8, 4), load_machine("wormhole")).cycles > 550

@@ -147,6 +147,29 @@ def test_a_memory_that_is_too_small_is_named_with_its_tiles() -> None:
     assert next(iter(layouts.placements(mapping, "DRAM"))).buffers
 
 
+def test_mappings_without_addresses_are_left_out_of_the_mapspace() -> None:
+    """Three tiles at multiples of 16 need up to 30 bytes besides their own."""
+    layouts = replace(layouts_of(size=8 * 60), banks={"BUF": Banks(alignment=16)})
+    placed = {found.mapping: found.packed for found in layouts.placed_mappings("BUF")}
+    left_out = 0
+    for mapping in layouts.space:
+        if mapping in placed:
+            assert placed[mapping] == layouts.best_placement(mapping, "BUF")
+            continue
+        left_out += 1
+        with pytest.raises(InfeasibleMapping):
+            layouts.best_placement(mapping, "BUF")
+    assert placed
+    assert left_out
+
+
+def test_a_mapspace_has_layouts() -> None:
+    layouts = layouts_of()
+    assert layouts.space.layouts(INT8, BANKS) == layouts
+    plain = layouts.space.layouts()
+    assert [at.tiling.tile_bytes for at in plain.shardings("A", "BUF")][:1] == [4]
+
+
 def test_unknown_names_are_refused() -> None:
     layouts = layouts_of()
     with pytest.raises(SpecError, match="no tensor Q"):

@@ -30,7 +30,7 @@ def test_the_largest_tile_fits_and_one_byte_more_does_not(
         return
     _, alive = fullest_step(requests)
     text = smallest_change(requests, alive, lambda others: fits(others, capacity))
-    if "tiles of at most " not in text:
+    if " bytes for " not in text:
         assert not any(
             fits([replace(r, tile_bytes=1) if r is request else r for r in requests], capacity)
             for request in requests
@@ -42,7 +42,12 @@ def test_the_largest_tile_fits_and_one_byte_more_does_not(
         assert fits(changed, capacity) is wanted
 
 
-def test_where_no_single_tile_is_enough_it_says_so() -> None:
-    requests = [BufferRequest(name=name, tile_bytes=50) for name in "ABC"]
-    text = smallest_change(requests, requests, lambda others: fits(others, 60))
-    assert text == "smaller tiles of several buffers"
+def test_where_no_single_tile_is_enough_it_names_the_share_of_all() -> None:
+    requests = [BufferRequest(name=name, tile_bytes=50, depth=2) for name in "ABC"]
+    for capacity, wanted in (
+        (60, "tiles of at most 21 % of these bytes"),
+        (5, "tiles of at most 3 % of these bytes and depth 1 for every buffer"),
+        (2, "fewer buffers alive together"),
+    ):
+        change = smallest_change(requests, requests, lambda others, c=capacity: fits(others, c))
+        assert change == wanted

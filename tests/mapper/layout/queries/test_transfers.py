@@ -1,8 +1,10 @@
 """Transfers between layouts: every scalar once, applied to arrays, against a walk."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 from math import prod
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ from hypothesis import strategies as st
 from tilewright.arch.errors import SpecError
 from tilewright.mapper.layout import Collapse, GridSplit, Layout, Tiling
 from tilewright.mapper.layout.grid_map import column_major, round_robin, row_major
+from tilewright.mapper.layout.layout import Padding
+from tilewright.mapper.layout.legality.layout_rules import reduction_is_safe
 from tilewright.mapper.layout.queries.transfers import (
     apply_transfers,
     gather,
@@ -126,3 +130,29 @@ def test_layouts_that_have_no_transfers_are_refused() -> None:
         transfers(turns, line)
     with pytest.raises(SpecError, match="another shape"):
         scatter(line, np.zeros(9))
+
+
+REDUCTIONS = {"sum": np.sum, "product": np.prod, "max": np.max, "min": np.min}
+
+
+@pytest.mark.row("004.08")
+@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+@pytest.mark.parametrize("padding", get_args(Padding))
+@pytest.mark.parametrize("reduction", sorted(REDUCTIONS))
+def test_a_reduction_over_shards_is_right_where_padding_is_neutral(
+    reduction: str, padding: Padding, dtype: type
+) -> None:
+    """53 × 3 over 3 × 2 units in tiles of 4 × 4: every shard has padding."""
+    layout = linear_map_layout((53, 3), (3, 2), tiling=Tiling((4, 4)))
+    padded = replace(layout, padding_value=padding)
+    apply, right = REDUCTIONS[reduction], []
+    for value in (3, -3):
+        values = np.full((53, 3), value, dtype=dtype)
+        values[20, 1] = 2 * value
+        with np.errstate(all="ignore"):
+            parts = [apply(shard) for shard in scatter(padded, values).values()]
+            right.append(bool(apply(parts) == apply(values)))
+    if reduction_is_safe(padded, reduction):
+        assert all(right)
+    elif dtype is np.float64:
+        assert not all(right)

@@ -1,0 +1,118 @@
+"""Whether two layouts share memory of a unit, with a scalar of each as a witness (layouts.md §4.2).
+
+Both are taken to be in the same memory at the same time, as two tensors that are alive together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+from tilewright.arch.errors import SpecError
+from tilewright.mapper.layout.layout import Index, Layout, Location
+from tilewright.mapper.layout.tile_placement import BlockIndex, PlacementOverlap
+from tilewright.mapper.layout.unit_lookup import Unit
+
+MOST_BYTES: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutOverlap:
+    """A byte that two layouts both have, and what lies there.
+
+    `unit`, `bank`, `partition`, `address`: of the byte; `first`, `second`: the scalar of each
+    tensor that is there, None for padding.
+    """
+
+    unit: Unit
+    bank: int
+    partition: int
+    address: int
+    first: Index | None
+    second: Index | None
+
+
+def overlap(first: Layout, second: Layout) -> LayoutOverlap | None:
+    """Return a byte that two layouts both have, None if there is none.
+
+    If there is one among the first 4,096 shared bytes of a unit where both have a scalar, the
+    witness is that byte. Layouts in different memory spaces share nothing. Raises SpecError for
+    maps to different units.
+    """
+    if first.grid_map.units != second.grid_map.units:
+        raise SpecError(
+            "layouts on different units have no common addresses",
+            value=second.grid_map.units,
+            instead=str(first.grid_map.units),
+        )
+    if first.memory != second.memory:
+        return None
+    seen: set[tuple[int, int]] = set()
+    for unit in dict.fromkeys(map(first.grid_map.unit, first.cells())):
+        slots = len(first.grid_map.cells(unit)), len(second.grid_map.cells(unit))
+        if slots in seen or not slots[1]:
+            continue
+        seen.add(slots)
+        shared = next(_shared(first, second, slots), None)
+        if shared is not None:
+            return _witness(first, second, unit, *shared)
+    return None
+
+
+def _shared(
+    first: Layout, second: Layout, slots: tuple[int, int]
+) -> Iterator[tuple[PlacementOverlap, int]]:
+    """Yield shared bytes of blocks in the slots of a unit, and the end of what is shared."""
+    numbers = product(range(slots[0]), range(slots[1]), _blocks(first), _blocks(second))
+    for slot, other_slot, block, other in numbers:
+        here, there = first.place.at(block), second.place.at(other)
+        start = here.address + slot * first.slot_bytes
+        other_start = there.address + other_slot * second.slot_bytes
+        partition = max(here.partition, there.partition)
+        partitions = (
+            here.partition + first.place.partitions,
+            there.partition + second.place.partitions,
+        )
+        begin = max(start, other_start)
+        end = min(start + first.place.tile_bytes, other_start + second.place.tile_bytes)
+        if here.bank == there.bank and partition < min(partitions) and begin < end:
+            yield PlacementOverlap(block, other, here.bank, partition, begin), end
+
+
+def _blocks(layout: Layout) -> list[BlockIndex]:
+    """Return one block of each place."""
+    return list({layout.place.at(block): block for block in layout.place.first_blocks()}.values())
+
+
+def _witness(
+    first: Layout, second: Layout, unit: Unit, shared: PlacementOverlap, end: int
+) -> LayoutOverlap:
+    best: LayoutOverlap | None = None
+    for address in range(shared.address, min(end, shared.address + MOST_BYTES)):
+        scalars = (
+            _scalar_at(first, unit, shared, shared.first, address),
+            _scalar_at(second, unit, shared, shared.second, address),
+        )
+        found = LayoutOverlap(unit, shared.bank, shared.partition, address, *scalars)
+        if None not in scalars:
+            return found
+        best = best or found
+    assert best is not None
+    return best
+
+
+def _scalar_at(
+    layout: Layout, unit: Unit, shared: PlacementOverlap, block: BlockIndex, address: int
+) -> Index | None:
+    """Return the scalar of a block that has a byte."""
+    start = layout.place.at(block).address
+    slot, within = divmod(address - start, layout.slot_bytes)
+    tile, byte = divmod(within, layout.tiling.tile_bytes)
+    scalar = byte * 8 // layout.tiling.element.bits
+    if scalar >= layout.tiling.scalars:
+        return None  # shared exponents
+    base = start + slot * layout.slot_bytes + tile * layout.tiling.tile_bytes
+    full = block or (0,) * len(layout.grid)
+    return layout.index_at(Location(unit, shared.bank, shared.partition, base, scalar, full))
