@@ -7,16 +7,21 @@ Example: blocks 0 to 3 of 128 × 512 f32 with `base_bank=0, num_bank_tiles=(2,)`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Final, Literal
 
 from tilewright.arch.errors import SpecError
 from tilewright.arch.number_format import NumberFormat
+from tilewright.mapper.layout.collapse import Collapse
+from tilewright.mapper.layout.grid_map import row_major
+from tilewright.mapper.layout.grid_split import GridSplit
+from tilewright.mapper.layout.layout import Layout
 from tilewright.mapper.layout.legality.broken_rule import BrokenRule
 from tilewright.mapper.layout.legality.placement_rules import PartitionedMemory
 from tilewright.mapper.layout.rotation import ModuloRotation
 from tilewright.mapper.layout.tile_placement import TilePlacement
+from tilewright.mapper.layout.tiling import Tiling
 
 Place = tuple[int, int, int]
 PSUM: Final = PartitionedMemory("psum", 128, 8, 2048)
@@ -83,6 +88,36 @@ class ModuloAllocation:
             address=ModuloRotation(self.base_addr, tensor.free_bytes, self.num_free_tiles),
         )
 
+    def layout(self, shape: Sequence[int], free_rank: int, element: NumberFormat) -> Layout:
+        """Return the layout of a blocked tensor on one core, with the blocks placed.
+
+        `shape`: block dimensions, the partition dimension, `free_rank` free ones, which lie
+        row-major in a partition. Raises SpecError like `place`. Example: scalar (3, 5, 7) of (4,
+        128, 512) f32 with two banks lies in bank 1, partition 5, byte 28.
+        """
+        tensor = BlockedTensor.of(shape, free_rank, element)
+        placement, axis = self.place(tensor), len(tensor.blocks)
+        collapse = Collapse.of(shape, ((axis + 1, len(shape)),) if free_rank else ())
+        behind = (1,) * (len(collapse.extents) - axis)
+        cells = (1,) * len(collapse.extents)
+        plain = Layout.on_grid(
+            collapse,
+            GridSplit.exact(collapse.extents, cells),
+            Tiling((), element),
+            row_major(cells, (1,)),
+            self.space,
+        )
+        return plain.with_place(
+            replace(
+                placement,
+                blocks=(*tensor.blocks, *behind),
+                bank=_longer(placement.bank, behind),
+                partition=_longer(placement.partition, behind),
+                address=_longer(placement.address, behind),
+                partition_axis=axis,
+            )
+        )
+
     def function(self) -> Callable[[Sequence[int], int, int], Place]:
         """Return the same rule as a function (block index, partitions, bytes) → place.
 
@@ -147,6 +182,11 @@ class ModuloAllocation:
                     {name: prod(getattr(self, name))},
                     "num_bank_tiles",
                 )
+
+
+def _longer(rotation: ModuloRotation, behind: tuple[int, ...]) -> ModuloRotation:
+    """Return the same rotation of block indices with more axes, of one block each."""
+    return replace(rotation, counts=(*rotation.counts, *behind)) if rotation.counts else rotation
 
 
 def check_not_mixed(automatic: Sequence[str], placed: Sequence[str]) -> None:

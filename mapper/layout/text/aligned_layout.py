@@ -15,7 +15,8 @@ from tilewright.arch.errors import SpecError
 from tilewright.mapper.layout.collapse import Interval
 from tilewright.mapper.layout.layout import Layout, Padding
 from tilewright.mapper.layout.schemes.dim_alignments import aligned_collapse, aligned_layout
-from tilewright.mapper.layout.text.type_scanner import TypeScanner, by_x, stored_text
+from tilewright.mapper.layout.text.type_scanner import SPACES, TypeScanner, by_x, stored_text
+from tilewright.mapper.layout.tiling import Tiling
 
 EXAMPLE: Final = (
     "tensor<2x3x1x1x!tt.tile<32x32, f32>, #tt.metal_layout<logical_shape = 64x96, "
@@ -32,12 +33,25 @@ class AlignedTensor:
     """A device tensor with its aligned layout.
 
     `layout`: of the logical tensor; `alignments`: one per dimension; `intervals`: of joined
-    dimensions, as written.
+    dimensions, as written. Raises SpecError for a layout that these do not give.
     """
 
     layout: Layout
     alignments: tuple[int, ...]
     intervals: tuple[Interval, ...]
+
+    def __post_init__(self) -> None:
+        layout = self.layout
+        tiling = Tiling(layout.tiling.sides, layout.tiling.element)
+        said = aligned_layout(layout.shape, layout.grid, self.intervals, self.alignments, tiling)
+        said = replace(said, memory=layout.memory, padding_value=layout.padding_value)
+        if layout.memory not in SPACES or layout != said:
+            raise SpecError(
+                "an aligned text says shape, alignments, joined dimensions, grid, tile and memory "
+                "only, which do not give this layout",
+                value=(self.alignments, self.intervals),
+                instead="aligned_layout(...)",
+            )
 
     def __str__(self) -> str:
         """Return the text form on one line; reading it gives an equal value."""

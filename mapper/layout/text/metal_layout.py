@@ -16,7 +16,7 @@ from tilewright.mapper.layout.affine_map import AffineMap
 from tilewright.mapper.layout.collapse import Collapse
 from tilewright.mapper.layout.grid_split import GridSplit
 from tilewright.mapper.layout.layout import Layout, MemorySpace
-from tilewright.mapper.layout.text.type_scanner import TypeScanner, by_x, stored_text
+from tilewright.mapper.layout.text.type_scanner import SPACES, TypeScanner, by_x, stored_text
 from tilewright.mapper.layout.tiling import Tiling
 
 EXAMPLE: Final = (
@@ -31,11 +31,22 @@ _PARENTHESES: Final = re.compile(r"\s*(\([^()]*\)\s*->\s*)")
 class MetalTensor:
     """A tensor type with its layout: `element` is the logical type, which tiling leaves as it is.
 
-    `layout.tiling.element` is the type that is stored.
+    `layout.tiling.element` is the type that is stored. Raises SpecError for a layout that this text
+    does not say, such as one with a map to other units, with an alignment, or with blocks.
     """
 
     layout: Layout
     element: NumberFormat
+
+    def __post_init__(self) -> None:
+        layout = self.layout
+        if layout.memory not in SPACES or layout != _of_text(layout):
+            raise SpecError(
+                "a linear-map text says map, padding, grid, tile and memory only, which do not "
+                "give this layout",
+                value=str(layout.collapse.affine),
+                instead="linear_map_layout(...)",
+            )
 
     def __str__(self) -> str:
         """Return the text form on one line; reading it gives an equal value."""
@@ -56,6 +67,22 @@ def parse_metal_tensor(text: str) -> MetalTensor:
     the shape that does.
     """
     return _Scanner(text, EXAMPLE).tensor()
+
+
+def divided(collapse: Collapse, grid: tuple[int, ...], tiling: Tiling) -> Layout:
+    """Return the layout of a collapsed tensor over a grid, as the linear-map text means it."""
+    return Layout.on_grid(collapse, GridSplit.ceil(collapse.extents, grid), tiling)
+
+
+def _of_text(layout: Layout) -> Layout:
+    """Return the layout that the text of a layout says."""
+    collapse = Collapse.linear(layout.shape, layout.collapse.affine)
+    tiling = Tiling(layout.tiling.sides, layout.tiling.element)
+    return replace(
+        divided(collapse, layout.grid, tiling),
+        memory=layout.memory,
+        padding_value=layout.padding_value,
+    )
 
 
 class _Scanner(TypeScanner):
@@ -79,10 +106,10 @@ class _Scanner(TypeScanner):
         for _ in range(2):
             self.sign(">")
         self.end()
-        collapse = Collapse.linear(shape, affine)
-        split = GridSplit.ceil(collapse.extents, grid)
         layout = replace(
-            Layout.on_grid(collapse, split, tiling, memory=memory), padding_value=padding
+            divided(Collapse.linear(shape, affine), grid, tiling),
+            memory=memory,
+            padding_value=padding,
         )
         if layout.shard_tiles != memref:
             raise SpecError(

@@ -14,6 +14,8 @@ LONGEST: Final = 8000
 _SHAPE: Final = re.compile(r"\s*((?:\d+\s*x\s*)*)")
 _WORD: Final = re.compile(r"\s*([A-Za-z_]\w*)")
 _MOST_DIGITS: Final = 18
+SPACES: Final = ("system", "mmio", "dram", "l1")
+"""Memory spaces that the text forms name."""
 
 
 class TypeScanner:
@@ -47,7 +49,7 @@ class TypeScanner:
 
     def memory(self) -> MemorySpace:
         """Read the name of a memory space."""
-        name = self.one_of(("system", "mmio", "dram", "l1"), "a memory space")
+        name = self.one_of(SPACES, "a memory space")
         return next(space for space in get_args(MemorySpace) if space == name)
 
     def end(self) -> None:

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from tilewright.arch.errors import SpecError
 from tilewright.mapper.layout import number_format
+from tilewright.mapper.layout.legality.layout_rules import broken_rules
+from tilewright.mapper.layout.machines.layout_machine import load_machine
 from tilewright.mapper.layout.schemes.modulo_allocation import (
     BlockedTensor,
     ModuloAllocation,
@@ -155,3 +157,31 @@ def test_short_counts_and_mixed_kernels_are_refused() -> None:
     check_not_mixed([], ["b"])
     with pytest.raises(SpecError, match="partition dimension"):
         BlockedTensor.of((512,), 1, number_format("f32"))
+
+
+@given(
+    st.tuples(st.integers(1, 4), st.integers(1, 3)),
+    st.lists(st.integers(1, 5), max_size=2),
+    counts,
+    counts,
+)
+def test_the_layout_has_the_places_of_the_allocation(
+    blocks: tuple[int, int], free: list[int], partitions: tuple[int, ...], turns: tuple[int, ...]
+) -> None:
+    """Every scalar of a tensor in SBUF: place of its block, its partition, row-major bytes."""
+    shape, bf16 = (*blocks, 32, *free), number_format("bf16")
+    chosen = ModuloAllocation(
+        space="sbuf", base_addr=64, num_par_tiles=partitions, num_free_tiles=turns
+    )
+    tensor = BlockedTensor.of(shape, len(free), bf16)
+    layout, placement = chosen.layout(shape, len(free), bf16), chosen.place(tensor)
+    for index in product(*(range(0, extent, 1 + extent // 4) for extent in shape)):
+        at, block, inside = layout.locate(index), placement.at(index[:2]), 0
+        for extent, position in zip(free, index[3:], strict=True):
+            inside = inside * extent + position
+        assert (at.bank, at.partition) == (block.bank, block.partition + index[2])
+        assert at.address == block.address + 2 * inside
+        assert layout.index_at(at) == index
+    assert layout.bytes_per_unit == placement.physical_tiles * 32 * tensor.free_bytes
+    rules = broken_rules(layout, load_machine("trainium1"), ("phantom", "uneven"))
+    assert {rule.rule for rule in rules} == {r.rule for r in chosen.broken_rules(tensor)}

@@ -1,6 +1,7 @@
 """The text form of tensors with a layout: read, checked, printed."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,10 @@ from hypothesis import strategies as st
 
 from tilewright.arch.errors import SpecError, TilewrightError
 from tilewright.arch.number_format import number_format
+from tilewright.mapper.layout.schemes.buffering import multi_buffered
 from tilewright.mapper.layout.schemes.linear_map import linear_map_layout
+from tilewright.mapper.layout.schemes.tensor_shardings import ShardedTensor
+from tilewright.mapper.layout.text.aligned_layout import AlignedTensor
 from tilewright.mapper.layout.text.metal_layout import EXAMPLE, MetalTensor, parse_metal_tensor
 from tilewright.mapper.layout.tiling import Tiling
 
@@ -103,6 +107,26 @@ def test_every_linear_map_layout_has_a_text(
     layout = linear_map_layout(shape, grid, tiling=Tiling(sides, number_format(name)))
     tensor = MetalTensor(layout, number_format("f32"))
     assert parse_metal_tensor(str(tensor)) == tensor
+
+
+def test_a_layout_that_the_text_does_not_say_is_refused() -> None:
+    """Tiles first, an alignment, a map of units, blocks, hardware sizes, PSUM."""
+    tiles = Tiling((32, 32))
+    tensor = ShardedTensor((100, 90), (1, 8, 8), tiles)
+    plain = linear_map_layout((128, 64), (2, 2), tiling=tiles)
+    others = [
+        tensor.block_sharded(2, 2),
+        tensor.height_sharded(2),
+        replace(plain, memory="psum"),
+        plain.with_tiling(replace(tiles, sizes="hardware")),
+        linear_map_layout((8,), (1,), []).with_place(multi_buffered(4, 8, 2)),
+    ]
+    for layout in others:
+        with pytest.raises(SpecError, match="do not give this layout"):
+            MetalTensor(layout, number_format("f32"))
+        with pytest.raises(SpecError):
+            AlignedTensor(layout, (32,) * len(layout.shape), ())
+    assert str(MetalTensor(plain, number_format("f32"))).startswith("tensor<128x64xf32")
 
 
 @given(st.integers(0, len(DOCUMENTED) - 1), st.characters(codec="ascii"))
