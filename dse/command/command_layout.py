@@ -35,7 +35,8 @@ def layout_command(
 
     The text is that of the linear-map layout: shape, affine map, value of padding, grid, memref;
     or that of the aligned layout: device shape, logical shape, alignments, joined dimensions.
-    A shard that does not follow from the rest is an error. `-` reads standard input.
+    A shard that does not follow from the rest is an error. `-` reads standard input. On a machine
+    the cells are its units: a grid wider than the machine is wrapped, row-major.
 
     \b
     Examples:
@@ -50,7 +51,7 @@ def layout_command(
     if svg is not None:
         check_writable(svg)
     tensor = parse_tensor_type(sys.stdin.read(MOST_CHARACTERS) if text == "-" else text)
-    layout = tensor.layout
+    layout = _mapped(tensor.layout, machine)
     broken = _broken(layout, machine, kind)
     if as_json:
         emit({"layout": str(tensor), **_facts(layout), "broken_rules": _rows(broken)})
@@ -65,6 +66,16 @@ def layout_command(
 
         svg.write_text(layout_picture(layout), encoding="utf-8")
         say(f"picture: {svg}")
+
+
+def _mapped(layout: Layout, machine: str | None) -> Layout:
+    """Return the layout on the units of the machine: the text has no map of its own."""
+    if machine is None:
+        return layout
+    from tilewright.mapper.layout.machines.layout_machine import load_machine
+    from tilewright.mapper.layout.machines.on_machine import on_machine
+
+    return on_machine(layout, load_machine(machine))
 
 
 def _broken(

@@ -50,3 +50,19 @@ def test_a_kind_of_sharding_has_rules_of_its_own() -> None:
     alone = CliRunner().invoke(cli, ["layout", TEXT, "--kind", "block"])
     assert alone.exit_code == 2
     assert "--kind needs --machine" in alone.stderr
+
+
+def test_a_grid_wider_than_the_machine_is_wrapped() -> None:
+    """1 × 64 cells on 8 × 8 units: width sharding breaks no rule; 65 cells do."""
+    wide = (
+        "tensor<32x2048xf32, #tt.metal_layout<(d0, d1) -> (d0, d1), undef, <1x64>, "
+        "memref<1x1x!tt.tile<32x32, bfp_bf8>, #tt.memory_space<l1>>>>"
+    )
+    options = ["--machine", "wormhole", "--kind", "width"]
+    result = CliRunner().invoke(cli, ["layout", wide, *options])
+    assert "map        64 cells on 64 of 64 units" in result.stdout
+    assert "every rule holds" in result.stdout
+    more = CliRunner().invoke(
+        cli, ["layout", wide.replace("2048", "2080").replace("1x64", "1x65"), *options]
+    )
+    assert "units: units (1, 65) of the layout do not fit the (1, 8, 8)" in more.stdout
