@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from tilewright.arch.compiled import Kernel
+from tilewright.arch.parallel_compilation import compile_missing
 
 PACKAGE: Final = "tilewright.simulator.engine"
 CONSTANTS: Final = ("isa/operations.py", "isa/scalars.py", "run/trace.py", "compile/columns.py")
@@ -43,6 +44,15 @@ def feature_kernel(module: str, name: str) -> Kernel:
     integer in it.
     """
     return _entry(module, name, f"int64({_STORE}, {_MEMORY}, UniTuple(int64, 4))")
+
+
+@cache
+def compile_entries(features: tuple[tuple[str, str], ...]) -> None:
+    """Compile the kernels of a program's first run in several processes, those not on disk.
+
+    features: module and name of the rare features that it needs.
+    """
+    compile_missing([*(feature_kernel(*feature) for feature in features), run])
 
 
 @cache

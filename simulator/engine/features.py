@@ -17,7 +17,7 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.store_layout import (
     StoreLayout,
 )
-from tilewright.simulator.engine.engine_entries import feature_address
+from tilewright.simulator.engine.engine_entries import compile_entries, feature_address
 from tilewright.simulator.isa.operations import ADD, MAX, MOVE, SUB
 
 
@@ -126,7 +126,9 @@ def load_features(store: at.Table, parts: StoreLayout) -> None:
 
     parts: where each table of the program is. The addresses are valid in this process only.
     """
-    for feature in FEATURES:
-        if feature.needed(store, parts):
-            for number, name in feature.entries.items():
-                store[at.S_FEATURES + number] = feature_address(feature.module, name)
+    needed = [feature for feature in FEATURES if feature.needed(store, parts)]
+    names = [(feature.module, name) for feature in needed for name in feature.entries.values()]
+    compile_entries(tuple(names))
+    for feature in needed:
+        for number, name in feature.entries.items():
+            store[at.S_FEATURES + number] = feature_address(feature.module, name)

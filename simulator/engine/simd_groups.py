@@ -9,10 +9,16 @@ from __future__ import annotations
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
-from tilewright.simulator.engine.arithmetic import combine
+from tilewright.simulator.engine.datapath import value_of
 from tilewright.simulator.engine.fabric import await_space, has_space, pop, push, schedule
 from tilewright.simulator.engine.jit import FeatureArguments, inner_kernel
-from tilewright.simulator.engine.places import OperandBits, OperandPlace, QueuePlace, ThreadPlace
+from tilewright.simulator.engine.places import (
+    Computation,
+    OperandBits,
+    OperandPlace,
+    QueuePlace,
+    ThreadPlace,
+)
 from tilewright.simulator.engine.special_operations import fifo_waits, put_special, take_special
 from tilewright.simulator.run.trace import BUSY, WAIT_INPUT, WAIT_OUTPUT
 
@@ -180,9 +186,8 @@ def simd_group(store: Table, memory: Memory, arguments: FeatureArguments) -> Wor
             a = take_half(store, memory, OperandPlace(element, thread, 1), now)
         if store[thread + at.T_ROWS + 2] >= 0:
             b = take_half(store, memory, OperandPlace(element, thread, 2), now)
-        bits = combine(
-            store[op + at.O_ARITHMETIC], store[op + at.O_TYPE], OperandBits(a, b, scalar)
-        )
+        computation = Computation(op, store[op + at.O_ARITHMETIC], store[op + at.O_TYPE])
+        bits = value_of(store, memory, computation, OperandBits(a, b, scalar))
         put_half(store, memory, ThreadPlace(element, thread), bits, now)
         store[store[element + at.E_RUNS] + store[op + at.O_NUMBER]] += 1
         store[thread + at.T_LEFT] -= store[thread + at.T_STEP]

@@ -9,8 +9,13 @@ from __future__ import annotations
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
-from tilewright.simulator.engine.arithmetic import combine
-from tilewright.simulator.engine.datapath import read_word, start_walk, step_position, write_word
+from tilewright.simulator.engine.datapath import (
+    read_word,
+    start_walk,
+    step_position,
+    value_of,
+    write_word,
+)
 from tilewright.simulator.engine.fabric import (
     await_space,
     has_space,
@@ -27,7 +32,7 @@ from tilewright.simulator.engine.operation_steps import (
     look_at_operands,
     memory_cycles,
 )
-from tilewright.simulator.engine.places import OperandBits, OperandPlace, ThreadPlace
+from tilewright.simulator.engine.places import Computation, OperandBits, OperandPlace, ThreadPlace
 from tilewright.simulator.engine.special_start import check_halves, load_special
 from tilewright.simulator.isa.operations import ADD_CARRY, DROP
 from tilewright.simulator.run.trace import BUSY, WAIT_INPUT, WAIT_OUTPUT
@@ -252,9 +257,8 @@ def do_special(store: Table, memory: Memory, element: int, thread: int, now: int
     if store[op + at.O_ARITHMETIC] == ADD_CARRY:
         bits = add_carry(store, thread, a, b)
     else:
-        bits = combine(
-            store[op + at.O_ARITHMETIC], store[op + at.O_TYPE], OperandBits(a, b, scalar)
-        )
+        computation = Computation(op, store[op + at.O_ARITHMETIC], store[op + at.O_TYPE])
+        bits = value_of(store, memory, computation, OperandBits(a, b, scalar))
     put_special(store, memory, ThreadPlace(element, thread), bits, now)
     store[store[element + at.E_RUNS] + store[op + at.O_NUMBER]] += 1
     store[thread + at.T_LEFT] -= store[thread + at.T_STEP]

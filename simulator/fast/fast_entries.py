@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from tilewright.arch.compiled import Kernel
+from tilewright.arch.parallel_compilation import compile_missing
 from tilewright.simulator.engine.engine_entries import CONSTANTS
 
 _FOLDER: Final = Path(__file__).parent
@@ -69,6 +70,12 @@ links_conflict: Final = _entry(
     "link_conflicts", "links_conflict", "void(UnitGraph, Times, FifoLines, FifoPairs, bool[::1])"
 )
 run_values: Final = _entry("value_run", "run_values", "void(Flow)")
+
+
+@cache
+def compile_entries() -> None:
+    """Compile the kernels of a first run in several processes, those that are not on disk."""
+    compile_missing([run_values, output_waits, solve])
 
 
 @cache
