@@ -14,12 +14,19 @@ import numpy as np
 from jinja2 import StrictUndefined, Template
 
 from tilewright.simulator.check.limits import MAX_FABRIC_EXTENT
+from tilewright.simulator.examples.collectives_library import KINDS
 from tilewright.simulator.examples.known_costs import (
     chain_reduce,
     message,
     relay,
     two_phase_reduce,
     vector_operation,
+)
+from tilewright.simulator.examples.library_programs import (
+    Matrix,
+    library_calls,
+    library_gemv,
+    library_summa,
 )
 from tilewright.simulator.examples.published_collectives import (
     aliased_operation,
@@ -39,6 +46,10 @@ PAGE = Path(__file__).parent.parent / "docs" / "validation" / "fabric.md"
 ELEMENTS, WORDS = 512, 4096
 REDUCTIONS = ((2, 10055), (8, 9117), (16, 8989), (32, 8973), (128, 9297), (512, 7218))
 """(elements per group, recorded cycles); one group of all elements is the chain."""
+LIBRARY_GEMV = ((2, 3212), (4, 3670), (8, 3921))
+"""(elements of a side, recorded cycles) of GEMV with the SDK's collectives library."""
+LIBRARY_SUMMA = (4, 14)
+"""Elements of a side, and the side of a tile."""
 OPERATIONS = ((8, 11), (16, 13), (64, 25))
 """(extent, recorded cycles) of a 16-bit operation on two memory vectors."""
 TSC_CYCLES = 36 - 19
@@ -366,6 +377,38 @@ def spada_rows() -> list[Row]:
         cycles = run(chain_reduce(15, 128), profile).cycles
         rows.append(Row(f"reduce N = 15, K = 128, {profile}", cycles, reduced))
     return rows
+
+
+def gemv_rows() -> list[Row]:
+    """GEMV by calls of the collectives library, tiles of 8 x 4 f32 (FABRICA's totals)."""
+    rows = []
+    for size, recorded in LIBRARY_GEMV:
+        program = library_gemv(Matrix(size, size), Matrix(8, 4))
+        cycles = run(program, "wse3-sdk-sim").cycles
+        rows.append(Row(f"GEMV, {size} x {size} elements", cycles, recorded))
+    return rows
+
+
+def library_rows() -> list[Row]:
+    """SUMMA by calls of the collectives library, and a sum by a tree (FABRICA's totals)."""
+    summa = run(library_summa(*LIBRARY_SUMMA), "wse3-sdk-sim").cycles
+    tree = run(tree_reduce(4, 128), "wse3-sdk-sim").cycles
+    return [
+        Row("SUMMA, 4 x 4 elements, tiles of 14 x 14", summa, 51425),
+        Row("tree sum, 4 x 1 elements, 128 words", tree, 1990),
+    ]
+
+
+def call_rows() -> list[tuple[str, int]]:
+    """Return (kind, cycles) of one call of the collectives library, 4 words on 4 elements."""
+    return [
+        (kind, run(library_calls(4, 4, [(kind, 3)]), "wse3-sdk-sim").cycles) for kind in KINDS
+    ]
+
+
+def missing(row: Row, parts: int) -> int:
+    """Return how many cycles of each of some equal parts are recorded, but not simulated."""
+    return round((row.recorded - row.simulated) / parts)
 
 
 def table(rows: list[Row], other: str) -> str:

@@ -139,7 +139,8 @@ E_REGISTERS: Final = 53  # first row of the element's data-structure registers
 E_BOUND: Final = 54  # first of the FIFOs that its queues may be bound to
 E_ROUTER: Final = 55  # first state of its router, see X_NEXT, or 0
 E_INTERLOCK: Final = 57  # cycles that scalar instructions wait for their values from memory
-E_WIDTH: Final = 58
+E_HOLDER: Final = 58  # thread whose operation on memory has the issue slot
+E_WIDTH: Final = 59
 FLUSHED: Final = 16
 """From this bit on E_LISTEN has a bit per queue slot whose emptying a task waits for."""
 

@@ -165,34 +165,36 @@ def run_memory(store: Table, memory: Memory, element: int, thread: int, now: int
         return
     do_memory(store, memory, thread, now)
     store[store[element + at.E_RUNS] + store[op + at.O_NUMBER]] += extent
-    hold_datapath(store, element, now, now + busy)
+    hold_datapath(store, element, thread, now, now + busy)
 
 
 @inner_kernel
-def hold_datapath(store: Table, element: int, now: int, until: int) -> None:
+def hold_datapath(store: Table, element: int, thread: int, now: int, until: int) -> None:
     """Let an operation on memory alone have the issue slot of a processing element for some cycles.
 
-    now: cycle of its dispatch; until: its end, which each word that a microthread of a higher
-    priority passes in the meantime delays by one cycle.
+    thread: its thread, that of a microthread if its registers hold streams at other times; now:
+    cycle of its dispatch; until: its end, which each word that a microthread of a higher priority
+    passes in the meantime delays by one cycle.
     """
     store[element + at.E_STATE] = at.M_MEMORY
     store[element + at.E_UNTIL] = until
-    main = store[element + at.E_THREADS]
-    store[main + at.T_START] = now
-    stalled = store[element + at.E_RUNS] + store[store[main + at.T_OP] + at.O_STALLED]
-    store[stalled] += store[main + at.T_STALLED]
+    store[element + at.E_HOLDER] = thread
+    store[thread + at.T_START] = now
+    stalled = store[element + at.E_RUNS] + store[store[thread + at.T_OP] + at.O_STALLED]
+    store[stalled] += store[thread + at.T_STALLED]
 
 
 @part_kernel
 def end_memory(store: Table, element: int) -> None:
     """End the main thread's operation on memory, whose cycles have passed, and record it."""
     store[element + at.E_STATE] = at.M_READY
-    main = store[element + at.E_THREADS]
+    thread = store[element + at.E_HOLDER]
     end = store[element + at.E_UNTIL] + store[at.K_MEMORY_COMPLETION]
-    record(store, element, store[main + at.T_OP], store[main + at.T_START], end)
+    record(store, element, store[thread + at.T_OP], store[thread + at.T_START], end)
     if store[element + at.E_RECORD]:
         event = store[at.S_EVENT] + (store[at.S_EVENTS] - 1) * at.V_WIDTH
-        store[event + at.V_STALLED] = store[main + at.T_STALLED]
+        store[event + at.V_THREAD] = 0  # whatever its registers hold at other times
+        store[event + at.V_STALLED] = store[thread + at.T_STALLED]
 
 
 @inner_kernel

@@ -475,7 +475,7 @@ def run_special_memory(store: Table, memory: Memory, element: int, thread: int, 
         do_special(store, memory, element, thread, now)
     if extent:
         save_positions(store, element, thread, 1)
-    hold_datapath(store, element, now, now + busy)
+    hold_datapath(store, element, thread, now, now + busy)
 
 
 @inner_kernel

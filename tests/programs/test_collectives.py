@@ -168,7 +168,8 @@ def test_summa(profile: str) -> None:
     takes 51,425 cycles (recorded on the WSE-3 simulator: FABRICA, github luozoupi @4b34f02), 66 per
     fmacs, this program 40. Not the same: there calls of the collectives library set the routes of
     every step and tear them down, and scalar code moves the descriptors; here each step has a color
-    of its own, and offsets are part of the operation.
+    of its own, and offsets are part of the operation. With the tasks of the library the machine
+    takes 38,896 cycles (examples/library_programs.py, docs/validation/fabric.md).
     """
     p, tile = 4, 14
     b = ProgramBuilder("summa", p, p)
@@ -237,11 +238,10 @@ def test_gemv_collectives(profile: str, p: int) -> None:
 
     It is another program than the SDK's gemv-collectives_2d, which takes 3212, 3670 and 3921 cycles
     on 2 x 2, 4 x 4 and 8 x 8 elements (recorded on the WSE-3 simulator: FABRICA, github luozoupi
-    @4b34f02); this one takes 123, 151 and 207 there, in f16. The difference, 3089, 3519 and 3714
-    cycles, depends little on the size: there x is scattered first, and every call of the library
-    sets routes, switches and filters by scalar code, runs a task per step, and sends a teardown
-    before its callback. Here the routes are fixed, and x lies in the first row. A broadcast of 4
-    words with the tasks of the library takes the machine 157 cycles (examples/library_calls.py).
+    @4b34f02); this one takes 123, 151 and 207 there, in f16: its routes are fixed, and x lies in
+    the first row. With the steps of the SDK's program and the tasks of its library the machine
+    takes 1498, 1550 and 1657 cycles (examples/library_programs.py); docs/validation/fabric.md says
+    what is missing.
     """
     rows, columns = 8, 4
     b = ProgramBuilder("gemv_collectives", p, p)
