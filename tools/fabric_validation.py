@@ -401,9 +401,7 @@ def library_rows() -> list[Row]:
 
 def call_rows() -> list[tuple[str, int]]:
     """Return (kind, cycles) of one call of the collectives library, 4 words on 4 elements."""
-    return [
-        (kind, run(library_calls(4, 4, [(kind, 3)]), "wse3-sdk-sim").cycles) for kind in KINDS
-    ]
+    return [(kind, run(library_calls(4, 4, [(kind, 3)]), "wse3-sdk-sim").cycles) for kind in KINDS]
 
 
 def missing(row: Row, parts: int) -> int:

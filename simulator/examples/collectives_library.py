@@ -44,13 +44,13 @@ Action = Callable[[TaskBuilder], None]
 class Call(NamedTuple):
     """A call of the library by one element.
 
-    kind: one of KINDS; root: place on the line; count: f32 per element; send, receive: names of
+    kind: one of KINDS; root: place on the line; words: f32 per element; send, receive: names of
     buffers (the same for a broadcast); callback: name of the task to activate at the end.
     """
 
     kind: str
     root: int
-    count: int
+    words: int
     send: str
     receive: str
     callback: str
@@ -96,7 +96,7 @@ class Library:
         calls: all that the element makes, in order. Raises ProgramError for a call that cannot be.
         """
         for call in calls:
-            if call.kind not in KINDS or not 0 <= call.root < line.size or call.count < 1:
+            if call.kind not in KINDS or not 0 <= call.root < line.size or call.words < 1:
                 raise ProgramError("no call of the collectives library", value=tuple(call))
         self.code, self.line, self.calls = code, line, tuple(calls)
         self.streams: set[str] = set()
@@ -146,7 +146,7 @@ class Library:
             changes = {0: gather_route(line.place, line.size, call.root, line.ports)}
         elif call.kind == "scatter":
             self._access_router(task, 3)  # the counter of the filter, its limits
-            changes = {0: scatter_route((line.place, line.size), call.root, call.count, line.ports)}
+            changes = {0: scatter_route((line.place, line.size), call.root, call.words, line.ports)}
         else:
             changes = {0: broadcast_route(line.place, line.size, call.root, line.ports)}
         for color, route in changes.items():
@@ -164,16 +164,16 @@ class Library:
 
     def _broadcast(self, number: int, call: Call) -> Action:
         buffer = call.send if call.root == self.line.place else call.receive
-        memory = self._vector(f"{number}", buffer, call.count)
-        return self._move(number, memory, call.count, sends=call.root == self.line.place)
+        memory = self._vector(f"{number}", buffer, call.words)
+        return self._move(number, memory, call.words, sends=call.root == self.line.place)
 
     def _scatter(self, number: int, call: Call) -> Action:
-        line, words = self.line, call.count * self.line.size
+        line, words = self.line, call.words * self.line.size
         if call.root != line.place:
-            memory = self._vector(f"{number}", call.receive, call.count)
-            return self._move(number, memory, call.count, sends=False)
-        target = self._vector(f"{number}_own", call.receive, call.count)
-        source = self._vector(f"{number}_part", call.send, call.count, call.count * line.place)
+            memory = self._vector(f"{number}", call.receive, call.words)
+            return self._move(number, memory, call.words, sends=False)
+        target = self._vector(f"{number}_own", call.receive, call.words)
+        source = self._vector(f"{number}_part", call.send, call.words, call.words * line.place)
         send = self._move(number, self._vector(f"{number}", call.send, words), words, sends=True)
 
         def copy_and_send(task: TaskBuilder) -> None:
@@ -184,7 +184,7 @@ class Library:
         return copy_and_send
 
     def _gather(self, number: int, call: Call) -> list[Action]:
-        line, count = self.line, call.count
+        line, count = self.line, call.words
         if line.place == call.root:
             return [*self._gather_at_root(number, call), self._teardown_from(*self._ends(call))]
         forward = line.place > call.root
@@ -207,7 +207,7 @@ class Library:
 
     def _gather_at_root(self, number: int, call: Call) -> list[Action]:
         """Return the root's phases: receive from smaller places, copy, receive from greater."""
-        line, root, count = self.line, call.root, call.count
+        line, root, count = self.line, call.root, call.words
         phases: list[Action] = []
         if root > 0:
             words = count * root
@@ -229,7 +229,7 @@ class Library:
         return phases
 
     def _reduce(self, number: int, call: Call) -> list[Action]:
-        line, count = self.line, call.count
+        line, count = self.line, call.words
         colors = reduce_colors(line.place)
         first, last = line.place == 0, line.place == line.size - 1
         if line.place == call.root:
@@ -249,7 +249,7 @@ class Library:
 
     def _reduce_at_root(self, number: int, call: Call) -> list[Action]:
         """Return the root's phases: receive, add what comes from the other side, add its own."""
-        line, count = self.line, call.count
+        line, count = self.line, call.words
         negative, positive = reduce_colors(line.place)
         total = self._vector(f"{number}", call.receive, count)
         own = self._vector(f"{number}_own", call.send, count)

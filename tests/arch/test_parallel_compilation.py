@@ -1,4 +1,4 @@
-"""Kernels compiled by several processes: each once, all on disk, and without them nothing breaks."""
+"""Kernels compiled by several processes: each once, all on disk; without them nothing breaks."""
 
 from __future__ import annotations
 
