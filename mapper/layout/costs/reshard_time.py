@@ -7,7 +7,7 @@ other, whichever takes longest, after a constant start.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Final
@@ -90,7 +90,8 @@ def read_time(
 ) -> ReshardTime:
     """Return the predicted cycles of reads that start together.
 
-    `dram_nodes`: sources with the rate of a DRAM port. Rates and constants are those of the machine
+    `dram_nodes`: nodes with the rate of a DRAM port, which issue no reads: what goes to them is
+    issued by its source. Rates and constants are those of the machine
     (`noc_...`, `reshard_...`). Raises SpecError for a machine without them.
     """
     rates = _rates(machine)
@@ -102,19 +103,14 @@ def read_time(
         port = (read.source, read.network)
         sent[port] += read.bytes
         received[read.destination, read.network] += read.bytes
-        issued[read.destination, read.network] += read.packets
+        issuer = read.source if read.destination in dram else read.destination
+        issued[issuer, read.network] += read.packets
         for link in route(read, columns, rows):
             carried[link] += read.bytes
-    worker = rates["noc_worker_bytes_per_cycle"]
+    port_rates = rates["noc_worker_bytes_per_cycle"], rates["noc_dram_bytes_per_cycle"]
     resources = {
-        "source port": max(
-            (
-                size / (rates["noc_dram_bytes_per_cycle"] if node in dram else worker)
-                for (node, _), size in sent.items()
-            ),
-            default=0.0,
-        ),
-        "destination port": max(received.values(), default=0) / worker,
+        "source port": _busiest(sent, dram, port_rates),
+        "destination port": _busiest(received, dram, port_rates),
         "link": max(carried.values(), default=0) / rates["noc_link_bytes_per_cycle"],
         "issue": max(issued.values(), default=0) * rates["reshard_issue_cycles"],
     }
@@ -122,11 +118,20 @@ def read_time(
     return ReshardTime(rates["reshard_start_cycles"] + busiest if busiest else 0.0, resources)
 
 
+def _busiest(
+    carried: Mapping[tuple[Node, int], int], dram: frozenset[Node], rates: tuple[float, float]
+) -> float:
+    """Return the cycles of the busiest port; `rates`: of workers and of DRAM."""
+    cycles = (size / rates[node in dram] for (node, _), size in carried.items())
+    return max(cycles, default=0.0)
+
+
 def reshard_time(source: Layout, destination: Layout, machine: LayoutMachine) -> ReshardTime:
     """Return the predicted cycles to turn one layout of a tensor into another on a machine.
 
-    Units are (..., row, column) of the machine's compute units. Each destination reads what it
-    needs, half over each network, in packets of consecutive bytes; equal layouts take no cycles.
+    Units are (..., row, column) of the machine's compute units, or banks of DRAM. Each destination
+    reads what it needs, half over each network, in packets of consecutive bytes; what comes from
+    DRAM takes network 0, what goes there network 1. Equal layouts take no cycles.
     Raises SpecError for units without a node, and like `transfers`.
     """
     if source == destination:
@@ -136,12 +141,43 @@ def reshard_time(source: Layout, destination: Layout, machine: LayoutMachine) ->
     most = int(_rates(machine)["noc_packet_bytes"])
     counts = [sum(packets(pattern, element, most) for pattern in m.patterns) for m in moves]
     turns = {unit: count() for unit in {move.destination: None for move in moves}}
+    ends = (source.memory, destination.memory)
     reads = [
         read
         for move, number in zip(moves, counts, strict=True)
-        for read in _halves(move, number, next(turns[move.destination]), machine)
+        for read in _halves(move, number, next(turns[move.destination]), _Nodes(machine, ends))
     ]
-    return read_time(reads, machine)
+    return read_time(reads, machine, machine.dram_nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """Nodes of the units of a reshard; `memories`: of source and destination."""
+
+    machine: LayoutMachine
+    memories: tuple[str, str]
+
+    def of(self, move: Transfer) -> tuple[Node, Node]:
+        """Return the nodes of the source and of the destination of a transfer."""
+        source, destination = self.memories
+        return self._node(move.source, source), self._node(move.destination, destination)
+
+    def first_network(self, packets: int, turn: int) -> int:
+        """Return how many of the packets take network 0."""
+        if "dram" in self.memories:
+            return packets if self.memories[0] == "dram" else 0
+        return (packets + (turn + 1) % 2) // 2
+
+    def _node(self, unit: Sequence[int], memory: str) -> Node:
+        if memory != "dram":
+            return node_of(unit, self.machine)
+        if unit[-1] >= len(self.machine.dram_nodes):
+            raise SpecError(
+                f"{self.machine.name} has no node for bank {tuple(unit)} of dram",
+                value=tuple(unit),
+                instead="nodes.dram in the machine's file, one [column, row] per bank",
+            )
+        return self.machine.dram_nodes[unit[-1]]
 
 
 def packets(pattern: StridePattern, element_bytes: float, most_bytes: int) -> int:
@@ -164,18 +200,15 @@ def packets(pattern: StridePattern, element_bytes: float, most_bytes: int) -> in
 
 def node_of(unit: Sequence[int], machine: LayoutMachine) -> Node:
     """Return the network node (column, row) of a compute unit (..., row, column)."""
-    row, column = unit[-2:]
-    if not machine.node_columns or column >= len(machine.node_columns):
-        raise SpecError(f"{machine.name} has no node for unit {tuple(unit)}", value=tuple(unit))
-    if row >= len(machine.node_rows):
+    row, column = (0, *unit)[-2:]
+    if column >= len(machine.node_columns) or row >= len(machine.node_rows):
         raise SpecError(f"{machine.name} has no node for unit {tuple(unit)}", value=tuple(unit))
     return machine.node_columns[column], machine.node_rows[row]
 
 
-def _halves(move: Transfer, number: int, turn: int, machine: LayoutMachine) -> Iterator[RoutedRead]:
+def _halves(move: Transfer, number: int, turn: int, nodes: _Nodes) -> Iterator[RoutedRead]:
     """Share `number` reads of a transfer over the networks; odd ones go to each in turn."""
-    ends = node_of(move.source, machine), node_of(move.destination, machine)
-    first = (number + (turn + 1) % 2) // 2
+    ends, first = nodes.of(move), nodes.first_network(number, turn)
     for network, share in zip(_NETWORKS, (first, number - first), strict=True):
         if share:
             yield RoutedRead(*ends, network, round(move.bytes * share / number), share)

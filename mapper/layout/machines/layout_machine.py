@@ -64,7 +64,8 @@ class LayoutMachine:
 
     `formats`: names of the number formats it computes with; `tile_rows`, `tile_columns`: sides that
     a tile may have (empty: any); `node_columns`, `node_rows`: network column of each column of
-    units, row of each row (empty: not known); `memories`: by memory space; `rates`: clock in Hz,
+    units, row of each row; `dram_nodes`: node (column, row) of each bank of DRAM (all empty:
+    not known); `memories`: by memory space; `rates`: clock in Hz,
     bytes per second or per cycle, cycles per tile, as their names say; `sources`: of every number,
     by name.
     """
@@ -76,6 +77,7 @@ class LayoutMachine:
     tile_columns: tuple[int, ...] = ()
     node_columns: tuple[int, ...] = ()
     node_rows: tuple[int, ...] = ()
+    dram_nodes: tuple[tuple[int, int], ...] = ()
     memories: Mapping[str, UnitMemory] = field(default_factory=dict)
     rates: Mapping[str, float] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -153,7 +155,7 @@ class _Reader:
         for name in formats:
             number_format(name)
         units = self._integers(top, "units", "units")
-        nodes = self._mapping(top.get("nodes", {}), "nodes", ("columns", "rows"))
+        nodes = self._mapping(top.get("nodes", {}), "nodes", ("columns", "rows", "dram"))
         return LayoutMachine(
             name=str(top.get("name", self.file)),
             units=units,
@@ -162,6 +164,7 @@ class _Reader:
             tile_columns=self._integers(top, "tile_columns", "tile_columns"),
             node_columns=self._integers(nodes, "columns", "nodes.columns"),
             node_rows=self._integers(nodes, "rows", "nodes.rows"),
+            dram_nodes=self._pairs(nodes, "dram", "nodes.dram"),
             memories={
                 space: self._memory(space, entry, units)
                 for space, entry in self._mapping(top.get("memories"), "memories", _SPACES).items()
@@ -194,6 +197,13 @@ class _Reader:
         if any(not isinstance(number, int) or number < 1 for number in values):
             self._fail(f"{name} must be a whole number of 1 or more", value)
         return tuple(values)
+
+    def _pairs(self, data: Mapping[str, Any], key: str, name: str) -> tuple[tuple[int, int], ...]:
+        value = self._value(data, key, name) if key in data else ()
+        for pair in value:
+            if not isinstance(pair, list) or [type(number) for number in pair] != [int, int]:
+                self._fail(f"{name} must be pairs [column, row] of whole numbers", value)
+        return tuple((pair[0], pair[1]) for pair in value)
 
     def _value(self, data: Mapping[str, Any], key: str, name: str) -> Any:
         entry = data.get(key)

@@ -100,3 +100,16 @@ def test_equal_layouts_take_no_cycles() -> None:
     blocks = tensor.block_sharded(4, 4)
     assert reshard_time(blocks, blocks, load_machine("wormhole")).cycles == 0
     assert reshard_time(blocks, tensor.block_sharded(8, 4), load_machine("wormhole")).cycles > 550
+
+
+def test_dram_is_read_over_one_network_and_written_over_the_other() -> None:
+    """1024 × 1024 bf16 between 12 banks and 8 × 8 cores; bank 0 has 86 of 1024 tiles."""
+    tiles = Tiling((32, 32), number_format("bf16"))
+    banks = ShardedTensor((1024, 1024), (12,), tiles, "dram").interleaved()
+    cores = ShardedTensor((1024, 1024), (1, 8, 8), tiles).block_sharded(8, 8)
+    read, written = reshard_time(banks, cores, WORMHOLE), reshard_time(cores, banks, WORMHOLE)
+    assert read.resources["source port"] == pytest.approx(86 * 2048 / 23.2)
+    assert written.resources["destination port"] == pytest.approx(86 * 2048 / 23.2)
+    assert read.resources["issue"] == written.resources["issue"] == 16 * 130
+    with pytest.raises(SpecError, match=r"blackhole has no node for bank \(0,\) of dram"):
+        reshard_time(banks, cores, load_machine("blackhole"))
