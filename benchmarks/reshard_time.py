@@ -147,11 +147,11 @@ blocks into rows of cores, or read from DRAM to 16 units or more. A cause may be
 ask the same sources in the same order and wait for each other; a bound by the busiest resource does
 not see that.
 """
-ALONE = """From layouts alone: for {matched} of {count} rows there is a tensor whose `transfers` between
-the two layouts of the row's name carry the recorded bytes from every source to every destination.
-The cycles predicted from these layouts, without any recorded read, have a median error of
-{median:.1f} %; {within} are within 15 %. Where several tensors have the same transfers, the first is
-taken.
+ALONE = """From layouts alone: {matched} of {count} rows have a tensor whose `transfers` between the
+two layouts of the row's name carry the recorded bytes from every source to every destination. The
+cycles predicted from these layouts, without any recorded read, have a median error of
+{median:.1f} %; {within} are within 15 %. Where several tensors have the same transfers, the first
+is taken.
 """
 
 
