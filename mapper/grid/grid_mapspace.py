@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from math import isqrt, prod
 
+from tilewright.arch.components.components import PlacementRules
 from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.grid.grid_shares import (
@@ -58,7 +60,7 @@ class GridChoice:
     reduction: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GridMapspace:
     """The mapspace of one Einsum on a grid under constraints.
 
@@ -110,7 +112,7 @@ class GridMapspace:
 
     def residence(self) -> list[frozenset[str]]:
         """Return the sets of inputs that the elements hold before the run."""
-        rules = self.grid.host.tensors.resolve({})
+        rules = self._host_rules
         weights = frozenset(
             access.tensor
             for access in self.einsum.inputs
@@ -169,10 +171,14 @@ class GridMapspace:
             and not (access.output and self.output_stays)
         )
 
-    @property
+    @cached_property
+    def _host_rules(self) -> PlacementRules:
+        return self.grid.host.tensors.resolve({})
+
+    @cached_property
     def output_stays(self) -> bool:
         """Whether the elements keep the output: for an Einsum behind, or as nothing else may."""
-        rules, name = self.grid.host.tensors.resolve({}), self.einsum.outputs[0].tensor
+        rules, name = self._host_rules, self.einsum.outputs[0].tensor
         return name in self.staying or name not in rules.keep | rules.may_keep
 
     def _reductions(self, shares: tuple[Share, ...]) -> list[str]:

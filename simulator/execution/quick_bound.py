@@ -96,7 +96,7 @@ class QuickBound:
         load = profile.descriptor_use_cycles + profile.descriptor_load_cycles
         if family.scalar is not None:
             load += profile.scalar_load_cycles
-        rates = [self._rate(family, is_first=is_first) for is_first in (True, False)]
+        rates = [self._rates[is_first, family.scalar is not None] for is_first in (True, False)]
         work = points // length * load + first * rates[0] + (points - first) * rates[1]
         return work + self._control(family, local, [(tile[n], n not in kept) for n in outer])
 
@@ -152,10 +152,15 @@ class QuickBound:
     def _words(self, values: int) -> float:
         return values * float(self.profile.cycles_per_wavelet)
 
-    def _rate(self, family: GridFamily, *, is_first: bool) -> float:
-        """Return the cycles of one point."""
+    @cached_property
+    def _rates(self) -> dict[tuple[bool, bool], float]:
+        """Cycles of one point, by whether it is the first of a sum and an input is a register."""
+        both = (True, False)
+        return {(first, scalar): self._rate(first, scalar) for first in both for scalar in both}
+
+    def _rate(self, is_first: bool, has_scalar: bool) -> float:
         einsum, profile = self.space.einsum, self.profile
-        name = own_operation(einsum, first=is_first, has_scalar=family.scalar is not None)
+        name = own_operation(einsum, first=is_first, has_scalar=has_scalar)
         if name is None:
             return self._map_steps * profile.scalar_operation_cycles + profile.map_step_cycles
         timing = profile.operations[name + LETTER[self._dtype]]
