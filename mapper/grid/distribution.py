@@ -47,9 +47,12 @@ class Distribution:
 
 
 def produced(read: SpaceTime) -> Distribution:
-    """Return where the result of a mapping is that stays in the elements: the ends of the sums."""
+    """Return where the result of a mapping is that stays in the elements.
+
+    It is at the ends of the sums, or everywhere if it is shared.
+    """
     sums = partial_sums(read)
-    has = np.zeros((read.rows, read.columns), dtype=bool)
+    has = np.full((read.rows, read.columns), sums.shared)
     rows, columns = sums.head_rows(read.rows), sums.head_columns(read.columns)
     has[np.ix_(np.array(rows), np.array(columns))] = True
     return Distribution(_first(read, read.output), read.output.extents, has)

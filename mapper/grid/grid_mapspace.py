@@ -43,6 +43,7 @@ class GridFamily:
     `shares`: how elements divide the iteration space, in the order of the loops. `tile`: None for
     whole shares. `resident`: inputs that the elements hold before the run. `scalar`: the input in
     the engine's register, None for none. `buffers`: 1, or 2 for each tensor that passes in tiles.
+    `shared`: whether all elements that add up a tile of the output get the result.
     """
 
     shares: tuple[Share, ...]
@@ -50,6 +51,7 @@ class GridFamily:
     resident: frozenset[str]
     scalar: str | None
     buffers: int
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +85,16 @@ class GridMapspace:
         residence = self.residence()
         for shares in self.shares():
             local = local_sizes(self.einsum, shares)
-            for resident, tile, scalar in product(
-                residence, self._tiles(local), self._scalars(local)
+            for resident, tile, scalar, shared in product(
+                residence, self._tiles(local), self._scalars(local), self._sharing(shares)
             ):
                 for buffers in self._buffers(tile, resident):
-                    yield GridFamily(shares, tile, resident, scalar, buffers)
+                    yield GridFamily(shares, tile, resident, scalar, buffers, shared)
 
     def members(self, family: GridFamily) -> list[GridChoice]:
         """Return the choices of a family, in a fixed order."""
-        return [GridChoice(family, reduction) for reduction in self._reductions(family.shares)]
+        schemes = self._reductions(family.shares)
+        return [GridChoice(family, f"all_reduce({s})" if family.shared else s) for s in schemes]
 
     def shares(self) -> list[tuple[Share, ...]]:
         """Return the ways to divide the iteration space that leave an element the fewest points.
@@ -181,12 +184,20 @@ class GridMapspace:
         rules, name = self._host_rules, self.einsum.outputs[0].tensor
         return name in self.staying or name not in rules.keep | rules.may_keep
 
-    def _reductions(self, shares: tuple[Share, ...]) -> list[str]:
-        groups = [
+    def _groups(self, shares: tuple[Share, ...]) -> list[int]:
+        """Return the elements that add up into one tile along X and along Y."""
+        return [
             prod(s.count for s in shares if s.axis == axis and self._is_reduced(s.variable))
             for axis in ("X", "Y")
         ]
-        longest = max(groups)
+
+    def _sharing(self, shares: tuple[Share, ...]) -> list[bool]:
+        """Return whether a result may be shared: another Einsum finds it where it stays."""
+        stays = self.einsum.outputs[0].tensor in self.staying
+        return [False, True] if stays and max(self._groups(shares)) > 1 else [False]
+
+    def _reductions(self, shares: tuple[Share, ...]) -> list[str]:
+        longest = max(self._groups(shares))
         if longest == 1:
             return ["chain"]
         if self.constraints.reduction != "free":

@@ -13,8 +13,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.mapper.grid.reductions import Axis, Phase, line_chains, receives
+from tilewright.mapper.grid.reductions import Axis, Phase, line_chains, receives, shared_scheme
 from tilewright.mapper.grid.space_time import SpaceTime
+from tilewright.mapper.workload.errors import InfeasibleMapping
 
 Exit = Literal["none", "south", "east", "gather"]
 
@@ -26,13 +27,15 @@ class PartialSums:
     `phases`: chains of additions, in order. `group_columns`, `group_rows`: neighbours along X and
     Y that add up into one tile. `exit`: how the finished tiles leave: over the south border (a
     whole column adds up), over the east border (a whole row does), along each column to the south,
-    element after element (gather), or not at all (none: they stay in the memories).
+    element after element (gather), or not at all (none: they stay in the memories). `shared`:
+    whether the last element of a group then sends the finished tile to all others of the group.
     """
 
     phases: tuple[Phase, ...]
     group_columns: int
     group_rows: int
     exit: Exit
+    shared: bool = False
 
     def head_columns(self, columns: int) -> range:
         """Return the columns in which the sums of the rows end."""
@@ -42,20 +45,35 @@ class PartialSums:
         """Return the rows in which the sums of the columns end."""
         return range(self.group_rows - 1, rows, self.group_rows)
 
+    @property
+    def group(self) -> int:
+        """Number of elements that add up into one tile."""
+        return self.group_columns * self.group_rows
+
 
 def partial_sums(read: SpaceTime) -> PartialSums:
     """Return how the output of a mapping is added up and leaves the grid.
 
-    Raises InfeasibleMapping for an unknown reduction scheme.
+    Raises InfeasibleMapping for an unknown reduction scheme, and if a result is shared that does
+    not stay in the elements.
     """
     columns, rows = read.columns, read.rows
+    inner = shared_scheme(read.reduction)
+    scheme = read.reduction if inner is None else inner
+    if inner is not None and not read.output.resident:
+        raise InfeasibleMapping(
+            f"{read.reduction} shares {read.output.name} with elements that do not keep it",
+            instead=f"{inner}, or no Storage of {read.output.name} outside the grid",
+        )
     group_columns, group_rows = _group(read, "X"), _group(read, "Y")
     heads = range(group_columns - 1, columns, group_columns)
     phases = (
-        *_phases("X", group_columns, columns, range(rows), read.reduction),
-        *_phases("Y", group_rows, rows, heads, read.reduction),
+        *_phases("X", group_columns, columns, range(rows), scheme),
+        *_phases("Y", group_rows, rows, heads, scheme),
     )
-    return PartialSums(phases, group_columns, group_rows, _exit(read, group_columns, group_rows))
+    shared = inner is not None and group_columns * group_rows > 1
+    leaves = _exit(read, group_columns, group_rows)
+    return PartialSums(phases, group_columns, group_rows, leaves, shared)
 
 
 def _group(read: SpaceTime, axis: Axis) -> int:
@@ -98,6 +116,11 @@ def sum_hops(sums: PartialSums) -> int:
     return sum(
         len(phase.lines) * sum(chain.hops for chain in phase.chains) for phase in sums.phases
     )
+
+
+def share_hops(read: SpaceTime, sums: PartialSums) -> int:
+    """Return the links that one word of every finished tile crosses to reach its whole group."""
+    return (sums.group - 1) * (read.columns * read.rows // sums.group) if sums.shared else 0
 
 
 def exit_hops(read: SpaceTime, sums: PartialSums) -> int:

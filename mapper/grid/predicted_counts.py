@@ -14,6 +14,7 @@ from tilewright.mapper.grid.host_streams import host_streams
 from tilewright.mapper.grid.partial_sums import (
     exit_hops,
     partial_sums,
+    share_hops,
     sum_hops,
     sums_received,
 )
@@ -96,9 +97,11 @@ def _of_fabric(read: SpaceTime) -> Counts:
             :, sums.group_columns - 1 :: sums.group_columns
         ].sum())  # fmt: skip
         reads, writes = reads + stored, writes + stored
+        if sums.shared:  # the heads send the tile, all others write it
+            reads, writes = reads + heads, writes + read.columns * read.rows - heads
     fabric = grid.fabric.name if grid.fabric is not None else "fabric"
     stream_hops = sum(s.number * s.words * s.hops for s in host_streams(read))
-    sum_and_exit = sum_hops(sums) + exit_hops(read, sums)
+    sum_and_exit = sum_hops(sums) + exit_hops(read, sums) + share_hops(read, sums)
     return {
         f"{name}/{fabric}/None/hop": stream_hops + words * sum_and_exit,
         f"{name}/{grid.memory.name}/{output.name}/read": words * reads,

@@ -18,6 +18,7 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 Axis = Literal["X", "Y"]
 SCHEMES = ("chain", "tree", "two_phase")
 _SCHEME = re.compile(r"(chain|tree|two_phase)(?:\((\d+)\))?")
+_SHARED = re.compile(r"all_reduce\((.*)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,15 @@ class Phase:
     lines: range
 
 
+def shared_scheme(scheme: str) -> str | None:
+    """Return the scheme inside `all_reduce(...)`, None for a reduction whose result is not shared.
+
+    Example: "all_reduce(tree)" gives "tree".
+    """
+    match = _SHARED.fullmatch(scheme)
+    return None if match is None else match[1]
+
+
 def line_chains(elements: int, scheme: str) -> tuple[tuple[Chain, ...], ...]:
     """Return, phase by phase, the chains that add up a line of elements into its last element.
 
@@ -68,7 +78,8 @@ def line_chains(elements: int, scheme: str) -> tuple[tuple[Chain, ...], ...]:
     if match is None or (match[2] is not None and (match[1] != "two_phase" or match[2] == "0")):
         raise InfeasibleMapping(
             f"there is no reduction {scheme!r}",
-            instead="chain, tree, two_phase or two_phase(4), with groups of 4",
+            instead="chain, tree, two_phase or two_phase(4), with groups of 4; or one of these in "
+            "all_reduce(...), for a result that stays in the elements",
         )
     if elements == 1:
         return ()

@@ -20,7 +20,8 @@ class Storage:
     here. `persistent`: the tiles stay while all Einsums of the mapping run. On a grid of elements:
     `buffers`, tiles of each tensor that the memory holds at a time, 2 to move
     one during the work on another; `reduction`, how partial sums of an output are added over the
-    elements: chain (the default), tree, two_phase or two_phase(4), groups of 4.
+    elements: chain (the default), tree, two_phase or two_phase(4), groups of 4; or one of these in
+    all_reduce(...), which sends the result back to the elements that added it up.
     """
 
     tensors: tuple[str, ...]

@@ -26,13 +26,17 @@ from tilewright.mapper.mapping.mapping import (
 )
 from tilewright.mapper.workload.errors import MappingError
 
+_SUM = r"(chain|tree|two_phase(\([1-9][0-9]{0,5}\))?)"
+REDUCTION = rf"^({_SUM}|all_reduce\({_SUM}\))?$"
+"""What `reduction` of a Storage may be."""
+
 
 class _StorageSpec(SpecModel):
     tensors: tuple[str, ...] = Field(min_length=1)
     component: str
     persistent: bool = False
     buffers: int = Field(default=1, ge=1)
-    reduction: str = Field(default="", pattern=r"^(chain|tree|two_phase(\([1-9][0-9]{0,5}\))?)?$")
+    reduction: str = Field(default="", pattern=REDUCTION)
     binding: Any = None  # refused unless empty
 
 

@@ -116,12 +116,13 @@ class Cascade:
         kept = KeptTensors(offsets=bank_offsets(self.workload))
         candidates = self._make(flat, space, kept)
         self.infeasible.setdefault(einsum.name, candidates.infeasible)
-        by_shares: dict[tuple[Share, ...], tuple[Held, Held] | None] = {}
+        by_shares: dict[tuple[tuple[Share, ...], bool], tuple[Held, Held] | None] = {}
         options: dict[tuple[Held, Held], Option] = {}
         for bound, family in candidates.families:
-            if family.shares not in by_shares:
-                by_shares[family.shares] = self._where(candidates, family)
-            where = by_shares[family.shares]
+            key = family.shares, family.shared
+            if key not in by_shares:
+                by_shares[key] = self._where(candidates, family)
+            where = by_shares[key]
             if where is None:
                 continue
             option = options.setdefault(where, Option(candidates, *where))

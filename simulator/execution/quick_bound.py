@@ -140,6 +140,8 @@ class QuickBound:
         load = float(profile.descriptor_use_cycles + profile.descriptor_load_cycles)
         moved = [*self._streamed(family), *([] if self.space.output_stays else einsum.outputs)]
         whole = [access for access in moved if access.tensor not in passing]
+        if family.shared:  # an element sends the finished tile, or receives it
+            whole += einsum.outputs
         cycles = sum(load + self._words(access.tile_size(local)) for access in whole)
         if family.tile is None:
             return cycles

@@ -36,7 +36,11 @@ def lower_bound(plan: Plan, profile: Profile) -> int:
         work = work_of[role]
         streams = (_behind_stream(plan, profile, s, place, work) for s in plan.streams)
         ready = max(work.total, *streams, 0)
-        longest = max(longest, ready + _way_out(plan, profile, role))
+        longest = max(longest, ready)
+        if plan.sums.shared:
+            longest = max(longest, _shared(plan, profile, role, ready, work))
+        else:
+            longest = max(longest, ready + _way_out(plan, profile, role))
     return ceil(longest - ROUNDING)
 
 
@@ -104,6 +108,24 @@ def _behind_stream(
     way = links * profile.hop_cycles + profile.arrival_to_execute_cycles
     behind = work.since.get(f"receive {stream.tensor.name}", 0.0)
     return words * float(profile.cycles_per_wavelet) + way + behind
+
+
+def _shared(plan: Plan, profile: Profile, role: Role, ready: float, work: BodyCycles) -> float:
+    """Return when the first element of a group has the finished tile, from when one is ready.
+
+    `ready`: when the element of a role is done by itself, with the receive or send of the tile.
+    """
+    sums = plan.sums
+    each = profile.dispatch_to_link_cycles + profile.arrival_to_execute_cycles
+    links = sums.group_columns - 1 + sums.group_rows - 1
+    back = float(each + links * profile.hop_cycles)
+    if role.share == "send":
+        return ready + back
+    if role.receives:
+        return ready
+    sent = ready - work.since.get(f"send {plan.read.output.name}", 0.0)
+    words = (plan.read.output.values - 1) * float(profile.cycles_per_wavelet)
+    return sent + _way_out(plan, profile, role) + back + words
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from tilewright.simulator.lowering.kernel import (
     emit_kernel,
 )
 from tilewright.simulator.lowering.routes import input_color
-from tilewright.simulator.lowering.sum_roles import Role
+from tilewright.simulator.lowering.sum_roles import SHARE, Role
 
 STEP, SLOT, OTHER_SLOT, SENT_SLOT = "step", "slot", "other", "sent"
 """Counters of an element: tiles done; the buffer in use, the other one, the one that is sent."""
@@ -38,9 +38,12 @@ class SumOperation:
 
     dest: str
     sources: tuple[str, ...]
+    shares: bool = False
 
     def label(self, output: str) -> str:
-        """Return the word for timelines and counts: `add Z` with an addition, else `send Z`."""
+        """Return the word for timelines and counts: `add Z` with an addition, `share Z`, `send Z`."""
+        if self.shares:
+            return f"share {output}"
         return f"{'add' if len(self.sources) == 2 else 'send'} {output}"
 
 
@@ -49,8 +52,18 @@ def sum_operations(output: str, role: Role) -> tuple[SumOperation, ...]:
 
     The last sum that arrives is added while the tile is sent; each sum before it goes through
     memory. Example for sums on colors a and b and the tile Z: Z = Z + a, then out = Z + b. Without
-    anything to send all sums are added in memory.
+    anything to send all sums are added in memory. A result that is shared goes out or comes in
+    at the end.
     """
+    tile = f"{output}_tile"
+    if role.share == "send":
+        return (*_additions(output, role), SumOperation(f"{SHARE}_out", (tile,), shares=True))
+    if role.share == "receive":
+        return (*_additions(output, role), SumOperation(tile, (f"{SHARE}_in",), shares=True))
+    return _additions(output, role)
+
+
+def _additions(output: str, role: Role) -> tuple[SumOperation, ...]:
     received = [f"{color}_in" for color in role.receives]
     tile, onward = f"{output}_tile", f"{output}_out"
     if role.send is None:
@@ -84,7 +97,7 @@ def _declare_sums(code: CodeBuilder, output: HeldTensor, role: Role, queue: int)
     The output queue has a number that no stream has: a queue's number is that of its microthread.
     """
     sending = queue
-    if role.receives or role.send:
+    if role.receives or role.send or role.share != "none":
         code.mem1d(f"{output.name}_tile", output.name, extent=output.values)
     for color in role.receives:
         code.input_queue(queue, color)
@@ -93,6 +106,12 @@ def _declare_sums(code: CodeBuilder, output: HeldTensor, role: Role, queue: int)
     if role.send is not None:
         code.output_queue(sending, role.send)
         code.fabout(f"{output.name}_out", sending, output.values)
+    if role.share == "receive":
+        code.input_queue(queue, SHARE)
+        code.fabin(f"{SHARE}_in", queue, output.values)
+    if role.share == "send":
+        code.output_queue(sending, SHARE)
+        code.fabout(f"{SHARE}_out", sending, output.values)
     if role.passes is not None:
         code.input_queue(queue, role.passes)
         code.fabin(f"{role.passes}_in", queue, output.values * role.passed)

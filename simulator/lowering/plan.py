@@ -105,7 +105,8 @@ def _text(plan: Plan) -> str:
             f"{read.einsum.name} on {read.columns} x {read.rows} elements, {read.dtype}",
             *(_stream_text(stream) for stream in plan.streams),
             *(_phase_text(number, phase) for number, phase in enumerate(plan.sums.phases)),
-            f"  results leave: {plan.sums.exit}",
+            f"  results leave: {plan.sums.exit}"
+            + (f", shared by {plan.sums.group} elements" if plan.sums.shared else ""),
             *(_memory_text(plan, tensor) for tensor in read.tensors),
             f"  kernel: {turns or 'one'} operations of {plan.kernel.elements} elements",
         ]

@@ -12,7 +12,7 @@ from tilewright.mapper.grid.partial_sums import PartialSums
 from tilewright.mapper.grid.reductions import Chain, Phase
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.build.program_builder import ProgramBuilder
-from tilewright.simulator.lowering.sum_roles import OUT, exit_color, link_color
+from tilewright.simulator.lowering.sum_roles import OUT, SHARE, exit_color, link_color
 from tilewright.simulator.program.routes import Area, CounterFilter, EdgeInput, EdgeOutput
 
 
@@ -107,6 +107,8 @@ def route_sums(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> N
             _route_chain(builder, number, phase, chain)
     if sums.exit != "none":
         _route_exit(builder, read, sums)
+    if sums.shared:
+        _route_share(builder, read, sums)
 
 
 def _route_chain(builder: ProgramBuilder, number: int, phase: Phase, chain: Chain) -> None:
@@ -119,6 +121,26 @@ def _route_chain(builder: ProgramBuilder, number: int, phase: Phase, chain: Chai
                 between = _area(phase.axis, lines, start + 1, end - start - 1)
                 builder.route(color, between, rx=origin, tx=goes)
             builder.route(color, _area(phase.axis, lines, end, 1), rx=origin, tx="R")
+
+
+def _route_share(builder: ProgramBuilder, read: SpaceTime, sums: PartialSums) -> None:
+    """Route finished tiles from the last element of each group: north in its column, then west."""
+    builder.color(SHARE)
+    wide, tall = sums.group_columns, sums.group_rows
+    aside = "W" if wide > 1 else ""
+    for column in range(0, read.columns, wide) if wide > 1 else ():
+        builder.route(SHARE, Area(0, column, read.rows, 1), rx="E", tx="R")
+        if wide > 2:
+            builder.route(SHARE, Area(0, column + 1, read.rows, wide - 2), rx="E", tx="WR")
+    for columns in _stretches(sums.head_columns(read.columns)):
+        for row in range(0, read.rows, tall):
+            head = _area("Y", columns, row + tall - 1, 1)
+            builder.route(SHARE, head, rx="R", tx=aside + ("N" if tall > 1 else ""))
+            if tall > 1:
+                builder.route(SHARE, _area("Y", columns, row, 1), rx="S", tx=f"{aside}R")
+            if tall > 2:
+                between = _area("Y", columns, row + 1, tall - 2)
+                builder.route(SHARE, between, rx="S", tx=f"N{aside}R")
 
 
 def _stretches(lines: range) -> Iterator[range]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,9 @@ from tilewright.mapper.grid.space_time import SpaceTime
 
 Numbers = npt.NDArray[np.int32]
 OUT = "out"
+SHARE = "share"
+"""Color on which the finished tile goes to all elements of a group."""
+Share = Literal["none", "send", "receive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +26,23 @@ class Role:
     `receives`: colors (virtual channels) on which partial sums arrive, in the order in which they
     are added. `send`: color on which the element sends its sum, `out` over the border; None where
     it stays in memory. `passes`: color on which finished tiles of other elements arrive to be sent
-    on behind the own one, and `passed`, how many; None and 0 for none.
+    on behind the own one, and `passed`, how many; None and 0 for none. `share`: whether the element
+    sends the finished tile to its group, receives it, or neither.
     """
 
     receives: tuple[str, ...] = ()
     send: str | None = None
     passes: str | None = None
     passed: int = 0
+    share: Share = "none"
 
     @property
     def name(self) -> str:
         """Name the role, and so the code: `from_sum0a_to_out`, `from_none_to_sum0b`."""
         received = "_".join(self.receives) or "none"
         passed = f"_passing_{self.passed}" if self.passed else ""
-        return f"from_{received}_to_{self.send or 'none'}{passed}"
+        shared = {"none": "", "send": "_sharing", "receive": "_shared"}[self.share]
+        return f"from_{received}_to_{self.send or 'none'}{passed}{shared}"
 
 
 def link_color(phase: int, link: int) -> str:
@@ -77,6 +84,9 @@ def roles(read: SpaceTime, sums: PartialSums) -> tuple[tuple[Role, ...], Numbers
                 if is_head
                 else Role(part.receives, part.send)
             )
+            if sums.shared:
+                ends = is_head and y in head_rows
+                role = replace(role, share="send" if ends else "receive")
             placement[y, places] = numbers.setdefault(role, len(numbers))
     return tuple(numbers), placement
 

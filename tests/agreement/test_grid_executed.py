@@ -11,6 +11,7 @@ import pytest
 from grid_mappings import FORMS, einsum_workload, grid_arch, random_space_time
 
 from tilewright.arch.flattening.flat import FlatArch
+from tilewright.mapper.grid.distribution import produced
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.grid.space_time import space_time
@@ -112,3 +113,29 @@ def test_small_integers_come_out_exactly(form: str) -> None:
             einsum_workload(form), {n: v.astype(np.float64) for n, v in whole.items()}
         )
         assert np.array_equal(execute_einsum(read, operands=whole).output, expected["Z"])
+
+
+SUMS = ("matrix times vector", "largest of rows", "sum of all", "convolution", "distance")
+
+
+@pytest.mark.parametrize("form", SUMS)
+def test_an_all_reduce_leaves_the_result_in_every_element(form: str) -> None:
+    """Groups along one axis and both, and all schemes; counts are compared by the execution."""
+    einsum, executed = einsum_workload(form).einsums[0], 0
+    for columns, rows in ((4, 1), (1, 3), (2, 2), (3, 4)):
+        flat = grid_arch(form, 32, columns, rows)
+        space = GridMapspace(grid_of(flat), einsum, staying=frozenset({"Z"}))
+        shared = [family for family in space.families() if family.shared]
+        for family in shared[:: max(1, len(shared) // 6)]:
+            for choice in space.members(family):
+                assert choice.reduction.startswith("all_reduce(")
+                read = space_time(flat, einsum, space.mapping_of(choice), space.staying)
+                run = execute_einsum(read)
+                assert run.lower_bound_cycles <= run.cycles, choice
+                assert produced(read).has.all()
+                tiles, sums = run.memory["Z"], run.plan.sums
+                wide, tall = sums.group_columns, sums.group_rows
+                heads = tiles[tall - 1 :: tall, wide - 1 :: wide]
+                assert np.array_equal(tiles, heads.repeat(tall, axis=0).repeat(wide, axis=1))
+                executed += 1
+    assert executed >= 10

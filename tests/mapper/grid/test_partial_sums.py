@@ -5,6 +5,7 @@ from grid_mappings import END, HOST, WHOLE, WORK, read
 
 from tilewright.mapper.grid.partial_sums import exit_hops, partial_sums, sum_hops, sums_received
 from tilewright.mapper.mapping.mapping import Spatial, Storage
+from tilewright.mapper.workload.errors import InfeasibleMapping
 
 
 def sums_of(*shares: Spatial, scheme: str = ""):  # type: ignore[no-untyped-def]
@@ -46,3 +47,9 @@ def test_groups_inside_a_row_are_gathered_from_their_last_elements() -> None:
 def test_the_scheme_of_the_storage_is_taken(scheme: str, hops: int) -> None:
     _, sums = sums_of(Spatial("k", 3, "X", "Grid"), Spatial("n", 3, "Y", "Grid"), scheme=scheme)
     assert sum_hops(sums) == hops
+
+
+def test_only_a_result_that_stays_is_shared() -> None:
+    with pytest.raises(InfeasibleMapping, match=r"all_reduce\(chain\) shares Z") as refused:
+        sums_of(Spatial("k", 3, "X", "Grid"), scheme="all_reduce(chain)")
+    assert refused.value.instead.startswith("chain, or no Storage of Z")

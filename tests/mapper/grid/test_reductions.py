@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.mapper.grid.reductions import Chain, line_chains, receives
+from tilewright.mapper.grid.reductions import Chain, line_chains, receives, shared_scheme
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 SCHEMES = st.one_of(
@@ -92,3 +92,10 @@ def test_a_tree_of_six_halves_the_elements() -> None:
 def test_an_unknown_scheme_says_what_there_is(scheme: str) -> None:
     with pytest.raises(InfeasibleMapping, match="two_phase"):
         line_chains(4, scheme)
+
+
+def test_the_scheme_inside_an_all_reduce() -> None:
+    assert shared_scheme("all_reduce(two_phase(4))") == "two_phase(4)"
+    assert shared_scheme("two_phase(4)") is None
+    with pytest.raises(InfeasibleMapping, match="no reduction 'all_reduce"):
+        line_chains(4, "all_reduce(ring)")

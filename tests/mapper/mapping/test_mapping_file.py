@@ -31,7 +31,14 @@ TILES = st.integers(1, 2**40)
 
 
 LOOPS = st.one_of(
-    st.builds(Storage, st.lists(NAMES, min_size=1, max_size=3).map(tuple), NAMES, st.booleans()),
+    st.builds(
+        Storage,
+        st.lists(NAMES, min_size=1, max_size=3).map(tuple),
+        NAMES,
+        st.booleans(),
+        st.integers(1, 2),
+        st.sampled_from(["", "tree", "all_reduce(chain)", "all_reduce(two_phase(12))"]),
+    ),
     st.builds(Temporal, NAMES, TILES, st.none() | TILES),
     st.builds(Spatial, NAMES, TILES, NAMES, NAMES),
 )
