@@ -41,7 +41,7 @@ class SumOperation:
     shares: bool = False
 
     def label(self, output: str) -> str:
-        """Return the word for timelines and counts: `add Z` with an addition, `share Z`, `send Z`."""
+        """Return the label of timelines and counts: `add Z`, `send Z` or `share Z`."""
         if self.shares:
             return f"share {output}"
         return f"{'add' if len(self.sources) == 2 else 'send'} {output}"
