@@ -1,4 +1,4 @@
-"""Compute docs/validation/grid.md: Einsums of many forms executed on grids, bounds beside cycles.
+"""Compute docs/validation/executed-grids.md: Einsums of many forms executed on grids, bounds beside cycles.
 
 Run `python benchmarks/grid_executed.py [MAPPINGS]` to write the page anew; MAPPINGS random mappings
 (default 6,000) are executed for the part on bounds, by two worker processes.
@@ -32,7 +32,7 @@ from tilewright.simulator.execution.einsum_execution import (  # noqa: E402
     execute_einsum,
 )
 
-PAGE = ROOT / "docs" / "validation" / "grid.md"
+PAGE = ROOT / "docs" / "validation" / "executed-grids.md"
 GRIDS = ((1, 1), (4, 1), (1, 3), (2, 2), (3, 4), (4, 2))
 MACHINES = ("wse2-sdk-sim", "wse3-sdk-sim")
 HEAD = """\
