@@ -1,4 +1,4 @@
-"""Compute docs/validation/executed-grids.md: Einsums of many forms executed on grids, bounds beside cycles.
+"""Compute docs/validation/executed-grids.md: Einsums of many forms on grids, bounds beside cycles.
 
 Run `python benchmarks/grid_executed.py [MAPPINGS]` to write the page anew; MAPPINGS random mappings
 (default 6,000) are executed for the part on bounds, by two worker processes.
