@@ -95,8 +95,14 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Folder of the third-party reference cases; skips, loudly, where it is absent."""
-    folder = Path(os.environ.get("TILEWRIGHT_SHARED_DATA", ROOT.parent / "shared" / "data"))
+    """Folder of the third-party reference cases; skips, loudly, where it is absent.
+
+    A folder that TILEWRIGHT_SHARED_DATA names must be there.
+    """
+    named = os.environ.get("TILEWRIGHT_SHARED_DATA")
+    folder = Path(named or ROOT.parent / "shared" / "data")
+    if named and not folder.is_dir():
+        pytest.fail(f"TILEWRIGHT_SHARED_DATA names no folder: {named}")
     if not folder.is_dir():
         pytest.skip(
             f"reference cases not found at {folder}: set TILEWRIGHT_SHARED_DATA to run this"
