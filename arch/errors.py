@@ -40,6 +40,7 @@ CATEGORIES: Final = {
     "deadlock": "a run can make no further progress",
     "limit": "a run takes more cycles than it was allowed",
     "run folder": "the folder of a study is missing, damaged or in use",
+    "environment": "the machine that a study runs on gives no memory, time or workers",
 }
 """What each category of errors means."""
 

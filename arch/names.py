@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 
 _SHORT_LIST = 12
+_RESERVED = frozenset({"All", "Nothing", "Total"})  # sets of names, and the sum of a breakdown
 _CLOSE, _BEHIND = 0.6, 0.1
 
 
@@ -23,6 +24,21 @@ def close_names(name: str, candidates: Iterable[str], limit: int = 3) -> list[st
     scored.sort()
     best = -scored[0][0] if scored else 0.0
     return [name for score, name in scored[:limit] if -score >= max(_CLOSE, best - _BEHIND)]
+
+
+def fault_of_name(name: str) -> str | None:
+    """Return what is wrong with the name of a component, dimension, Einsum, tensor or rank.
+
+    None for a good one. A `/` divides the keys of a breakdown, control characters would reach the
+    terminal and the pages, and some names stand for sets.
+    """
+    if not name or name.isspace():
+        return "a name must be text"
+    if name in _RESERVED:
+        return f"the name {name} is reserved"
+    if "/" in name or not name.isprintable():
+        return "a name must not have `/` or control characters"
+    return None
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:

@@ -49,10 +49,17 @@ def _number_or_text(text: str) -> Scalar:
     if text in _SPECIAL:
         return _SPECIAL[text]
     if not _FLOAT.match(text):
-        return int(text, 0) if _PREFIXED.match(text) else text
+        if not _PREFIXED.match(text):
+            return text
+        _check_length(text)
+        return int(text, 0)
+    _check_length(text)
+    return int(text) if _INTEGER.match(text) else float(text)
+
+
+def _check_length(text: str) -> None:
     if len(text) > _MAX_DIGITS:
         raise ValueError(f"a number of {len(text)} characters")
-    return int(text) if _INTEGER.match(text) else float(text)
 
 
 def needs_quotes(text: str) -> bool:

@@ -1,7 +1,7 @@
 """Jinja2 templates around YAML: sandboxed, bounded, with lines that lead back to the source.
 
-The functions are those of inputs.md §5.3. A template may read files only below its root: the
-folder of the first file, or up to `CLIMB` folders above it.
+The functions are those of inputs.md §5.3. A template may read any file of the folder of the first
+file, and YAML files up to `CLIMB` folders above it; never a hidden file, or one in a hidden folder.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from tilewright.arch.files.sandbox import (
 from tilewright.arch.names import did_you_mean
 
 CLIMB = 3
+_YAML = (".yaml", ".yml", ".jinja", ".j2")
 MAX_FILES = 200
 MAX_INCLUDE_DEPTH = 16
 _OPEN, _CLOSE = "\ue0f0", "\ue0f1"
@@ -53,8 +54,24 @@ class _Session:
     def __init__(self, name: str) -> None:
         self.files: list[tuple[str, list[str]]] = []  # name and lines of each template
         self.budget = TemplateBudget()
-        self.root = _root(Path(name).resolve().parent)
+        self.home = Path(name).resolve().parent
+        self.root = _root(self.home)
         self.depth = 0
+
+    def may_read(self, path: Path) -> bool:
+        """Return whether a template may read a file or look into a folder.
+
+        What is outside of the first file's folder must be a folder or a YAML file: a template may
+        come from somebody else, and must not carry other files of the user into a report.
+        """
+        if not path.is_relative_to(self.root):
+            return False
+        below = path.relative_to(self.root).parts
+        if path.is_relative_to(self.home):
+            return not any(part.startswith(".") for part in path.relative_to(self.home).parts)
+        if any(part.startswith(".") for part in below):
+            return False
+        return path.suffix in _YAML or path.is_dir() or "*" in path.name
 
     def document(self, file: _File, variables: dict[str, object]) -> Document:
         rendered = file.render(variables)
@@ -232,8 +249,8 @@ class _File:
 
     def _confined(self, path: Path, name: str) -> Path:
         resolved = path.resolve()
-        if not resolved.is_relative_to(self.session.root):
-            raise _OutsideError(name, self.session.root)
+        if not self.session.may_read(resolved):
+            raise _OutsideError(name, self.session.home)
         return resolved
 
     # ---- what went wrong
@@ -280,7 +297,10 @@ class _OutsideError(Exception):
         super().__init__(name)
         self.name = name
         self.what = "this path leads out of the folder that templates may read"
-        self.instead = f"keep included files below {root}"
+        self.instead = (
+            f"keep included files below {root}, or as .yaml in a folder at most {CLIMB} above it;"
+            " hidden files are never read"
+        )
 
 
 def _visible(

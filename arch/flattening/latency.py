@@ -76,9 +76,9 @@ class ExpressionLatency:
     def __call__(self, calls: Mapping[str, float]) -> float:
         names = latency_names(self.actions, calls)
         result = self.expression(Layer(names, self.names), self.where)
-        if not is_number(result) or isinstance(result, bool) or result != result:  # noqa: PLR0124
+        if not is_number(result) or isinstance(result, bool) or not _is_time(result):
             raise ExpressionError(
-                "total_latency must be a number of seconds",
+                "total_latency must be a finite number of seconds",
                 where=self.where,
                 value=self.expression.text,
             )
@@ -301,6 +301,13 @@ class _LinearPieces(Algebra):
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __rtruediv__ = __bool__ = _refuse
     __and__ = __or__ = __xor__ = __invert__ = _refuse
     __hash__ = None  # type: ignore[assignment]
+
+
+def _is_time(result: object) -> bool:
+    try:
+        return math.isfinite(result)  # type: ignore[arg-type]  # is_number() looked
+    except OverflowError:
+        return False
 
 
 def _symbol(name: str) -> _LinearPieces:

@@ -35,6 +35,8 @@ _UNITS_OF: Mapping[str, Mapping[Dimension, str]] = {
     "bits_per_value": {"bits": "8 bit"},
 }
 _TOO_LARGE = 2**MAX_BITS
+_MAY_BE_INFINITE = frozenset({"size", "throughput", "throughput_scale"})
+_MOST_INSTANCES = 2**40
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +65,11 @@ class Resolver:
         )
 
     def number(self, value: object, *steps: str | int) -> float:
-        """Evaluate a field that must be a number of at least 0 (infinity allowed).
+        """Evaluate a field that must be a number of at least 0.
 
-        `value`: as written; `steps`: path of the field in its component. NaN if the expression
-        needs an Einsum and there is none. Raises SpecError, with the place, for anything else.
+        `value`: as written; `steps`: path of the field in its component. Sizes and throughputs may
+        be infinite. NaN if the expression needs an Einsum and there is none. Raises SpecError, with
+        the place, for anything else.
         """
         result = self._evaluate(value, _WAITING, steps)
         if result is _WAITING:
@@ -83,6 +86,13 @@ class Resolver:
             raise SpecError(
                 f"{_label(steps)} is not a number", where=self.where(*steps), value=value
             )
+        if math.isinf(number) and _field(steps) not in _MAY_BE_INFINITE:
+            raise SpecError(
+                f"{_label(steps)} must be finite",
+                where=self.where(*steps),
+                value=_shown(value, number),
+                instead="a finite number; sizes and throughputs may be inf",
+            )
         return float(number)
 
     def count(self, value: object, *steps: str | int) -> int:
@@ -98,6 +108,13 @@ class Resolver:
                 f"{_label(steps)} must be a whole number of at least 1",
                 where=self.where(*steps),
                 value=_shown(value, number),
+            )
+        if number > _MOST_INSTANCES:
+            raise SpecError(
+                f"{_label(steps)} is too large: no machine has so many",
+                where=self.where(*steps),
+                value=_shown(value, number),
+                instead=f"at most {_MOST_INSTANCES:,}",
             )
         return int(number)
 
@@ -130,10 +147,10 @@ class Resolver:
         `value`: as written; `steps`: path of the field in its component. True if the expression
         needs an Einsum and there is none. Raises SpecError, with the place, for text.
         """
-        if not isinstance(value, str):
-            return bool(value)
-        result = self._evaluate(value, True, steps)
-        if isinstance(result, str):
+        result = self._evaluate(value, True, steps) if isinstance(value, str) else value
+        if not isinstance(value, str) and result == result:  # noqa: PLR0124 (not NaN)
+            return bool(result)
+        if isinstance(result, str) or result != result:  # noqa: PLR0124
             raise SpecError(
                 f"{_label(steps)} must be true or false", where=self.where(*steps), value=value
             )
@@ -219,8 +236,7 @@ class Resolver:
         unit = unit_of(value)
         if unit is None:
             return
-        name = next((step for step in reversed(steps) if isinstance(step, str)), "")
-        expected = _UNITS_OF.get(name, {})
+        expected = _UNITS_OF.get(_field(steps), {})
         if unit.dimension not in expected:
             raise SpecError(
                 f"{_label(steps)} has no unit of {unit.dimension}",
@@ -263,6 +279,10 @@ class Places:
 
     def __call__(self, name: str) -> Where:
         return self.arch.where(self.node, *self.block, name)
+
+
+def _field(steps: Steps) -> str:
+    return next((step for step in reversed(steps) if isinstance(step, str)), "")
 
 
 def _label(steps: Steps) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tilewright.arch.components.cost_table import load_cost_table
+from tilewright.arch.components.cost_table import CostTable, load_cost_table
 from tilewright.arch.components.estimate import Estimator
 from tilewright.arch.errors import SpecError, Where
 from tilewright.arch.files.document import Document, Tagged
@@ -37,6 +37,12 @@ class Arch:
     document: Document = field(compare=False, repr=False)
     variable_places: Mapping[str, Where] = field(compare=False, repr=False)
     estimators: tuple[Estimator, ...] = field(default=(), compare=False)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """All files that the architecture was read from: included ones and cost tables, too."""
+        tables = [table.source for table in self.estimators if isinstance(table, CostTable)]
+        return tuple(dict.fromkeys((*self.document.files, *tables)))
 
     def leaves(self) -> tuple[Node, ...]:
         """Return the nodes of all components, in file order."""

@@ -27,10 +27,19 @@ _NOT_EXPRESSIONS = frozenset(
 def check_fields(document: Document, node: Node) -> None:
     """Check the fields of a node as far as no Einsum is needed: expressions and plain numbers.
 
-    Raises SpecError at the field for an expression that is not allowed, a negative number, or a
-    fanout that is no whole number above 0.
+    Raises SpecError at the field for an expression that is not allowed, a negative number, a
+    fanout that is no whole number above 0, or a dimension named twice.
     """
     _Check(document, node.path).model(node.spec, ())
+    names: list[str] = []
+    for index, dimension in enumerate(getattr(node.spec, "spatial", ())):
+        if dimension.name in names:
+            raise SpecError(
+                f"two dimensions are called {dimension.name}",
+                where=document.where((*node.path, "spatial", index, "name")),
+                instead="give each dimension of a component a name of its own",
+            )
+        names.append(dimension.name)
 
 
 class _Check:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from tilewright.arch.components.components import Operator
+from tilewright.arch.names import fault_of_name
 from tilewright.arch.spec.schema import SpecModel
 
 
@@ -40,11 +41,12 @@ def _check_scalar_or_values(value: Any) -> Any:
 
 
 def _check_name(value: Any) -> Any:
-    if isinstance(value, str) and value and not value.isspace():
-        return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise ValueError("a name must be text")
+    fault = fault_of_name(value) if isinstance(value, str) else "a name must be text"
+    if fault:
+        raise ValueError(fault)
+    return value
 
 
 Expr = Annotated[Any, BeforeValidator(_check_scalar)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from contextlib import suppress
 from typing import NoReturn
 
 import click
@@ -14,7 +15,7 @@ from tilewright.dse.command.command_mapspace import mapspace_command
 from tilewright.dse.command.command_model import evaluate_command, map_command
 from tilewright.dse.command.command_study import simulate_command, study_group
 from tilewright.dse.command.command_validate import validate_command
-from tilewright.dse.command.console import Commands, os_error_text, say
+from tilewright.dse.command.console import Commands, OutputClosed, exit_code_of, os_error_text, say
 from tilewright.dse.command.files.command_arch import arch_group
 from tilewright.dse.command.files.command_completion import completion_command
 from tilewright.dse.command.files.command_new import new_group
@@ -43,7 +44,8 @@ Start here:
   tilewright run PROGRAM                     run a program of the machine from its text
 
 \b
-Exit codes: 0 done, 2 bad input, 3 no feasible design, 130 interrupted (can be resumed).
+Exit codes: 0 done, 2 bad input, 3 no feasible design, 4 the system has no room, memory or
+workers left, 130 interrupted. A study can be resumed after 4 and 130.
 """
 
 
@@ -79,6 +81,7 @@ _with_version(cli)
 
 def main() -> NoReturn:
     """Run the command line `tilewright` with the process's arguments and exit with its code."""
+    _open_streams()
     gc.set_threshold(200_000)  # imports make no cycles worth looking for
     try:
         code = cli.main(prog_name="tilewright", standalone_mode=False)
@@ -88,14 +91,19 @@ def main() -> NoReturn:
     except (click.Abort, KeyboardInterrupt):
         say("interrupted")
         sys.exit(130)
-    except BrokenPipeError:  # the reader of our output has gone; that is no error of ours
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (
+        BrokenPipeError,
+        OutputClosed,
+    ):  # the reader of our output has gone; that is no error of ours
+        for stream in (1, 2):
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
         sys.exit(0)
     except OSError as error:  # of our own output: /dev/full, a closed descriptor
         _end_of_output(error)
     except MemoryError:
         say("error: this needs more memory than the system gives to this process")
-        sys.exit(2)
+        sys.exit(4)
     except Exception as error:
         _report_defect(error)
         sys.exit(1)
@@ -104,10 +112,21 @@ def main() -> NoReturn:
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def _open_streams() -> None:
+    """Give a closed standard stream a place: else a file of a run could get its number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+
+
 def _end_of_output(error: OSError) -> NoReturn:
     say(f"error: {os_error_text(error)}")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is buffered has no place
-    sys.exit(2)
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest has no place
+    sys.exit(exit_code_of(error))
 
 
 def _report_defect(error: Exception) -> None:

@@ -208,7 +208,7 @@ def _write_files(
     """Write the mapping file and the page that were asked for."""
     save, html = files
     if save is not None:
-        from tilewright.dse.run.rundir import write_atomically
+        from tilewright.dse.store.safe_files import write_atomically
 
         write_atomically(save, answer.mapping_file())
     if html is not None:
@@ -237,7 +237,7 @@ def _on_machine(
     """Search with the machine in the loop, and print the answer."""
     from tilewright.dse.command.machine.grid_answer import find_on_machine
     from tilewright.dse.command.search_progress import SearchDisplay
-    from tilewright.dse.run.rundir import write_atomically
+    from tilewright.dse.store.safe_files import write_atomically
 
     with SearchDisplay(options["objective"]) as display:
         answer = find_on_machine(arch, work, machine, options, display)

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.dse.command.console import emit, json_option, parse_settings, say, settings_option
+from tilewright.dse.command.console import (
+    emit,
+    json_option,
+    parse_lists,
+    parse_settings,
+    say,
+    settings_option,
+)
 
 if TYPE_CHECKING:
     import threading
@@ -18,7 +25,7 @@ if TYPE_CHECKING:
 
 _WORKERS = click.option(
     "--workers",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=max(64, 4 * (os.cpu_count() or 1))),
     default=None,
     help="Worker processes; the result does not depend on it.  [default: the CPUs at hand]",
 )
@@ -57,6 +64,11 @@ def list_studies(as_json: bool) -> None:
 @click.option("--out", type=click.Path(path_type=Path), default=None,
               help="Directory of the run; must be new.  [default: runs/NAME]")  # fmt: skip
 @click.option("--trials", type=click.IntRange(min=1), default=None, help="Instead of the study's.")
+@click.option("--dry-run", is_flag=True,
+              help="Try the reference design only; say how large the space is and how long all"
+              " would take.")  # fmt: skip
+@click.option("--reuse", type=click.Path(path_type=Path), multiple=True, metavar="RUN",
+              help="Take over what another run has evaluated. May be repeated.")  # fmt: skip
 @settings_option(
     "A variable of the study's files (SCALE=8), or a value of the study file itself "
     "(search.batch=4, seed=7). May be repeated."
@@ -67,6 +79,8 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
     workers: int | None,
     out: Path | None,
     trials: int | None,
+    dry_run: bool,
+    reuse: tuple[Path, ...],
     settings: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -91,11 +105,21 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
     if trials is not None:
         values["search.trials"] = trials
     spec = load_study(path, values)
+    if dry_run:
+        from tilewright.dse.query.estimate import estimate
+
+        found = estimate(spec, workers or _cpus())
+        if as_json:
+            emit(found.document())
+        else:
+            click.echo(found.text())
+        return
+    known = _reused(reuse)
     directory = out or _free_directory(Path("runs") / spec.name)
     say(f"{spec.name}: {spec.space.size:,} designs, {spec.trials} trials, run in {directory}")
     with _stopping(directory) as stop:
         with watcher_for(spec) as watcher:
-            execution = Execution(workers or _cpus(), watcher, stop=stop)
+            execution = Execution(workers or _cpus(), watcher, stop=stop, known=known)
             result = start_study(spec, directory, execution, study_file=path, settings=values)
         _conclude(result, as_json)
 
@@ -103,20 +127,57 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
 @study_group.command("resume")
 @_DIRECTORY
 @_WORKERS
+@click.option("--trials", type=click.IntRange(min=1), default=None,
+              help="Extend the run to so many trials in all.")  # fmt: skip
+@click.option("--add", "settings", metavar="KEY=VALUE", multiple=True,
+              help="Go on with another sampler (search.sampler=tpe), or more values of a knob"
+              " (space.arch.Buffer.size.pow2='[2**10, 2**16]'). May be repeated.")  # fmt: skip
+@click.option("--retry", is_flag=True, help="Evaluate again what failed for want of memory, time"
+              " or a worker, or hit a defect.")  # fmt: skip
 @json_option()
-def resume_command(directory: Path, workers: int | None, as_json: bool) -> None:
-    """Go on with a run that was interrupted, with the result of one that was not."""
+def resume_command(  # noqa: PLR0913, PLR0917 (one per option)
+    directory: Path,
+    workers: int | None,
+    trials: int | None,
+    settings: tuple[str, ...],
+    retry: bool,
+    as_json: bool,
+) -> None:
+    """Go on with a run that was interrupted, with the result of one that was not.
+
+    A finished run can be extended: its history stays, and env.json notes from where on the rest
+    was searched otherwise.
+
+    \b
+    Examples:
+      tilewright study resume runs/wafer_matvec
+      tilewright study resume runs/wafer_matvec --trials 200
+      tilewright study resume runs/wafer_matvec --trials 200 --add search.sampler=bottleneck
+    """
     from tilewright.dse.run.progress import watcher_for
     from tilewright.dse.run.rundir import SPEC, RunDirectory
-    from tilewright.dse.run.runner import Execution, code_changed, resume_study
+    from tilewright.dse.run.runner import (
+        Execution,
+        changed_inputs,
+        check_unchanged,
+        code_changed,
+        resume_study,
+    )
+    from tilewright.dse.store.extension import Changes, extend_run
     from tilewright.dse.study.study_loading import load_study
 
     run = RunDirectory.open(directory)
     if code_changed(run):
         say("note: Tilewright has changed since this run began; later trials may differ for it")
+    for file in changed_inputs(run):
+        say(f"note: {file} has changed since this run began; the run goes on with its copy")
+    changes = Changes(trials, parse_lists(settings), retry)
     with _stopping(directory) as stop:
+        check_unchanged(run)
+        extend_run(run, changes)
         with watcher_for(load_study(directory / SPEC)) as watcher:
-            result = resume_study(directory, Execution(workers or _cpus(), watcher, stop=stop))
+            execution = Execution(workers or _cpus(), watcher, stop=stop)
+            result = resume_study(directory, execution)
         _conclude(result, as_json)
 
 
@@ -197,6 +258,22 @@ def _conclude(result: StudyResult, as_json: bool) -> None:
     if result.ending == "interrupted":
         say(resume_hint(path))
     click.get_current_context().exit(EXIT_CODES[result.ending])
+
+
+def _reused(runs: tuple[Path, ...]) -> dict[str, Any]:
+    """Return what other runs have evaluated, by key; those of another version say nothing."""
+    from tilewright.dse.run.rundir import RunDirectory
+    from tilewright.dse.run.runner import code_changed
+    from tilewright.dse.store.known_outcomes import known_outcomes
+
+    known: dict[str, Any] = {}
+    for path in runs:
+        run = RunDirectory.open(path)
+        if code_changed(run):
+            say(f"note: {path} was made by another state of Tilewright; nothing is taken over")
+        else:
+            known |= known_outcomes(run.trials())
+    return known
 
 
 def _free_directory(path: Path) -> Path:

@@ -6,8 +6,10 @@ progress and errors go to standard error.
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -68,6 +70,20 @@ def parse_settings(items: Iterable[str]) -> dict[str, Setting]:
     return settings
 
 
+def parse_lists(items: Iterable[str]) -> dict[str, Any]:
+    """Return items KEY=VALUE as `parse_settings` does, where a value may also be a YAML list.
+
+    Raises SpecError for an item without key or `=`, or a list that is none.
+    """
+    from tilewright.arch.files.source import load_document
+
+    settings: dict[str, Any] = dict(parse_settings(items))
+    for key, value in settings.items():
+        if isinstance(value, str) and value.startswith("["):
+            settings[key] = load_document("--add", text=value).data
+    return settings
+
+
 def _scalar(text: str, item: str) -> Setting:
     from tilewright.arch.files.scalars import plain_scalar
 
@@ -79,16 +95,26 @@ def _scalar(text: str, item: str) -> Setting:
 
 
 def say(message: str) -> None:
-    """Print a message for the user, on standard error."""
-    click.echo(message, err=True)
+    """Print a message for the user, on standard error; where that is closed, do nothing."""
+    with suppress(OSError, ValueError):
+        click.echo(message.encode("utf-8", "backslashreplace").decode("utf-8"), err=True)
 
 
 def emit(document: object) -> None:
     """Print the JSON document of a command on standard output.
 
-    Fractions and arrays become plain numbers and lists; TypeError for what has no JSON form.
+    Fractions and arrays become plain numbers and lists, infinite numbers and NaN become null;
+    TypeError for what has no JSON form.
     """
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False, default=_plain))
+    try:
+        text = json.dumps(
+            document, indent=2, ensure_ascii=False, default=_plain, allow_nan=False
+        )  # fmt: skip
+    except ValueError:
+        loose = json.dumps(document, ensure_ascii=False, default=_plain)
+        finite = json.loads(loose, parse_constant=lambda _: None)
+        text = json.dumps(finite, indent=2, ensure_ascii=False)
+    click.echo(text)
 
 
 def _plain(value: Any) -> object:
@@ -101,24 +127,37 @@ def _plain(value: Any) -> object:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
+class OutputClosed(Exception):  # noqa: N818 (no error of ours)
+    """The reader of our output has gone, as `head` does."""
+
+
 class Commands(click.Group):
     """A group of commands in which an error of the user ends with one message."""
 
     def invoke(self, context: click.Context) -> Any:
         """Run the command; print a TilewrightError or OSError and exit with its code.
 
-        The code of a TilewrightError is its `exit_code`, that of an OSError is 2.
+        The code of a TilewrightError is its `exit_code`, that of an OSError is 2, or 4 if the
+        system has no room, memory or processes left.
         """
         try:
             return super().invoke(context)
         except TilewrightError as error:
             say(f"error: {error}")
             context.exit(error.exit_code)
-        except BrokenPipeError:
-            raise
+        except BrokenPipeError as error:
+            raise OutputClosed from error  # click would end with exit code 1
         except OSError as error:
             say(f"error: {os_error_text(error)}")
-            context.exit(2)
+            context.exit(exit_code_of(error))
+
+
+_OF_THE_SYSTEM = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EAGAIN, errno.EMFILE)
+
+
+def exit_code_of(error: OSError) -> int:
+    """Return the exit code for what the system refused: 4 if it has nothing left, else 2."""
+    return 4 if error.errno in _OF_THE_SYSTEM else 2
 
 
 def os_error_text(error: OSError) -> str:

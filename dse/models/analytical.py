@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tilewright.dse.models.evaluator import Outcome
-from tilewright.dse.models.inputs import architecture, workload
+from tilewright.dse.models.inputs import architecture, knobs, workload
 from tilewright.dse.report.details import section
 from tilewright.dse.study.design_space import Point
 from tilewright.dse.study.study import StudyInput
-from tilewright.dse.study.study_file import MapperObjective
 
 if TYPE_CHECKING:
     from tilewright.mapper.mapping.mapping import Mapping, Node
@@ -23,34 +23,68 @@ if TYPE_CHECKING:
 class AnalyticalEvaluator:
     """The analytical model of a study: a design is worth what its best mapping costs.
 
-    `arch`, `workload`: the study's input files with values for their variables; `objective`:
-    energy, latency or edp, what the mapper makes smallest in each design.
+    `arch`, `workload`: the study's input files with values for their variables; `objective`: what
+    the mapper makes smallest in each design; `options`: others of `tilewright.mapper.search`, with
+    their values.
     """
 
     arch: StudyInput
     workload: StudyInput
-    objective: MapperObjective
+    objective: str = "edp"
+    options: tuple[tuple[str, Any], ...] = ()
 
     def evaluate(self, point: Point) -> Outcome:
         """Search the best mapping of the workload on one design and return its metrics.
 
         `point`: value of each knob by path. Metrics: energy (J), latency (s), edp (J s), area (m²),
-        leak_power (W). Raises a TilewrightError if no mapping of the workload fits the design.
+        leak_power (W), and usage.MEMORY, the most bits in use of each memory. Raises a
+        TilewrightError if no mapping of the workload fits the design.
         """
+        result = self.search(point)
+        score, proof = result.best.score, result.certificate
+        leaves = architecture(self.arch, point).leaves()
+        memories = [node.name for node in leaves if node.tag == "Memory"]
+        return Outcome(
+            _metrics(score, memories),
+            details={"sections": list(_sections(result))},
+            verified=score.verified,
+            proof=proof.kind,
+            gap=proof.gap if proof.gap < inf else None,
+            mappings=tuple(_metrics(each.score, memories) for each in result.front)
+            if result.front_proof is not None
+            else (),
+            breakdown=_breakdown(score),
+        )
+
+    def search(self, point: Point) -> SearchResult:
+        """Return the best mapping of one design with its certificate; errors as of `evaluate`."""
         from tilewright.mapper.searches.api import search
 
         arch, work = architecture(self.arch, point), workload(self.workload, point)
-        result = search(arch, work, objective=self.objective)
-        score = result.best.score
-        metrics = {
-            "energy": score.energy,
-            "latency": score.latency,
-            "edp": score.edp,
-            "area": score.area,
-            "leak_power": score.leak_power,
-        }
-        details = {"sections": list(_sections(result))}
-        return Outcome(metrics, details=details, verified=score.verified)
+        options: Any = {**dict(self.options), **knobs(point, "mapper.")}
+        return search(arch, work, **{"objective": self.objective, **options})
+
+
+def _metrics(score: Score, memories: Sequence[str]) -> dict[str, float]:
+    return {
+        "energy": score.energy,
+        "latency": score.latency,
+        "edp": score.edp,
+        "area": score.area,
+        "leak_power": score.leak_power,
+        **{f"usage.{memory}": float(score.capacity.get(memory, 0)) for memory in memories},
+    }
+
+
+def _breakdown(score: Score) -> dict[str, dict[str, float]]:
+    """Return energy (J), latency (s) and area (m²) by component, summed over the Einsums."""
+    energy: dict[str, float] = {}
+    latency: dict[str, float] = {}
+    for into, by in ((energy, score.energy_by), (latency, score.latency_by)):
+        for key, value in by.items():
+            component = key.split("/")[1]
+            into[component] = into.get(component, 0.0) + float(value)
+    return {"energy": energy, "latency": latency, "area": dict(score.area_by)}
 
 
 def _sections(result: SearchResult) -> Iterator[dict[str, Any]]:

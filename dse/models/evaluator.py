@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.dse.study.design_space import Point
 from tilewright.mapper.searches.search_errors import MemoryUsedUp
 
-Status = Literal["feasible", "infeasible", "error"]
-"""`error`: the model failed on the design although nothing in the files is wrong (a defect)."""
+Status = Literal["feasible", "infeasible", "failed", "error"]
+"""`failed`: not evaluated for want of time, memory or a worker; `error`: the model failed on the
+design although nothing in the files is wrong (a defect)."""
+Proof = Literal["optimal", "bounded"]
+_LONGEST_REASON = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +24,12 @@ class Outcome:
     """What a model says of one design: its metrics in SI units, or why it cannot be built.
 
     `metrics`: value by name; `reason`: text, None for a feasible design; `status`: feasible,
-    infeasible, or error (the model itself failed). `details`: what the report shows (loop nest,
-    breakdowns, heat maps, timeline) as plain JSON values, in the form of dse/report/details.py.
-    `verified`: the mapping is proven to compute the workload and to fit; None if nothing is proven.
+    infeasible, failed (no time, memory or worker) or error (the model itself failed). `details`:
+    what the report shows (loop nest, breakdowns, heat maps, timeline) as plain JSON values, in the
+    form of dse/report/details.py. `verified`: the mapping is proven to compute the workload and to
+    fit; None if nothing is proven. `proof`, `gap`: what the search proved of it, and its relative
+    distance to the lower bound. `mappings`: metrics of the mappings on the design's own front;
+    `breakdown`: energy (J), latency (s or cycles) and area (m²) by component.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -31,6 +37,10 @@ class Outcome:
     details: Mapping[str, object] = field(default_factory=dict)
     status: Status = "feasible"
     verified: bool | None = None
+    proof: Proof | None = None
+    gap: float | None = None
+    mappings: Sequence[Mapping[str, float]] = ()
+    breakdown: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 class Evaluator(Protocol):
@@ -47,6 +57,10 @@ class Evaluator(Protocol):
         ...
 
 
+class DesignLimit(BaseException):
+    """A design reached a limit of the study while it was evaluated; the text says which."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """The outcome of one evaluation and the wall-clock seconds that it took."""
@@ -58,34 +72,79 @@ class Attempt:
 def attempt(evaluator: Evaluator, point: Point) -> Attempt:
     """Evaluate one design and return its outcome with the seconds; errors become outcomes.
 
-    A TilewrightError gives the status infeasible, any other exception (a defect) or lack of memory
-    the status error; a metric that is infinite or NaN gives infeasible. KeyboardInterrupt passes.
+    A TilewrightError gives the status infeasible, lack of memory or time failed, any other
+    exception (a defect, also one that would end the process) error; a metric that is infinite or
+    NaN gives infeasible. KeyboardInterrupt passes.
     """
     start = time.perf_counter()
     try:
         outcome = _checked(evaluator.evaluate(point))
-    except MemoryUsedUp as error:  # says nothing about the design
-        outcome = Outcome(reason=str(error), status="error")
+    except KeyboardInterrupt:
+        raise
+    except (MemoryUsedUp, MemoryError, DesignLimit) as error:  # says nothing about the design
+        outcome = Outcome(reason=_failure(error), status="failed")
     except TilewrightError as error:
-        outcome = Outcome(reason=str(error), status="infeasible")
-    except Exception as error:  # a defect of a model must not cost the user a night of trials
+        outcome = Outcome(reason=_words(error), status="infeasible")
+    except BaseException as error:  # a defect of a model must not cost the user a night of trials
         outcome = Outcome(reason=_defect(error), status="error")
     return Attempt(outcome, time.perf_counter() - start)
 
 
 def _checked(outcome: Outcome) -> Outcome:
+    if not is_plain_json(dict(outcome.details)):
+        outcome = replace(outcome, details={})  # the report shows none
     if outcome.reason is not None:
-        status: Status = "error" if outcome.status == "error" else "infeasible"
-        return Outcome(reason=outcome.reason, details=outcome.details, status=status)
-    strange = [name for name, value in outcome.metrics.items() if not math.isfinite(value)]
+        status: Status = "infeasible" if outcome.status == "feasible" else outcome.status
+        return Outcome(
+            reason=_plain(str(outcome.reason)), details=outcome.details, status=status
+        )  # fmt: skip
+    metrics = {str(name): _number(value) for name, value in outcome.metrics.items()}
+    strange = [name for name, value in metrics.items() if not math.isfinite(value)]
     if strange:
-        return Outcome(reason=f"the metric {strange[0]} is not finite", status="infeasible")
-    return outcome
+        return Outcome(reason=f"the metric {_plain(strange[0])} is not finite", status="infeasible")
+    return replace(outcome, metrics=metrics)
 
 
-def _defect(error: Exception) -> str:
+def is_plain_json(details: object) -> bool:
+    """Return whether a value can be stored as JSON text: plain, finite, and without surrogates."""
+    import json
+
+    try:
+        json.dumps(details, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _number(value: object) -> float:
+    """Return a metric as a float; NaN for what is no number, or too large a one."""
+    try:
+        return float(value)  # type: ignore[arg-type]  # any other type raises here
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _failure(error: BaseException) -> str:
+    if isinstance(error, MemoryError):
+        return "out of memory: the evaluation needs more than the system gives to this process"
+    return _words(error)
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return _plain(str(error))
+    except Exception:  # an error of the user's own whose text fails
+        return type(error).__name__
+
+
+def _plain(text: str) -> str:
+    """Return a text that any file can hold: lone surrogates are spelt out, a long one is cut."""
+    return text[:_LONGEST_REASON].encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _defect(error: BaseException) -> str:
     import traceback
 
     last = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{last.filename.rsplit('/', 1)[-1]}:{last.lineno}"
-    return f"internal error: {type(error).__name__}: {error} ({place})"
+    return f"internal error: {type(error).__name__}: {_words(error)} ({_plain(place)})"

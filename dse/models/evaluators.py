@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tilewright.dse.models.evaluator import Evaluator
-    from tilewright.dse.study.study import StudySpec
+    from tilewright.dse.study.study import StudyInput, StudySpec
 
 METRICS: Mapping[str, tuple[str, ...]] = {
     "analytical": ("energy", "latency", "edp", "area", "leak_power"),
@@ -55,18 +55,29 @@ def choices_type(model: str) -> type | None:
 
 def make_evaluator(spec: StudySpec) -> Evaluator:
     """Return the model that a study names: of the mapper, the simulator, or a layout's time."""
+    models = tuple(_evaluator(spec, workload) for workload in spec.workloads)
+    if len(models) == 1 and not spec.workload.name:
+        return models[0]
+    from tilewright.dse.models.weighted import WeightedEvaluator
+
+    return WeightedEvaluator(models, spec.workloads)
+
+
+def _evaluator(spec: StudySpec, workload: StudyInput) -> Evaluator:
     if spec.model == "simulated":
         from tilewright.dse.models.simulated import SimulatedEvaluator
 
-        return SimulatedEvaluator(spec.arch, spec.workload, spec.machine)
+        return SimulatedEvaluator(spec.arch, workload, spec.machine)
     if spec.model == "grid_matmul":
         from tilewright.dse.models.grid_matmul import GridMatmulEvaluator
 
-        return GridMatmulEvaluator(spec.arch, spec.workload)
+        return GridMatmulEvaluator(spec.arch, workload)
     if spec.model == "blocked_matmul":
         from tilewright.dse.models.blocked_matmul import BlockedMatmulEvaluator
 
-        return BlockedMatmulEvaluator(spec.arch, spec.workload)
+        return BlockedMatmulEvaluator(spec.arch, workload)
     from tilewright.dse.models.analytical import AnalyticalEvaluator
 
-    return AnalyticalEvaluator(spec.arch, spec.workload, spec.mapper_objective)
+    options = {name: value for name, value in spec.mapper.items() if name != "objective"}
+    objective = spec.mapper_objective
+    return AnalyticalEvaluator(spec.arch, workload, objective, tuple(options.items()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,13 +41,16 @@ def layout_machine(source: StudyInput, point: Point) -> LayoutMachine:
 
 
 def workload(source: StudyInput, point: Point) -> Workload:
-    """Return the workload of one design: its `workload.` knobs are variables of the file.
+    """Return the workload of one design: its `workload.` knobs are variables or fields of the file.
 
-    `source`: the file and values for its variables. The loaded file is cached in the process.
-    Raises SpecError for what the file gets wrong.
+    `source`: the file and values for its variables. A knob with a dot in its name is a field below
+    the file's `workload:`, such as `workload.rank_sizes.M`. The loaded file is cached in the
+    process. Raises SpecError for what the file gets wrong.
     """
-    variables = {**source.variables, **knobs(point, "workload.")}
-    return _load_workload(source.file, canonical_json(variables))
+    values = knobs(point, "workload.")
+    fields = {name: value for name, value in values.items() if "." in name}
+    variables = {**source.variables, **{k: v for k, v in values.items() if k not in fields}}
+    return _load_workload(source.file, canonical_json(variables), canonical_json(fields))
 
 
 def mapping_choices(point: Point, einsum: str) -> dict[str, str | int]:
@@ -75,10 +79,16 @@ def _load_arch(file: str, variables: str) -> Arch:
 
 
 @lru_cache(maxsize=32)
-def _load_workload(file: str, variables: str) -> Workload:
+def _load_workload(file: str, variables: str, fields: str) -> Workload:
+    from tilewright.arch.files.source import load_document
+    from tilewright.dse.study.changed_keys import replaced
     from tilewright.mapper.workload.workload_loading import load_workload
 
-    return load_workload(Path(file), variables=_parsed(variables))
+    values = _parsed(variables)
+    document = load_document(Path(file), variables=values)
+    changes = {f"workload.{path}": value for path, value in _parsed(fields).items()}
+    changed = replace(document, data=replaced(document.data, changes)) if changes else document
+    return load_workload(changed, variables=values)
 
 
 def _parsed(variables: str) -> Mapping[str, Value]:

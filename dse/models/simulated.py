@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tilewright.dse.models.evaluator import Outcome
 from tilewright.dse.models.inputs import architecture, knobs, mapping_choices, workload
 from tilewright.dse.report.details import MAX_LANES
-from tilewright.dse.report.execution_details import execution_section
+from tilewright.dse.report.execution_details import by_component, execution_section
 from tilewright.dse.study.design_space import Point
 from tilewright.dse.study.study import StudyInput
 
@@ -48,7 +48,11 @@ class SimulatedEvaluator:
         sections = [
             execution_section(run, str(found.certificate)) for run in found.execution.einsums
         ]
-        return Outcome(total_metrics(found), details={"sections": sections})
+        return Outcome(
+            total_metrics(found),
+            details={"sections": sections},
+            breakdown=_breakdown(found, sections),
+        )
 
     def run(self, point: Point) -> GridMapping:
         """Return the best mappings of one design and their execution.
@@ -109,6 +113,19 @@ def total_metrics(found: GridMapping) -> dict[str, float]:
         "utilization": _mean([(run.utilization, run.cycles) for run in runs]),
         "elements": float(grid.columns * grid.rows),
     }
+
+
+def _breakdown(
+    found: GridMapping, sections: Sequence[Mapping[str, Any]]
+) -> dict[str, dict[str, float]]:
+    """Return energy (J) by component and cycles of an element by state, over the Einsums."""
+    energy: dict[str, float] = {}
+    cycles: dict[str, float] = {}
+    for run, section in zip(found.execution.einsums, sections, strict=True):
+        for into, by in ((energy, by_component(run.energy_by)), (cycles, section["time_by"])):
+            for name, value in by.items():
+                into[name] = into.get(name, 0.0) + float(value)
+    return {"energy": energy, "latency": cycles}
 
 
 def _mean(weighted: Sequence[tuple[float, int]]) -> float:

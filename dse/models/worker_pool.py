@@ -1,4 +1,8 @@
-"""Where designs are evaluated: in this process, or in worker processes through joblib."""
+"""Where designs are evaluated: in this process, or in worker processes through joblib.
+
+A worker that dies, or that a limit ends, costs its own design one more attempt, alone in a fresh
+process; if that dies, too, the design is recorded as failed.
+"""
 
 from __future__ import annotations
 
@@ -9,30 +13,41 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.dse.models.evaluator import Attempt, Evaluator, attempt
+from tilewright.dse.models.design_watch import ENDED_BY, end_with, watched_attempt
+from tilewright.dse.models.evaluator import Attempt, Evaluator, Outcome, attempt
 from tilewright.dse.run.interrupts import ignore_from_now_on, unheard
 from tilewright.dse.study.design_space import Point
+from tilewright.dse.study.study import DesignLimits
 
 Note = Callable[[int, int], None]
 """Is told how many evaluations of how many are done."""
+Keep = Callable[[int, Attempt], None]
+"""Is given the attempt on the design at a position, as soon as it is there."""
+NO_LIMITS = DesignLimits()
 
 
 class Pool(Protocol):
     """Something that evaluates designs: this process or several worker processes."""
 
-    def evaluate(self, points: Sequence[Point], note: Note) -> list[Attempt]:
+    def evaluate(
+        self, points: Sequence[Point], note: Note, keep: Keep | None = None
+    ) -> list[Attempt]:
         """Evaluate all designs; return their outcomes in the order of the designs.
 
-        `note(done, count)` is called after each. Raises WorkerLost if a worker process died.
+        `note(done, count)` and `keep(position, attempt)` are called after each. Raises WorkerLost
+        if worker processes cannot be used at all.
         """
         ...
 
 
 class WorkerLost(TilewrightError):  # noqa: N818 (an event, named as such)
-    """A worker process died, perhaps of too little memory.
+    """No worker process can be used: even an empty task ends it.
 
-    The batch of designs it worked on was not written to the run; a resume evaluates it again.
+    The batch of designs was not written to the run; a resume evaluates it again.
     """
+
+    exit_code = 4
+    category = "environment"
 
 
 class InProcess(AbstractContextManager["InProcess"]):
@@ -41,26 +56,29 @@ class InProcess(AbstractContextManager["InProcess"]):
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
 
-    def evaluate(self, points: Sequence[Point], note: Note) -> list[Attempt]:
-        """Evaluate all designs in order; `note(done, count)` is called after each."""
-        return _noted((attempt(self._evaluator, point) for point in points), len(points), note)
+    def evaluate(
+        self, points: Sequence[Point], note: Note, keep: Keep | None = None
+    ) -> list[Attempt]:
+        """Evaluate all designs in order; `note` and `keep` are called after each."""
+        answers = (attempt(self._evaluator, point) for point in points)
+        return _noted(answers, len(points), note, keep)
 
     def __exit__(self, *_: object) -> None:
         """Nothing to close."""
 
 
 class Workers(AbstractContextManager["Workers"]):
-    """A pool of `count` worker processes (joblib's loky, or the backend that joblib is set to)."""
+    """A pool of `count` worker processes (joblib's loky, or the backend that joblib is set to).
 
-    def __init__(self, evaluator: Evaluator, count: int) -> None:
-        from joblib import Parallel
+    `limits`: of the evaluation of each design.
+    """
 
+    def __init__(self, evaluator: Evaluator, count: int, limits: DesignLimits = NO_LIMITS) -> None:
         self._evaluator = evaluator
+        self._limits = limits
+        self._count = count
         _start_trackers()
-        # One design per task: a task takes milliseconds to seconds. No threads inside of workers.
-        self._parallel: Any = Parallel(
-            n_jobs=count, batch_size=1, pre_dispatch="all", return_as="generator"
-        )
+        self._parallel: Any = _parallel(count)
 
     def __enter__(self) -> Workers:
         self._parallel.__enter__()
@@ -74,45 +92,115 @@ class Workers(AbstractContextManager["Workers"]):
     ) -> None:
         self._parallel.__exit__(kind, error, trace)
 
-    def evaluate(self, points: Sequence[Point], note: Note) -> list[Attempt]:
+    def evaluate(
+        self, points: Sequence[Point], note: Note, keep: Keep | None = None
+    ) -> list[Attempt]:
         """Evaluate all designs in parallel; return their outcomes in the order of the designs.
 
-        `note(done, count)` is called as answers come. Raises WorkerLost if a worker process died.
+        `note` and `keep` are called as answers come.
         """
+        from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+        answers: list[Attempt] = []
+
+        def kept(position: int, answer: Attempt) -> None:
+            answers.append(answer)
+            if keep is not None:
+                keep(position, answer)
+
+        together = [points] if self._count > 1 else [[point] for point in points]
+        each = (answer for some in together for answer in self._answers(some))
+        try:
+            return _noted(each, len(points), note, kept)
+        except TerminatedWorkerError:
+            done = len(answers)
+        self._start_anew()
+        for position in range(done, len(points)):
+            kept(position, self._alone(points[position]))
+            note(position + 1, len(points))
+        return answers
+
+    def _answers(self, points: Sequence[Point]) -> Iterable[Attempt]:
         from joblib import delayed
+
+        # Ctrl-C reaches the whole process group; the coordinator decides, the workers finish.
+        # Here joblib starts the workers, and the thread that may start others in their place.
+        with unheard():
+            answers: Iterable[Attempt] = self._parallel(
+                delayed(_in_worker)(self._evaluator, point, self._limits) for point in points
+            )
+        return answers
+
+    def _alone(self, point: Point) -> Attempt:
+        """Evaluate one design while no other is: if its worker dies, it was this design's doing."""
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
         try:
-            # Ctrl-C reaches the whole process group; the coordinator decides, the workers finish.
-            # Here joblib starts the workers, and the thread that may start others in their place.
-            with unheard():
-                answers = self._parallel(
-                    delayed(_in_worker)(self._evaluator, point) for point in points
-                )
-            return _noted(answers, len(points), note)
+            (answer,) = self._answers([point])
         except TerminatedWorkerError as error:
+            self._start_anew()
+            return Attempt(Outcome(reason=_ending(str(error)), status="failed"), 0.0)
+        return answer
+
+    def _start_anew(self) -> None:
+        """Start other workers: joblib gives up all of them when one has died."""
+        try:
+            self._parallel.__exit__(None, None, None)
+            self._parallel = _parallel(self._count)
+            self._parallel.__enter__()
+        except Exception as error:
             raise WorkerLost(
-                "a worker process died, perhaps of too little memory",
+                f"worker processes cannot be started again: {error}",
                 instead="resume the run with fewer workers",
             ) from error
 
 
-def make_pool(evaluator: Evaluator, workers: int) -> InProcess | Workers:
-    """Return the pool for a number of workers: for one (or less) this process, else processes."""
-    return InProcess(evaluator) if workers <= 1 else Workers(evaluator, workers)
+def _ending(message: str) -> str:
+    """Return what ended a worker process, from joblib's message with its exit code."""
+    for code, text in ENDED_BY.items():
+        if f"EXIT({code})" in message:
+            return text
+    return "its worker process died, perhaps of too little memory"
 
 
-def _noted(answers: Iterable[Attempt], count: int, note: Note) -> list[Attempt]:
+def make_pool(
+    evaluator: Evaluator, workers: int, limits: DesignLimits = NO_LIMITS
+) -> InProcess | Workers:
+    """Return the pool for a number of workers: for one (or less) this process, else processes.
+
+    Designs with limits are always evaluated in another process, which can be ended.
+    """
+    if workers <= 1 and not limits.is_limited:
+        return InProcess(evaluator)
+    return Workers(evaluator, max(1, workers), limits)
+
+
+def _parallel(count: int) -> Any:
+    from joblib import Parallel
+
+    options: dict[str, Any] = {"batch_size": 1, "pre_dispatch": "all", "return_as": "generator"}
+    # One design per task: a task takes milliseconds to seconds. No threads inside of workers.
+    # One worker alone joblib would put into this process, which no limit may end.
+    parallel = Parallel(n_jobs=max(2, count), **options)
+    if type(parallel._backend).__name__ != "LokyBackend":  # set by the user: Dask
+        return parallel
+    guard = {"initializer": end_with, "initargs": (os.getpid(),)}
+    return Parallel(n_jobs=max(2, count), **options, **guard)
+
+
+def _noted(answers: Iterable[Attempt], count: int, note: Note, keep: Keep | None) -> list[Attempt]:
     attempts: list[Attempt] = []
-    for answer in answers:
+    for position, answer in enumerate(answers):
         attempts.append(answer)
+        if keep is not None:
+            keep(position, answer)
         note(len(attempts), count)
     return attempts
 
 
-def _in_worker(evaluator: Evaluator, point: Point) -> Attempt:
+def _in_worker(evaluator: Evaluator, point: Point, limits: DesignLimits) -> Attempt:
     ignore_from_now_on()  # where the signals could not be blocked
-    return attempt(evaluator, point)
+    return watched_attempt(evaluator, point, limits)
 
 
 def _start_trackers() -> None:

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.arch.quantities import label, quantity
+from tilewright.arch.quantities import label, quantity, some
 from tilewright.dse.run.pareto import Goal
 from tilewright.dse.run.record import Objective, Trial, costs_of, front_of
-from tilewright.dse.study.knobs import knob_labels, knob_text
+from tilewright.dse.study.knobs import knob_text, labels_of
 from tilewright.dse.study.study import StudySpec
 
 
@@ -119,10 +119,15 @@ def census(trials: Sequence[Trial], front: int) -> str:
     """
     distinct = [trial for trial in trials if trial.same_as is None]
     counts = Counter(trial.status for trial in distinct)
+    if not trials:
+        return "No batch was finished: nothing has been tried yet."
     text = f"{len(distinct)} different designs were tried in {len(trials)} trials"
+    if len(distinct) == len(trials):
+        text = f"{some(len(trials), 'design')} {'was' if len(trials) == 1 else 'were'} tried"
     sentences = [f"{counts['feasible']} can be built within the limits"]
     sentences += [f"{counts['violates']} beyond a limit"] * bool(counts["violates"])
     sentences += [f"{counts['infeasible']} cannot be built"] * bool(counts["infeasible"])
+    sentences += [f"{counts['failed']} could not be evaluated"] * bool(counts["failed"])
     sentences += [f"{counts['error']} hit a defect of the model"] * bool(counts["error"])
     best = f"{front} of them {'is' if front == 1 else 'are'} beaten by no other" if front else ""
     return f"{text}: {', '.join(sentences)}." + (f" {best[0].upper()}{best[1:]}." if best else "")
@@ -142,7 +147,7 @@ def conclusion(spec: StudySpec, trials: Sequence[Trial]) -> str:
         lines.append(f"  {best.title}: {best.value}{words}, trial {best.trial.number}")
         lines.append(f"    {_knobs(spec, best.trial, reference_of(trials))}")
     lines += [f"  Published: {text}" for text in published_figures(spec, front)]
-    if not front:
+    if not front and trials:
         lines += ["No design is feasible. The reasons:", *_reasons(trials)]
     return "\n".join(lines)
 
@@ -167,7 +172,7 @@ def published_figures(spec: StudySpec, front: Sequence[Trial]) -> list[str]:
 
 def _knobs(spec: StudySpec, trial: Trial, reference: Trial | None) -> str:
     """List the knobs of a design; with a reference design, those in which it differs."""
-    names = dict(zip(spec.space.paths, knob_labels(spec.space.paths), strict=True))
+    names = dict(zip(spec.space.paths, labels_of(spec.space), strict=True))
     if reference is None:
         return ", ".join(f"{names[p]} {knob_text(p, trial.point[p])}" for p in names)
     changed = [p for p in names if trial.point[p] != reference.point[p]]

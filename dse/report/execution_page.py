@@ -14,7 +14,7 @@ from tilewright.arch.quantities import quantity
 from tilewright.dse.report.execution_details import by_component, execution_section
 from tilewright.dse.report.page import script_safe, templates
 from tilewright.dse.run.environment import code_hash, version
-from tilewright.dse.run.rundir import write_atomically
+from tilewright.dse.store.safe_files import write_atomically
 
 if TYPE_CHECKING:
     from tilewright.simulator.execution.einsum_execution import EinsumExecution

@@ -43,10 +43,16 @@ def reason_of(trial: Trial) -> str:
 def limit_text(limit: str) -> str:
     """Return a limit of a metric as text for people.
 
-    `area <= 0.0006`, as a trial's violations name it in SI units, becomes `area ≤ 600 mm²`.
+    `area <= 0.0006`, as a trial's violations name it in SI units, becomes `area ≤ 600 mm²`; sides
+    that are expressions stay as written.
     """
-    metric, sign, value = limit.split(" ")
-    return f"{label(metric)} {'≤' if sign == '<=' else '≥'} {quantity(float(value), metric)}"
+    sign = "<=" if "<=" in limit else ">="
+    metric, _, bound = (part.strip() for part in limit.partition(sign))
+    shown = "≤" if sign == "<=" else "≥"
+    try:
+        return f"{label(metric)} {shown} {quantity(float(bound), metric)}"
+    except ValueError:
+        return f"{label(metric)} {shown} {bound}"
 
 
 def group_reasons(trials: Sequence[Trial]) -> list[ReasonGroup]:

@@ -9,10 +9,12 @@ from typing import Any
 from tilewright.arch.quantities import UNITS
 from tilewright.dse.report.conclusion import census, highlights, published_figures, reference_of
 from tilewright.dse.report.page import script_safe, templates
-from tilewright.dse.report.reasons import group_reasons, reason_of
+from tilewright.dse.report.reasons import group_reasons, limit_text, reason_of
 from tilewright.dse.report.report_data import metric_names, report_data
 from tilewright.dse.run.record import Trial, front_of
-from tilewright.dse.run.rundir import REPORT, RunDirectory, write_atomically
+from tilewright.dse.run.rundir import REPORT, RunDirectory
+from tilewright.dse.run.study_loop import distinct, is_complete
+from tilewright.dse.store.safe_files import write_atomically
 from tilewright.dse.study.knobs import knob_text
 from tilewright.dse.study.study import StudySpec
 
@@ -29,6 +31,7 @@ def render(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> str:
     pages = templates()
     pages.filters["knob"] = knob_text
     pages.filters["reason"] = reason_of
+    pages.filters["limit"] = limit_text
     return pages.get_template("report.html").render(_context(run, spec, trials))
 
 
@@ -43,7 +46,8 @@ def _context(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dic
         "spec": spec,
         "trials": trials,
         "front": front,
-        "complete": len(trials) >= spec.trials,
+        "complete": is_complete(spec, trials),
+        "distinct": distinct(trials),
         "census": census(trials, len(front)),
         "highlights": highlights(spec, trials),
         "reference": reference,

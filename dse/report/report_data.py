@@ -8,11 +8,12 @@ from typing import Any
 from tilewright.arch.quantities import UNITS, label
 from tilewright.dse.report.conclusion import highlights, reference_of
 from tilewright.dse.report.reasons import reason_of
+from tilewright.dse.run.figures import Constraint, is_plain_name
 from tilewright.dse.run.front_file import hypervolume_by_batch
 from tilewright.dse.run.record import Trial, front_of
 from tilewright.dse.run.rundir import RunDirectory
 from tilewright.dse.run.study_loop import shown_in_detail
-from tilewright.dse.study.knobs import knob_labels, knob_text
+from tilewright.dse.study.knobs import knob_text, labels_of
 from tilewright.dse.study.study import StudySpec
 
 MAX_DETAILS = 16_000_000
@@ -29,17 +30,33 @@ def report_data(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> 
     reference = reference_of(trials)
     return {
         "objectives": [{"metric": o.metric, "goal": o.goal} for o in spec.objectives],
-        "limits": [{"metric": c.metric, "max": c.max, "min": c.min} for c in spec.constraints],
+        "limits": [limit for c in spec.constraints if (limit := _plain_limit(c))],
         "metrics": [
             {"name": name, "label": label(name), "unit": UNITS.get(name, "")}
             for name in metric_names(spec, trials)
         ],
-        "knobs": knob_labels(spec.space.paths),
+        "knobs": labels_of(spec.space),
         "trials": [_row(trial, spec) for trial in trials],
         "front": [trial.number for trial in front],
         "reference": None if reference is None else reference.number,
         "details": _details(run, spec, trials),
         "hypervolume": hypervolume_by_batch(spec, trials),
+    }
+
+
+def _plain_limit(constraint: Constraint) -> dict[str, Any] | None:
+    """Return a limit of a metric by a number, which the charts can draw; None for another one."""
+    try:
+        value = float(constraint.right)
+    except ValueError:
+        return None
+    if not is_plain_name(constraint.left):
+        return None
+    upper = constraint.sign == "<="
+    return {
+        "metric": constraint.left,
+        "max": value if upper else None,
+        "min": None if upper else value,
     }
 
 

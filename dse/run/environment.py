@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import platform
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
+from tilewright.dse.store.kept_inputs import KeptInputs
 from tilewright.dse.study.design_space import Point, canonical_json
 from tilewright.dse.study.study import StudySpec
 
@@ -39,46 +41,49 @@ def code_hash() -> str:
     return digest.hexdigest()[:16]
 
 
-def file_hashes(paths: Iterable[str]) -> dict[str, str]:
-    """Return the SHA-256 (hex) of each file that exists, by path; missing files are left out."""
-    return {
-        path: hashlib.sha256(Path(path).read_bytes()).hexdigest()
-        for path in sorted(paths)
-        if Path(path).is_file()
-    }
-
-
 class Keys:
     """Function from a design to a key: equal keys mean that the evaluation gives the same result.
 
     The key is 24 hex digits of a hash over model, machine, contents of the input files, variables,
-    version and the design's knob values. A run uses it to evaluate each design only once.
+    weights, options of the mapper, version and the design's knob values. A run uses it to evaluate
+    each design only once, and to take over what another run has evaluated.
+
+    `hashes`: of the input files, by path.
     """
 
-    def __init__(self, spec: StudySpec) -> None:
-        contents = [file_hashes([source.file]) for source in (spec.arch, spec.workload)]
+    def __init__(self, spec: StudySpec, hashes: Mapping[str, str]) -> None:
+        sources = (spec.arch, *spec.workloads)
+        own_machine = spec.model == "simulated" and not spec.machine.endswith((".yaml", ".yml"))
         self._context = {
             "version": version(),
             "model": spec.model,
-            "machine": spec.machine if spec.model == "simulated" else None,
-            "mapper": spec.mapper_objective,
-            "files": [list(hashes.values()) for hashes in contents],
-            "variables": [dict(spec.arch.variables), dict(spec.workload.variables)],
+            "machine": spec.machine if own_machine else None,
+            "mapper": dict(spec.mapper) if spec.model == "analytical" else None,
+            "files": sorted(hashes.values()),
+            "variables": [dict(source.variables) for source in sources],
+            "weights": [[source.name, source.weight] for source in spec.workloads],
             "values": dict(spec.arch.values),
         }
 
     def __call__(self, point: Point) -> str:
         text = canonical_json({"context": self._context, "point": dict(point)})
-        return hashlib.sha256(text.encode()).hexdigest()[:24]
+        return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:24]
 
 
-def describe(
-    spec: StudySpec, study_file: Path | None, settings: Mapping[str, Any]
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How a run was started: its study file (None: none), and the values given by --set."""
+
+    study_file: Path | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def describe(kept: KeptInputs, spec: StudySpec, start: Start) -> dict[str, Any]:
     """Return the contents of env.json: what the result of a run depends on.
 
-    Versions of Tilewright, Python and packages, hash of the code, command line, start time, hashes
-    of the input files, and the study itself. `settings`: the values given by --set.
+    Versions of Tilewright, Python and packages, hash of the code, command line, start time, the
+    input files with their hashes and where they came from, and the study itself: as it was given,
+    and with the copies in the place of its files.
     """
     return {
         "tilewright": version(),
@@ -88,10 +93,12 @@ def describe(
         "packages": _versions(),
         "command": ["tilewright", *sys.argv[1:]],
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "study_file": None if study_file is None else str(study_file),
-        "settings": dict(settings),
-        "files": file_hashes([spec.arch.file, spec.workload.file]),
-        "spec": dict(spec.resolved),
+        "study_file": None if start.study_file is None else str(start.study_file),
+        "settings": dict(start.settings),
+        "files": kept.hashes(),
+        "origins": dict(kept.origins),
+        "spec": dict(kept.resolved),
+        "original": dict(spec.resolved),
     }
 
 

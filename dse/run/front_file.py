@@ -8,6 +8,7 @@ from typing import Any
 
 from tilewright.dse.run.pareto import hypervolume, non_dominated, reference_box
 from tilewright.dse.run.record import Trial, costs_of, front_of
+from tilewright.dse.run.study_loop import distinct, is_complete
 from tilewright.dse.study.study import StudySpec
 
 
@@ -21,9 +22,10 @@ def summarize(spec: StudySpec, trials: Sequence[Trial]) -> dict[str, Any]:
     return {
         "study": spec.name,
         "objectives": [{"metric": o.metric, "goal": o.goal} for o in spec.objectives],
-        "trials": len(trials),
-        "complete": len(trials) >= spec.trials,
-        "evaluated": sum(trial.same_as is None for trial in trials),
+        "trials": distinct(trials),
+        "proposed": len(trials),
+        "complete": is_complete(spec, trials),
+        "evaluated": distinct(trials),
         "status": {status: counts[status] for status in sorted(counts)},
         "front": [_design(trial) for trial in front],
         "baselines": [

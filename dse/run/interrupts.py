@@ -1,4 +1,7 @@
-"""Ctrl-C: the first asks for an orderly end, the second ends at once; workers do not hear it."""
+"""Ctrl-C: the first asks for an orderly end, the second ends at once; workers do not hear it.
+
+SIGTERM and SIGHUP (the terminal was closed) do the same.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,14 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
 INTERRUPTED = 130
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
 _SHOW_CURSOR = "\x1b[?25h"
 
 
@@ -29,11 +34,12 @@ def stop_on_signals(
     stop: threading.Event | None = None,
     message: str = "finishing the batch; once more stops at once",
 ) -> Iterator[threading.Event]:
-    """Context manager that turns the first Ctrl-C (or SIGTERM) into an event, for an orderly stop.
+    """Context manager that turns the first Ctrl-C (or SIGTERM, SIGHUP) into an event.
 
-    It prints `message` then. It yields the event: `stop`, or a new one. The second signal calls
-    `at_once`; if that is None or returns, KeyboardInterrupt is raised. Outside of the main thread
-    no signal is handled and the event stays unset.
+    The event asks for an orderly stop; it is `stop`, or a new one, and is yielded. The first signal
+    prints `message`. The second calls `at_once`; if that is None or returns, KeyboardInterrupt is
+    raised. A signal that the process ignores stays ignored (nohup). Outside of the main thread no
+    signal is handled and the event stays unset.
     """
     stop = stop or threading.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -46,14 +52,14 @@ def stop_on_signals(
                 at_once()
             raise KeyboardInterrupt
         stop.set()
-        # Not print(): a signal may come in the middle of one.
-        os.write(2, f"\n{message}\n".encode())
+        _write_error(f"\n{message}\n")
 
-    former_handlers = [signal.signal(number, handle) for number in _SIGNALS]
+    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    former_handlers = [signal.signal(number, handle) for number in heard]
     try:
         yield stop
     finally:
-        for number, handler in zip(_SIGNALS, former_handlers, strict=True):
+        for number, handler in zip(heard, former_handlers, strict=True):
             signal.signal(number, handler)
 
 
@@ -110,8 +116,14 @@ def leave_at_once(directory: Path, exists: Callable[[], bool]) -> NoReturn:
             _kill(worker.pid)
     words = resume_hint(directory) if exists() else "interrupted"
     cursor = _SHOW_CURSOR if sys.stderr.isatty() else ""
-    os.write(2, f"{cursor}\n{words}\n".encode())
+    _write_error(f"{cursor}\n{words}\n")
     os._exit(INTERRUPTED)
+
+
+def _write_error(text: str) -> None:
+    """Write to standard error without print(): a signal may come in the middle of one."""
+    with suppress(OSError):  # the terminal is gone
+        os.write(2, text.encode("utf-8", "backslashreplace"))
 
 
 def _kill(pid: int) -> None:

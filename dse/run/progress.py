@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from tilewright.arch.quantities import label, quantity
 from tilewright.dse.command.console import say
 from tilewright.dse.run.record import Trial, front_of
+from tilewright.dse.run.study_loop import distinct
 from tilewright.dse.study.study import StudySpec
 
 if TYPE_CHECKING:
@@ -31,9 +32,11 @@ def describe_state(spec: StudySpec, trials: Sequence[Trial]) -> str:
             phrases.append(f"{label(objective.metric)} {quantity(best, objective.metric)}")
     unbuildable = sum(t.status == "infeasible" for t in trials)
     violating = sum(t.status == "violates" for t in trials)
+    failed = sum(t.status == "failed" for t in trials)
     defects = sum(t.status == "error" for t in trials)
     phrases += [f"infeasible {unbuildable}"] * bool(unbuildable)
     phrases += [f"over a limit {violating}"] * bool(violating)
+    phrases += [f"not evaluated {failed}"] * bool(failed)
     phrases += [f"INTERNAL ERRORS {defects}"] * bool(defects)
     return ", ".join(phrases)
 
@@ -56,7 +59,7 @@ class ProgressLines:
 
         `trials`: all so far; `seconds`: duration of the batch, 0 if it was found at a resume.
         """
-        trials_text = f"{len(trials):>{self._width}}/{self._spec.trials}"
+        trials_text = f"{distinct(trials):>{self._width}}/{self._spec.trials}"
         time = f"{seconds:.1f} s" if seconds else "found"
         say(f"batch {trials[-1].batch + 1}: {trials_text} trials ({time}) | "
             f"{describe_state(self._spec, trials)}")  # fmt: skip
@@ -107,7 +110,7 @@ class ProgressBar:
     def batch(self, trials: Sequence[Trial], seconds: float) -> None:
         """Set the bar to the number of trials so far and show the new state of the search."""
         del seconds
-        self._done = len(trials)
+        self._done = distinct(trials)
         state = describe_state(self._spec, trials)
         self._progress.update(self._task, completed=self._done, state=state)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from tilewright.dse.run.pareto import Goal, non_dominated, oriented
@@ -14,26 +13,33 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-TrialStatus = Literal["feasible", "infeasible", "violates", "error"]
-"""`violates`: it can be built and has metrics, but a constraint of the study does not hold."""
+TrialStatus = Literal["feasible", "infeasible", "violates", "failed", "error"]
+"""`violates`: it can be built and has metrics, but a constraint of the study does not hold.
+`failed`: the evaluation ended for want of time, memory or a worker; `error`: by a defect of the
+model. Neither says anything about the design."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
     """One design that a study tried, and its result: a line of trials.jsonl.
 
-    `number`: from 0; `batch`: number of its batch; `key`: hash of the design and all that its
-    result depends on; `point`: value of each knob by path; `status`: feasible, infeasible (cannot
-    be built), violates (a constraint does not hold) or error (the model failed); `baseline`: name,
-    of a baseline; `metrics`: values in SI units; `violations`: text of each broken constraint and
-    by how much it is exceeded; `reason`: why it is infeasible; `same_as`: number of the earlier
-    trial with the same design, whose result this one copies; `verified`: the mapping is proven to
-    compute the workload and to fit, None where the model proves nothing; `sampler`: notes that the
-    sampler needs when the run is resumed.
+    `number`: from 0; `batch`, `batch_size`: number of its batch, and how many trials that has;
+    `key`: hash of the design and all that its result depends on; `point`: value of each knob by
+    path; `status`: feasible, infeasible (cannot be built), violates (a constraint does not hold),
+    failed or error (not evaluated); `baseline`: name, of a baseline; `metrics`: values in SI units;
+    `violations`: text of each broken constraint and by how much it is exceeded; `reason`: why it is
+    no answer; `same_as`: number of the earlier trial with the same design, whose result this one
+    copies, and which counts in its place; `verified`: the mapping is proven to
+    compute the workload and to fit, None where the model proves nothing; `proof`: optimal, or
+    bounded with the relative distance `gap` to a lower bound (None: no bound above 0); `mappings`:
+    metrics of each mapping of the design's own Pareto front, where one was asked for; `breakdown`:
+    of energy (J), latency (s or cycles) and area (m²) by component; `sampler`:
+    notes that the sampler needs when the run is resumed.
     """
 
     number: int
     batch: int
+    batch_size: int
     key: str
     point: Mapping[str, Value]
     status: TrialStatus
@@ -43,53 +49,23 @@ class Trial:
     reason: str | None = None
     same_as: int | None = None
     verified: bool | None = None
+    proof: Literal["optimal", "bounded"] | None = None
+    gap: float | None = None
+    mappings: Sequence[Mapping[str, float]] = ()
+    breakdown: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     sampler: Mapping[str, object] = field(default_factory=dict)
-
-    def to_line(self) -> str:
-        """Return the trial as one line of JSON (no line break); equal trials give equal bytes."""
-        return json.dumps(
-            asdict(self), ensure_ascii=False, allow_nan=False, separators=(", ", ": ")
-        )
-
-    @classmethod
-    def from_line(cls, line: str) -> Trial:
-        """Return the trial that a line of JSON holds.
-
-        Raises ValueError or TypeError if the line is no trial.
-        """
-        return cls(**json.loads(line))
 
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """A metric of the designs and its goal, `minimize` or `maximize`."""
+    """A metric of the designs, or an expression over metrics, and its goal.
 
-    metric: str
-    goal: Goal = "minimize"
-
-
-@dataclass(frozen=True, slots=True)
-class Constraint:
-    """Limits of a metric in its SI unit, `max` and `min` (None: no limit).
-
-    A design beyond a limit gets the status violates and is no answer.
+    `metric`: name or expression, under which the value stands among the metrics of a trial; `goal`:
+    minimize or maximize.
     """
 
     metric: str
-    max: float | None = None
-    min: float | None = None
-
-    def excess(self, value: float) -> dict[str, float]:
-        """Return for each limit by how much `value` exceeds it, in the metric's unit.
-
-        Keys are texts like `area <= 0.0006`; a value of 0 or less means that the limit holds.
-        """
-        excess: dict[str, float] = {}
-        if self.max is not None:
-            excess[f"{self.metric} <= {self.max:.17g}"] = value - self.max
-        if self.min is not None:
-            excess[f"{self.metric} >= {self.min:.17g}"] = self.min - value
-        return excess
+    goal: Goal = "minimize"
 
 
 def costs_of(trials: Sequence[Trial], objectives: Sequence[Objective]) -> NDArray[np.float64]:

@@ -15,8 +15,9 @@ from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.models.simulated import SimulatedEvaluator, total_metrics
 from tilewright.dse.report.execution_page import execution_document
 from tilewright.dse.run.record import Trial, front_of
-from tilewright.dse.run.rundir import SPEC, RunDirectory, RunError, write_atomically
+from tilewright.dse.run.rundir import SPEC, RunDirectory
 from tilewright.dse.run.runner import check_unchanged
+from tilewright.dse.store.safe_files import RunError, write_atomically
 from tilewright.dse.study.design_space import Value
 from tilewright.dse.study.study_loading import load_study
 
@@ -84,8 +85,8 @@ def replay_design(
     if out is not None:
         check_writable(out)
     run = RunDirectory.open(directory)
+    check_unchanged(run)
     spec = load_study(directory / SPEC)
-    check_unchanged(run, spec)
     evaluator = make_evaluator(spec)
     if not isinstance(evaluator, SimulatedEvaluator):
         raise RunError(f"the study in {directory} is {spec.model}: nothing was simulated")

@@ -5,22 +5,27 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from tilewright.arch.errors import SpecError, TilewrightError, Where
+from tilewright.arch.errors import SpecError, Where
 from tilewright.dse.run.record import Trial
+from tilewright.dse.store.safe_files import (
+    RunError,
+    check_no_links,
+    pretty_json,
+    read_json,
+    sync_directory,
+    write_atomically,
+)
+from tilewright.dse.store.trial_line import line_of, trial_of
 
 TRIALS, TIMES, FRONT = "trials.jsonl", "times.jsonl", "front.json"
 SPEC, ENVIRONMENT, REPORT, DETAILS = "spec.resolved.yaml", "env.json", "report.html", "details"
-
-
-class RunError(TilewrightError):
-    """A run directory cannot be used as asked: missing, taken, damaged, or of another study."""
-
-    category = "run folder"
+INPUTS = "inputs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,36 +39,45 @@ class RunDirectory:
     path: Path
 
     @classmethod
-    def create(cls, path: Path, spec: str, environment: Mapping[str, object]) -> RunDirectory:
+    def create(
+        cls,
+        path: Path,
+        spec: str,
+        environment: Mapping[str, object],
+        inputs: Mapping[str, bytes] | None = None,
+    ) -> RunDirectory:
         """Make a new run directory with the study and its environment, and no trials yet.
 
-        `spec`: text of the resolved study file; `environment`: contents of env.json. It appears at
-        once, by a rename. Raises RunError if a run or any other file is there already.
+        `spec`: text of the resolved study file; `environment`: contents of env.json; `inputs`:
+        contents of copies of the input files, by path in the directory. It appears at once, by a
+        rename. Raises RunError if a run or any other file is there already.
         """
         run = cls(path)
-        if run.exists():
-            raise RunError(
-                f"{path} holds a run already",
-                instead=f"tilewright study resume {path}, or another --out",
-            )
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise RunError(f"{path} exists and is not empty", instead="choose another --out")
+        _check_free(run)
         # All at once, by a rename: a kill leaves a whole run or none.
-        draft = path.with_name(f".{path.name}.draft")
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
-        write_atomically(draft / SPEC, spec)
-        write_atomically(draft / ENVIRONMENT, pretty_json(environment))
-        (draft / TRIALS).touch()
-        draft.replace(path)
-        _sync_directory(path)
+        if not os.path.lexists(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".draft", dir=path.parent))
+        try:
+            draft.chmod(0o777 & ~_umask())
+            for name, contents in (inputs or {}).items():
+                (draft / name).parent.mkdir(parents=True, exist_ok=True)
+                (draft / name).write_bytes(contents)
+            write_atomically(draft / SPEC, spec)
+            write_atomically(draft / ENVIRONMENT, pretty_json(environment))
+            (draft / TRIALS).touch()
+            _take_name(draft, run)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        sync_directory(path)
         return run
 
     @classmethod
     def open(cls, path: Path) -> RunDirectory:
         """Return the existing run in a directory.
 
-        Raises RunError if there is none, or if its trials.jsonl is missing.
+        Raises RunError if there is none, if its trials.jsonl is missing, or if it holds a symbolic
+        link.
         """
         run = cls(path)
         if not run.exists():
@@ -76,6 +90,7 @@ class RunDirectory:
                 f"{path / TRIALS} is missing: the run has lost its trials",
                 instead="put it back, or start a new run in another directory",
             )
+        check_no_links(path)
         return run
 
     def exists(self) -> bool:
@@ -83,8 +98,16 @@ class RunDirectory:
         return (self.path / SPEC).exists() and (self.path / ENVIRONMENT).exists()
 
     def environment(self) -> dict[str, Any]:
-        """Return the contents of env.json; SpecError if it cannot be read."""
-        return _read_json(self.path / ENVIRONMENT)
+        """Return the contents of env.json; SpecError if they are not as a run writes them."""
+        environment = read_json(self.path / ENVIRONMENT)
+        for key, (kind, words) in _ENVIRONMENT.items():
+            if not isinstance(environment.get(key), kind):
+                raise SpecError(
+                    f"{ENVIRONMENT} is damaged: {key} must be {words}",
+                    where=Where(str(self.path / ENVIRONMENT)),
+                    instead="put back the file as the run wrote it",
+                )
+        return environment
 
     def front(self) -> dict[str, Any]:
         """Return the contents of front.json: the Pareto front and what led to it.
@@ -96,15 +119,20 @@ class RunDirectory:
                 f"{self.path} has no {FRONT}: the run has not ended",
                 instead=f"tilewright study resume {self.path}",
             )
-        return _read_json(self.path / FRONT)
+        return read_json(self.path / FRONT)
 
     def details(self, number: int) -> dict[str, Any] | None:
         """Return the stored report details of a trial (loop nest, heat maps, ...) as JSON data.
 
-        None if none are stored. Raises SpecError if the file cannot be read.
+        None if none are stored, or the file is damaged: they can be made again.
         """
         path = self.path / DETAILS / f"{number:06d}.json"
-        return _read_json(path) if path.exists() else None
+        if not path.exists():
+            return None
+        try:
+            return read_json(path)
+        except SpecError:
+            return None
 
     def size_of_details(self, number: int) -> int:
         """Return the size in bytes of the stored report details of trial `number`, 0 without."""
@@ -134,20 +162,22 @@ class RunDirectory:
         """
         return [trial for trial, _ in _read_trials(self.path / TRIALS)]
 
-    def repair(self, batch_size: Callable[[int], int]) -> list[Trial]:
+    def repair(self) -> list[Trial]:
         """Truncate trials.jsonl to whole batches, after a crash; return the trials that stay.
 
-        `batch_size(number)`: how many trials that batch has. Raises SpecError for a damaged line.
+        Raises SpecError for a damaged line.
         """
         recorded = _read_trials(self.path / TRIALS)
         good, end, start = 0, 0, 0
         while start < len(recorded):
-            size = batch_size(recorded[start][0].batch)
+            size = recorded[start][0].batch_size
             batch = recorded[start : start + size]
             if len(batch) < size:
                 break
             start = good = start + size
             end = batch[-1][1]
+        for draft in self.path.glob(".*.draft"):  # of a process that was killed
+            draft.unlink()
         with (self.path / TRIALS).open("r+b") as file:
             file.truncate(end)
             os.fsync(file.fileno())
@@ -161,8 +191,8 @@ class TrialLog:
     """
 
     def __init__(self, run: RunDirectory) -> None:
-        self._times = run.path / TIMES
-        self._file: IO[bytes] = (run.path / TRIALS).open("ab")
+        self._path, self._times = run.path / TRIALS, run.path / TIMES
+        self._file: IO[bytes] = self._path.open("ab")
         _lock(self._file, run.path)
 
     def append(self, trials: Sequence[Trial], times: Mapping[str, object]) -> None:
@@ -170,12 +200,36 @@ class TrialLog:
 
         `times` is one record for the whole batch, a line of times.jsonl, which is not synced: its
         number, when it ended, its seconds, and the seconds of each evaluation by trial number.
+        Raises RunError if the file was removed or replaced meanwhile: nothing would be kept.
         """
-        self._file.write("".join(trial.to_line() + "\n" for trial in trials).encode())
+        self._check_there()
+        self._file.write("".join(line_of(trial) + "\n" for trial in trials).encode())
         self._file.flush()
         os.fsync(self._file.fileno())
         with self._times.open("a", encoding="utf-8") as file:
             file.write(json.dumps(times) + "\n")
+
+    def restore(self, trials: Sequence[Trial]) -> None:
+        """Write the file anew where somebody removed it during the run; else do nothing."""
+        if self._is_there() or not self._path.parent.is_dir() or os.path.lexists(self._path):
+            return
+        write_atomically(self._path, "".join(line_of(trial) + "\n" for trial in trials))
+        self._file.close()
+        self._file = self._path.open("ab")
+        _lock(self._file, self._path.parent)
+
+    def _is_there(self) -> bool:
+        try:
+            return os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
+        except OSError:
+            return False
+
+    def _check_there(self) -> None:
+        if not self._is_there():
+            raise RunError(
+                f"{self._path} was removed or replaced while the study ran",
+                instead="put it back, or start a new run in another directory",
+            )
 
     def close(self) -> None:
         """Close the file and release the lock."""
@@ -188,45 +242,6 @@ class TrialLog:
         self.close()
 
 
-def pretty_json(value: object) -> str:
-    """Return a value as indented JSON text with a newline at its end.
-
-    Raises ValueError for NaN or infinity.
-    """
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a text file as a whole or not at all, also if the process is killed.
-
-    A device or a pipe is written to directly. Raises OSError with the path.
-    """
-    try:
-        if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")
-            return
-        draft = path.with_name(f".{path.name}.draft")
-        with draft.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except OSError as error:
-        if error.filename is None:  # a full device does not say which one it is
-            error.filename = str(path)
-        raise
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise SpecError(f"cannot read {path.name}: {error}", where=Where(str(path))) from error
-    if not isinstance(value, dict):
-        raise SpecError(f"{path.name} does not hold an object", where=Where(str(path)))
-    return value
-
-
 def _read_trials(path: Path) -> list[tuple[Trial, int]]:
     """Return each trial with the offset behind its line; a torn last line is left out."""
     recorded: list[tuple[Trial, int]] = []
@@ -235,15 +250,19 @@ def _read_trials(path: Path) -> list[tuple[Trial, int]]:
     for number, line in enumerate(lines[:-1]):  # what follows the last newline is torn
         offset += len(line) + 1
         try:
-            trial = Trial.from_line(line.decode())
+            trial = trial_of(line.decode())
         except (ValueError, TypeError) as error:
             raise SpecError(
-                f"a line of {TRIALS} is damaged: {error}", where=Where(str(path), number + 1)
+                f"a line of {TRIALS} is damaged: {error}",
+                where=Where(str(path), number + 1),
+                instead=f"put the line back, or keep the {number} before it (head -n {number}) and"
+                " resume: the others are evaluated again",
             ) from error
         if trial.number != number:
             raise SpecError(
                 f"{TRIALS} does not count up: trial {trial.number} stands on line {number + 1}",
                 where=Where(str(path), number + 1),
+                instead=f"put the lines back, or keep the {number} before it and resume",
             )
         recorded.append((trial, offset))
     return recorded
@@ -260,11 +279,36 @@ def _lock(file: IO[bytes], path: Path) -> None:
         raise RunError(f"another process is running the study in {path}") from error
 
 
-def _sync_directory(path: Path) -> None:
-    if os.name != "posix":
-        return
-    handle = os.open(path, os.O_RDONLY)
+_ENVIRONMENT: Mapping[str, tuple[type, str]] = {
+    "spec": (dict, "the study, a mapping"),
+    "files": (dict, "hashes by path, a mapping"),
+    "settings": (dict, "a mapping"),
+    "command": (list, "a list of texts"),
+    "code": (str, "text"),
+}
+
+
+def _check_free(run: RunDirectory) -> None:
+    path = run.path
+    if run.exists():
+        raise RunError(
+            f"{path} holds a run already",
+            instead=f"tilewright study resume {path}, or another --out",
+        )
+    if os.path.lexists(path) and (path.is_symlink() or not path.is_dir() or any(path.iterdir())):
+        raise RunError(f"{path} exists and is not empty", instead="choose another --out")
+
+
+def _take_name(draft: Path, run: RunDirectory) -> None:
+    """Give a finished draft the name of the run; another process may have been faster."""
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        draft.replace(run.path)
+    except OSError:
+        _check_free(run)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.dse.models.evaluator import Evaluator
+from tilewright.arch.files.source import load_document
+from tilewright.dse.models.evaluator import Attempt, Evaluator
 from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.models.worker_pool import Pool, make_pool
-from tilewright.dse.run.environment import Keys, code_hash, describe, file_hashes
+from tilewright.dse.run.environment import Keys, Start, code_hash, describe
 from tilewright.dse.run.front_file import summarize
 from tilewright.dse.run.interrupts import INTERRUPTED, stop_on_signals
 from tilewright.dse.run.record import Trial
-from tilewright.dse.run.rundir import (
-    FRONT,
-    SPEC,
-    RunDirectory,
-    RunError,
-    pretty_json,
-    write_atomically,
+from tilewright.dse.run.rundir import FRONT, SPEC, RunDirectory
+from tilewright.dse.run.study_loop import Setting, Watcher, explore, is_complete, shown_in_detail
+from tilewright.dse.store.extension import (
+    Changes,
+    extend_run,
+    outcomes_before,
+    since_of,
+    spec_text,
 )
-from tilewright.dse.run.study_loop import Setting, Watcher, explore, shown_in_detail
+from tilewright.dse.store.kept_inputs import changed_origins, keep_inputs
+from tilewright.dse.store.safe_files import RunError, pretty_json, write_atomically
 from tilewright.dse.study.changed_keys import differing_keys
 from tilewright.dse.study.preflight import preflight
 from tilewright.dse.study.study import StudySpec
 from tilewright.dse.study.study_loading import load_study
 
+_FILE_MOVED = re.compile(r"^(arch|workload|workloads)(\.\d+)?\.file:|^machine:")
 Ending = Literal["done", "nothing feasible", "interrupted"]
 EXIT_CODES: Mapping[Ending, int] = {"done": 0, "nothing feasible": 3, "interrupted": INTERRUPTED}
 
@@ -56,13 +62,14 @@ class Execution:
 
     `workers`: number of processes; `watcher`: is told of each batch; `evaluator`: a model in place
     of the study's (None); `stop`: an event that ends the run after the batch in which it is set
-    (None: Ctrl-C and SIGTERM do).
+    (None: Ctrl-C, SIGTERM and SIGHUP do); `known`: outcomes by key that need no evaluation.
     """
 
     workers: int = 1
     watcher: Watcher | None = None
     evaluator: Evaluator | None = None
     stop: threading.Event | None = None
+    known: Mapping[str, Attempt] = field(default_factory=dict)
 
 
 def start_study(
@@ -75,55 +82,76 @@ def start_study(
 ) -> StudyResult:
     """Run a study in the new directory `out` to its end and write its report.
 
-    `study_file` and `settings` (--set) are only recorded, in env.json. Raises RunError if `out`
-    holds something already, SpecError for a study whose files or knobs cannot work, WorkerLost if
-    a worker process died.
+    The input files are copied into it, and the run reads the copies. `study_file` and `settings`
+    (--set) are only recorded, in env.json. Raises RunError if `out` holds something already,
+    SpecError for a study whose files or knobs cannot work, EnvironmentFailed or WorkerLost if the
+    machine does not allow to evaluate designs.
     """
     if execution.evaluator is None:
         preflight(spec)
-    environment = describe(spec, study_file, settings or {})
-    run = RunDirectory.create(out, spec_text(spec), environment)
-    return _run(spec, run, execution)
+    kept = keep_inputs(spec)
+    environment = describe(kept, spec, Start(study_file, settings or {}))
+    run = RunDirectory.create(out, spec_text(kept.resolved), environment, kept.contents)
+    return _run(load_study(run.path / SPEC), run, execution)
 
 
-def resume_study(directory: Path, execution: Execution) -> StudyResult:
+def resume_study(
+    directory: Path, execution: Execution, changes: Changes | None = None
+) -> StudyResult:
     """Go on with an interrupted run; the result is that of a run that was never interrupted.
 
-    Raises RunError if there is no run, or the study or one of its files has changed since the run
-    began; WorkerLost if a worker process died.
+    `changes`: extend the run (more trials, more values, another sampler), or evaluate failed trials
+    again. Raises RunError if there is no run, or if the study has changed since the run began;
+    EnvironmentFailed or WorkerLost if the machine does not allow to evaluate designs.
     """
     run = RunDirectory.open(directory)
-    spec = load_study(directory / SPEC)
-    check_unchanged(run, spec)
-    return _run(spec, run, execution)
+    check_unchanged(run)
+    if changes is not None:
+        extend_run(run, changes)
+    return _run(load_study(directory / SPEC), run, execution)
 
 
-def check_unchanged(run: RunDirectory, spec: StudySpec) -> None:
-    """Check that the study of a run and its input files are what they were when it began.
+def check_unchanged(run: RunDirectory) -> None:
+    """Check that the study of a run and its copies of input files are what they were.
 
-    Raises RunError that names what differs.
+    Raises RunError that names what differs, also if the study file that the run began with says
+    something else now.
     """
     environment = run.environment()
-    stored = environment["spec"]
-    differences = [f"{SPEC}: {line}" for line in differing_keys(stored, dict(spec.resolved))]
+    data: Any = load_document(run.path / SPEC).data
+    differences = [f"{SPEC}: {line}" for line in differing_keys(environment["spec"], data)]
     origin = environment.get("study_file")
-    if origin and Path(origin).is_file() and not differences:
-        current = load_study(Path(origin), environment["settings"])
-        differences = [
-            f"{origin}: {line}" for line in differing_keys(stored, dict(current.resolved))
-        ]
-    now_files = file_hashes(environment["files"])
-    for path, digest in environment["files"].items():
-        if now_files.get(path) != digest:
-            differences.append(
-                f"{path}: {'the contents changed' if path in now_files else 'is missing'}"
-            )
+    if origin and Path(origin).is_file() and not differences and not environment.get("extensions"):
+        differences = _changes_of_study(Path(origin), environment)
+    for name, digest in environment["files"].items():
+        path = run.path / name
+        if not path.is_file():
+            differences.append(f"{name}: is missing")
+        elif sha256(path.read_bytes()).hexdigest() != digest:
+            differences.append(f"{name}: the contents changed")
     if differences:
         raise RunError(
             f"the run in {run.path} cannot be resumed, for it began with another study:\n    "
             + "\n    ".join(differences),
-            instead="undo the change, or start a new run in another directory",
+            instead="undo the change, start a new run in another directory, or extend this one:"
+            " --trials N, --add KEY=VALUE",
         )
+
+
+def _changes_of_study(origin: Path, environment: Mapping[str, Any]) -> list[str]:
+    """Return what the study file says now and did not say when the run began."""
+    try:
+        current = load_study(origin, environment["settings"])
+    except TilewrightError:  # files that it names may be elsewhere: the run has copies
+        return []
+    lines = differing_keys(environment.get("original", {}), dict(current.resolved))
+    return [f"{origin}: {line}" for line in lines if not _FILE_MOVED.search(line)]
+
+
+def changed_inputs(run: RunDirectory) -> list[str]:
+    """Return the input files that hold something else now than the copies that a run reads."""
+    environment = run.environment()
+    return changed_origins(environment.get("origins", {}), environment["files"])
 
 
 def code_changed(run: RunDirectory) -> bool:
@@ -131,18 +159,19 @@ def code_changed(run: RunDirectory) -> bool:
     return bool(run.environment().get("code") != code_hash())
 
 
-def spec_text(spec: StudySpec) -> str:
-    """Return the study as the YAML text of a study file, with all defaults and absolute paths."""
-    import yaml
-
-    text: str = yaml.safe_dump(dict(spec.resolved), sort_keys=False, allow_unicode=True, width=100)
-    return "# The study as it ran: a study file itself, with all defaults filled in.\n" + text
-
-
 def _run(spec: StudySpec, run: RunDirectory, execution: Execution) -> StudyResult:
     evaluator = execution.evaluator or make_evaluator(spec)
-    setting = Setting(spec, evaluator, Keys(spec), execution.watcher or _Silent())
-    with _stopping(execution) as stop, make_pool(evaluator, execution.workers) as pool:
+    environment = run.environment()
+    keys = Keys(spec, environment["files"])
+    setting = Setting(
+        spec,
+        keys,
+        execution.watcher or _Silent(),
+        {**outcomes_before(run), **execution.known},
+        since_of(environment),
+    )
+    pool = make_pool(evaluator, execution.workers, spec.limits)
+    with _stopping(execution) as stop, pool:
         trials = explore(setting, run, pool, stop.is_set)
         _complete_details(spec, run, pool, trials)
     return _finish(spec, run, trials)
@@ -166,7 +195,7 @@ def _finish(spec: StudySpec, run: RunDirectory, trials: Sequence[Trial]) -> Stud
     write_atomically(run.path / FRONT, pretty_json(front))
     write_report(run, spec, trials)
     ending: Ending = "done" if front["front"] else "nothing feasible"
-    if len(trials) < spec.trials:
+    if not is_complete(spec, trials):
         ending = "interrupted"
     return StudyResult(ending, run, spec, trials, front)
 

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
-from tilewright.arch.errors import SpecError
-from tilewright.dse.models.evaluator import Attempt, Evaluator
+from tilewright.arch.errors import SpecError, TilewrightError
+from tilewright.dse.models.evaluator import Attempt
 from tilewright.dse.models.worker_pool import Pool
+from tilewright.dse.run.figures import is_plain_name, names_of, uses_base, value_of
 from tilewright.dse.run.record import Trial, TrialStatus, front_of
 from tilewright.dse.run.rundir import RunDirectory, TrialLog
+from tilewright.dse.sampling.samplers import make_sampler
+from tilewright.dse.store.known_outcomes import PENDING, Pending
 from tilewright.dse.study.design_space import Point, Value
-from tilewright.dse.study.sampler import Proposal, Result, Sampler, SamplerSettings
-from tilewright.dse.study.samplers import make_sampler
+from tilewright.dse.study.sampler import Proposal, Result, SamplerSettings
 from tilewright.dse.study.study import StudySpec
 
 
@@ -42,14 +44,20 @@ class Watcher(Protocol):
 class Setting:
     """What the loop of a study needs.
 
-    `spec`: the study; `evaluator`: the model; `key_of`: gives a design the key of its evaluation,
-    so that none is evaluated twice; `watcher`: is told of each batch.
+    `spec`: the study; `key_of`: gives a design the key of its evaluation, so that none is evaluated
+    twice; `watcher`: is told of each batch; `known`: outcomes of other runs by key; `since`: the
+    first batch of the present sampler.
     """
 
     spec: StudySpec
-    evaluator: Evaluator
     key_of: Callable[[Point], str]
     watcher: Watcher
+    known: Mapping[str, Attempt] = field(default_factory=dict)
+    since: int = 0
+
+
+PATIENCE = 20
+"""Batches without a new design after which a search ends: the sampler has no other to propose."""
 
 
 def explore(
@@ -57,140 +65,257 @@ def explore(
 ) -> list[Trial]:
     """Run the batches of a study that are missing in its run directory; return its trials.
 
-    `setting`: study, model, key of a design and watcher; `pool`: evaluates the designs. Batches
-    already there are not evaluated again but told to the sampler, which proposes the designs.
-    `stop` is asked before each batch; if it says True, the trials so far are returned. Raises
-    SpecError if an objective or a constraint names a metric that the model does not give,
-    WorkerLost if a worker process died.
+    `setting`: study, key of a design, watcher, and what is known; `pool`: evaluates the designs.
+    Batches already there are not evaluated again but told to the sampler, which proposes the
+    designs. A design that was tried before is recorded, but does not use up one of the study's
+    trials. `stop` is asked before each batch; if it says True, the trials so far are returned.
+    Raises SpecError if an objective or a constraint has no value, EnvironmentFailed if no design of
+    a batch could be evaluated.
     """
-    spec, watcher = setting.spec, setting.watcher
-    sampler = make_sampler(_search(spec), spec.space)
+    search = _Search(setting, run, pool)
     with TrialLog(run) as log:
-        trials = run.repair(spec.batch_size)
-        sampler.replay(trials, [result_of(trial, spec) for trial in trials])
-        trial_of_key = {t.key: t for t in trials if t.same_as is None}
-        if trials:
-            watcher.batch(trials, 0.0)
-        while len(trials) < spec.trials and not stop():
+        trials = search.begin()
+        while not stop() and not is_complete(setting.spec, trials):
             start = time.perf_counter()
-            new, attempts = _batch(setting, sampler, pool, trial_of_key, len(trials))
-            sampler.tell([result_of(trial, spec) for trial in new])
+            new, attempts = search.batch(trials)
+            log.restore(trials)
             log.append(new, _times(new, attempts, time.perf_counter() - start))
+            search.pending.clear()
             trials += new
-            _keep_details(run, trials, attempts, spec)
-            watcher.batch(trials, time.perf_counter() - start)
+            _keep_details(run, trials, attempts, setting.spec)
+            setting.watcher.batch(trials, time.perf_counter() - start)
     return trials
 
 
-def result_of(trial: Trial, spec: StudySpec) -> Result:
+def is_complete(spec: StudySpec, trials: Sequence[Trial]) -> bool:
+    """Return whether a search has come to its end: all its trials, or no new design to propose."""
+    if distinct(trials) >= spec.trials:
+        return True
+    last = trials[-1].batch if trials else 0
+    newest = max((trial.batch for trial in trials if trial.same_as is None), default=0)
+    return last - newest >= PATIENCE
+
+
+def distinct(trials: Sequence[Trial]) -> int:
+    """Return the number of different designs among the trials: what counts as tried."""
+    return sum(trial.same_as is None for trial in trials)
+
+
+def result_of(trial: Trial, spec: StudySpec, base: Mapping[str, float] | None = None) -> Result:
     """Return what the sampler is told of a trial: its objectives and by how much it is over limits.
 
-    A trial that cannot be built or failed has no objectives (None).
+    `base`: metrics of the reference design. A trial that cannot be built or failed has no
+    objectives (None).
     """
-    if trial.status in ("infeasible", "error"):
-        return Result(None, {})
+    choice = spec.space.choice(trial.point)
+    if not trial.metrics:
+        return Result(None, {}, {}, choice)
     return Result(
         tuple(trial.metrics[objective.metric] for objective in spec.objectives),
-        excess_of(trial.metrics, spec),
+        excess_of(trial.metrics, spec, base),
+        trial.breakdown,
+        choice,
     )
 
 
-def excess_of(metrics: Mapping[str, float], spec: StudySpec) -> dict[str, float]:
-    """Return by how much each constraint of the study is exceeded, in the metric's unit.
+def excess_of(
+    metrics: Mapping[str, float], spec: StudySpec, base: Mapping[str, float] | None = None
+) -> dict[str, float]:
+    """Return by how much each constraint of the study is exceeded, in the unit of its sides.
 
-    Keys are texts like `area <= 0.0006`; 0 or less means that it holds.
+    `base`: metrics of the reference design. Keys are texts like `area <= 0.0006`; 0 or less means
+    that it holds. Raises SpecError if a side has no value.
     """
-    excess: dict[str, float] = {}
-    for constraint in spec.constraints:
-        excess |= constraint.excess(metrics[constraint.metric])
-    return excess
+    names = names_of(metrics, base)
+    return {constraint.text: constraint.excess(names) for constraint in spec.constraints}
 
 
-def _search(spec: StudySpec) -> SamplerSettings:
-    start = tuple(spec.space.choice(baseline.point) for baseline in spec.baselines)
-    return SamplerSettings(spec.sampler, spec.seed, spec.objectives, start, spec.population)
+def base_of(spec: StudySpec, trials: Sequence[Trial]) -> Mapping[str, float] | None:
+    """Return the metrics of the reference design; None if there is none, or it has no metrics."""
+    first = trials[0] if trials and spec.baselines else None
+    return first.metrics if first is not None and first.metrics else None
 
 
-def _batch(
-    setting: Setting, sampler: Sampler, pool: Pool, trial_of_key: dict[str, Trial], first: int
-) -> tuple[list[Trial], dict[str, Attempt]]:
-    """Propose and evaluate one batch; designs that are known already are not evaluated again."""
-    spec = setting.spec
-    number = first // spec.batch
-    proposals = sampler.propose(number, first, spec.batch_size(number))
-    points = [spec.space.point(proposal.choice) for proposal in proposals]
-    keys = [setting.key_of(point) for point in points]
-    todo = {key: point for key, point in zip(keys, points, strict=True) if key not in trial_of_key}
-    answers = pool.evaluate(list(todo.values()), setting.watcher.evaluated)
-    attempts = dict(zip(todo, answers, strict=True))
-    new: list[Trial] = []
-    for offset, (key, point, proposal) in enumerate(zip(keys, points, proposals, strict=True)):
-        baseline = dict(enumerate(spec.baseline_names)).get(first + offset)
-        slot = _Slot(first + offset, number, key, point, proposal, baseline)
-        original = trial_of_key.get(key)
-        trial = _fresh(slot, attempts[key], spec) if original is None else _copy(slot, original)
-        trial_of_key.setdefault(key, trial)
-        new.append(trial)
-    return new, attempts
+class _Search:
+    """The search of one study: sampler, pool, and what needs no evaluation."""
+
+    def __init__(self, setting: Setting, run: RunDirectory, pool: Pool) -> None:
+        spec = setting.spec
+        start = tuple(spec.space.choice(baseline.point) for baseline in spec.baselines)
+        self._setting = setting
+        self._run = run
+        self._pool = pool
+        self._sampler = make_sampler(
+            SamplerSettings(
+                spec.sampler,
+                spec.seed,
+                spec.objectives,
+                start,
+                spec.population,
+                spec.sampler_options,
+                setting.since,
+            ),
+            spec.space,
+        )
+        self._original: dict[str, Trial] = {}
+        self.pending = Pending(run.path / PENDING)
+        self._known: dict[str, Attempt] = {}
+
+    def begin(self) -> list[Trial]:
+        """Return the trials that the run has, after telling them to the sampler."""
+        spec = self._setting.spec
+        trials = self._run.repair()
+        base = base_of(spec, trials)
+        self._known = {**self._setting.known, **self.pending.read()}
+        self._sampler.replay(trials, [result_of(trial, spec, base) for trial in trials])
+        self._original = {t.key: t for t in trials if t.same_as is None}
+        if trials:
+            self._setting.watcher.batch(trials, 0.0)
+        return trials
+
+    def batch(self, trials: Sequence[Trial]) -> tuple[list[Trial], dict[str, Attempt]]:
+        """Propose and evaluate one batch; what is known already is not evaluated again."""
+        spec, first = self._setting.spec, len(trials)
+        number = trials[-1].batch + 1 if trials else 0
+        size = min(spec.batch, spec.trials - distinct(trials))
+        proposals = self._sampler.propose(number, first, size)
+        points = [spec.space.point(proposal.choice) for proposal in proposals]
+        keys = [self._setting.key_of(point) for point in points]
+        attempts = self._evaluated(
+            {k: p for k, p in zip(keys, points, strict=True) if k not in self._original}
+        )
+        new: list[Trial] = []
+        self._check_base(trials, attempts, keys)
+        for offset, (key, point, proposal) in enumerate(zip(keys, points, proposals, strict=True)):
+            baseline = dict(enumerate(spec.baseline_names)).get(first + offset)
+            slot = _Slot(first + offset, number, size, key, point, proposal, baseline)
+            original = self._original.get(key)
+            base = base_of(spec, [*trials, *new][:1])
+            trial = _copy(slot, original) if original else _fresh(slot, attempts[key], spec, base)
+            self._original.setdefault(key, trial)
+            new.append(trial)
+        base = base_of(spec, [*trials, *new][:1])
+        self._sampler.tell([result_of(trial, spec, base) for trial in new])
+        return new, attempts
+
+    def _check_base(
+        self, trials: Sequence[Trial], attempts: Mapping[str, Attempt], keys: Sequence[str]
+    ) -> None:
+        """Refuse limits on the reference design where that has no metrics."""
+        spec = self._setting.spec
+        sides = [side for limit in spec.constraints for side in (limit.left, limit.right)]
+        texts = [*sides, *(objective.metric for objective in spec.objectives)]
+        if not spec.baselines or not any(uses_base(text) for text in texts):
+            return
+        reason = trials[0].reason if trials else attempts[keys[0]].outcome.reason
+        if reason is not None:
+            raise SpecError(
+                f"the reference design {spec.baselines[0].name} has no metrics, so `base` has no"
+                f" value: {reason}",
+                instead="another first baseline",
+            )
+
+    def _evaluated(self, points: Mapping[str, Point]) -> dict[str, Attempt]:
+        """Return the attempts on designs by key; those that are known come first."""
+        attempts = {key: self._known[key] for key in points if key in self._known}
+        missing = {key: point for key, point in points.items() if key not in attempts}
+        names = list(missing)
+
+        def keep(position: int, attempt: Attempt) -> None:
+            self.pending.add(names[position], missing[names[position]], attempt.outcome)
+
+        note = self._setting.watcher.evaluated
+        answers = self._pool.evaluate(list(missing.values()), note, keep)
+        attempts |= dict(zip(missing, answers, strict=True))
+        failed = [answer for answer in answers if answer.outcome.status == "failed"]
+        if len(failed) == len(answers) > 1:
+            raise EnvironmentFailed(
+                f"none of {len(failed)} designs could be evaluated: {failed[0].outcome.reason}",
+                instead="resume with more memory or fewer workers; nothing was recorded of them",
+            )
+        return attempts
+
+
+class EnvironmentFailed(TilewrightError):  # noqa: N818 (an event, named as such)
+    """The machine that a study runs on does not allow to evaluate any design."""
+
+    exit_code = 4
+    category = "environment"
 
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
     number: int
     batch: int
+    batch_size: int
     key: str
     point: dict[str, Value]
     proposal: Proposal
     baseline: str | None
 
 
-def _fresh(slot: _Slot, attempt: Attempt, spec: StudySpec) -> Trial:
+def _fresh(
+    slot: _Slot, attempt: Attempt, spec: StudySpec, base: Mapping[str, float] | None
+) -> Trial:
     outcome = attempt.outcome
     status: TrialStatus = outcome.status
+    metrics: dict[str, float] = {}
     violations: dict[str, float] = {}
     if status == "feasible":
-        _check_metrics(outcome.metrics, spec)
-        violations = {k: v for k, v in excess_of(outcome.metrics, spec).items() if v > 0}
+        if slot.number == 0 and spec.baselines:
+            base = outcome.metrics  # it is the reference itself
+        metrics = _with_objectives(outcome.metrics, spec, base)
+        excess = excess_of(metrics, spec, base)
+        violations = {limit: over for limit, over in excess.items() if over > 0}
         status = "violates" if violations else status
     return Trial(
         number=slot.number,
         batch=slot.batch,
+        batch_size=slot.batch_size,
         key=slot.key,
         point=slot.point,
         status=status,
         baseline=slot.baseline,
-        metrics={name: outcome.metrics[name] for name in sorted(outcome.metrics)},
+        metrics=metrics,
         violations=violations,
         reason=outcome.reason,
         verified=outcome.verified,
+        proof=outcome.proof,
+        gap=outcome.gap,
+        mappings=outcome.mappings,
+        breakdown=outcome.breakdown,
         sampler=slot.proposal.notes,
     )
 
 
 def _copy(slot: _Slot, original: Trial) -> Trial:
-    return Trial(
+    return replace(
+        original,
         number=slot.number,
         batch=slot.batch,
-        key=slot.key,
-        point=slot.point,
-        status=original.status,
+        batch_size=slot.batch_size,
         baseline=slot.baseline,
-        metrics=original.metrics,
-        violations=original.violations,
-        reason=original.reason,
         same_as=original.number,
-        verified=original.verified,
         sampler=slot.proposal.notes,
     )
 
 
-def _check_metrics(metrics: Mapping[str, float], spec: StudySpec) -> None:
-    for metric in [o.metric for o in spec.objectives] + [c.metric for c in spec.constraints]:
-        if metric not in metrics:
+def _with_objectives(
+    metrics: Mapping[str, float], spec: StudySpec, base: Mapping[str, float] | None
+) -> dict[str, float]:
+    """Return the metrics of a design by name, with the objectives that are expressions."""
+    names = names_of(metrics, base)
+    values = {name: metrics[name] for name in sorted(metrics) if is_plain_name(name)}
+    for objective in spec.objectives:
+        if objective.metric in values:
+            continue
+        if is_plain_name(objective.metric) and "." not in objective.metric:
             raise SpecError(
-                f"the {spec.model} model gives no metric `{metric}`",
-                instead=f"one of {', '.join(sorted(metrics))}",
+                f"the {spec.model} model gives no metric `{objective.metric}`",
+                instead=f"one of {', '.join(values)}",
             )
+        values[objective.metric] = value_of(objective.metric, names)
+    return values
 
 
 def _times(

@@ -21,12 +21,14 @@ class Dimension:
     """One knob of a design space and the finitely many values that it may have.
 
     `path`: its name, such as `arch.Buffer.size`; `ordered`: the values are numbers in ascending
-    order, so that a sampler may take near indices as similar designs.
+    order, so that a sampler may take near indices as similar designs; `name`: a short name that the
+    study gives it, empty without one.
     """
 
     path: str
     values: Sequence[Value]
     ordered: bool
+    name: str = ""
 
     @cached_property
     def _index_of(self) -> Mapping[str, int]:

@@ -6,7 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tilewright.arch.quantities import with_unit
-from tilewright.dse.study.design_space import Value
+from tilewright.dse.study.design_space import Space, Value
+
+
+def labels_of(space: Space) -> list[str]:
+    """Return a short label for each knob: the name that the study gives it, or of its path."""
+    labels = knob_labels(space.paths)
+    return [d.name or label for d, label in zip(space.dimensions, labels, strict=True)]
 
 
 def knob_labels(paths: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import fields
 from tilewright.arch.errors import SpecError, TilewrightError
 from tilewright.arch.names import did_you_mean
 from tilewright.dse.models.evaluators import LAYOUT_MODELS, choices_type
-from tilewright.dse.models.inputs import architecture, layout_machine, workload
+from tilewright.dse.models.inputs import architecture, knobs, layout_machine, workload
 from tilewright.dse.models.kernel_choices import choices_of
 from tilewright.dse.study.design_space import Dimension
 from tilewright.dse.study.study import StudySpec
@@ -36,7 +36,9 @@ def preflight(spec: StudySpec) -> None:
         _check_layout_machine(spec)
     if spec.model == "simulated":
         _check_machine(spec)
-    _check_mapping_knobs(spec, [e.name for e in workload(spec.workload, first).einsums])
+    works = [workload(source, first) for source in spec.workloads]
+    _check_mapping_knobs(spec, [einsum.name for work in works for einsum in work.einsums])
+    _check_mapper(spec)
 
 
 def _check_layout_machine(spec: StudySpec) -> None:
@@ -56,6 +58,18 @@ def _check_machine(spec: StudySpec) -> None:
     for dimension in spec.space.dimensions:
         if dimension.path.startswith("machine."):
             profile.with_values({dimension.path.removeprefix("machine."): dimension.values[0]})
+
+
+def _check_mapper(spec: StudySpec) -> None:
+    """Check the options of the search of mappings, and the knobs among them."""
+    if spec.model != "analytical":
+        return
+    from tilewright.mapper.searches.request import request_of
+
+    first = {d.path: d.values[0] for d in spec.space.dimensions}
+    for source in spec.workloads:
+        options = {**spec.mapper, **knobs(first, "mapper.")}
+        request_of(architecture(spec.arch, first), workload(source, first), options)
 
 
 def _check_mapping_knobs(spec: StudySpec, einsums: list[str]) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
 from tilewright.dse.run.record import Objective, Trial
-from tilewright.dse.study.design_space import Choice
-
-SamplerName = Literal["nsga2", "tpe", "random", "grid", "qmc"]
+from tilewright.dse.study.design_space import Choice, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +29,14 @@ class Result:
     """What a sampler is told of a trial.
 
     `values`: the objectives in the study's order, None if the design cannot be built; `excess`: by
-    how much each constraint is exceeded, 0 or less if it holds.
+    how much each constraint is exceeded, 0 or less if it holds; `breakdown`: of its metrics by
+    component; `choice`: the design as value indices.
     """
 
     values: tuple[float, ...] | None
     excess: Mapping[str, float]
+    breakdown: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    choice: Choice = ()
 
 
 class Sampler(Protocol):
@@ -68,15 +69,19 @@ class Sampler(Protocol):
 class SamplerSettings:
     """How a study searches its design space.
 
-    `sampler`: nsga2, tpe, random, grid or qmc; `seed`; `objectives`: with their goals; `start`:
-    designs that are proposed first, as value indices; `population`: size of a generation of nsga2.
+    `sampler`: a name of `dse/sampling/samplers.py`, or an import path; `seed`; `objectives`: with
+    their goals; `start`: designs that are proposed first, as value indices; `population`: size of a
+    generation of nsga2; `options`: keywords of the sampler; `since`: the first batch that it
+    proposed, where an extended run began with another one.
     """
 
-    sampler: SamplerName
+    sampler: str
     seed: int
     objectives: tuple[Objective, ...]
     start: tuple[Choice, ...]  # proposed first, in this order
     population: int = 50
+    options: Mapping[str, Value] = field(default_factory=dict)
+    since: int = 0
 
 
 def batch_seed(seed: int, batch: int) -> np.random.SeedSequence:

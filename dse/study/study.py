@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.dse.run.record import Constraint, Objective
+from tilewright.dse.run.figures import Constraint
+from tilewright.dse.run.record import Objective
 from tilewright.dse.study.design_space import Space, Value
-from tilewright.dse.study.sampler import SamplerName
-from tilewright.dse.study.study_file import MapperObjective, ModelName
+from tilewright.dse.study.study_file import ModelName
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +17,15 @@ class StudyInput:
     """An input file of a study.
 
     `file`: absolute path; `variables`: values for variables of its template; `values`: fields of
-    the architecture that the study writes anew, by dotted path.
+    the architecture that the study writes anew, by dotted path. `weight`, `name`: of one of several
+    workloads.
     """
 
     file: str
     variables: Mapping[str, Value]
     values: Mapping[str, Value] = field(default_factory=dict)
+    weight: float = 1.0
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,42 +46,69 @@ class Published:
     source: str
 
 
+@dataclass(frozen=True, slots=True)
+class DesignLimits:
+    """What the evaluation of one design may take: `seconds`, `memory` in bytes (None: no limit)."""
+
+    seconds: float | None = None
+    memory: float | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is any limit."""
+        return self.seconds is not None or self.memory is not None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudySpec:
     """A study with everything that decides its result, checked and complete.
 
-    `question`: text for the report; `arch`, `workload`: input files; `model`: what evaluates a
+    `question`: text for the report; `arch`, `workloads`: input files; `model`: what evaluates a
     design; `machine`: profile of the simulated machine; `objectives`, `constraints`: on metrics;
-    `space`: the designs; `sampler`, `seed`, `population`: how it is searched; `trials`: how many
-    designs, `batch`: how many at once; `mapper_objective`: what the mapper makes smallest in an
-    analytical study; `baselines`: tried first; `published`: figures of others to compare with;
-    `resolved`: the same as data of a study file.
+    `space`: the designs; `sampler` with `sampler_options`, `seed`, `population`: how it is
+    searched; `trials`: how many designs, `batch`: how many at once; `limits`: of each evaluation;
+    `mapper`: options of the search of mappings in an analytical study; `baselines`: tried first;
+    `published`: figures of others to compare with; `resolved`: the same as data of a study file.
     """
 
     name: str
     question: str
     seed: int
     arch: StudyInput
-    workload: StudyInput
+    workloads: tuple[StudyInput, ...]
     model: ModelName
     machine: str
     objectives: tuple[Objective, ...]
     constraints: tuple[Constraint, ...]
     space: Space
-    sampler: SamplerName
+    sampler: str
     trials: int
     batch: int
     population: int
-    mapper_objective: MapperObjective
+    mapper: Mapping[str, Any]
     baselines: tuple[Baseline, ...]
     resolved: Mapping[str, Any]
     published: tuple[Published, ...] = ()
+    sampler_options: Mapping[str, Value] = field(default_factory=dict)
+    limits: DesignLimits = DesignLimits()
 
-    def batch_size(self, number: int) -> int:
-        """Return how many trials batch `number` (from 0) has; the last one may be smaller."""
-        return max(0, min(self.batch, self.trials - number * self.batch))
+    @property
+    def workload(self) -> StudyInput:
+        """The first workload."""
+        return self.workloads[0]
+
+    @property
+    def mapper_objective(self) -> str:
+        """What the mapper makes smallest in each design of an analytical study."""
+        return str(self.mapper["objective"])
 
     @property
     def baseline_names(self) -> tuple[str, ...]:
         """The names of the baselines, in the order in which they are tried."""
         return tuple(baseline.name for baseline in self.baselines)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The input files with a path of their own: architecture, workloads, machine profile."""
+        machine = (self.machine,) if self.machine.endswith((".yaml", ".yml")) else ()
+        return (self.arch.file, *(workload.file for workload in self.workloads), *machine)

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import BeforeValidator, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
 from tilewright.arch.spec.schema import SpecModel
 from tilewright.dse.run.pareto import Goal
-from tilewright.dse.study.sampler import SamplerName
 
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 Number = StrictInt | StrictFloat | StrictStr  # a string is an arithmetic expression
 ModelName = Literal["analytical", "simulated", "grid_matmul", "blocked_matmul"]
-MapperObjective = Literal["energy", "latency", "edp"]
 Positive = Annotated[int, Field(strict=True, ge=1)]
+Natural = Annotated[int, Field(strict=True, ge=0)]
+
+
+def _metric_alone(value: Any) -> Any:
+    return {"metric": value} if isinstance(value, str) else value
+
+
+def _limit_alone(value: Any) -> Any:
+    return {"limit": value} if isinstance(value, str) else value
 
 
 class InputFile(SpecModel):
@@ -28,6 +35,17 @@ class InputFile(SpecModel):
     variables: dict[str, Scalar] = Field(default_factory=dict)
 
 
+class WorkloadItem(InputFile):
+    """One of several workloads of a study.
+
+    `weight`: how often it counts in energy, latency and other sums; `name`: before its own metrics
+    (`bert.energy`), by default the name of the file.
+    """
+
+    weight: Number = 1
+    name: StrictStr | None = None
+
+
 class ArchFile(InputFile):
     """The architecture file of a study.
 
@@ -38,20 +56,25 @@ class ArchFile(InputFile):
 
 
 class ObjectiveItem(SpecModel):
-    """An objective in a study file: a metric of the model and its goal, minimize or maximize."""
+    """An objective in a study file: a metric, or an expression over metrics, and its goal.
+
+    `goal`: minimize or maximize. A text alone is a metric to minimize.
+    """
 
     metric: StrictStr
     goal: Goal = "minimize"
 
 
 class ConstraintItem(SpecModel):
-    """A constraint in a study file: `max`, `min` or both for the value of a metric.
+    """A constraint in a study file: a `limit`, or `max`, `min` or both for the value of a metric.
 
-    Limits are in the metric's SI unit; a text is an arithmetic expression (`6e-4 * 2`). At least
-    one of them must be given.
+    `limit` compares expressions over metrics (`area <= 1.2 * base.area`); a text alone is one.
+    `metric` is a metric or an expression. Limits are in SI units; a text is an expression, in which
+    `base` has the metrics of the first baseline.
     """
 
-    metric: StrictStr
+    limit: StrictStr | None = None
+    metric: StrictStr | None = None
     max: Number | None = None
     min: Number | None = None
 
@@ -60,36 +83,54 @@ class KnobItem(SpecModel):
     """The values of one knob in a study file: exactly one of `values`, `range` and `pow2`.
 
     `values`: a list; `range`: [low, high], from low up to high in steps of `step` (1); `pow2`: all
-    powers of two from low to high. A text is an arithmetic expression.
+    powers of two from low to high. A text is an arithmetic expression. `name`: a short name for
+    reports and queries.
     """
 
     values: list[Scalar] | None = Field(default=None, min_length=1)
     range: tuple[Number, Number] | None = None
     step: Number | None = None
     pow2: tuple[Number, Number] | None = None
+    name: StrictStr | None = None
 
 
 class SearchItem(SpecModel):
     """How a study file says that its design space is searched.
 
-    `sampler`: nsga2 (default for several objectives), tpe (for one), random, grid or qmc; `trials`:
-    how many designs are tried; `batch`: how many at once; `population`: designs in a generation of
-    nsga2, None for a size that follows from the trials.
+    `sampler`: nsga2 (default for several objectives), tpe (for one), nsga3, cmaes, gp, bottleneck,
+    random, grid, exhaustive, qmc, or the import path of a sampler of Optuna; `options`: keywords
+    for it; `trials`: how many different designs are tried; `batch`: how many at once; `population`:
+    designs in a generation of nsga2, None for a size that follows from the trials. `limit_s`:
+    seconds, and `limit_memory`: bytes of the process, that one design may take.
     """
 
-    sampler: SamplerName | None = None
+    sampler: StrictStr | None = None
+    options: dict[str, Scalar] = Field(default_factory=dict)
     trials: Positive = 100
     batch: Positive = 8
     population: Annotated[int, Field(strict=True, ge=2)] | None = None
+    limit_s: Number | None = None
+    limit_memory: Number | None = None
 
 
 class MapperItem(SpecModel):
-    """What the mapper makes smallest in each design of an analytical study.
+    """What the mapper searches in each design of an analytical study: the options of `map`.
 
-    `objective`: energy, latency or edp (energy times latency).
+    `objective`: energy, latency, edp, or a formula of these and of usage.MEMORY; `front`: metrics
+    whose Pareto set of mappings each design records; `budget`: seconds; `max_memory`: bytes of the
+    process; `fusion`, `uneven`, `method`, `seed`, `einsum`, `conventions`: as of `tilewright map`.
     """
 
-    objective: MapperObjective = "edp"
+    objective: StrictStr = "edp"
+    front: list[StrictStr] = Field(default_factory=list)
+    budget: Number | None = None
+    max_memory: Number | None = None
+    fusion: StrictBool = True
+    uneven: list[StrictStr] = Field(default_factory=list)
+    method: StrictStr | None = None
+    seed: Natural = 0
+    einsum: StrictStr | None = None
+    conventions: Literal["default", "accelforge"] = "default"
 
 
 class BaselineItem(SpecModel):
@@ -114,25 +155,32 @@ class PublishedItem(SpecModel):
     source: StrictStr
 
 
+Objectives = Annotated[
+    list[Annotated[ObjectiveItem, BeforeValidator(_metric_alone)]], Field(min_length=1)
+]
+Constraints = list[Annotated[ConstraintItem, BeforeValidator(_limit_alone)]]
+
+
 class StudyFile(SpecModel):
     """The top level of a study file: a question about hardware and mapping, and how to search.
 
     `name`: of the study and its run directory; `question`: text; `seed`: of the search; `arch`,
-    `workload`: input files; `model`: what evaluates a design; `machine`: profile of a simulated
-    study; `objectives`, `constraints`: on metrics; `space`: values by knob path; `search`: sampler
-    and budget; `mapper`: objective of an analytical study; `baselines`: designs to try first;
-    `published`: figures of others to compare with.
+    `workload`: input files, or `workloads`: several with weights; `model`: what evaluates a design;
+    `machine`: profile of a simulated study; `objectives`, `constraints`: on metrics; `space`:
+    values by knob path; `search`: sampler and budget; `mapper`: options of an analytical study;
+    `baselines`: designs to try first; `published`: figures of others to compare with.
     """
 
     name: StrictStr  # names a folder below runs/, too: study_reader checks it
     question: StrictStr = ""
-    seed: Annotated[int, Field(strict=True, ge=0)] = 0
+    seed: Natural = 0
     arch: ArchFile
-    workload: InputFile
+    workload: InputFile | None = None
+    workloads: list[WorkloadItem] | None = Field(default=None, min_length=1)
     model: ModelName
     machine: StrictStr = "wse2-sdk-sim"
-    objectives: Annotated[list[ObjectiveItem], Field(min_length=1)]
-    constraints: list[ConstraintItem] = Field(default_factory=list)
+    objectives: Objectives
+    constraints: Constraints = Field(default_factory=list)
     space: Annotated[dict[str, KnobItem], Field(min_length=1)]
     search: SearchItem = SearchItem()
     mapper: MapperItem = MapperItem()

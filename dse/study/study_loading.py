@@ -25,7 +25,7 @@ def load_study(path: Path, settings: Mapping[str, Value] | None = None) -> Study
     document = load_document(path, variables=variables)
     reader = StudyReader(document, path.resolve().parent)
     spec = reader.read(fields, variables)
-    check_used(variables, (path, Path(spec.arch.file), Path(spec.workload.file)))
+    check_used(variables, (path, *map(Path, spec.paths)))
     return spec
 
 

@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tilewright.arch.errors import SpecError, Where
-from tilewright.arch.files.document import Document
+from tilewright.arch.files.document import DocPath, Document, untag
 from tilewright.arch.names import did_you_mean
 from tilewright.dse.command.shipped import Kind, find_file
 from tilewright.dse.models.evaluators import LAYOUT_MODELS, METRICS
-from tilewright.dse.run.record import Constraint, Objective
+from tilewright.dse.run.figures import (
+    BASE,
+    Constraint,
+    check_names,
+    is_plain_name,
+    parse_constraint,
+)
+from tilewright.dse.run.record import Objective
+from tilewright.dse.sampling.samplers import check_sampler
 from tilewright.dse.study.changed_keys import replaced
-from tilewright.dse.study.design_space import Dimension, Space, Value, canonical_json
-from tilewright.dse.study.study import Baseline, Published, StudyInput, StudySpec
-from tilewright.dse.study.study_file import ArchFile, BaselineItem, InputFile, KnobItem, StudyFile
+from tilewright.dse.study.design_space import Space, Value
+from tilewright.dse.study.knob_reader import KnobReader
+from tilewright.dse.study.study import (
+    Baseline,
+    DesignLimits,
+    Published,
+    StudyInput,
+    StudySpec,
+)
+from tilewright.dse.study.study_file import (
+    ArchFile,
+    BaselineItem,
+    ConstraintItem,
+    InputFile,
+    StudyFile,
+)
 
-_KNOB_KINDS = ("arch", "workload", "mapping", "machine")
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
-_MAX_VALUES = 1_000_000
 
 
 class StudyReader:
@@ -35,6 +54,8 @@ class StudyReader:
         self._document = document
         self._base = base
         self._stored = stored
+        self._knobs = KnobReader(document)
+        self._model = ""
 
     def read(self, fields: Mapping[str, Value], variables: Mapping[str, Value]) -> StudySpec:
         """Return the checked study, with defaults filled in.
@@ -44,45 +65,65 @@ class StudyReader:
         """
         from tilewright.arch.spec.schema import parse
 
+        self._check_finite(self._document.data, ())
         data = replaced(self._document.data, fields)
         file = parse(StudyFile, self._document, data=data)
         self._check_name(file.name)
-        space = Space(tuple(self._dimension(path, knob) for path, knob in file.space.items()))
-        sources = {
-            "arch": self._arch(file, variables),
-            "workload": self._source(file.workload, "workload", variables),
-        }
+        self._model = file.model
+        space = self._knobs.space(file)
+        arch, workloads = self._arch(file, variables), self._workloads(file, variables)
+        machine = self._machine(file)
         search = file.search
         sampler = search.sampler or ("nsga2" if len(file.objectives) > 1 else "tpe")
-        trials = search.trials
-        if sampler == "grid":
-            trials = min(trials, space.size + len(file.baselines))
+        check_sampler(sampler, len(file.objectives), self._where("search", "sampler"))
+        trials = min(search.trials, space.size)
         population = search.population or min(50, max(4, trials // 5, search.batch))
-        resolved = _resolved(file, sources)
+        resolved = _resolved(file, arch, workloads, machine)
         resolved["search"] |= {"sampler": sampler, "trials": trials, "population": population}
+        known = self._known(file, workloads)
         return StudySpec(
             name=file.name,
             question=file.question.strip(),
             seed=file.seed,
-            arch=sources["arch"],
-            workload=sources["workload"],
+            arch=arch,
+            workloads=workloads,
             model=file.model,
-            machine=file.machine,
-            objectives=self._objectives(file),
-            constraints=self._constraints(file),
+            machine=machine,
+            objectives=self._objectives(file, known),
+            constraints=tuple(self._constraints(file, known)),
             space=space,
             sampler=sampler,
+            sampler_options=search.options,
             trials=trials,
             batch=search.batch,
             population=population,
-            mapper_objective=file.mapper.objective,
+            limits=self._limits(file),
+            mapper=self._mapper(file),
             baselines=self._baselines(file, space),
             resolved=resolved,
-            published=self._published(file),
+            published=self._published(file, known),
         )
 
     def _where(self, *path: str | int) -> Where:
         return self._document.where(path)
+
+    def _check_finite(self, value: object, path: DocPath) -> None:
+        """Refuse NaN and infinity anywhere: no record of a run could hold them."""
+        value = untag(value)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise SpecError(
+                "this number is not finite",
+                where=self._where(*path),
+                value=value,
+                instead="a finite number; for a size or throughput without limit the text 'inf'",
+            )
+        items: Iterable[tuple[Any, object]] = ()
+        if isinstance(value, dict):
+            items = value.items()
+        elif isinstance(value, list):
+            items = enumerate(value)
+        for key, inner in items:
+            self._check_finite(inner, (*path, key))
 
     def _check_name(self, name: str) -> None:
         """A run directory is called after the study: its name must not lead anywhere else."""
@@ -98,7 +139,7 @@ class StudyReader:
     def _arch(self, file: StudyFile, variables: Mapping[str, Value]) -> StudyInput:
         """Return the architecture, or the machine description of a layout study."""
         if file.model not in LAYOUT_MODELS or self._stored:
-            return self._source(file.arch, "arch", variables)
+            return self._source(file.arch, "hardware", variables, "arch")
         from tilewright.mapper.layout.machines.layout_machine import machine_file
 
         try:
@@ -115,26 +156,72 @@ class StudyReader:
             )
         return StudyInput(str(path), {}, file.arch.values)
 
-    def _published(self, file: StudyFile) -> tuple[Published, ...]:
-        figures = []
-        for position, item in enumerate(file.published):
-            self._check_metric(item.metric, file, "published", position)
-            value = float(self._number(item.value, "published", position, "value"))
-            figures.append(Published(item.name, item.metric, value, item.source))
-        return tuple(figures)
+    def _workloads(self, file: StudyFile, variables: Mapping[str, Value]) -> tuple[StudyInput, ...]:
+        if (file.workload is None) == (file.workloads is None):
+            raise SpecError(
+                "a study has a workload, or several workloads",
+                where=self._where(),
+                instead="workload: {file: …}, or workloads: [{file: …, weight: 2}, …]",
+            )
+        if file.workload is not None:
+            return (self._source(file.workload, "workloads", variables, "workload"),)
+        inputs: list[StudyInput] = []
+        for position, item in enumerate(file.workloads or ()):
+            place = ("workloads", position)
+            read = self._source(item, "workloads", variables, *place)
+            name = item.name or re.sub(r"\W", "_", Path(item.file).stem)
+            weight = self._knobs.number(item.weight, *place, "weight")
+            taken = [each.name for each in inputs]
+            if weight <= 0 or not name.isidentifier() or name in (BASE, *taken):
+                raise SpecError(
+                    "a workload has a weight above 0 and a name of its own, of letters, digits, _",
+                    where=self._where(*place),
+                    value=f"name {name}, weight {weight}",
+                )
+            inputs.append(StudyInput(read.file, read.variables, {}, float(weight), name))
+        return tuple(inputs)
 
-    def _source(self, item: InputFile, key: str, variables: Mapping[str, Value]) -> StudyInput:
+    def _source(
+        self, item: InputFile, kind: Kind, variables: Mapping[str, Value], *place: str | int
+    ) -> StudyInput:
         values = item.values if isinstance(item, ArchFile) else {}
         if self._stored:
             return StudyInput(item.file, dict(item.variables), values)
-        kind: Kind = "hardware" if key == "arch" else "workloads"
-        path = find_file(item.file, kind, self._base, self._where(key, "file"))
+        path = find_file(item.file, kind, self._base, self._where(*place, "file"))
         return StudyInput(str(path), {**item.variables, **variables}, values)
 
-    def _objectives(self, file: StudyFile) -> tuple[Objective, ...]:
+    def _machine(self, file: StudyFile) -> str:
+        """Return the name of a shipped profile, or the path of a file beside the study."""
+        if self._stored or not file.machine.endswith((".yaml", ".yml")):
+            return file.machine
+        path = self._base / file.machine
+        if not path.is_file():
+            raise SpecError(
+                "there is no such machine profile",
+                where=self._where("machine"),
+                value=file.machine,
+                instead="a path beside the study file, or the name of a shipped profile",
+            )
+        return str(path.resolve())
+
+    def _known(self, file: StudyFile, workloads: tuple[StudyInput, ...]) -> list[str]:
+        """Return the names that expressions over metrics may use."""
+        own = [workload.name for workload in workloads if workload.name]
+        usage = ["usage"] if file.model == "analytical" else []
+        return [*METRICS[file.model], *usage, *own, *([BASE] if file.baselines else [])]
+
+    def _published(self, file: StudyFile, known: list[str]) -> tuple[Published, ...]:
+        figures = []
+        for position, item in enumerate(file.published):
+            self._check_metric(item.metric, known, "published", position, "metric")
+            value = float(self._knobs.number(item.value, "published", position, "value"))
+            figures.append(Published(item.name, item.metric, value, item.source))
+        return tuple(figures)
+
+    def _objectives(self, file: StudyFile, known: list[str]) -> tuple[Objective, ...]:
         names = [objective.metric for objective in file.objectives]
         for position, name in enumerate(names):
-            self._check_metric(name, file, "objectives", position)
+            self._check_metric(name, known, "objectives", position, "metric")
             if name in names[:position]:
                 raise SpecError(
                     f"the objective {name} is named twice",
@@ -142,30 +229,82 @@ class StudyReader:
                 )
         return tuple(Objective(item.metric, item.goal) for item in file.objectives)
 
-    def _constraints(self, file: StudyFile) -> tuple[Constraint, ...]:
-        constraints: list[Constraint] = []
+    def _constraints(self, file: StudyFile, known: list[str]) -> Iterable[Constraint]:
         for position, item in enumerate(file.constraints):
-            self._check_metric(item.metric, file, "constraints", position)
-            if item.max is None and item.min is None:
+            place = self._where("constraints", position)
+            if item.limit is not None and item.metric is None:
+                constraint = parse_constraint(item.limit, place)
+                for side in (constraint.left, constraint.right):
+                    check_names(side, known, place)
+                yield constraint
+                continue
+            if item.metric is None or item.limit is not None:
                 raise SpecError(
-                    "a constraint needs max or min", where=self._where("constraints", position)
+                    "a constraint is a limit, or a metric with max or min",
+                    where=place,
+                    instead="area <= 1.2 * base.area, or {metric: area, max: 6e-4}",
                 )
-            limits = [
-                None if limit is None else float(self._number(limit, "constraints", position, key))
-                for key, limit in (("max", item.max), ("min", item.min))
-            ]
-            constraints.append(Constraint(item.metric, *limits))
-        return tuple(constraints)
+            self._check_metric(item.metric, known, "constraints", position, "metric")
+            yield from self._bounds(item, position, known)
 
-    def _check_metric(self, name: str, file: StudyFile, key: str, position: int) -> None:
-        metric_names = METRICS[file.model]
-        if name not in metric_names:
+    def _bounds(
+        self, item: ConstraintItem, position: int, known: list[str]
+    ) -> Iterable[Constraint]:
+        if item.max is None and item.min is None:
             raise SpecError(
-                f"the {file.model} model gives no metric of that name",
-                where=self._where(key, position, "metric"),
-                value=name,
-                instead=did_you_mean(name, metric_names) or f"one of {', '.join(metric_names)}",
+                "a constraint needs max or min", where=self._where("constraints", position)
             )
+        metric, numbers = str(item.metric), {}
+        for key, sign, written in (("max", "<=", item.max), ("min", ">=", item.min)):
+            if written is None:
+                continue
+            where = self._where("constraints", position, key)
+            if isinstance(written, str) and check_names(written, known, where):
+                yield Constraint(metric, sign, written)  # type: ignore[arg-type]  # one of two
+                continue
+            numbers[key] = float(self._knobs.number(written, "constraints", position, key))
+            yield Constraint(metric, sign, _shortest(numbers[key]))  # type: ignore[arg-type]
+        if len(numbers) == 2 and numbers["max"] < numbers["min"]:
+            raise SpecError(
+                "max is below min: no design can hold both",
+                where=self._where("constraints", position),
+                value=f"min {numbers['min']:g}, max {numbers['max']:g}",
+            )
+
+    def _check_metric(self, name: str, known: list[str], *place: str | int) -> None:
+        """Check a metric or an expression over metrics."""
+        where = self._where(*place)
+        if is_plain_name(name) and name.split(".", maxsplit=1)[0] not in known:
+            raise SpecError(
+                f"the {self._model} model gives no metric of that name",
+                where=where,
+                value=name,
+                instead=did_you_mean(name, known) or f"one of {', '.join(known)}",
+            )
+        check_names(name, known, where)
+
+    def _limits(self, file: StudyFile) -> DesignLimits:
+        values = []
+        for key in ("limit_s", "limit_memory"):
+            written = getattr(file.search, key)
+            number = None if written is None else self._knobs.number(written, "search", key)
+            if number is not None and number <= 0:
+                raise SpecError("a limit is above 0", where=self._where("search", key))
+            values.append(None if number is None else float(number))
+        return DesignLimits(*values)
+
+    def _mapper(self, file: StudyFile) -> dict[str, Any]:
+        options: dict[str, Any] = file.mapper.model_dump(exclude_none=True)
+        for key in ("budget", "max_memory"):
+            if key in options:
+                options[key] = float(self._knobs.number(options[key], "mapper", key))
+        if file.model != "analytical" and file.mapper.model_fields_set:
+            raise SpecError(
+                f"a {file.model} study has no search of mappings by `mapper`",
+                where=self._where("mapper"),
+                instead="leave it out, or use the model analytical",
+            )
+        return options
 
     def _baselines(self, file: StudyFile, space: Space) -> tuple[Baseline, ...]:
         baselines: list[Baseline] = []
@@ -195,106 +334,35 @@ class StudyReader:
             value = plain.get(dimension.path)
             if isinstance(value, str) and dimension.ordered:
                 path = ("baselines", position, "values", dimension.path)
-                plain[dimension.path] = self._number(value, *path)
+                plain[dimension.path] = self._knobs.number(value, *path)
         return plain
 
-    def _dimension(self, path: str, knob: KnobItem) -> Dimension:
-        self._check_path(path)
-        value_keys = [k for k in ("values", "range", "pow2") if getattr(knob, k) is not None]
-        if len(value_keys) != 1:
-            raise SpecError(
-                "a knob has exactly one of values, range, pow2", where=self._where("space", path)
-            )
-        if knob.step is not None and knob.range is None:
-            raise SpecError("step belongs to range", where=self._where("space", path, "step"))
-        if knob.values is not None:
-            return Dimension(path, self._values(path, knob.values), _is_ordered(knob.values))
-        values = self._range(path, knob) if knob.range is not None else self._pow2(path, knob)
-        return Dimension(path, values, ordered=True)
 
-    def _check_path(self, path: str) -> None:
-        kind, _, field_path = path.partition(".")
-        complete = "." in field_path if kind == "mapping" else bool(field_path)
-        if kind not in _KNOB_KINDS or not complete:
-            raise SpecError(
-                "a knob is arch.<path>, workload.<variable>, mapping.<einsum>.<choice> or "
-                "machine.<field of the profile>",
-                where=self._document.where_key(("space", path)),
-                value=path,
-            )
-
-    def _values(self, path: str, values: Sequence[Value]) -> tuple[Value, ...]:
-        seen: set[str] = set()
-        for position, value in enumerate(values):
-            text = canonical_json(value)
-            if text in seen:
-                raise SpecError(
-                    "the value is listed twice",
-                    where=self._where("space", path, "values", position),
-                    value=value,
-                )
-            seen.add(text)
-        return tuple(values)
-
-    def _range(self, path: str, knob: KnobItem) -> tuple[Value, ...]:
-        assert knob.range is not None
-        low, high = (self._number(knob.range[i], "space", path, "range", i) for i in (0, 1))
-        step = 1 if knob.step is None else self._number(knob.step, "space", path, "step")
-        where = self._where("space", path)
-        if step <= 0 or high < low:
-            raise SpecError("a range goes up: [low, high] with a positive step", where=where)
-        if knob.step is None and not isinstance(low, int):
-            raise SpecError("a range of fractions needs a step", where=where)
-        if (high - low) / step >= _MAX_VALUES:
-            raise SpecError("the range has more than a million values", where=where)
-        return _steps(low, high, step)
-
-    def _pow2(self, path: str, knob: KnobItem) -> tuple[Value, ...]:
-        assert knob.pow2 is not None
-        ends: list[int] = []
-        for position, end in enumerate(knob.pow2):
-            number = self._number(end, "space", path, "pow2", position)
-            if not isinstance(number, int) or number < 1 or number & (number - 1):
-                raise SpecError(
-                    "the ends of pow2 are powers of two",
-                    where=self._where("space", path, "pow2", position),
-                    value=end,
-                )
-            ends.append(number)
-        if ends[1] < ends[0]:
-            raise SpecError("pow2 goes up: [low, high]", where=self._where("space", path, "pow2"))
-        exponents = range(ends[0].bit_length() - 1, ends[1].bit_length())
-        return tuple(2**exponent for exponent in exponents)
-
-    def _number(self, value: float | str, *path: str | int) -> int | float:
-        if isinstance(value, int | float):
-            return value
-        from tilewright.arch.expressions.expressions import evaluate
-
-        where = self._where(*path)
-        number = evaluate(value, {}, where)
-        if isinstance(number, bool) or not isinstance(number, int | float):
-            raise SpecError("this is not a number", where=where, value=value)
-        return number
+def _shortest(number: float) -> str:
+    """Return a number as the shortest text that is the same number: `393216`, `8e-07`."""
+    return repr(number).removesuffix(".0")
 
 
-def _steps(low: float, high: float, step: float) -> tuple[Value, ...]:
-    """Return the numbers from `low` up to `high`; fractions in decimal, so that none drifts."""
-    if all(isinstance(number, int) for number in (low, high, step)):
-        return tuple(range(int(low), int(high) + 1, int(step)))
-    first, last, distance = (Decimal(str(number)) for number in (low, high, step))
-    count = int((last - first) / distance) + 1
-    return tuple(float(first + index * distance) for index in range(count))
-
-
-def _is_ordered(values: Sequence[Value]) -> bool:
-    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-    return len(numbers) == len(values) and numbers == sorted(numbers)
-
-
-def _resolved(file: StudyFile, sources: Mapping[str, StudyInput]) -> dict[str, Any]:
+def _resolved(
+    file: StudyFile, arch: StudyInput, workloads: tuple[StudyInput, ...], machine: str
+) -> dict[str, Any]:
     """Return the study as the data of a study file, complete and with absolute paths."""
     data: dict[str, Any] = file.model_dump(mode="json", exclude_none=True)
-    for key, source in sources.items():
-        data[key] |= {"file": source.file, "variables": dict(source.variables)}
+    if file.model != "analytical":
+        del data["mapper"]
+    data["arch"] |= {"file": arch.file, "variables": dict(arch.variables)}
+    if file.workload is not None:
+        (only,) = workloads
+        data["workload"] |= {"file": only.file, "variables": dict(only.variables)}
+    else:
+        data["workloads"] = [
+            {
+                "file": each.file,
+                "variables": dict(each.variables),
+                "weight": each.weight,
+                "name": each.name,
+            }
+            for each in workloads
+        ]
+    data["machine"] = machine
     return data

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -11,6 +11,7 @@ from tilewright.arch.errors import Where
 from tilewright.arch.files.document import DocPath, Document
 from tilewright.arch.files.toplevel import check_top_level
 from tilewright.arch.flattening.scope import LazyNames
+from tilewright.arch.names import did_you_mean
 from tilewright.arch.spec.schema import parse
 from tilewright.mapper.workload.einsum import Affine, Einsum, TensorAccess
 from tilewright.mapper.workload.errors import WorkloadError
@@ -63,6 +64,7 @@ def build_workload(document: Document, variables: Mapping[str, object]) -> Workl
             instead='for example - "Z[m, n] = A[m, k] * B[k, n]"',
         )
     check_agreement(drafts)
+    limits.check_used(drafts)
     names = Names(document, spec, _renames(document), drafts, all_variables)
     finished = [_finish(draft, names) for draft in drafts]
     for draft, (einsum, _) in zip(drafts, finished, strict=True):
@@ -206,6 +208,19 @@ class _WorkloadLimits:
                 getattr(self._workload, name), self._document, ("workload", name)
             )
         return [(_variables_of(limit), limit) for limit in bounds]
+
+    def check_used(self, drafts: Sequence[EinsumDraft]) -> None:
+        """Raise WorkloadError for a bound on variables that no Einsum has together."""
+        for names, limit in self._written:
+            if not any(names <= frozenset(draft.variables) for draft in drafts):
+                known = {name for draft in drafts for name in draft.variables}
+                unknown = sorted(names - known)
+                raise WorkloadError(
+                    "no Einsum has the rank variables of this bound",
+                    where=limit.where,
+                    value=limit.text,
+                    instead=did_you_mean(unknown[0], known) if unknown else None,
+                )
 
     def sizes_of(self, draft: EinsumDraft) -> dict[str, tuple[int, Where]]:
         """Return the size of each rank, with its place in the file."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tilewright.arch.errors import Where
 from tilewright.arch.files.document import DocPath
+from tilewright.arch.names import fault_of_name
 from tilewright.mapper.workload.einsum import Combine
 from tilewright.mapper.workload.errors import WorkloadError
 from tilewright.mapper.workload.formulas.formula import Formula
@@ -67,13 +68,18 @@ class EinsumDraft:
 def check_draft(draft: EinsumDraft) -> None:
     """Raise WorkloadError for an Einsum that is wrong by itself.
 
-    Wrong is the name Total, a tensor that occurs twice, no output, a copy Einsum without exactly
-    one input, and a rank variable with the name of a tensor.
+    Wrong is a name that is reserved or has strange characters, a tensor that occurs twice, no
+    output, a copy Einsum without exactly one input, and a rank variable with the name of a tensor.
     """
-    if draft.name == "Total":
-        raise WorkloadError(
-            "the name Total is reserved for sums", where=draft.where, instead="another name"
-        )
+    for kind, name in (("Einsum", draft.name), *(("tensor", name) for name in draft.tensors)):
+        fault = fault_of_name(name)
+        if fault:
+            raise WorkloadError(
+                f"the name of the {kind} is wrong: {fault}",
+                where=draft.where,
+                value=name,
+                instead="letters, digits, `_`, `.` and `-`",
+            )
     _check_tensors(draft)
     names = {name for name in draft.variables if name in draft.tensors}
     if names:

@@ -44,5 +44,5 @@ def test_a_trial_without_memory_says_nothing_about_its_design() -> None:
             raise MemoryUsedUp("the search of Z needs more memory")
 
     outcome = attempt(Greedy(), {}).outcome  # type: ignore[arg-type]
-    assert outcome.status == "error"
+    assert outcome.status == "failed"
     assert outcome.reason == "the search of Z needs more memory"

@@ -45,6 +45,9 @@ class ObjectiveError(ExpressionError):
     """
 
 
+_MOST_POWER = 16  # 1e-12 to a higher one is no longer a number
+
+
 @dataclass(frozen=True, slots=True)
 class Formula:
     """An objective written as a formula, which never falls when a metric grows.
@@ -204,6 +207,8 @@ class MonotoneQuantity(Algebra):
     def power(self, exponent: object) -> MonotoneQuantity:
         """Return the quantity to a power, a number above 0; raises EvaluationError else."""
         by = _positive(exponent, "**")
+        if by > _MOST_POWER:
+            raise EvaluationError(f"an exponent is at most {_MOST_POWER}")
         code = self.code
         return MonotoneQuantity(self.uses, lambda columns: np.power(code(columns), by))
 

@@ -12,7 +12,7 @@ def test_run_prints_the_answer_and_the_place_of_the_report(study, tmp_path):
     assert done.exit_code == 0, done.output
     assert "Lowest energy" in done.stdout
     assert "report: runs/toy/report.html" in done.stdout
-    assert "batch 3: 24/24 trials" in done.stderr
+    assert ": 24/24 trials" in done.stderr
     assert (tmp_path / "runs/toy/report.html").exists()
     again = run("study", "run", study, "--workers", 1, "--trials", 8)
     assert "runs/toy-2/report.html" in again.stdout

@@ -12,7 +12,7 @@ from joblib.externals.loky import get_reusable_executor
 
 from tilewright.arch.errors import SpecError
 from tilewright.dse.models.evaluator import Outcome
-from tilewright.dse.models.worker_pool import InProcess, WorkerLost, Workers, make_pool
+from tilewright.dse.models.worker_pool import InProcess, Workers, make_pool
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 
@@ -81,13 +81,15 @@ def test_one_worker_is_this_process():
     assert isinstance(make_pool(Square(), 2), Workers)
 
 
-def test_a_worker_that_dies_loses_its_batch():
+def test_a_worker_that_dies_costs_its_own_design():
     class Dying:
         def evaluate(self, point):
-            os.kill(os.getpid(), signal.SIGKILL)
+            if point["x"] == 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return Outcome({"y": 1.0})
 
     get_reusable_executor().shutdown(wait=True)
-    with pytest.raises(WorkerLost) as caught, Workers(Dying(), 2) as pool:
-        pool.evaluate([{}, {}], lambda done, count: None)
-    assert caught.value.what == "a worker process died, perhaps of too little memory"
-    assert caught.value.instead == "resume the run with fewer workers"
+    with Workers(Dying(), 2) as pool:
+        answers = pool.evaluate([{"x": x} for x in range(4)], lambda done, count: None)
+    assert [each.outcome.status for each in answers] == ["feasible", "failed"] + ["feasible"] * 2
+    assert answers[1].outcome.reason == "its worker process died, perhaps of too little memory"

@@ -32,8 +32,8 @@ def trial(number, status="feasible", same_as=None, baseline=None, **metrics):
     }
     reason = "k = 3 does not divide" if status == "infeasible" else None
     return Trial(
-        number=number, batch=0, key=str(number), point=point, status=status, metrics=metrics,
-        reason=reason, same_as=same_as, baseline=baseline,
+        number=number, batch=0, batch_size=8, key=str(number), point=point, status=status,
+        metrics=metrics,        reason=reason, same_as=same_as, baseline=baseline,
     )  # fmt: skip
 
 

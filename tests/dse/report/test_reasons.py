@@ -7,8 +7,8 @@ from tilewright.dse.run.record import Trial
 
 
 def trial(number, reason, status="infeasible", same_as=None):
-    return Trial(number=number, batch=0, key=str(number), point={}, status=status, reason=reason,
-                 same_as=same_as)  # fmt: skip
+    return Trial(number=number, batch=0, batch_size=8, key=str(number), point={},
+                 status=status, reason=reason, same_as=same_as)  # fmt: skip
 
 
 def test_reasons_that_differ_in_numbers_only_are_one():

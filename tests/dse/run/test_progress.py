@@ -16,7 +16,13 @@ def spec(toy, tmp_path):
 
 def trial(number, status="feasible", **metrics):
     return Trial(
-        number=number, batch=number // 3, key=str(number), point={}, status=status, metrics=metrics
+        number=number,
+        batch=number // 3,
+        batch_size=3,
+        key=str(number),
+        point={},
+        status=status,
+        metrics=metrics,
     )
 
 

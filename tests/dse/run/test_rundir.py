@@ -9,7 +9,7 @@ from tilewright.arch.errors import SpecError
 from tilewright.dse.run.rundir import RunError
 from tilewright.dse.run.runner import Execution, resume_study
 
-SAMPLERS = ["nsga2", "tpe", "random", "grid", "qmc"]
+SAMPLERS = ["nsga2", "tpe", "random", "grid", "qmc", "nsga3", "bottleneck"]
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from design_files import log_of, run_here
 
-from tilewright.dse.run.rundir import RunError
-from tilewright.dse.run.runner import Execution, resume_study, start_study
+from tilewright.dse.run.rundir import RunDirectory, RunError
+from tilewright.dse.run.runner import Execution, changed_inputs, resume_study, start_study
 from tilewright.dse.study.study_loading import load_study
 
 
@@ -35,11 +35,33 @@ def test_resume_of_a_changed_study_names_the_keys(toy, tmp_path, file):
     assert "search.trials" not in str(caught.value)
 
 
-def test_resume_with_a_changed_input_file_names_it(toy, tmp_path):
-    run_here(toy, tmp_path, {"search.trials": 8})
+def test_a_changed_input_file_changes_no_run(toy, tmp_path):
+    run_here(toy, tmp_path)
+    whole = log_of(tmp_path)
+    (tmp_path / "run" / "trials.jsonl").write_bytes(b"".join(whole.splitlines(True)[:8]))
     (tmp_path / "arch.yaml").write_text("arch: {nodes: [], other: 1}\n")
-    with pytest.raises(RunError, match=r"arch\.yaml: the contents changed"):
+    assert changed_inputs(RunDirectory.open(tmp_path / "run")) == [str(tmp_path / "arch.yaml")]
+    resume_study(tmp_path / "run", Execution(evaluator=toy.ToyModel()))
+    assert log_of(tmp_path) == whole
+
+
+def test_a_changed_copy_is_refused(toy, tmp_path):
+    run_here(toy, tmp_path, {"search.trials": 8})
+    (tmp_path / "run/inputs/arch/arch.yaml").write_text("arch: {nodes: [], other: 1}\n")
+    with pytest.raises(RunError, match=r"inputs/arch/arch\.yaml: the contents changed"):
         resume_study(tmp_path / "run", Execution(evaluator=toy.ToyModel()))
+
+
+def test_a_run_that_was_moved_goes_on(toy, tmp_path):
+    run_here(toy, tmp_path)
+    whole = log_of(tmp_path)
+    (tmp_path / "run" / "trials.jsonl").write_bytes(b"".join(whole.splitlines(True)[:8]))
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run").rename(tmp_path / "elsewhere/run")
+    for name in ("arch.yaml", "workload.yaml", "study.yaml"):
+        (tmp_path / name).unlink()
+    resume_study(tmp_path / "elsewhere/run", Execution(evaluator=toy.ToyModel()))
+    assert log_of(tmp_path / "elsewhere") == whole
 
 
 def test_the_resolved_study_is_a_study_with_the_same_result(toy, tmp_path):

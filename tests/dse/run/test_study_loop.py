@@ -54,7 +54,7 @@ def test_no_clock_in_the_log(toy, tmp_path):
     for line in log_of(tmp_path).decode().splitlines():
         assert not {"seconds", "time", "started", "ended"} & set(json.loads(line))
     times = (tmp_path / "run" / "times.jsonl").read_text().splitlines()
-    assert len(times) == 9
+    assert len(times) >= 9
     assert json.loads(times[0])["seconds"] > 0
 
 

@@ -1,8 +1,10 @@
-"""Samplers that learn from results: Optuna's NSGA-II and TPE behind our ask-and-tell."""
+"""Samplers that learn from results: those of Optuna behind our ask-and-tell."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +12,20 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from tilewright.arch.errors import SpecError
 from tilewright.dse.run.record import Trial
+from tilewright.dse.sampling.samplers import OPTUNA_CLASSES, sampler_class
+from tilewright.dse.store.safe_files import RunError
 from tilewright.dse.study.design_space import Choice, Dimension, Space
 from tilewright.dse.study.sampler import Proposal, Result, SamplerSettings, batch_seed
 
 _BUILDABLE, _UNBUILDABLE_EXCESS = "can be built", 1e9
 _GENERATION = "NSGAIISampler:generation"
+_REBUILT = ("nsga2", "tpe", "bottleneck")
+"""Samplers whose state follows from the trials; others propose their batches again at a resume."""
+_DEFAULTS: Mapping[str, Mapping[str, bool]] = {
+    "tpe": {"multivariate": True, "constant_liar": True},
+}
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
@@ -28,7 +38,7 @@ class _Told:
 
 
 class OptunaSampler:
-    """The samplers NSGA-II and TPE of Optuna: they learn from the results of earlier designs.
+    """The samplers of Optuna: they learn from the results of earlier designs.
 
     Optuna is asked for one value index per knob. Its sampler is made anew for every batch from
     (seed, batch number): one that lives on would give other numbers after a resume, and one made
@@ -47,6 +57,7 @@ class OptunaSampler:
         self._waiting: list[optuna.trial.Trial] = []
         self._enqueued = False
         self._buildable = 0
+        self.seen: list[Result] = []
 
     def propose(self, batch: int, first: int, count: int) -> list[Proposal]:
         """Return `count` designs for batch number `batch`; the study's start designs come first.
@@ -58,11 +69,12 @@ class OptunaSampler:
             int(batch_seed(self._search.seed, batch).generate_state(1)[0])
         )
         self._waiting = [self._study.ask(self._distributions) for _ in range(count)]
-        frozen = self._study.get_trials(deepcopy=False)[-count:]
-        return [self._proposal(trial) for trial in frozen]
+        frozen = self._study.get_trials(deepcopy=False)  # start designs wait behind the last ones
+        return [self._proposal(frozen[trial.number]) for trial in self._waiting]
 
     def tell(self, results: Sequence[Result]) -> None:
         """Pass on to Optuna the results of the batch that was proposed last, in the same order."""
+        self.seen += results
         for trial, result in zip(self._waiting, results, strict=True):
             told = self._told(result)
             for name, excess in told.constraints.items():
@@ -71,10 +83,16 @@ class OptunaSampler:
         self._waiting = []
 
     def replay(self, trials: Sequence[Trial], results: Sequence[Result]) -> None:
-        """Rebuild Optuna's state from the trials of an interrupted run and their results."""
-        self._study.add_trials(
-            [self._frozen(trial, result) for trial, result in zip(trials, results, strict=True)]
-        )
+        """Rebuild Optuna's state from the trials of an interrupted run and their results.
+
+        Raises RunError if the sampler would not have proposed these trials.
+        """
+        told = list(zip(trials, results, strict=True))
+        own = next((n for n, t in enumerate(trials) if t.batch >= self._search.since), len(told))
+        if self._search.sampler in _REBUILT:
+            own = len(told)
+        self.seen += results[:own]
+        self._study.add_trials([self._frozen(trial, result) for trial, result in told[:own]])
         sampler = self._make(0)
         if isinstance(sampler, optuna.samplers.NSGAIISampler):
             # Optuna caches the parents of each generation, and the order of cached parents is
@@ -82,6 +100,22 @@ class OptunaSampler:
             generations = [int(t.sampler.get(_GENERATION, 0)) for t in trials]  # type: ignore[call-overload]
             for generation in range(1, max(generations, default=0) + 1):
                 sampler.get_parent_population(self._study, generation)
+        while own < len(told):
+            batch = told[own : own + told[own][0].batch_size]
+            self._propose_again([trial for trial, _ in batch])
+            self.tell([result for _, result in batch])
+            own += len(batch)
+
+    def _propose_again(self, trials: Sequence[Trial]) -> None:
+        """Propose a batch that is known: what a sampler draws decides what it draws later."""
+        proposals = self.propose(trials[0].batch, trials[0].number, len(trials))
+        choices = [self._space.choice(trial.point) for trial in trials]
+        if [proposal.choice for proposal in proposals] != choices:
+            raise RunError(
+                f"the sampler {self._search.sampler} proposes other designs for batch"
+                f" {trials[0].batch} than the run has tried",
+                instead="the version of Optuna that began the run (env.json has it)",
+            )
 
     def _enqueue_start(self, first: int) -> None:
         if self._enqueued:
@@ -91,9 +125,23 @@ class OptunaSampler:
             self._study.enqueue_trial(self._params(choice))
 
     def _make(self, seed: int) -> optuna.samplers.BaseSampler:
-        if self._search.sampler == "nsga2":
-            return optuna.samplers.NSGAIISampler(population_size=self._search.population, seed=seed)
-        return optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
+        options: dict[str, Any] = {"seed": seed, **_DEFAULTS.get(self._search.sampler, {})}
+        if self._search.sampler in ("nsga2", "nsga3", "bottleneck"):
+            options["population_size"] = self._search.population
+        path = f"optuna.samplers.{OPTUNA_CLASSES.get(self._search.sampler, 'NSGAIISampler')}"
+        kind = sampler_class(self._search.sampler if "." in self._search.sampler else path)
+        options |= self._search.options
+        if "seed" not in inspect.signature(kind).parameters:
+            del options["seed"]
+        with warnings.catch_warnings():  # Optuna's marks of what is experimental
+            warnings.simplefilter("ignore")
+            try:
+                return kind(**options)
+            except (TypeError, ValueError) as error:
+                raise SpecError(
+                    f"the sampler {self._search.sampler} refuses its options: {error}",
+                    instead="other search.options",
+                ) from None
 
     def _proposal(self, trial: FrozenTrial) -> Proposal:
         choice = tuple(int(trial.params[path]) for path in self._space.paths)

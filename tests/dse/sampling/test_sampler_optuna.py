@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tilewright.dse.run.record import Objective, Trial
+from tilewright.dse.sampling.sampler_optuna import OptunaSampler
 from tilewright.dse.study.design_space import Dimension, Space
 from tilewright.dse.study.sampler import Result, SamplerSettings
-from tilewright.dse.study.sampler_optuna import OptunaSampler
 
 SPACE = Space(
     (
@@ -37,6 +37,7 @@ def trials_of(proposals, first):
         Trial(
             number=first + offset,
             batch=first // BATCH,
+            batch_size=BATCH,
             key=str(first + offset),
             point=SPACE.point(proposal.choice),
             status="feasible",

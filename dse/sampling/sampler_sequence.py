@@ -10,7 +10,7 @@ import numpy as np
 
 from tilewright.dse.run.record import Trial
 from tilewright.dse.study.design_space import Choice, Space
-from tilewright.dse.study.sampler import Proposal, Result, batch_seed
+from tilewright.dse.study.sampler import Proposal, Result, SamplerSettings, batch_seed
 
 
 class DesignSequence(Protocol):
@@ -97,3 +97,12 @@ class SobolSequence:
         # One by one: asking for several at a position that is no power of two warns.
         rows = [sobol.random(1)[0] for _ in range(count)]
         return [tuple(int(i) for i in np.minimum(row * sizes, sizes - 1)) for row in rows]
+
+
+def sequence_sampler(search: SamplerSettings, space: Space) -> SequenceSampler:
+    """Return the sampler random, qmc, or grid (also called exhaustive) for a design space."""
+    if search.sampler == "random":
+        return SequenceSampler(search.start, RandomSequence(space, search.seed))
+    if search.sampler == "qmc":
+        return SequenceSampler(search.start, SobolSequence(space, search.seed))
+    return SequenceSampler(search.start, GridSequence(space))

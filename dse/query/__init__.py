@@ -1,0 +1,1 @@
+"""Ask runs: filters, fronts, comparisons, explanations, exports."""

@@ -1,0 +1,83 @@
+"""What a study would cost: the size of its space, and the time of its trials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.arch.quantities import some
+from tilewright.dse.models.evaluator import Attempt, attempt
+from tilewright.dse.models.evaluators import make_evaluator
+from tilewright.dse.study.preflight import preflight
+from tilewright.dse.study.study import StudySpec
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a study would cost.
+
+    `designs`: size of the space; `trials`: designs that would be evaluated; `sample`: the attempt
+    on one design, the first baseline or the first of the space; `seconds`: of all trials on that
+    many `workers`, if each takes as long as that one.
+    """
+
+    name: str
+    designs: int
+    trials: int
+    workers: int
+    sample: Attempt
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that the study takes, if each design takes as long as the sample."""
+        return self.sample.seconds * self.trials / min(self.workers, self.trials)
+
+    def document(self) -> dict[str, Any]:
+        """Return the estimate as JSON data."""
+        return {
+            "study": self.name,
+            "designs": self.designs,
+            "evaluations": self.trials,
+            "workers": self.workers,
+            "seconds_of_one": round(self.sample.seconds, 6),
+            "seconds": round(self.seconds, 3),
+            "status_of_one": self.sample.outcome.status,
+            "reason": self.sample.outcome.reason,
+        }
+
+    def text(self) -> str:
+        """Return the estimate as text for the terminal."""
+        reason = self.sample.outcome.reason
+        tried = f"{self.sample.seconds:.3g} s" + (
+            f", and cannot be built: {reason}" if reason else ""
+        )
+        return "\n".join(
+            [
+                f"{self.name}: {some(self.designs, 'design')} in the space",
+                f"evaluations: {self.trials:,} at most",
+                f"one design took {tried}",
+                f"about {_duration(self.seconds)} on {some(self.workers, 'worker')}",
+            ]
+        )
+
+
+def estimate(spec: StudySpec, workers: int) -> Estimate:
+    """Evaluate one design of a study; return what all would cost.
+
+    It is the first baseline, or the first design of the space, and is evaluated twice: the first
+    time loads what later designs find loaded. Raises SpecError for a study whose files or knobs
+    cannot work.
+    """
+    preflight(spec)
+    point = spec.baselines[0].point if spec.baselines else spec.space.point(spec.space.nth(0))
+    evaluator = make_evaluator(spec)
+    attempt(evaluator, point)
+    sample = attempt(evaluator, point)
+    return Estimate(spec.name, spec.space.size, spec.trials, workers, sample)
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.2g} s"

@@ -1,0 +1,141 @@
+"""Expressions over metrics: objectives, limits and queries, evaluated without Python's eval.
+
+Names are the metrics of a design (`energy`, `usage.Buffer`, `bert.energy` of one workload), and
+`base`, the metrics of the reference design: `area <= 1.2 * base.area`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from tilewright.arch.errors import SpecError, Where
+from tilewright.arch.expressions.expressions import compile_expression
+from tilewright.arch.names import did_you_mean
+
+Sign = Literal["<=", ">="]
+BASE = "base"
+_COMPARISON = re.compile(r"<=|>=|==|!=|<|>")
+_PLAIN = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A limit of a study: `left` is at most (`<=`) or at least (`>=`) `right`.
+
+    Both sides are expressions over metrics, in SI units. A design beyond a limit gets the status
+    violates and is no answer.
+    """
+
+    left: str
+    sign: Sign
+    right: str
+
+    @property
+    def text(self) -> str:
+        """The limit as text, such as `area <= 0.0006`."""
+        return f"{self.left} {self.sign} {self.right}"
+
+    def excess(self, names: Mapping[str, object]) -> float:
+        """Return by how much the limit is exceeded, in the unit of its sides; 0 or less: it holds.
+
+        `names`: as of `names_of`. Raises SpecError if a side has no finite value.
+        """
+        left, right = value_of(self.left, names), value_of(self.right, names)
+        return left - right if self.sign == "<=" else right - left
+
+
+def parse_constraint(text: str, where: Where | None = None) -> Constraint:
+    """Return the limit that a text like `area <= 1.2 * base.area` states.
+
+    Raises SpecError, at `where`, for a text that is not one comparison by <= or >=.
+    """
+    signs = _COMPARISON.findall(text)
+    if len(signs) != 1 or signs[0] not in ("<=", ">="):
+        raise SpecError(
+            "a limit compares two sides by <= or >=",
+            where=where,
+            value=text,
+            instead="for example area <= 1.2 * base.area, or energy * latency <= 1e-9",
+        )
+    left, _, right = text.partition(signs[0])
+    return Constraint(left.strip(), signs[0], right.strip())
+
+
+def check_names(text: str, known: Iterable[str], where: Where | None = None) -> frozenset[str]:
+    """Check an expression over metrics; return the names that it takes.
+
+    `known`: names before the first dot. Raises SpecError, at `where`, for wrong syntax or an
+    unknown name.
+    """
+    free = compile_expression(text, where).free
+    known_names = sorted(known)
+    for name in sorted(free):
+        if name not in known_names:
+            raise SpecError(
+                f"there is no metric {name}",
+                where=where,
+                value=text,
+                instead=did_you_mean(name, known_names) or f"one of {', '.join(known_names)}",
+            )
+    return free
+
+
+def uses_base(text: str) -> bool:
+    """Return whether an expression over metrics takes those of the reference design."""
+    return BASE in compile_expression(text).free
+
+
+def names_of(
+    metrics: Mapping[str, float], base: Mapping[str, float] | None = None
+) -> dict[str, object]:
+    """Return the names that an expression over metrics may use, with their values.
+
+    `metrics`: of the design; `base`: of the reference design. `usage.Buffer` becomes a mapping
+    `usage` with the key Buffer.
+    """
+    names = nested(metrics)
+    if base is not None:
+        names[BASE] = nested(base)
+    return names
+
+
+def nested(values: Mapping[str, object]) -> dict[str, object]:
+    """Return values by dotted name as mappings in mappings; names that are expressions stay out."""
+    tree: dict[str, object] = {}
+    for name, value in values.items():
+        if not is_plain_name(name):
+            continue
+        *above, last = name.split(".")
+        inner = tree
+        for step in above:
+            below = inner.setdefault(step, {})
+            if not isinstance(below, dict):
+                break
+            inner = below
+        else:
+            inner.setdefault(last, value)
+    return tree
+
+
+def is_plain_name(text: str) -> bool:
+    """Return whether a text is the name of a metric, not an expression over some."""
+    return _PLAIN.fullmatch(text) is not None
+
+
+def value_of(text: str, names: Mapping[str, object]) -> float:
+    """Return the value of an expression over metrics.
+
+    Raises SpecError if it fails or is no finite number.
+    """
+    value = compile_expression(text)(names)
+    try:
+        number = float(value)  # type: ignore[arg-type]  # any other type raises here
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if isinstance(value, bool) or not math.isfinite(number):
+        raise SpecError(f"`{text}` is no finite number", value=value)
+    return number

@@ -1,0 +1,1 @@
+"""How the designs of a study are proposed: sequences, Optuna's samplers, and one by bottleneck."""

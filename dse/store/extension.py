@@ -1,0 +1,136 @@
+"""A run that goes on otherwise than it began: more trials, more values, another sampler, retries.
+
+What was tried stays, with its numbers. `env.json` keeps each change with the number of the first
+batch after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from tilewright.arch.errors import SpecError
+from tilewright.arch.files.source import load_document
+from tilewright.dse.models.evaluator import Attempt
+from tilewright.dse.run.record import Trial
+from tilewright.dse.run.rundir import ENVIRONMENT, SPEC, TRIALS, RunDirectory, TrialLog
+from tilewright.dse.store.known_outcomes import known_outcomes
+from tilewright.dse.store.safe_files import RunError, pretty_json, write_atomically
+from tilewright.dse.store.trial_line import line_of, trial_of
+from tilewright.dse.study.changed_keys import replaced
+from tilewright.dse.study.design_space import Value
+from tilewright.dse.study.study_loading import load_study
+
+_BEFORE_RETRY = "trials.before-retry.jsonl"
+_MAY_CHANGE = ("search.sampler", "search.options", "search.population", "search.batch",
+               "search.limit_s", "search.limit_memory")  # fmt: skip
+_VALUES = (".values", ".range", ".pow2", ".step")
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How a run is to go on: `trials` in all (None: as before); `settings`: other values by path.
+
+    Settings may change `search.` (sampler, options, population, batch, limits), and the values of
+    knobs (`space.arch.Buffer.size.values`), where every value that was tried must stay. `retry`:
+    evaluate the trials again that failed, or hit a defect, and those after them.
+    """
+
+    trials: int | None = None
+    settings: Mapping[str, Value] = field(default_factory=dict)
+    retry: bool = False
+
+
+def spec_text(resolved: Mapping[str, Any]) -> str:
+    """Return a study as the YAML text of a study file, with all defaults filled in."""
+    import yaml
+
+    text: str = yaml.safe_dump(dict(resolved), sort_keys=False, allow_unicode=True, width=100)
+    return "# The study as it ran: a study file itself, with all defaults filled in.\n" + text
+
+
+def extend_run(run: RunDirectory, changes: Changes) -> None:
+    """Change the study of a run, and note it in env.json.
+
+    Raises SpecError for a change that a run cannot take; RunError if the run has other trials than
+    the changed study allows.
+    """
+    if changes == Changes():
+        return
+    with TrialLog(run):  # no other process is running the study
+        trials = run.repair()
+        if changes.retry:
+            trials = _without_failures(run, trials)
+    settings = dict(changes.settings)
+    for key in settings:
+        if key not in _MAY_CHANGE and not (key.startswith("space.") and key.endswith(_VALUES)):
+            raise SpecError(
+                f"--add {key}: a run cannot change this",
+                instead=f"one of {', '.join(_MAY_CHANGE)}, space.<knob>.values, or a new run",
+            )
+    if changes.trials is not None:
+        settings["search.trials"] = changes.trials
+    if not settings:
+        return
+    data: Any = load_document(run.path / SPEC).data
+    changed = replaced(data, settings)
+    draft = run.path / f".{SPEC}.next.yaml"
+    try:
+        write_atomically(draft, spec_text(changed))
+        spec = load_study(draft)
+        for trial in trials:
+            spec.space.choice(trial.point)
+    finally:
+        draft.unlink(missing_ok=True)
+    if changes.trials is not None and spec.trials < sum(t.same_as is None for t in trials):
+        raise RunError(
+            "the run has more trials already",
+            value=changes.trials,
+            instead=f"--trials above {sum(t.same_as is None for t in trials)}",
+        )
+    environment = run.environment()
+    note = {
+        "batch": trials[-1].batch + 1 if trials else 0,
+        "changed": {key: str(value) for key, value in settings.items()},
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    environment["spec"] = changed
+    environment["extensions"] = [*environment.get("extensions", []), note]
+    write_atomically(run.path / ENVIRONMENT, pretty_json(environment))
+    write_atomically(run.path / SPEC, spec_text(changed))
+
+
+def since_of(environment: Mapping[str, Any]) -> int:
+    """Return the first batch that the present sampler of a run proposed."""
+    batches = [int(note["batch"]) for note in environment.get("extensions", [])]
+    return max(batches, default=0)
+
+
+def outcomes_before(run: RunDirectory) -> dict[str, Attempt]:
+    """Return what trials had brought that a retry took out of the record, by key."""
+    path = run.path / _BEFORE_RETRY
+    known: list[Trial] = []
+    for line in path.read_bytes().split(b"\n") if path.is_file() else ():
+        try:
+            known.append(trial_of(line.decode()))
+        except ValueError:  # the empty last line, or a damaged one: evaluated again
+            continue
+    return known_outcomes(known)
+
+
+def _without_failures(run: RunDirectory, trials: list[Trial]) -> list[Trial]:
+    """Take the first batch with a failure, and those after it, out of the record.
+
+    Their outcomes stay in a file beside it: what did not fail is not evaluated again.
+    """
+    failed = [trial.batch for trial in trials if trial.status in ("failed", "error")]
+    if not failed:
+        return trials
+    kept = [trial for trial in trials if trial.batch < failed[0]]
+    rest = trials[len(kept) :]
+    with (run.path / _BEFORE_RETRY).open("ab") as file:
+        file.write("".join(line_of(trial) + "\n" for trial in rest).encode())
+    write_atomically(run.path / TRIALS, "".join(line_of(trial) + "\n" for trial in kept))
+    return kept

@@ -1,0 +1,141 @@
+"""The knobs of a study file: paths of fields, and the finitely many values of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+
+from tilewright.arch.errors import SpecError, Where
+from tilewright.arch.files.document import Document
+from tilewright.dse.run.figures import is_plain_name
+from tilewright.dse.study.design_space import Dimension, Space, Value, canonical_json
+from tilewright.dse.study.study_file import KnobItem, StudyFile
+
+_KNOB_KINDS = ("arch", "workload", "mapping", "machine", "mapper")
+_MAX_VALUES = 1_000_000
+_MAX_SPACE_DIGITS = 300
+
+
+class KnobReader:
+    """Reads the knobs of one study file; `document`: the file, for the places of errors."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+
+    def space(self, file: StudyFile) -> Space:
+        """Return the design space; SpecError, with the place, for a knob that is wrong."""
+        return Space(tuple(self._dimension(path, knob) for path, knob in file.space.items()))
+
+    def number(self, value: float | str, *path: str | int) -> int | float:
+        """Return a number of a study file, or the value of the expression that stands for it.
+
+        `path`: its place. Raises SpecError for what is no finite number.
+        """
+        from tilewright.arch.expressions.expressions import evaluate
+
+        where = self._where(*path)
+        number = evaluate(value, {}, where)
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise SpecError("this is not a number", where=where, value=value)
+        if not math.isfinite(number):
+            raise SpecError(
+                "this number is not finite", where=where, value=value, instead="a finite number"
+            )
+        return number
+
+    def _where(self, *path: str | int) -> Where:
+        return self._document.where(path)
+
+    def _dimension(self, path: str, knob: KnobItem) -> Dimension:
+        self._check_path(path)
+        value_keys = [k for k in ("values", "range", "pow2") if getattr(knob, k) is not None]
+        if len(value_keys) != 1:
+            raise SpecError(
+                "a knob has exactly one of values, range, pow2", where=self._where("space", path)
+            )
+        if knob.step is not None and knob.range is None:
+            raise SpecError("step belongs to range", where=self._where("space", path, "step"))
+        name = self._name(path, knob)
+        if knob.values is not None:
+            values = self._values(path, knob.values)
+            return Dimension(path, values, _is_ordered(values), name)
+        values = self._range(path, knob) if knob.range is not None else self._pow2(path, knob)
+        return Dimension(path, values, True, name)
+
+    def _name(self, path: str, knob: KnobItem) -> str:
+        if knob.name is None or is_plain_name(knob.name):
+            return knob.name or ""
+        raise SpecError(
+            "the name of a knob has letters, digits and `_`",
+            where=self._where("space", path, "name"),
+            value=knob.name,
+        )
+
+    def _check_path(self, path: str) -> None:
+        kind, _, field_path = path.partition(".")
+        complete = "." in field_path if kind == "mapping" else bool(field_path)
+        if kind not in _KNOB_KINDS or not complete:
+            raise SpecError(
+                "a knob is arch.<path>, workload.<variable or path>, mapping.<einsum>.<choice>,"
+                " machine.<field of the profile> or mapper.<option>",
+                where=self._document.where_key(("space", path)),
+                value=path,
+            )
+
+    def _values(self, path: str, values: Sequence[Value]) -> tuple[Value, ...]:
+        seen: set[str] = set()
+        for position, value in enumerate(values):
+            text = canonical_json(value)
+            if text in seen:
+                raise SpecError(
+                    "the value is listed twice",
+                    where=self._where("space", path, "values", position),
+                    value=value,
+                )
+            seen.add(text)
+        return tuple(values)
+
+    def _range(self, path: str, knob: KnobItem) -> tuple[Value, ...]:
+        assert knob.range is not None
+        low, high = (self.number(knob.range[i], "space", path, "range", i) for i in (0, 1))
+        step = 1 if knob.step is None else self.number(knob.step, "space", path, "step")
+        where = self._where("space", path)
+        if step <= 0 or high < low:
+            raise SpecError("a range goes up: [low, high] with a positive step", where=where)
+        if knob.step is None and not isinstance(low, int):
+            raise SpecError("a range of fractions needs a step", where=where)
+        if (high - low) / step >= _MAX_VALUES:
+            raise SpecError("the range has more than a million values", where=where)
+        return _steps(low, high, step)
+
+    def _pow2(self, path: str, knob: KnobItem) -> tuple[Value, ...]:
+        assert knob.pow2 is not None
+        ends: list[int] = []
+        for position, end in enumerate(knob.pow2):
+            number = self.number(end, "space", path, "pow2", position)
+            if not isinstance(number, int) or number < 1 or number & (number - 1):
+                raise SpecError(
+                    "the ends of pow2 are powers of two",
+                    where=self._where("space", path, "pow2", position),
+                    value=end,
+                )
+            ends.append(number)
+        if ends[1] < ends[0]:
+            raise SpecError("pow2 goes up: [low, high]", where=self._where("space", path, "pow2"))
+        exponents = range(ends[0].bit_length() - 1, ends[1].bit_length())
+        return tuple(2**exponent for exponent in exponents)
+
+
+def _steps(low: float, high: float, step: float) -> tuple[Value, ...]:
+    """Return the numbers from `low` up to `high`; fractions in decimal, so that none drifts."""
+    if all(isinstance(number, int) for number in (low, high, step)):
+        return tuple(range(int(low), int(high) + 1, int(step)))
+    first, last, distance = (Decimal(str(number)) for number in (low, high, step))
+    count = int((last - first) / distance) + 1
+    return tuple(float(first + index * distance) for index in range(count))
+
+
+def _is_ordered(values: Sequence[Value]) -> bool:
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    return len(numbers) == len(values) and numbers == sorted(numbers)
