@@ -156,7 +156,7 @@ class TilePlacement:
         seen: list[BlockIndex] = []
         for block in alive:
             for other in seen:
-                shared = _shared(self, other, self, block)
+                shared = _shared(self, other, self, block) if other != tuple(block) else None
                 if shared is not None:
                     return shared
             seen.append(tuple(block))
