@@ -20,6 +20,7 @@ from tilewright.mapper.layout import (
 )
 from tilewright.mapper.layout.grid_map import round_robin, row_major
 from tilewright.mapper.layout.queries.overlap import overlap
+from tilewright.mapper.layout.schemes.modulo_allocation import ModuloAllocation
 from tilewright.mapper.layout.unit_lookup import Unit
 
 Byte = tuple[Unit, int]
@@ -78,3 +79,23 @@ def test_the_witness_is_a_scalar_of_each() -> None:
     other = Layout.on_grid(both.collapse, GridSplit.ceil((4, 4), (4, 1)), Tiling((), INT8))
     with pytest.raises(SpecError, match="different units"):
         overlap(both, other)
+
+
+def test_two_tensors_in_sbuf_overlap_in_the_bytes_of_the_guide() -> None:
+    """Two tiles of 1024 bytes from byte 0 and two from byte 1024 share 1024 to 2047."""
+    bf16, shape = number_format("bf16"), (4, 128, 512)
+    first, second = (
+        ModuloAllocation(space="sbuf", base_addr=base, num_free_tiles=(2,)).layout(shape, 1, bf16)
+        for base in (0, 1024)
+    )
+    found = overlap(first, second)
+    assert found is not None
+    assert (found.address, found.first, found.second) == (1024, (1, 0, 0), (0, 0, 0))
+    halves = [
+        ModuloAllocation(space="sbuf", base_partition=start).layout((1, 64, 512), 1, bf16)
+        for start in (0, 64)
+    ]
+    assert overlap(*halves) is None
+    assert overlap(halves[1], first) is not None
+    banks = [ModuloAllocation(base_bank=bank).layout((1, 64, 512), 1, bf16) for bank in (0, 1)]
+    assert overlap(*banks) is None
