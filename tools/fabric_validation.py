@@ -6,6 +6,7 @@ fabric_page.md.j2.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isqrt
 from pathlib import Path
@@ -77,14 +78,19 @@ def run(program: Program, profile: str) -> RunResult:
     return Machine(program, load_profile(profile)).run(timeline=program.width < 16)
 
 
-def reduction_rows() -> list[Row]:
-    """Chain and two-phase reduction of 512 x 4096 f32 on wse2-sdk-sim (wafer.md §8.1)."""
+def reduction_rows(
+    reductions: Iterable[tuple[int, int]] = REDUCTIONS, size: tuple[int, int] = (ELEMENTS, WORDS)
+) -> list[Row]:
+    """Chain and two-phase reduction on wse2-sdk-sim (wafer.md §8.1).
+
+    reductions: (elements per group, recorded cycles); size: elements and f32 of each.
+    """
     rows = []
-    for group, recorded in REDUCTIONS:
-        if group == ELEMENTS:
-            program, name = chain_reduce(ELEMENTS, WORDS), "chain"
+    for group, recorded in reductions:
+        if group == size[0]:
+            program, name = chain_reduce(*size), "chain"
         else:
-            program = two_phase_reduce(ELEMENTS, WORDS, group)
+            program = two_phase_reduce(*size, group)
             name = f"two-phase, groups of {group}"
         rows.append(Row(name, run(program, "wse2-sdk-sim").cycles, recorded))
     return rows
@@ -106,13 +112,16 @@ def message_errors() -> list[int]:
     return sorted({message_cycles(b, hops) - (7 + b - 1 + 2 * hops + 3) for b, hops in MESSAGES})
 
 
-def operation_rows() -> list[Row]:
-    """One synchronous 16-bit operation on two memory vectors, wse3-sdk-sim (wafer.md §4.1)."""
+def operation_rows(operations: Iterable[tuple[int, int]] = OPERATIONS) -> list[Row]:
+    """One synchronous 16-bit operation on two memory vectors, wse3-sdk-sim (wafer.md §4.1).
+
+    operations: (extent, recorded cycles).
+    """
     return [
         Row(
             f"add16, n = {n}", run(vector_operation("add16", n, 2, "i16"), "wse3-sdk-sim").cycles, r
         )
-        for n, r in (*OPERATIONS, *((n, 9 + 2 * -(-n // 8)) for n in (1, 9, 100, 1000)))
+        for n, r in (*operations, *((n, 9 + 2 * -(-n // 8)) for n in (1, 9, 100, 1000)))
     ]
 
 
@@ -164,10 +173,13 @@ LOCKSTEP = 2048, 514
 """(extent, recorded cycles) from dispatch to end of an add16 that blocks the main thread."""
 
 
-def bank_rows() -> list[Row]:
-    """One f32 operation on memory, operands on the same and on different banks (wafer.md §8.5)."""
+def bank_rows(banks: Iterable[tuple[str, int, int, int]] = BANKS) -> list[Row]:
+    """One f32 operation on memory, operands on the same and on different banks (wafer.md §8.5).
+
+    banks: as in BANKS.
+    """
     rows = []
-    for operation, extent, distance, recorded in BANKS:
+    for operation, extent, distance, recorded in banks:
         program = aliased_operation(operation, extent, distance)
         where = "the same bank" if distance == 0 else "different banks"
         cycles = run(program, "wse2-sdk-sim").cycles

@@ -17,6 +17,7 @@ from typing import Any
 
 from jinja2 import StrictUndefined, Template
 
+from tilewright.simulator.examples.cell_stencil import cell_stencil
 from tilewright.simulator.examples.star_stencil import Tile, star_stencil
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.run.machine import Machine
@@ -25,6 +26,7 @@ TEMPLATE = Path(__file__).parent / "stencil_page.md.j2"
 PAGE = Path(__file__).parent.parent / "docs" / "validation" / "stencil.md"
 MACHINES = {"wse2": "wse2-sdk-sim", "wse3": "wse3-sdk-sim"}
 ITERATIONS = 3
+CELL_ITERATIONS = 6, 16
 SIDE_OF_LOCKSTEP = 4
 """Cells of the shorter side from which the rows of radius 1 on WSE-3 leave no room for tasks."""
 
@@ -70,6 +72,30 @@ def cycles_per_iteration(tile: Tile, profile: str, lockstep: bool) -> int:
     return starts[-per_iteration] - starts[-2 * per_iteration]
 
 
+@cache
+def cycles_per_cell(side: int, profile: str, unrolled: bool) -> float:
+    """Return the cycles per iteration of a stencil with one cell per element, the mean of some."""
+    few, many = (
+        Machine(cell_stencil((side, side), n, unrolled=unrolled), load_profile(profile)).run()
+        for n in CELL_ITERATIONS
+    )
+    return (many.cycles - few.cycles) / (CELL_ITERATIONS[1] - CELL_ITERATIONS[0])
+
+
+def cell_table(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return the recorded rows with one cell per element as a table, beside both forms of ours."""
+    lines = [
+        "| grid | machine | loop | no loop | recorded |",
+        "|---|---|---:|---:|---:|",
+    ]
+    for row in rows:
+        side = int(row["grid"].split("x")[0])
+        for machine, profile in MACHINES.items():
+            ours = [f"{cycles_per_cell(side, profile, form):.1f}" for form in (False, True)]
+            lines.append(f"| {row['grid']} | {profile} | {' | '.join(ours)} | {row[machine]} |")
+    return "\n".join(lines)
+
+
 def rows_of(data: Mapping[str, Any]) -> list[StencilRow]:
     """Return the recorded rows of the reference data, on the machines for which they have one."""
     rows = []
@@ -102,13 +128,14 @@ def table(rows: Iterable[StencilRow]) -> str:
     return "\n".join([head, *map(str, ordered)])
 
 
-def page(rows: list[StencilRow]) -> str:
-    """Return the text of the page with the figures of some rows."""
+def page(data: Mapping[str, Any]) -> str:
+    """Return the text of the page with the figures of the reference data's rows."""
+    rows, cells = rows_of(data), cell_table(data["one_cell_per_element"])
     template = Template(
         TEMPLATE.read_text(encoding="utf-8"), undefined=StrictUndefined, keep_trailing_newline=True
     )
-    return str(template.render(rows=rows, **globals()))
+    return str(template.render(rows=rows, cells=cells, **globals()))
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(rows_of(json.loads(Path(sys.argv[1]).read_text()))), encoding="utf-8")
+    PAGE.write_text(page(json.loads(Path(sys.argv[1]).read_text())), encoding="utf-8")

@@ -53,3 +53,19 @@ def test_the_page_has_the_figures_of_today(stencil: ModuleType, shared_data: Pat
     assert [
         line for line in known if line.rsplit("|", 3)[1] in recorded and line not in lines
     ] == []
+
+
+def test_one_cell_per_element(stencil: ModuleType, shared_data: Path) -> None:
+    """The recorded cycles lie between the forms without and with a loop, or 2 cycles below."""
+    data = json.loads((shared_data / "wse" / "stencil_rows.json").read_text())
+    text = stencil.PAGE.read_text(encoding="utf-8")
+    for row in data["one_cell_per_element"]:
+        side = int(row["grid"].split("x")[0])
+        for machine, profile in stencil.MACHINES.items():
+            loop, unrolled = (
+                stencil.cycles_per_cell(side, profile, form) for form in (False, True)
+            )
+            assert unrolled - 2 <= row[machine] <= loop
+            shown = f"| {row['grid']} | {profile} |"
+            line = f"{shown} {loop:.1f} | {unrolled:.1f} |"
+            assert line in text or shown not in text
