@@ -397,8 +397,9 @@ I_WIDTH: Final = 4
     S_UNWRITTEN_ELEMENT,
     S_UNWRITTEN_ROW,  # the operation, or a scalar instruction
     S_UNWRITTEN_WORD,
+    S_REFUSES_UNWRITTEN,  # 1 if such a read is an error of the run
     S_WIDTH,
-) = range(53)
+) = range(54)
 
 WHEEL: Final = 1024
 """Slots of the time wheel, a power of two; longer waits stay in their slot for another turn."""
@@ -434,8 +435,8 @@ WHEEL_AT: Final = 96
     ERROR_CHANGE, ERROR_NO_TEARDOWN, ERROR_POSITION, ERROR_BIND, ERROR_NO_LENGTH, ERROR_GROUP,
     ERROR_HALF, ERROR_DTYPE, ERROR_ENDLESS, ERROR_EXTENDED, ERROR_FAR_INDEX, ERROR_DIVISION,
     ERROR_SHIFT, ERROR_TOP_BITS, ERROR_ODD, ERROR_LONG, ERROR_STRIDE, ERROR_FIFO_LENGTH,
-    ERROR_RACE,
-) = range(36)  # fmt: skip
+    ERROR_RACE, ERROR_UNWRITTEN,
+) = range(37)  # fmt: skip
 
 # An event of the timeline.
 V_ELEMENT, V_ROW, V_THREAD, V_START, V_END, V_STALLED, V_WIDTH = range(7)

@@ -11,6 +11,7 @@ from tilewright.simulator.diagnose.buffer_overrun import bounds_error, main_thre
 from tilewright.simulator.diagnose.failed_part import failed_part
 from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.diagnose.memory_race import race_error
+from tilewright.simulator.diagnose.unwritten_read import unwritten_error
 from tilewright.simulator.isa.machine_errors import MachineError, RunLimitError
 from tilewright.simulator.text.text_places import place_in_text
 
@@ -34,8 +35,8 @@ def _message(final: FinalState) -> MachineError:
         return (_limit if error == at.ERROR_LIMIT else _arrivals)(final, cycle)
     if error == at.ERROR_FEATURE:
         return MachineError("a kernel that the program needs is not loaded: please report this")
-    if error == at.ERROR_RACE:
-        return race_error(final)
+    if error in (at.ERROR_RACE, at.ERROR_UNWRITTEN):
+        return (race_error if error == at.ERROR_RACE else unwritten_error)(final)
     element = final.parts.element.number(header[at.S_ERROR_ELEMENT])
     if error in (at.ERROR_NO_TEARDOWN, at.ERROR_POSITION, at.ERROR_BIND):
         return _fabric(final, element, cycle)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.jit import FeatureArguments, inner_kernel
+from tilewright.simulator.engine.operation_steps import fail
 from tilewright.simulator.engine.places import OperandPlace
 from tilewright.simulator.engine.races import (
     SCALAR,
@@ -89,6 +90,8 @@ def note_read(store: Table, place: OperandPlace, word: int) -> None:
         instruction = store[element + at.E_PC] - at.I_WIDTH
         store[at.S_UNWRITTEN_ROW] = store[thread + at.T_OP] if thread >= 0 else instruction
         store[at.S_UNWRITTEN_WORD] = word - store[element + at.E_MEMORY]
+    if store[at.S_REFUSES_UNWRITTEN] != 0:
+        fail(store, at.ERROR_UNWRITTEN, element, store[at.S_UNWRITTEN_ROW], 0)
 
 
 @inner_kernel

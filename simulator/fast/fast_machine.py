@@ -41,6 +41,7 @@ from tilewright.simulator.run.run_data import (
     load_data,
     noted,
     recorded_elements,
+    refused,
     run_data,
     schedule_start,
     step_to_end,
@@ -135,6 +136,7 @@ class FastMachine:
         edges: Mapping[str, npt.ArrayLike] | None = None,
         timeline: TimelineRequest = False,
         notes: Collection[str] = (),
+        refuse: Collection[str] = (),
     ) -> FastResult:
         """Run the program once; parts without a certificate are run by the reference engine.
 
@@ -142,8 +144,8 @@ class FastMachine:
         - edges: values that enter, by edge port: (positions, count).
         - timeline: False records no operations, True those of all elements, a list of (row, column)
           those of these.
-        - notes: what is noted in the result, as in `Machine.run`; "unwritten" needs the reference
-          engine.
+        - notes, refuse: what is noted in the result, and what is an error, as in `Machine.run`;
+          "unwritten" needs the reference engine.
 
         The result is that of the reference engine (`Machine.run` with the same arguments), with a
         certificate that says what was proved. If the values show what is not covered (an operand
@@ -151,14 +153,16 @@ class FastMachine:
         or an undefined operation, DeadlockError if nothing can move any more.
         """
         certificate = self.certificate
-        if self.timed is not None and "unwritten" not in notes:
+        if self.timed is not None and "unwritten" not in {*notes, *refuse}:
             data = run_data(self.machine.program, memory, edges, timeline)
-            data.header.update(noted(notes))
+            data.header.update(noted(notes) | refused(refuse))
             try:
                 return FastResult(_result(self.machine, self.timed, data, timeline), certificate)
             except NotCovered as missing:
                 certificate = RunCertificate(False, missing.reason, 0, 0, 0)
-        result = self.machine.run(memory=memory, edges=edges, timeline=timeline, notes=notes)
+        result = self.machine.run(
+            memory=memory, edges=edges, timeline=timeline, notes=notes, refuse=refuse
+        )
         return FastResult(result, certificate)
 
 

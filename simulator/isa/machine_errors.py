@@ -63,6 +63,13 @@ class MemoryRaceError(MachineError):
     """
 
 
+class UnwrittenReadError(MachineError):
+    """A run that refuses it read memory that neither the program nor its data had written.
+
+    The message names the operation, and the element of the buffer.
+    """
+
+
 class InputDataError(MachineError):
     """A run was given wrong data or settings: shapes, dtypes, names, elements, numbers."""
 

@@ -27,6 +27,7 @@ from tilewright.simulator.run.run_data import (
     TimelineRequest,
     load_data,
     noted,
+    refused,
     run_data,
     schedule_start,
     step_to_end,
@@ -88,6 +89,7 @@ class Machine:
         max_cycles: int = MAX_CYCLES,
         shuffle: int = 0,
         notes: Collection[str] = (),
+        refuse: Collection[str] = (),
     ) -> RunResult:
         """Run the program to its end, from an SRAM of zeros, and return what it computed and cost.
 
@@ -96,7 +98,8 @@ class Machine:
         operations of all elements, or of the (row, column) listed. `max_cycles`: limit. `shuffle`:
         a seed above 0 permutes the order in which a cycle's events are simulated, which must change
         nothing (a test). `notes`: what the result is to note: "races" (else an error), "unwritten",
-        the reads of memory that neither the program nor the run's data has written.
+        the reads of memory that neither the program nor the run's data has written. `refuse`: what
+        is to be an error, "unwritten".
         Raises DeadlockError if nothing can move but work is left; MachineError for wrong data, a
         passed limit or what is undefined on the machine, such as a race for memory.
         """
@@ -109,7 +112,7 @@ class Machine:
         counts = self._counts_queues
         data = run_data(self.program, memory, edges, timeline, counts_queues=counts)
         data.header.update({at.S_LIMIT: max_cycles, at.S_MOST: max_cycles, at.S_SHUFFLE: shuffle})
-        data.header.update(noted(notes))
+        data.header.update(noted(notes) | refused(refuse))
         recorder = IntervalRecorder(self._interval) if self._interval else None
         store, sram = self._finish(data, recorder)
         result = collect_result(FinalState(self.compiled, store), sram)

@@ -43,6 +43,18 @@ def noted(notes: Collection[str]) -> dict[int, int]:
     return {column: int(name in notes) for name, column in NOTES.items()}
 
 
+def refused(refuse: Collection[str]) -> dict[int, int]:
+    """Return the header's columns of what ends a run that would go on, with their values.
+
+    `refuse`: "unwritten", the reads of memory that nothing has written, or nothing. Raises
+    InputDataError for another name.
+    """
+    unknown = sorted(set(refuse) - {"unwritten"})
+    if unknown:
+        raise InputDataError("what a run refuses: unknown", value=unknown[0], instead="unwritten")
+    return {at.S_WRITTEN: 1, at.S_REFUSES_UNWRITTEN: 1} if refuse else {}
+
+
 @dataclass(frozen=True, slots=True)
 class RunData:
     """What a run begins with, beside its program.

@@ -29,6 +29,8 @@ Arrays = dict[str, Any]
 @click.option("--note", "notes", multiple=True, metavar="WHAT",
               help="Note races (else they end the run) or unwritten (reads of memory that nothing "
                    "has written). May be repeated.")  # fmt: skip
+@click.option("--refuse", multiple=True, metavar="WHAT",
+              help="End the run with an error at what it would go on with: unwritten.")  # fmt: skip
 @click.option("--results", type=click.Path(path_type=Path), default=None, metavar="FILE",
               help="Write the final memory and what left the grid, as .npz.")  # fmt: skip
 @click.option("--timeline", type=click.Path(path_type=Path), default=None, metavar="FILE",
@@ -60,7 +62,7 @@ def run_command(program: Path, machine: str, as_json: bool, **options: Any) -> N
     memory, edges = _inputs(parsed, options["data"], options["seed"])
     fast = FastMachine(parsed, load_profile(machine))
     shown = options["html"] is not None or options["timeline"] is not None
-    run = fast.run(memory=memory, edges=edges, timeline=shown, notes=options["notes"])
+    run = fast.run(memory=memory, edges=edges, timeline=shown, **_limits(options))
     _write(fast, run.result, options["results"], options["timeline"])
     if options["html"] is not None:
         _write_page(options["html"], f"{program.name} on {machine}", text, fast, run)
@@ -68,6 +70,11 @@ def run_command(program: Path, machine: str, as_json: bool, **options: Any) -> N
         emit(_document(fast, run))
     else:
         click.echo("\n".join(_lines(fast, run)))
+
+
+def _limits(options: Arrays) -> Arrays:
+    """Return what a run notes and what it refuses."""
+    return {"notes": options["notes"], "refuse": options["refuse"]}
 
 
 def _program_text(path: Path) -> str:

@@ -8,7 +8,7 @@ from special_programs import special_case
 
 from tilewright.simulator.examples.known_costs import chain_reduce
 from tilewright.simulator.fast.fast_machine import FastMachine
-from tilewright.simulator.isa.machine_errors import InputDataError
+from tilewright.simulator.isa.machine_errors import InputDataError, UnwrittenReadError
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.run.machine import Machine
@@ -108,3 +108,17 @@ def test_a_chain_reads_what_it_was_given() -> None:
 def test_an_unknown_note() -> None:
     with pytest.raises(InputDataError, match="one of races, unwritten"):
         Machine(doing("@fmovs all_a, #0.0"), WSE3).run(notes=["unread"])
+
+
+def test_a_run_that_refuses_such_reads_ends_there() -> None:
+    program = doing("@fadds all_a, all_b, all_b", "@fmovs all_b, all_a")
+    message = r"cycle 5, element \(0, 0\), code m, task main, @fadds reads b\[0\] at address"
+    with pytest.raises(UnwrittenReadError, match=message) as raised:
+        Machine(program, WSE3).run(refuse=["unwritten"])
+    assert raised.value.category == "undefined behaviour"
+    with pytest.raises(UnwrittenReadError, match=message):
+        FastMachine(program, WSE3).run(refuse=["unwritten"])
+    given = {"b": np.ones((1, 2, 6), np.float32)}
+    assert Machine(program, WSE3).run(memory=given, refuse=["unwritten"]).notes == ()
+    with pytest.raises(InputDataError, match="instead: unwritten"):
+        Machine(program, WSE3).run(refuse=["races"])
