@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import tilewright.dse.run.rundir
+import tilewright.dse.run.study_loop
 import tilewright.mapper.searches.objective.formula
 import tilewright.simulator.isa.machine_errors  # noqa: F401 - the classes of errors
 from tilewright.arch.errors import CATEGORIES, TilewrightError

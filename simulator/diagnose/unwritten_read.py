@@ -9,8 +9,8 @@ from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.isa.machine_errors import UnwrittenReadError
 
 INSTEAD: Final = (
-    "a value for the buffer, run(memory={...}), an operation before it that writes it, or a run "
-    "without refuse"
+    "a value for the buffer, run(memory={...}), an operation before it that writes it, or a "
+    "machine without refuse"
 )
 
 

@@ -41,7 +41,6 @@ from tilewright.simulator.run.run_data import (
     load_data,
     noted,
     recorded_elements,
-    refused,
     run_data,
     schedule_start,
     step_to_end,
@@ -107,11 +106,13 @@ class FastMachine:
     The constructor finds the times once, without data; each run computes values only. Parts of the
     program without a certificate are stepped by the reference engine. `timed` has the times, None
     if no part has any; `division` says which parts have them; `certificate` sums it up. Raises
-    ProgramError if the program is not valid or does not fit the machine.
+    ProgramError if the program is not valid or does not fit the machine. `refuse`: as of `Machine`;
+    reads of memory that nothing has written need the reference engine.
     """
 
-    def __init__(self, program: Program, profile: Profile) -> None:
-        self.machine = Machine(program, profile)
+    def __init__(self, program: Program, profile: Profile, *, refuse: Collection[str] = ()) -> None:
+        self.machine = Machine(program, profile, refuse=refuse)
+        self._refuse = refuse
         self.timed, self.division = solve_parts(self.machine)
         self.certificate = _certificate(self.timed, self.division)
 
@@ -136,7 +137,6 @@ class FastMachine:
         edges: Mapping[str, npt.ArrayLike] | None = None,
         timeline: TimelineRequest = False,
         notes: Collection[str] = (),
-        refuse: Collection[str] = (),
     ) -> FastResult:
         """Run the program once; parts without a certificate are run by the reference engine.
 
@@ -144,8 +144,8 @@ class FastMachine:
         - edges: values that enter, by edge port: (positions, count).
         - timeline: False records no operations, True those of all elements, a list of (row, column)
           those of these.
-        - notes, refuse: what is noted in the result, and what is an error, as in `Machine.run`;
-          "unwritten" needs the reference engine.
+        - notes: what is noted in the result, as in `Machine.run`; "unwritten" needs the reference
+          engine.
 
         The result is that of the reference engine (`Machine.run` with the same arguments), with a
         certificate that says what was proved. If the values show what is not covered (an operand
@@ -153,16 +153,14 @@ class FastMachine:
         or an undefined operation, DeadlockError if nothing can move any more.
         """
         certificate = self.certificate
-        if self.timed is not None and "unwritten" not in {*notes, *refuse}:
+        if self.timed is not None and "unwritten" not in {*notes, *self._refuse}:
             data = run_data(self.machine.program, memory, edges, timeline)
-            data.header.update(noted(notes) | refused(refuse))
+            data.header.update(noted(notes))
             try:
                 return FastResult(_result(self.machine, self.timed, data, timeline), certificate)
             except NotCovered as missing:
                 certificate = RunCertificate(False, missing.reason, 0, 0, 0)
-        result = self.machine.run(
-            memory=memory, edges=edges, timeline=timeline, notes=notes, refuse=refuse
-        )
+        result = self.machine.run(memory=memory, edges=edges, timeline=timeline, notes=notes)
         return FastResult(result, certificate)
 
 

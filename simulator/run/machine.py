@@ -44,11 +44,12 @@ class Machine:
     A profile holds the numbers of a machine: cycles, SRAM, queues. `fuse`: simulate chains of
     queues as one where that changes no result; False is slower. `queues`: also count how long
     words wait in queues. `interval` (cycles, 0 for none): also record what links carried and queues
-    held in each interval. Raises ProgramError if the program is inconsistent or does not fit the
-    machine, InputDataError for a negative interval.
+    held in each interval. `refuse`: what is to be an error that is none otherwise, "unwritten":
+    reads of memory that neither the program nor the data has written. Raises ProgramError if the program
+    is inconsistent or does not fit the machine, InputDataError for a negative interval.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (the options of a machine)
         self,
         program: Program,
         profile: Profile,
@@ -56,10 +57,12 @@ class Machine:
         fuse: bool = True,
         queues: bool = False,
         interval: int = 0,
+        refuse: Collection[str] = (),
     ) -> None:
         if interval < 0:
             raise InputDataError("the interval of looks is negative", value=interval)
         self.program = program
+        self._refused = refused(refuse)
         self.profile = profile
         self.compiled = compile_program(program, profile)
         """The program as the engines read it."""
@@ -89,7 +92,6 @@ class Machine:
         max_cycles: int = MAX_CYCLES,
         shuffle: int = 0,
         notes: Collection[str] = (),
-        refuse: Collection[str] = (),
     ) -> RunResult:
         """Run the program to its end, from an SRAM of zeros, and return what it computed and cost.
 
@@ -98,8 +100,7 @@ class Machine:
         operations of all elements, or of the (row, column) listed. `max_cycles`: limit. `shuffle`:
         a seed above 0 permutes the order in which a cycle's events are simulated, which must change
         nothing (a test). `notes`: what the result is to note: "races" (else an error), "unwritten",
-        the reads of memory that neither the program nor the run's data has written. `refuse`: what
-        is to be an error, "unwritten".
+        the reads of memory that neither the program nor the run's data has written.
         Raises DeadlockError if nothing can move but work is left; MachineError for wrong data, a
         passed limit or what is undefined on the machine, such as a race for memory.
         """
@@ -112,7 +113,7 @@ class Machine:
         counts = self._counts_queues
         data = run_data(self.program, memory, edges, timeline, counts_queues=counts)
         data.header.update({at.S_LIMIT: max_cycles, at.S_MOST: max_cycles, at.S_SHUFFLE: shuffle})
-        data.header.update(noted(notes) | refused(refuse))
+        data.header.update(noted(notes) | self._refused)
         recorder = IntervalRecorder(self._interval) if self._interval else None
         store, sram = self._finish(data, recorder)
         result = collect_result(FinalState(self.compiled, store), sram)

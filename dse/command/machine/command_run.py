@@ -60,9 +60,9 @@ def run_command(program: Path, machine: str, as_json: bool, **options: Any) -> N
     text = _program_text(program)
     parsed = parse_program(text, str(program))
     memory, edges = _inputs(parsed, options["data"], options["seed"])
-    fast = FastMachine(parsed, load_profile(machine))
+    fast = FastMachine(parsed, load_profile(machine), refuse=options["refuse"])
     shown = options["html"] is not None or options["timeline"] is not None
-    run = fast.run(memory=memory, edges=edges, timeline=shown, **_limits(options))
+    run = fast.run(memory=memory, edges=edges, timeline=shown, notes=options["notes"])
     _write(fast, run.result, options["results"], options["timeline"])
     if options["html"] is not None:
         _write_page(options["html"], f"{program.name} on {machine}", text, fast, run)
@@ -70,11 +70,6 @@ def run_command(program: Path, machine: str, as_json: bool, **options: Any) -> N
         emit(_document(fast, run))
     else:
         click.echo("\n".join(_lines(fast, run)))
-
-
-def _limits(options: Arrays) -> Arrays:
-    """Return what a run notes and what it refuses."""
-    return {"notes": options["notes"], "refuse": options["refuse"]}
 
 
 def _program_text(path: Path) -> str:

@@ -114,11 +114,11 @@ def test_a_run_that_refuses_such_reads_ends_there() -> None:
     program = doing("@fadds all_a, all_b, all_b", "@fmovs all_b, all_a")
     message = r"cycle 5, element \(0, 0\), code m, task main, @fadds reads b\[0\] at address"
     with pytest.raises(UnwrittenReadError, match=message) as raised:
-        Machine(program, WSE3).run(refuse=["unwritten"])
+        Machine(program, WSE3, refuse=["unwritten"]).run()
     assert raised.value.category == "undefined behaviour"
     with pytest.raises(UnwrittenReadError, match=message):
-        FastMachine(program, WSE3).run(refuse=["unwritten"])
+        FastMachine(program, WSE3, refuse=["unwritten"]).run()
     given = {"b": np.ones((1, 2, 6), np.float32)}
-    assert Machine(program, WSE3).run(memory=given, refuse=["unwritten"]).notes == ()
+    assert Machine(program, WSE3, refuse=["unwritten"]).run(memory=given).notes == ()
     with pytest.raises(InputDataError, match="instead: unwritten"):
-        Machine(program, WSE3).run(refuse=["races"])
+        Machine(program, WSE3, refuse=["races"])
