@@ -157,9 +157,11 @@ class GridMapspace:
         return usable if usable and sums and einsum.combine == "*" else [None, *usable]
 
     def _buffers(self, tile: TimeTile | None, resident: frozenset[str]) -> list[int]:
-        """Return the allowed numbers of buffers; there are two only where tiles pass."""
-        if not self.passing(tile, resident):
+        """Return the allowed numbers of buffers; tiles that do not pass are no choice."""
+        if tile is None:
             return [1] if self.constraints.buffers != 2 else []
+        if not self.passing(tile, resident):
+            return []
         return [number for number in (1, 2) if self.constraints.allows("buffers", number)]
 
     def passing(self, tile: TimeTile | None, resident: frozenset[str]) -> tuple[str, ...]:
@@ -184,7 +186,7 @@ class GridMapspace:
         rules, name = self._host_rules, self.einsum.outputs[0].tensor
         return name in self.staying or name not in rules.keep | rules.may_keep
 
-    def _groups(self, shares: tuple[Share, ...]) -> list[int]:
+    def groups(self, shares: tuple[Share, ...]) -> list[int]:
         """Return the elements that add up into one tile along X and along Y."""
         return [
             prod(s.count for s in shares if s.axis == axis and self._is_reduced(s.variable))
@@ -194,10 +196,10 @@ class GridMapspace:
     def _sharing(self, shares: tuple[Share, ...]) -> list[bool]:
         """Return whether a result may be shared: another Einsum finds it where it stays."""
         stays = self.einsum.outputs[0].tensor in self.staying
-        return [False, True] if stays and max(self._groups(shares)) > 1 else [False]
+        return [False, True] if stays and max(self.groups(shares)) > 1 else [False]
 
     def _reductions(self, shares: tuple[Share, ...]) -> list[str]:
-        longest = max(self._groups(shares))
+        longest = max(self.groups(shares))
         if longest == 1:
             return ["chain"]
         if self.constraints.reduction != "free":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Literal
@@ -163,6 +163,24 @@ class CandidateSearch:
         """Whether no candidate that is left may be better than the best."""
         return not self.heap or self.heap[0].bound >= self.value
 
+    def start(self) -> bool:
+        """Execute a candidate of the first family with one that runs, for a first answer at once.
+
+        Return False if no candidate is left that runs.
+        """
+        while self.heap:
+            entry = heapq.heappop(self.heap)
+            entries = [entry] if entry.choice is not None else sorted(self._members(entry))
+            while entries and self.value == inf:
+                choice = entries.pop(0).choice
+                if choice is not None:
+                    self._execute(choice)
+            for left in entries:
+                heapq.heappush(self.heap, left)
+            if self.value < inf:
+                return True
+        return False
+
     def step(self) -> bool:
         """Execute the candidate with the least bound; return False if none is left to execute.
 
@@ -191,6 +209,11 @@ class CandidateSearch:
 
     def _expand(self, entry: _Entry) -> None:
         """Put the choices of a family with the bounds of their plans in its place."""
+        for member in self._members(entry):
+            heapq.heappush(self.heap, member)
+
+    def _members(self, entry: _Entry) -> Iterator[_Entry]:
+        """Yield the choices of a family with the bounds of their plans; count those without one."""
         for number, choice in enumerate(self.candidates.space.members(entry.family)):
             try:
                 bound = self.candidates.bound(choice)
@@ -199,7 +222,7 @@ class CandidateSearch:
                 self.left -= 1
                 continue
             order = entry.order[0], number
-            heapq.heappush(self.heap, _Entry(bound, order, entry.family, choice))
+            yield _Entry(bound, order, entry.family, choice)
 
     def certificate(self) -> GridCertificate:
         """Return what the search has shown so far."""

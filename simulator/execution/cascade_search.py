@@ -232,7 +232,7 @@ def search_cascade(
     for options in cascade.options:
         for option in options:
             search = None if option.reads or option.writes else option.search(_ALL)
-            executed += search is not None and search.step()
+            executed += search is not None and search.start()
     while True:
         least = cascade.best_path(lambda search: search.bound)
         best = cascade.best_path(lambda search: search.value)
@@ -244,7 +244,10 @@ def search_cascade(
         if _is_over(limits, executed, start, best):
             return best, bound
         for search in least.searches:
-            executed += not search.is_closed and search.step()
+            if search.best is None:
+                executed += search.start()
+            else:
+                executed += not search.is_closed and search.step()
 
 
 _ALL = 1 << 60

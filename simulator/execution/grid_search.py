@@ -67,7 +67,9 @@ class GridSearch:
         space = GridMapspace(grid_of(flat), einsum, self.constraints)
         candidates = Candidates.of(self.objective, self.settings, flat, space)
         search = CandidateSearch(candidates, candidates.families)
-        while not self._is_over(search.executed, start) and search.step():
+        advance = search.start  # the first candidate is no better than others, but at once there
+        while not self._is_over(search.executed, start) and advance():
+            advance = search.step
             if self.on_progress is not None:
                 self.on_progress(search.executed, search.value, search.bound)
         certificate = search.certificate()

@@ -7,7 +7,7 @@ It leaves out what differs inside the family (buffers, reduction) and what takes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -60,11 +60,41 @@ class QuickBound:
         tile = {**local, **({family.tile.variable: family.tile.size} if family.tile else {})}
         if self.words(family) > self.free_words:
             raise InfeasibleMapping(f"{self.space.grid.memory.name} of an element is too small")
-        return max(
-            self._work(family, local, tile) + self._transfers(family, local, tile),
-            *(self._stream(a, family, local) for a in self._streamed(family)),
-            0.0,
+        work = self._work(family, local, tile)
+        behind = self._behind(family, local, tile, work)
+        streams = (
+            self._stream(access, family, local) + behind(access.tensor)
+            for access in self._streamed(family)
         )
+        return max(work + self._transfers(family, local, tile) + self._way(family), *streams, 0.0)
+
+    def _behind(
+        self, family: GridFamily, local: Mapping[str, int], tile: Mapping[str, int], work: float
+    ) -> Callable[[str], float]:
+        """Return the cycles of the last element behind its last word of an input, by tensor.
+
+        They are the work on the last tile that passes, or on all, and then the send of the result.
+        """
+        passing = self.space.passing(family.tile, family.resident)
+        on_tile = prod(tile.values()) * min(self._rates.values())
+        sent = 0.0
+        if family.buffers == 1 and not self.space.output_stays:
+            output = self.space.einsum.outputs[0]
+            values = output.tile_size(tile if output.tensor in passing else local)
+            sent = self._load + self._words(values)
+        return lambda tensor: (on_tile if tensor in passing else work) + sent
+
+    @cached_property
+    def _load(self) -> float:
+        """Cycles to load the descriptors of an operation."""
+        return float(self.profile.descriptor_use_cycles + self.profile.descriptor_load_cycles)
+
+    def _way(self, family: GridFamily) -> float:
+        """Return the cycles on the way of the first element's sum: a send and links, each axis."""
+        profile = self.profile
+        each = profile.dispatch_to_link_cycles + profile.arrival_to_execute_cycles
+        groups = [group for group in self.space.groups(family.shares) if group > 1]
+        return float(sum(each + (group - 1) * profile.hop_cycles for group in groups))
 
     def words(self, family: GridFamily) -> int:
         """Return the 16-bit words of an element that the tiles of a family need at least."""
@@ -137,7 +167,7 @@ class QuickBound:
         """Return the cycles of an element's receives and sends, and of the loop over tiles."""
         profile, einsum = self.profile, self.space.einsum
         passing = self.space.passing(family.tile, family.resident)
-        load = float(profile.descriptor_use_cycles + profile.descriptor_load_cycles)
+        load = self._load
         moved = [*self._streamed(family), *([] if self.space.output_stays else einsum.outputs)]
         whole = [access for access in moved if access.tensor not in passing]
         if family.shared:  # an element sends the finished tile, or receives it
@@ -149,7 +179,11 @@ class QuickBound:
         if family.buffers == 1:
             words = [self._words(a.tile_size(tile)) for a in moved if a.tensor in passing]
             return cycles + steps * (load * len(words) + sum(words)) + self._loop(steps - 1)
-        return cycles + steps * (load * len(passing) + profile.branch_not_taken_cycles)
+        # A turn starts each transfer, changes three counters and branches three times at least.
+        counting = min(profile.counter_cycles, profile.task_control_cycles)
+        branching = min(profile.branch_taken_cycles, profile.branch_not_taken_cycles)
+        each = (load + profile.issue_cycles) * len(passing) + 3 * (counting + branching)
+        return cycles + steps * each
 
     def _words(self, values: int) -> float:
         return values * float(self.profile.cycles_per_wavelet)
