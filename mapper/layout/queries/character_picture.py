@@ -6,6 +6,7 @@ from itertools import product
 from typing import Final
 
 from tilewright.mapper.layout.layout import Layout
+from tilewright.mapper.layout.queries.picture import MOST_CELLS
 
 MOST_ROWS: Final = 32
 MOST_COLUMNS: Final = 64
@@ -30,7 +31,7 @@ def character_picture(layout: Layout) -> str:
             cells = [(*panel, row, at) for at in range(min(columns, MOST_COLUMNS))]
             lines.append("  " + "".join(_sign(layout, c[-len(layout.grid) :]) for c in cells))
     if rows > MOST_ROWS or columns > MOST_COLUMNS or len(panels) > 4:
-        lines.append("  … (--svg draws all)")
+        lines.append("  …" + (" (--svg draws all)" if layout.split.cells <= MOST_CELLS else ""))
     return "\n".join(lines)
 
 

@@ -33,8 +33,9 @@ def _parts(layout: Layout) -> list[str]:
         f"tiles      {by_x(layout.shard_tiles)} of {tile}, {tiling.tile_bytes} bytes each",
     ]
     grid_map = layout.grid_map
+    cells = "1 cell" if split.cells == 1 else f"{split.cells} cells"
     lines.append(
-        f"map        {split.cells} cells on {grid_map.used_units} of {grid_map.unit_count} units"
+        f"map        {cells} on {grid_map.used_units} of {grid_map.unit_count} units"
         + (f", up to {grid_map.most_slots} shards per unit" if grid_map.most_slots > 1 else "")
     )
     return lines + _place(layout.place)
