@@ -9,6 +9,7 @@ from tilewright.arch.lazy import lazily
 if TYPE_CHECKING:
     from tilewright.dse.command.shipped import find_study
     from tilewright.dse.models.evaluator import Evaluator, Outcome
+    from tilewright.dse.query.open_run import RunTrials, open_run
     from tilewright.dse.run.rundir import RunDirectory
     from tilewright.dse.run.runner import Execution, StudyResult, resume_study, start_study
     from tilewright.dse.study.study import StudySpec
@@ -19,10 +20,12 @@ __all__ = [
     "Execution",
     "Outcome",
     "RunDirectory",
+    "RunTrials",
     "StudyResult",
     "StudySpec",
     "find_study",
     "load_study",
+    "open_run",
     "resume_study",
     "start_study",
 ]
@@ -34,10 +37,12 @@ __getattr__, __dir__ = lazily(
         "Execution": "tilewright.dse.run.runner",
         "Outcome": "tilewright.dse.models.evaluator",
         "RunDirectory": "tilewright.dse.run.rundir",
+        "RunTrials": "tilewright.dse.query.open_run",
         "StudyResult": "tilewright.dse.run.runner",
         "StudySpec": "tilewright.dse.study.study",
         "find_study": "tilewright.dse.command.shipped",
         "load_study": "tilewright.dse.study.study_loading",
+        "open_run": "tilewright.dse.query.open_run",
         "resume_study": "tilewright.dse.run.runner",
         "start_study": "tilewright.dse.run.runner",
     },

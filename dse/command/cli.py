@@ -22,6 +22,20 @@ from tilewright.dse.command.files.command_new import new_group
 from tilewright.dse.command.files.command_workload import workload_group
 from tilewright.dse.command.machine.command_execute import execute_command
 from tilewright.dse.command.machine.command_run import run_command
+from tilewright.dse.command.runs.command_ask import (
+    compare_command,
+    diff_command,
+    explain_command,
+    export_command,
+    query_command,
+    show_command,
+)
+from tilewright.dse.command.runs.command_tend import (
+    doctor_command,
+    rerun_command,
+    schema_command,
+    watch_command,
+)
 from tilewright.dse.run.interrupts import ignore_from_now_on
 
 _HELP = """Find good mappings of tensor workloads on accelerators, and accelerators worth building.
@@ -55,6 +69,19 @@ def cli() -> None:
 
 
 cli.add_command(study_group)
+for ask in (
+    query_command,
+    show_command,
+    explain_command,
+    diff_command,
+    compare_command,
+    export_command,
+    rerun_command,
+    watch_command,
+    doctor_command,
+    schema_command,
+):
+    study_group.add_command(ask)
 cli.add_command(evaluate_command)
 cli.add_command(map_command)
 cli.add_command(mapspace_command)

@@ -1,0 +1,167 @@
+"""Commands that ask a run: query, show, explain, diff, compare, export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tilewright.dse.command.console import emit, json_option, say
+
+if TYPE_CHECKING:
+    from tilewright.dse.query.open_run import RunTrials
+
+RUN = click.argument("run", type=click.Path(path_type=Path))
+
+
+@click.command("query")
+@RUN
+@click.argument("condition", default="")
+@click.option("--sort", default=None, metavar="EXPRESSION", help="Order by this, smallest first.")
+@click.option("--descending", is_flag=True, help="With --sort: largest first.")
+@click.option("--front", default=None, metavar="METRICS",
+              help="Keep what no other of them beats in these, separated by commas.")  # fmt: skip
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True,
+              help="Print so many trials.")  # fmt: skip
+@json_option()
+def query_command(  # noqa: PLR0913, PLR0917 (one per option)
+    run: Path,
+    condition: str,
+    sort: str | None,
+    descending: bool,
+    front: str | None,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """List the trials of a run for which a condition holds.
+
+    CONDITION is an expression over metrics, knobs (by name, short label or path) and trial, status,
+    proof, gap, seconds, with units.
+
+    \b
+    Examples:
+      tilewright study query runs/a "latency < 1 ms and GlobalBuffer.size <= 64 MiB" --sort edp
+      tilewright study query runs/a "status == 'feasible'" --front energy,latency
+      tilewright study query runs/a "gap > 0.01" --sort "energy / base.energy"
+    """
+    from tilewright.dse.query.open_run import open_run
+
+    found = open_run(run)
+    if condition:
+        found = found.where(condition)
+    if front is not None:
+        found = found.front(*(name.strip() for name in front.split(",") if name.strip()))
+    if sort is not None:
+        found = found.sorted_by(sort, descending=descending)
+    _print(found, limit, as_json)
+
+
+def _print(found: RunTrials, limit: int, as_json: bool) -> None:
+    from tilewright.arch.quantities import some
+    from tilewright.arch.text_table import text_table
+
+    if as_json:
+        emit(found.rows())
+        return
+    table = found.table(limit)
+    click.echo("\n".join(text_table(table, ">" * (len(table[0]) - 1) + "<")))
+    more = f", {limit} shown (--limit)" if len(found) > limit else ""
+    say(some(len(found), "trial") + more)
+
+
+@click.command("show")
+@RUN
+@click.argument("trial", type=click.IntRange(min=0))
+@json_option()
+def show_command(run: Path, trial: int, as_json: bool) -> None:
+    """Show one trial: knobs, metrics, proof, and its loop nests where they are stored."""
+    from tilewright.dse.query.open_run import open_run
+
+    opened = open_run(run)
+    found = opened.trial(trial)
+    details = opened.directory.details(found.same_as if found.same_as is not None else trial)
+    (row,) = [each for each in opened.rows() if each["trial"] == trial]
+    if as_json:
+        emit({**row, "details": details})
+        return
+    lines = [f"{name}: {_shown(name, value)}" for name, value in row.items() if value is not None]
+    for section in (details or {}).get("sections", []):
+        lines += ["", f"{section['einsum']}:", str(section["loop_nest"])]
+    if not details and found.metrics:
+        lines += ["", "loop nests are stored for the designs that the report shows"]
+    click.echo("\n".join(lines))
+
+
+def _shown(name: str, value: Any) -> str:
+    from tilewright.arch.quantities import UNITS, quantity
+
+    metric = name.rpartition(".")[2]
+    if isinstance(value, float) and (metric in UNITS or name.startswith("usage.")):
+        return quantity(value, name if name.startswith("usage.") else metric)
+    return str(value)
+
+
+@click.command("explain")
+@RUN
+@click.argument("trial", type=click.IntRange(min=0))
+@json_option()
+def explain_command(run: Path, trial: int, as_json: bool) -> None:
+    """Say what takes most in a design, what is proven, and what each knob would change."""
+    from tilewright.dse.query.explanation import explain_trial
+    from tilewright.dse.query.open_run import open_run
+
+    found = explain_trial(open_run(run), trial)
+    emit(found.document()) if as_json else click.echo(found.text())
+
+
+@click.command("diff")
+@RUN
+@click.argument("first", type=click.IntRange(min=0))
+@click.argument("second", type=click.IntRange(min=0))
+@json_option()
+def diff_command(run: Path, first: int, second: int, as_json: bool) -> None:
+    """Say why one trial is better than another: knobs, and which part of each cost they move."""
+    from tilewright.dse.query.comparison import diff_trials
+    from tilewright.dse.query.open_run import open_run
+
+    found = diff_trials(open_run(run), first, second)
+    emit(found.document()) if as_json else click.echo(found.text())
+
+
+@click.command("compare")
+@click.argument("first", type=click.Path(path_type=Path))
+@click.argument("second", type=click.Path(path_type=Path))
+@json_option()
+def compare_command(first: Path, second: Path, as_json: bool) -> None:
+    """Compare two runs with the same objectives: fronts, hypervolume, best of each metric."""
+    from tilewright.dse.query.comparison import compare_runs
+    from tilewright.dse.query.open_run import open_run
+
+    found = compare_runs(open_run(first), open_run(second))
+    emit(found.document()) if as_json else click.echo(found.text())
+
+
+@click.command("export")
+@RUN
+@click.option("--csv", "csv_file", type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--parquet", "parquet_file", type=click.Path(path_type=Path), metavar="FILE")
+def export_command(
+    run: Path, csv_file: Path | None, json_file: Path | None, parquet_file: Path | None
+) -> None:
+    """Write all trials of a run as a table, a row per trial, with the column pareto_optimal."""
+    from tilewright.dse.query.export import export_csv, export_json, export_parquet
+    from tilewright.dse.query.open_run import open_run
+
+    if csv_file is json_file is parquet_file is None:
+        raise click.UsageError("name a file: --csv FILE, --json FILE or --parquet FILE")
+    opened = open_run(run)
+    for write, path in (
+        (export_csv, csv_file),
+        (export_json, json_file),
+        (export_parquet, parquet_file),
+    ):
+        if path is not None:
+            write(opened, path)
+            say(f"wrote {path}")

@@ -1,0 +1,90 @@
+"""Commands that tend runs: rerun, watch, doctor, schema."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import click
+
+from tilewright.dse.command.console import emit, json_option, say
+
+_POLL = 1.0  # seconds
+
+
+@click.command("rerun")
+@click.option("--pareto-from", "source", type=click.Path(path_type=Path), required=True,
+              metavar="RUN", help="The run whose front is evaluated again.")  # fmt: skip
+@click.option("--study", type=click.Path(path_type=Path), default=None, metavar="FILE",
+              help="In this study, not that of the run.")  # fmt: skip
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, help="Directory; must be new."
+)
+@click.option("--workers", type=click.IntRange(min=1, max=64), default=1, show_default=True)
+def rerun_command(source: Path, study: Path | None, out: Path, workers: int) -> None:
+    """Evaluate the designs of a run's front again, as a new run."""
+    from tilewright.dse.query.rerun import front_study
+    from tilewright.dse.report.conclusion import conclusion
+    from tilewright.dse.run.progress import watcher_for
+    from tilewright.dse.run.runner import EXIT_CODES, Execution, start_study
+
+    spec = front_study(source, study)
+    with watcher_for(spec) as watcher:
+        result = start_study(spec, out, Execution(workers, watcher))
+    click.echo(conclusion(result.spec, result.trials))
+    click.get_current_context().exit(EXIT_CODES[result.ending])
+
+
+@click.command("watch")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--once", is_flag=True, help="Print the present state only.")
+def watch_command(run: Path, once: bool) -> None:
+    """Follow a run of another process: a line for each new batch, until it ends."""
+    from tilewright.dse.query.open_run import open_run
+    from tilewright.dse.run.progress import describe_state
+    from tilewright.dse.run.study_loop import distinct, is_complete
+
+    shown = -1
+    while True:
+        opened = open_run(run)
+        if len(opened) > shown:
+            shown = len(opened)
+            count = f"{distinct(opened.trials)}/{opened.spec.trials} trials"
+            click.echo(f"{count} | {describe_state(opened.spec, opened.trials)}")
+        if once or is_complete(opened.spec, opened.trials):
+            return
+        time.sleep(_POLL)
+
+
+@click.command("doctor")
+@click.argument("run", type=click.Path(path_type=Path), required=False)
+@json_option()
+def doctor_command(run: Path | None, as_json: bool) -> None:
+    """Check this machine, and a run directory if one is named; exit code 2 if one is wrong."""
+    from tilewright.dse.query.doctor import examine_machine, examine_run
+
+    findings = list(examine_machine()) + (list(examine_run(run)) if run is not None else [])
+    if as_json:
+        emit([{"subject": f.subject, "words": f.words, "good": f.is_good} for f in findings])
+    for finding in findings:
+        if not as_json:
+            click.echo(
+                f"{'ok     ' if finding.is_good else 'PROBLEM'} {finding.subject}: {finding.words}"
+            )
+    click.get_current_context().exit(0 if all(finding.is_good for finding in findings) else 2)
+
+
+@click.command("schema")
+def schema_command() -> None:
+    """Print the JSON Schema of study files, for editors."""
+    click.echo(schema_text(), nl=False)
+    say("an editor takes it by a first line `# yaml-language-server: $schema=FILE` in the study")
+
+
+def schema_text() -> str:
+    """Return the JSON Schema of study files as text."""
+    from tilewright.dse.study.study_file import StudyFile
+
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return json.dumps({**schema, **StudyFile.model_json_schema()}, indent=1) + "\n"

@@ -1,0 +1,255 @@
+"""Two runs, or two designs: which is better, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilewright.arch.quantities import label, quantity, some
+from tilewright.arch.text_table import text_table
+from tilewright.dse.models.analytical import AnalyticalEvaluator
+from tilewright.dse.models.evaluators import make_evaluator
+from tilewright.dse.models.weighted import WeightedEvaluator
+from tilewright.dse.query.open_run import RunTrials
+from tilewright.dse.report.conclusion import compare
+from tilewright.dse.run.pareto import hypervolume, reference_box
+from tilewright.dse.run.record import Trial, costs_of
+from tilewright.dse.run.rundir import SPEC
+from tilewright.dse.store.safe_files import RunError
+from tilewright.dse.study.knobs import knob_text, labels_of
+from tilewright.dse.study.study_loading import load_study
+
+_MOST_ROWS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class RunComparison:
+    """Two runs with the same objectives, seen together.
+
+    `shares`: of each run, the hypervolume that its front dominates in a box around all feasible
+    designs of both; `beaten`: how many designs of each front the other's dominates; `best`: of each
+    objective, the best value in each run.
+    """
+
+    names: tuple[str, str]
+    fronts: tuple[int, int]
+    shares: tuple[float, float]
+    beaten: tuple[int, int]
+    best: Mapping[str, tuple[float, float]]
+
+    def document(self) -> dict[str, Any]:
+        """Return the comparison as JSON data."""
+        return {
+            "runs": list(self.names),
+            "front": list(self.fronts),
+            "hypervolume": list(self.shares),
+            "dominated_by_the_other": list(self.beaten),
+            "best": {metric: list(values) for metric, values in self.best.items()},
+        }
+
+    def text(self) -> str:
+        """Return the comparison as a table for the terminal."""
+        rows = [["", "A", "B"], ["run", *self.names]]
+        rows += [["designs on the front", *map(str, self.fronts)]]
+        rows += [["of them dominated by the other's", *map(str, self.beaten)]]
+        rows += [["hypervolume, common reference", *(f"{share:.4f}" for share in self.shares)]]
+        for metric, values in self.best.items():
+            rows.append([f"best {label(metric)}", *(quantity(v, metric) for v in values)])
+        return "\n".join(text_table(rows, "<>>"))
+
+
+def compare_runs(first: RunTrials, second: RunTrials) -> RunComparison:
+    """Compare two runs whose studies have the same objectives.
+
+    Raises RunError for other objectives, or a run without a feasible design.
+    """
+    objectives = first.spec.objectives
+    if objectives != second.spec.objectives:
+        raise RunError(
+            "the runs have other objectives",
+            instead="two runs whose studies name the same objectives in the same order",
+        )
+    runs = (first, second)
+    fronts = [list(run.front()) for run in runs]
+    if not all(fronts):
+        raise RunError("a run has no feasible design")
+    feasible = [[t for t in run.everything if t.status == "feasible"] for run in runs]
+    ideal, reference = reference_box(costs_of([*feasible[0], *feasible[1]], objectives))
+    costs = [costs_of(front, objectives) for front in fronts]
+    best = {
+        o.metric: tuple(
+            (min if o.goal == "minimize" else max)(t.metrics[o.metric] for t in front)
+            for front in fronts
+        )
+        for o in objectives
+    }
+    return RunComparison(
+        tuple(str(run.directory.path) for run in runs),  # type: ignore[arg-type]  # two
+        tuple(map(len, fronts)),  # type: ignore[arg-type]
+        tuple(hypervolume(cost, ideal, reference) for cost in costs),  # type: ignore[arg-type]
+        (_beaten(costs[0], costs[1]), _beaten(costs[1], costs[0])),
+        best,  # type: ignore[arg-type]
+    )
+
+
+def _beaten(costs: np.ndarray[Any, Any], rivals: np.ndarray[Any, Any]) -> int:
+    nowhere_worse = np.all(rivals[None] <= costs[:, None], axis=2)
+    somewhere_better = np.any(rivals[None] < costs[:, None], axis=2)
+    return int(np.any(nowhere_worse & somewhere_better, axis=1).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one part of a cost is in two designs; `metric`: energy (J) or latency (s, cycles)."""
+
+    metric: str
+    part: str
+    before: float
+    after: float
+
+    @property
+    def difference(self) -> float:
+        """The change from the first design to the second."""
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class DesignDifference:
+    """Why one design is better than another.
+
+    `knobs`: label to (value, value) where they differ; `metrics`: name to (value, value); `parts`:
+    changes by component; `traffic`: changes by component, tensor and action, where the model is
+    analytical; each from the largest change to the smallest.
+    """
+
+    trials: tuple[int, int]
+    knobs: Mapping[str, tuple[str, str]]
+    metrics: Mapping[str, tuple[float, float]]
+    parts: tuple[Change, ...]
+    traffic: tuple[Change, ...]
+
+    def document(self) -> dict[str, Any]:
+        """Return the difference as JSON data."""
+        return {
+            "trials": list(self.trials),
+            "knobs": {name: list(values) for name, values in self.knobs.items()},
+            "metrics": {name: list(values) for name, values in self.metrics.items()},
+            "parts": [_change(each) for each in self.parts],
+            "traffic": [_change(each) for each in self.traffic],
+        }
+
+    def text(self) -> str:
+        """Return the difference as text: knobs, metrics, and a waterfall of each cost."""
+        first, second = self.trials
+        lines = [f"trial {first} → trial {second}"]
+        lines += [f"  {name}: {a} → {b}" for name, (a, b) in self.knobs.items()]
+        lines += [""] if self.knobs else ["  the same knobs", ""]
+        for name, (a, b) in self.metrics.items():
+            words, _ = compare(b, a, "minimize")
+            lines.append(f"{label(name)}: {quantity(a, name)} → {quantity(b, name)}, {words}")
+        for title, changes in (
+            ("by component", self.parts),
+            ("by tensor and memory", self.traffic),
+        ):
+            for metric in dict.fromkeys(change.metric for change in changes):
+                lines += ["", f"{label(metric)} {title}:"]
+                lines += _waterfall([c for c in changes if c.metric == metric])
+        return "\n".join(lines)
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {
+        "metric": change.metric,
+        "part": change.part,
+        "before": change.before,
+        "after": change.after,
+        "difference": change.difference,
+    }
+
+
+def _waterfall(changes: list[Change]) -> list[str]:
+    """Return lines with the largest changes, and what the others add up to."""
+    largest = max(abs(change.difference) for change in changes)
+    rows: list[list[str]] = []
+    for change in changes[:_MOST_ROWS]:
+        bar = "█" * max(1, round(16 * abs(change.difference) / largest)) if largest else ""
+        values = (quantity(value, change.metric) for value in (change.before, change.after))
+        amount = _signed(change.difference, change.metric)
+        rows.append([f"  {change.part}", amount, " → ".join(values), bar])
+    rest = changes[_MOST_ROWS:]
+    if rest:
+        total = _signed(sum(change.difference for change in rest), rest[0].metric)
+        rows.append([f"  {some(len(rest), 'smaller change')}", total, "", ""])
+    return text_table(rows, "<><<")
+
+
+def _signed(difference: float, metric: str) -> str:
+    return ("+" if difference > 0 else "−") + quantity(abs(difference), metric)
+
+
+def diff_trials(run: RunTrials, first: int, second: int) -> DesignDifference:
+    """Return what differs between two designs of a run, and which parts of the costs it moves.
+
+    Mappings of an analytical study are searched again, for the traffic of each tensor. Raises
+    RunError for a trial that does not exist or has no metrics.
+    """
+    pair = (run.trial(first), run.trial(second))
+    for trial in pair:
+        if not trial.metrics:
+            raise RunError(f"trial {trial.number} has no metrics: {trial.reason}")
+    a, b = pair
+    labels = zip(labels_of(run.spec.space), run.spec.space.paths, strict=True)
+    knobs = {
+        name: (knob_text(path, a.point[path]), knob_text(path, b.point[path]))
+        for name, path in labels
+        if a.point[path] != b.point[path]
+    }
+    metrics = {
+        name: (a.metrics[name], b.metrics[name])
+        for name in [o.metric for o in run.spec.objectives]
+        if name in a.metrics and name in b.metrics
+    }
+    costs = ("energy", "latency", "area")
+    parts = [
+        change
+        for metric in costs
+        for change in _changes(metric, a.breakdown.get(metric, {}), b.breakdown.get(metric, {}))
+    ]
+    return DesignDifference((first, second), knobs, metrics, tuple(parts), _traffic(run, a, b))
+
+
+def _changes(metric: str, before: Mapping[str, float], after: Mapping[str, float]) -> list[Change]:
+    changes = [
+        Change(metric, part, before.get(part, 0.0), after.get(part, 0.0))
+        for part in sorted({*before, *after})
+    ]
+    moved = [change for change in changes if change.difference != 0]
+    return sorted(moved, key=lambda change: -abs(change.difference))
+
+
+def _traffic(run: RunTrials, first: Trial, second: Trial) -> tuple[Change, ...]:
+    """Return the changes of energy by component, tensor and action."""
+    spec = load_study(run.directory.path / SPEC)
+    evaluator = make_evaluator(spec)
+    models = evaluator.models if isinstance(evaluator, WeightedEvaluator) else (evaluator,)
+    sides: list[dict[str, float]] = []
+    for trial in (first, second):
+        shares: dict[str, float] = {}
+        for model, source in zip(models, spec.workloads, strict=True):
+            if not isinstance(model, AnalyticalEvaluator):
+                return ()
+            for key, energy in model.search(trial.point).best.score.energy_by.items():
+                name = _moved(key)
+                shares[name] = shares.get(name, 0.0) + source.weight * energy
+        sides.append(shares)
+    return tuple(_changes("energy", *sides))
+
+
+def _moved(key: str) -> str:
+    """Return what a key of a score's energies says, without the Einsum: `Main: read WU`."""
+    _, component, *rest = key.split("/")
+    tensor, action = (rest[0], rest[1]) if len(rest) == 2 else ("None", rest[-1])
+    return f"{component}: {action}" + ("" if tensor == "None" else f" {tensor}")

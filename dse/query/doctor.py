@@ -1,0 +1,79 @@
+"""Whether this machine, and a run directory, are in order."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib import metadata
+from pathlib import Path
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.dse.run.rundir import RunDirectory
+
+_NEEDED = ("numpy", "scipy", "numba", "optuna", "joblib", "networkx", "pydantic", "pyyaml")
+_OPTIONAL = ("pandas", "polars", "pyarrow", "dask", "cmaes")
+_LEAST_ROOM = 1e9  # bytes of disk
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at: `subject`, `words` on it, and whether it is in order."""
+
+    subject: str
+    words: str
+    is_good: bool = True
+
+
+def examine_machine() -> Iterator[Finding]:
+    """Yield what is found of Python, packages, processors, disk, and the place of machine code."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Finding("python", version, sys.version_info >= (3, 11))
+    for name in _NEEDED:
+        yield _package(name, needed=True)
+    for name in _OPTIONAL:
+        yield _package(name, needed=False)
+    yield Finding("processors", str(os.cpu_count() or 1))
+    room = shutil.disk_usage(Path.cwd()).free
+    yield Finding("room on the disk", f"{room / 1e9:.1f} GB", room > _LEAST_ROOM)
+    yield _kernels()
+
+
+def examine_run(directory: Path) -> Iterator[Finding]:
+    """Yield what is found of a run directory: its record, its inputs, its state."""
+    try:
+        run = RunDirectory.open(directory)
+        environment, trials = run.environment(), run.trials()
+    except (TilewrightError, OSError) as error:
+        yield Finding(str(directory), str(error), False)
+        return
+    yield Finding("trials.jsonl", f"{len(trials)} trials, all checksums agree")
+    for name, digest in environment["files"].items():
+        path = directory / name
+        agrees = path.is_file() and sha256(path.read_bytes()).hexdigest() == digest
+        words = "as the run began" if agrees else "missing or changed"
+        yield Finding(name, words, agrees)
+    failed = sum(trial.status in ("failed", "error") for trial in trials)
+    hint = f"tilewright study resume {directory} --retry"
+    yield Finding("failed evaluations", f"{failed}; {hint}" if failed else "0", not failed)
+    missing = [t.number for t in trials if t.proof == "bounded"]
+    yield Finding("not proven", f"{len(missing)} trials have a gap to their lower bound")
+
+
+def _package(name: str, *, needed: bool) -> Finding:
+    try:
+        return Finding(name, metadata.version(name))
+    except metadata.PackageNotFoundError:
+        return Finding(name, "missing" if needed else "not installed (optional)", not needed)
+
+
+def _kernels() -> Finding:
+    import tilewright.arch
+
+    folder = os.environ.get("NUMBA_CACHE_DIR") or str(Path(tilewright.arch.__file__).parent)
+    writable = os.access(folder, os.W_OK)
+    words = "kept beside the package" if writable else "kept in ~/.cache, or compiled anew"
+    return Finding("machine code", words)

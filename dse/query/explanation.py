@@ -1,0 +1,164 @@
+"""One design explained: what dominates, what is proven, and what each knob would change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.arch.quantities import label, quantity
+from tilewright.arch.text_table import text_table
+from tilewright.dse.models.evaluator import Evaluator, attempt
+from tilewright.dse.models.evaluators import make_evaluator
+from tilewright.dse.query.open_run import RunTrials
+from tilewright.dse.report.conclusion import compare
+from tilewright.dse.run.record import Trial
+from tilewright.dse.run.rundir import SPEC
+from tilewright.dse.study.design_space import canonical_json
+from tilewright.dse.study.knobs import knob_text, labels_of
+from tilewright.dse.study.study_loading import load_study
+
+
+@dataclass(frozen=True, slots=True)
+class KnobStep:
+    """What one step of a knob brings.
+
+    `knob`: its label; `value`: after the step; `metrics`: after it, empty if it cannot be built;
+    `reason`: why not; `trial`: number of the trial that has it, None if it was evaluated now.
+    """
+
+    knob: str
+    value: str
+    metrics: Mapping[str, float]
+    reason: str | None
+    trial: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A design of a run explained.
+
+    `trial`: the design; `objectives`: metrics of the study; `steps`: what a step of each knob
+    brings, those with the largest effect on the first objective first.
+    """
+
+    trial: Trial
+    objectives: tuple[str, ...]
+    knobs: Mapping[str, str]
+    steps: tuple[KnobStep, ...]
+
+    def document(self) -> dict[str, Any]:
+        """Return the explanation as JSON data."""
+        return {
+            "trial": self.trial.number,
+            "status": self.trial.status,
+            "reason": self.trial.reason,
+            "knobs": dict(self.knobs),
+            "metrics": dict(self.trial.metrics),
+            "breakdown": {name: dict(parts) for name, parts in self.trial.breakdown.items()},
+            "proof": self.trial.proof,
+            "gap": self.trial.gap,
+            "verified": self.trial.verified,
+            "steps": [
+                {
+                    "knob": step.knob,
+                    "value": step.value,
+                    "metrics": dict(step.metrics),
+                    "reason": step.reason,
+                    "trial": step.trial,
+                }
+                for step in self.steps
+            ],
+        }
+
+    def text(self) -> str:
+        """Return the explanation as text for the terminal."""
+        trial = self.trial
+        lines = [f"trial {trial.number}: {trial.status}"]
+        lines += [f"  {name} {value}" for name, value in self.knobs.items()]
+        if trial.reason is not None:
+            return "\n".join([*lines, trial.reason])
+        lines += ["", *(f"{label(n)}: {quantity(trial.metrics[n], n)}" for n in self.objectives)]
+        for metric, parts in trial.breakdown.items():
+            total = sum(parts.values())
+            if total > 0:
+                largest = max(sorted(parts), key=lambda part: parts[part])
+                share = f"{100 * parts[largest] / total:.0f} %"
+                lines.append(f"{label(metric)}: {share} in {largest}, the largest part")
+        lines.append(self._proof())
+        return "\n".join([*lines, "", "what one step of a knob would change:", *self._tornado()])
+
+    def _proof(self) -> str:
+        if self.trial.proof is None:
+            return "nothing is proven of its mapping"
+        verified = "" if self.trial.verified else "; not verified"
+        if self.trial.proof == "optimal":
+            return f"its mapping is proven optimal{verified}"
+        gap = "without end" if self.trial.gap is None else f"{100 * self.trial.gap:.3g} %"
+        return f"its mapping is within a gap of {gap} of a lower bound{verified}"
+
+    def _tornado(self) -> list[str]:
+        rows = [["", *(label(name) for name in self.objectives), "trial"]]
+        for step in self.steps:
+            name = f"  {step.knob} {step.value}"
+            if step.reason is not None:
+                rows.append([name, step.reason.splitlines()[0][:60], *[""] * len(self.objectives)])
+                continue
+            words = [
+                compare(step.metrics[metric], self.trial.metrics[metric], "minimize")[0]
+                for metric in self.objectives
+            ]
+            rows.append([name, *words, "" if step.trial is None else str(step.trial)])
+        return text_table(rows, "<" + ">" * len(self.objectives) + ">")
+
+
+def explain_trial(run: RunTrials, number: int) -> Explanation:
+    """Explain a trial: what takes most, what is proven, and what one step of each knob changes.
+
+    Steps that the run has not tried are evaluated. Raises RunError if there is no such trial.
+    """
+    trial = run.trial(number)
+    objectives = tuple(o.metric for o in run.spec.objectives if o.metric in trial.metrics)
+    labels = dict(zip(run.spec.space.paths, labels_of(run.spec.space), strict=True))
+    knobs = {labels[path]: knob_text(path, value) for path, value in trial.point.items()}
+    steps = list(_steps(run, trial)) if trial.metrics else []
+    if objectives:
+        first, value = objectives[0], trial.metrics[objectives[0]]
+        steps.sort(key=lambda step: -abs(step.metrics.get(first, value) - value))
+    return Explanation(trial, objectives, knobs, tuple(steps))
+
+
+def _steps(run: RunTrials, trial: Trial) -> Iterator[KnobStep]:
+    spec = load_study(run.directory.path / SPEC)
+    evaluator: Evaluator = make_evaluator(spec)
+    tried = {canonical_json(dict(t.point)): t for t in run.everything if t.same_as is None}
+    choice = spec.space.choice(trial.point)
+    labels = labels_of(spec.space)
+    for position, dimension in enumerate(spec.space.dimensions):
+        near = (choice[position] - 1, choice[position] + 1)
+        steps = near if dimension.ordered else tuple(range(len(dimension.values)))
+        for index in steps:
+            if index == choice[position] or not 0 <= index < len(dimension.values):
+                continue
+            point = {**trial.point, dimension.path: dimension.values[index]}
+            value = knob_text(dimension.path, dimension.values[index])
+            known = tried.get(canonical_json(point))
+            if known is not None:
+                yield KnobStep(labels[position], value, known.metrics, known.reason, known.number)
+                continue
+            outcome = attempt(evaluator, point).outcome
+            metrics = {**outcome.metrics}
+            missing = [o.metric for o in spec.objectives if o.metric not in metrics]
+            if metrics and missing:
+                from tilewright.dse.run.figures import value_of
+
+                metrics |= {
+                    name: value_of(name, run.names(_as(trial, metrics))) for name in missing
+                }
+            yield KnobStep(labels[position], value, metrics, outcome.reason, None)
+
+
+def _as(trial: Trial, metrics: Mapping[str, float]) -> Trial:
+    from dataclasses import replace
+
+    return replace(trial, metrics=metrics)

@@ -1,0 +1,272 @@
+"""Ask a run: filter and sort its trials, fronts over any metrics, the knee, near designs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tilewright.arch.errors import ExpressionError, SpecError, TilewrightError
+from tilewright.arch.expressions.expressions import compile_expression
+from tilewright.arch.quantities import label, quantity, some
+from tilewright.dse.run.figures import check_names, names_of, nested, value_of
+from tilewright.dse.run.pareto import Goal, non_dominated
+from tilewright.dse.run.record import Trial
+from tilewright.dse.run.rundir import SPEC, TIMES, RunDirectory
+from tilewright.dse.run.study_loop import base_of
+from tilewright.dse.store.safe_files import RunError
+from tilewright.dse.study.knobs import knob_text, labels_of
+from tilewright.dse.study.study import StudySpec
+from tilewright.dse.study.study_loading import load_stored_study
+
+
+@dataclass(frozen=True)
+class RunTrials:
+    """The trials of a run, or some of them, in an order.
+
+    `directory`: of the run; `spec`: its study; `trials`: chosen ones; `everything`: all of the run;
+    `seconds`: of each evaluation by trial number. What is asked gives the same type again:
+    `run.where("latency < 1 ms").sorted_by("edp").front("energy", "latency")`.
+    """
+
+    directory: RunDirectory
+    spec: StudySpec
+    trials: tuple[Trial, ...]
+    everything: tuple[Trial, ...]
+    seconds: Mapping[int, float]
+
+    def __iter__(self) -> Iterator[Trial]:
+        return iter(self.trials)
+
+    def __len__(self) -> int:
+        return len(self.trials)
+
+    def __getitem__(self, position: int) -> Trial:
+        return self.trials[position]
+
+    def trial(self, number: int) -> Trial:
+        """Return the trial of the run with a number; RunError if there is none."""
+        if not 0 <= number < len(self.everything):
+            raise RunError(
+                f"the run has no trial {number}", instead=f"0 to {len(self.everything) - 1}"
+            )
+        return self.everything[number]
+
+    def where(self, condition: str) -> RunTrials:
+        """Return the trials for which a condition holds.
+
+        It is an expression over metrics, knobs (by name, label or path) and `trial`, `status`,
+        `baseline`, `proof`, `gap`, `seconds`, `verified`; units are allowed: `latency < 1 ms and
+        Buffer.size <= 64 KiB`. A trial without one of the values is left out. SpecError for wrong
+        syntax or a name that no trial has.
+        """
+        check_names(condition, self._known())
+        rule = compile_expression(condition)
+        return self._only([trial for trial in self.trials if self._holds(rule, trial)])
+
+    def sorted_by(self, expression: str, *, descending: bool = False) -> RunTrials:
+        """Return the trials by the value of an expression, the smallest first.
+
+        A trial without a value is left out. SpecError as of `where`.
+        """
+        ranked = sorted(
+            (value if not descending else -value, trial.number, trial)
+            for trial, value in self._values(expression)
+        )
+        return self._only([trial for _, _, trial in ranked])
+
+    def front(self, *metrics: str) -> RunTrials:
+        """Return the feasible trials that no other dominates, each design once.
+
+        `metrics`: expressions, by default the objectives of the study. Those that the study
+        maximizes are maximized, all others are minimized.
+        """
+        goals: Mapping[str, Goal] = {o.metric: o.goal for o in self.spec.objectives}
+        names = metrics or tuple(goals)
+        good = self._only(
+            [t for t in self.trials if t.status == "feasible" and t.same_as is None]
+        )  # fmt: skip
+        columns = [{t.number: v for t, v in good._values(name)} for name in names]
+        chosen = [t for t in good if all(t.number in column for column in columns)]
+        if not chosen:
+            return self._only([])
+        signs = [-1.0 if goals.get(name) == "maximize" else 1.0 for name in names]
+        costs = np.array(
+            [[s * c[t.number] for s, c in zip(signs, columns, strict=True)] for t in chosen]
+        )
+        kept = non_dominated(costs)
+        ranked = sorted(
+            (tuple(costs[i].tolist()), chosen[i].number, i) for i in np.flatnonzero(kept)
+        )
+        return self._only([chosen[i] for _, _, i in ranked])
+
+    def knee(self, *metrics: str) -> Trial:
+        """Return the design of the front that is nearest to the best of every metric.
+
+        Each metric is scaled to its span over the front. RunError if no design is feasible.
+        """
+        front = self.front(*metrics)
+        if not len(front):
+            raise RunError("the run has no feasible design")
+        goals = {o.metric: o.goal for o in self.spec.objectives}
+        names = metrics or tuple(goals)
+        costs = np.array([[value for _, value in front._values(name)] for name in names]).T
+        costs *= [-1.0 if goals.get(name) == "maximize" else 1.0 for name in names]
+        span = np.ptp(costs, axis=0)
+        scaled = (costs - costs.min(axis=0)) / np.where(span > 0, span, 1.0)
+        return front[int(np.argmin((scaled**2).sum(axis=1)))]
+
+    def neighbours(self, number: int, count: int = 5) -> list[Trial]:
+        """Return the trials whose knobs differ least from those of a trial, the nearest first.
+
+        The distance counts the steps between the values of a knob, each as a share of its range; an
+        unordered knob counts 1 where it differs. Each design comes once.
+        """
+        space = self.spec.space
+        centre = space.choice(self.trial(number).point)
+        ranked: list[tuple[float, int, Trial]] = []
+        for trial in self.everything:
+            if trial.same_as is None and trial.number != number:
+                choice = space.choice(trial.point)
+                steps = [
+                    abs(a - b) / max(1, len(d.values) - 1) if d.ordered else float(a != b)
+                    for a, b, d in zip(choice, centre, space.dimensions, strict=True)
+                ]
+                ranked.append((sum(steps), trial.number, trial))
+        return [trial for _, _, trial in sorted(ranked)[:count]]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the trials as flat rows: number, status, knobs by label, metrics, proof."""
+        labels = labels_of(self.spec.space)
+        best = {trial.number for trial in replace(self, trials=self.everything).front()}
+        return [
+            {
+                "trial": trial.number,
+                "status": trial.status,
+                "feasible": trial.status == "feasible",
+                "pareto_optimal": trial.number in best,
+                "baseline": trial.baseline,
+                "same_as": trial.same_as,
+                **{n: trial.point[p] for n, p in zip(labels, self.spec.space.paths, strict=True)},
+                **trial.metrics,
+                "proof": trial.proof,
+                "gap": trial.gap,
+                "verified": trial.verified,
+                "seconds": self.seconds.get(trial.number),
+                "reason": trial.reason,
+            }
+            for trial in self.trials
+        ]
+
+    def to_pandas(self) -> Any:
+        """Return the rows as a pandas DataFrame; TilewrightError without pandas."""
+        from tilewright.arch.frames import frame
+
+        return frame(self.rows())
+
+    def to_polars(self) -> Any:
+        """Return the rows as a polars DataFrame; TilewrightError without polars."""
+        from importlib import import_module
+
+        try:
+            polars = import_module("polars")
+        except ImportError:
+            raise TilewrightError(
+                "this table needs polars, which is not installed", instead="pip install polars"
+            ) from None
+        return polars.DataFrame(self.rows(), infer_schema_length=None)
+
+    def table(self, limit: int = 20) -> list[list[str]]:
+        """Return a table of texts, the head first: trial, objectives, knobs, status."""
+        metrics = [objective.metric for objective in self.spec.objectives]
+        paths = self.spec.space.paths
+        head = ["trial", *(label(name) for name in metrics), *labels_of(self.spec.space), "status"]
+        rows = [
+            [
+                str(trial.number),
+                *(quantity(trial.metrics[m], m) if m in trial.metrics else "–" for m in metrics),
+                *(knob_text(path, trial.point[path]) for path in paths),
+                trial.status if trial.baseline is None else f"{trial.status}, {trial.baseline}",
+            ]
+            for trial in self.trials[:limit]
+        ]
+        return [head, *rows]
+
+    def __repr__(self) -> str:
+        return f"<RunTrials of {self.spec.name}: {some(len(self), 'trial')}>"
+
+    def _repr_html_(self) -> str:
+        """Return the first 20 trials as a table for a notebook."""
+        from tilewright.arch.html_parts import html_table
+
+        table = self.table()
+        return html_table(table, ">" * (len(table[0]) - 1) + "<", repr(self).strip("<>"))
+
+    def names(self, trial: Trial) -> dict[str, object]:
+        """Return the names that an expression about a trial may use, with their values."""
+        base = base_of(self.spec, self.everything)
+        labels = dict(zip(labels_of(self.spec.space), self.spec.space.paths, strict=True))
+        return {
+            **nested(dict(trial.point)),
+            **nested({name: trial.point[path] for name, path in labels.items()}),
+            **names_of(trial.metrics, base),
+            "trial": trial.number,
+            "status": trial.status,
+            "baseline": trial.baseline or "",
+            "proof": trial.proof or "",
+            **({} if trial.gap is None else {"gap": trial.gap}),
+            **({"seconds": self.seconds[trial.number]} if trial.number in self.seconds else {}),
+            "verified": bool(trial.verified),
+        }
+
+    def _holds(self, rule: Any, trial: Trial) -> bool:
+        try:
+            return bool(rule(self.names(trial)))
+        except ExpressionError:  # it has no such value
+            return False
+
+    def _values(self, expression: str) -> list[tuple[Trial, float]]:
+        check_names(expression, self._known())
+        values: list[tuple[Trial, float]] = []
+        for trial in self.trials:
+            try:
+                values.append((trial, value_of(expression, self.names(trial))))
+            except SpecError:  # it has no such value
+                continue
+        return values
+
+    def _known(self) -> set[str]:
+        return {name for trial in self.everything for name in self.names(trial)} | {
+            "gap",
+            "seconds",
+        }
+
+    def _only(self, trials: Sequence[Trial]) -> RunTrials:
+        return replace(self, trials=tuple(trials))
+
+
+def open_run(directory: Path | str) -> RunTrials:
+    """Open the run in a directory, also one that has not ended.
+
+    Raises RunError if there is none, SpecError for a damaged file.
+    """
+    run = RunDirectory.open(Path(directory))
+    trials = tuple(run.trials())
+    spec = load_stored_study(run.path / SPEC)
+    return RunTrials(run, spec, trials, trials, _seconds(run.path / TIMES))
+
+
+def _seconds(path: Path) -> dict[int, float]:
+    """Return the seconds of each evaluation by trial number; damaged lines are left out."""
+    seconds: dict[int, float] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+        try:
+            found = json.loads(line)["evaluations"]
+            seconds |= {int(number): float(value) for number, value in found.items()}
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue
+    return seconds

@@ -1,0 +1,41 @@
+"""Evaluate the front of a run again, as a new run: with the present code, or in another study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tilewright.arch.files.source import load_document
+from tilewright.dse.query.open_run import open_run
+from tilewright.dse.run.rundir import SPEC
+from tilewright.dse.store.extension import spec_text
+from tilewright.dse.store.safe_files import RunError
+from tilewright.dse.study.study import StudySpec
+from tilewright.dse.study.study_reader import StudyReader
+
+
+def front_study(directory: Path, study: Path | None = None) -> StudySpec:
+    """Return a study that tries the designs of a run's front, and no others.
+
+    `directory`: of the run; `study`: the study file that they are tried in, None for that of the
+    run. The reference design stays first. Raises RunError if no design is feasible, SpecError for a
+    design that the study's space does not have.
+    """
+    run = open_run(directory)
+    front = run.front()
+    if not len(front):
+        raise RunError("the run has no feasible design")
+    source = study or directory / SPEC
+    data: Any = load_document(source).data
+    reference = data.get("baselines", [])[:1]
+    points = [dict(each.get("values", {})) for each in reference]
+    designs = [
+        {"name": f"trial {trial.number}", "values": dict(trial.point)}
+        for trial in front
+        if dict(trial.point) not in points
+    ]
+    data["baselines"] = [*reference, *designs]
+    count = len(data["baselines"])
+    data["search"] = {"sampler": "grid", "trials": count, "batch": min(count, 32)}
+    document = load_document(source, text=spec_text(data))
+    return StudyReader(document, source.resolve().parent).read({}, {})

@@ -1,0 +1,57 @@
+"""Filter, sort, front, knee, neighbours and tables of a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilewright.arch.errors import SpecError
+from tilewright.dse import open_run
+from tilewright.dse.store.safe_files import RunError
+
+
+def test_conditions_over_metrics_knobs_and_status(finished):
+    run = open_run(finished)
+    assert len(run.everything) == 13  # the grid comes to the reference again
+    chosen = run.where("buf <= 64 B and Lanes >= 2 and status == 'feasible'")
+    by_hand = [t for t in run if t.point["arch.Buffer.size"] <= 512
+               and t.point["arch.variables.Lanes"] >= 2 and t.status == "feasible"]  # fmt: skip
+    assert list(chosen) == by_hand
+    assert list(run.where("energy > base.energy")) == [
+        t for t in run if t.metrics and t.metrics["energy"] > run[0].metrics["energy"]
+    ]
+    with pytest.raises(SpecError, match="did you mean energy"):
+        run.where("enrgy > 1")
+
+
+def test_order_and_fronts(finished):
+    run = open_run(finished)
+    values = [t.metrics["edp"] for t in run.sorted_by("edp")]
+    assert values == sorted(values)
+    front = run.front("energy", "area")
+    pairs = [(t.metrics["energy"], t.metrics["area"]) for t in run if t.status == "feasible"]
+    for trial in front:
+        e, a = trial.metrics["energy"], trial.metrics["area"]
+        assert not any(x <= e and y <= a and (x, y) != (e, a) for x, y in pairs)
+    assert run.knee("energy", "area").number in {t.number for t in front}
+
+
+def test_neighbours_differ_in_few_steps(finished):
+    run = open_run(finished)
+    near = run.neighbours(0, 2)
+    assert all(
+        sum(trial.point[path] != run[0].point[path] for path in trial.point) == 1 for trial in near
+    )
+    with pytest.raises(RunError, match="no trial 99"):
+        run.trial(99)
+
+
+def test_rows_have_proof_and_seconds(finished):
+    run = open_run(finished)
+    row = run.rows()[0]
+    assert (row["proof"], row["gap"], row["verified"]) == ("optimal", 0.0, True)
+    assert row["seconds"] > 0
+    assert row["energy"] == 2 * row["big.energy"] + row["small.energy"]
+    assert row["energy * latency"] == row["energy"] * row["latency"]
+    pandas = pytest.importorskip("pandas")
+    assert isinstance(run.to_pandas(), pandas.DataFrame)
+    assert "<table" in run._repr_html_()

@@ -1,0 +1,43 @@
+"""A run that goes on otherwise: more trials, another sampler, more values."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from design_files import log_of, run_here
+
+from tilewright.arch.errors import SpecError
+from tilewright.dse.run.runner import Execution, resume_study
+from tilewright.dse.store.extension import Changes
+
+
+def test_history_stays_and_is_marked(toy, tmp_path):
+    run_here(toy, tmp_path, {"search.trials": 16})
+    before = log_of(tmp_path)
+    changes = Changes(
+        40, {"search.sampler": "tpe", "space.mapping.up.tile.values": [16, 32, 64, 256]}
+    )
+    execution = Execution(evaluator=toy.ToyModel())
+    result = resume_study(tmp_path / "run", execution, changes)
+    whole = log_of(tmp_path)
+    assert whole.startswith(before)
+    assert result.front["trials"] == 40
+    assert any(trial.point["mapping.up.tile"] == 32 for trial in result.trials)
+    (note,) = json.loads((tmp_path / "run/env.json").read_text())["extensions"]
+    assert note["batch"] == result.trials[before.count(b"\n")].batch
+    assert note["changed"]["search.sampler"] == "tpe"
+    cut = b"".join(whole.splitlines(keepends=True)[: before.count(b"\n") + 8])
+    (tmp_path / "run/trials.jsonl").write_bytes(cut)
+    resume_study(tmp_path / "run", execution)
+    assert log_of(tmp_path) == whole
+
+
+def test_what_a_run_cannot_change(toy, tmp_path):
+    run_here(toy, tmp_path, {"search.trials": 8})
+    for settings, words in (({"seed": 3}, "cannot change this"),
+                            ({"space.mapping.up.tile.values": [16]}, "no such value")):  # fmt: skip
+        with pytest.raises(SpecError, match=words):
+            resume_study(
+                tmp_path / "run", Execution(evaluator=toy.ToyModel()), Changes(20, settings)
+            )
