@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from tilewright.arch.lazy import lazily
 
 if TYPE_CHECKING:
-    from tilewright.dse.command.shipped import find_study
     from tilewright.dse.models.evaluator import Evaluator, Outcome
-    from tilewright.dse.query.open_run import RunTrials, open_run
+    from tilewright.dse.query.open_run import open_run
     from tilewright.dse.run.rundir import RunDirectory
     from tilewright.dse.run.runner import Execution, StudyResult, resume_study, start_study
     from tilewright.dse.study.study import StudySpec
@@ -20,10 +19,8 @@ __all__ = [
     "Execution",
     "Outcome",
     "RunDirectory",
-    "RunTrials",
     "StudyResult",
     "StudySpec",
-    "find_study",
     "load_study",
     "open_run",
     "resume_study",
@@ -37,7 +34,6 @@ __getattr__, __dir__ = lazily(
         "Execution": "tilewright.dse.run.runner",
         "Outcome": "tilewright.dse.models.evaluator",
         "RunDirectory": "tilewright.dse.run.rundir",
-        "RunTrials": "tilewright.dse.query.open_run",
         "StudyResult": "tilewright.dse.run.runner",
         "StudySpec": "tilewright.dse.study.study",
         "find_study": "tilewright.dse.command.shipped",
