@@ -215,8 +215,10 @@ def _refused(kernel: Kernel, value: Any) -> TypeError:
 def _compiled(kernel: Kernel) -> ObjectCode:
     """Compile a kernel and store its code, with an empty body if it cannot run without numba."""
     dispatcher = kernel.python()
+    from tilewright.arch.type_answers import remembered_answers
+
     arguments = _numba_types(kernel)
-    with _rare_collections():
+    with _rare_collections(), remembered_answers():
         dispatcher.compile(arguments)
         try:
             body = dispatcher.overloads[arguments].library._get_compiled_object()

@@ -1,0 +1,30 @@
+"""Remembered answers are those that numba gives, for the same types only."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numba.core.types import functions
+
+from tilewright.arch.type_answers import remembered_answers
+
+
+def mixed(a, b):
+    return (a + b) * a - (b // 2 if b > a else a**2)
+
+
+def test_every_combination_of_types_gives_what_python_gives() -> None:
+    cases = [(2, 3), (2.5, 3), (3, 2.5), (True, 4), (np.uint32(7), 2), (np.float32(1.5), 2.0)]
+    for first, second in cases * 2:
+        with remembered_answers():
+            compiled = njit(mixed)
+            found = compiled(first, second)
+        assert found == njit(mixed)(first, second) == mixed(first, second)
+        assert type(found) is type(njit(mixed)(first, second))
+
+
+def test_numba_is_as_before() -> None:
+    before = functions.BaseFunction.get_call_type
+    with remembered_answers():
+        assert functions.BaseFunction.get_call_type is not before
+    assert functions.BaseFunction.get_call_type is before
