@@ -86,17 +86,21 @@ class Mapspace(TemplateSpace):
     # ---- layouts
 
     def layouts(
-        self, tiling: Tiling | None = None, banks: Dict[str, Banks] | None = None
+        self,
+        tiling: Tiling | None = None,
+        banks: Dict[str, Banks] | None = None,
+        lifetimes: Dict[str, tuple[int, int]] | None = None,
     ) -> LayoutSpace:
         """Return the two dimensions that layouts add: shardings of tensors, placements of tiles.
 
         `tiling`: tiles and number format of shards (None: single f32 scalars); `banks`: of memories
-        by name (others: addresses of any byte).
+        by name (others: addresses of any byte); `lifetimes`: first and last step in which a tensor's
+        tile is alive (others: step 0).
         """
         from tilewright.mapper.layout.enumeration.layout_space import LayoutSpace
         from tilewright.mapper.layout.tiling import Tiling
 
-        return LayoutSpace(self, tiling or Tiling(), banks or {})
+        return LayoutSpace(self, tiling or Tiling(), banks or {}, lifetimes or {})
 
     # ---- points
 

@@ -166,6 +166,8 @@ def test_mappings_without_addresses_are_left_out_of_the_mapspace() -> None:
 def test_a_mapspace_has_layouts() -> None:
     layouts = layouts_of()
     assert layouts.space.layouts(INT8, BANKS) == layouts
+    times = {"A": (0, 1)}
+    assert layouts.space.layouts(INT8, BANKS, times) == replace(layouts, lifetimes=times)
     plain = layouts.space.layouts()
     assert [at.tiling.tile_bytes for at in plain.shardings("A", "BUF")][:1] == [4]
 
