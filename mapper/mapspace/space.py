@@ -94,8 +94,8 @@ class Mapspace(TemplateSpace):
         """Return the two dimensions that layouts add: shardings of tensors, placements of tiles.
 
         `tiling`: tiles and number format of shards (None: single f32 scalars); `banks`: of memories
-        by name (others: addresses of any byte); `lifetimes`: first and last step in which a tensor's
-        tile is alive (others: step 0).
+        by name (others: addresses of any byte); `lifetimes`: first and last step in which the tile
+        of a tensor is alive (others: step 0).
         """
         from tilewright.mapper.layout.enumeration.layout_space import LayoutSpace
         from tilewright.mapper.layout.tiling import Tiling
