@@ -59,8 +59,14 @@ def quantity(value: float, metric: str, digits: int = 3, padded: bool = False) -
 
     The value is in the metric's SI unit; `usage.MEMORY` is in bits, shown as bytes.
     """
-    unit = "bit" if metric.startswith("usage.") else UNITS.get(metric, "")
-    return with_unit(value, unit, digits, padded)
+    return with_unit(value, unit_of_metric(metric), digits, padded)
+
+
+def unit_of_metric(metric: str) -> str:
+    """Return the unit of a metric, also of one workload's: J for `bert.energy`; empty if none."""
+    if metric.startswith("usage.") or ".usage." in metric:
+        return "bit"
+    return UNITS.get(metric.rpartition(".")[2], "")
 
 
 def told_apart(values: Sequence[float], metric: str) -> list[str]:

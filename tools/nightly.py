@@ -59,7 +59,7 @@ def shares(what: str, count: int, *paths: str) -> list[Part]:
 
 PARTS: list[Part] = [
     Part("stored answers of oracles, computed again", ()),
-    Part("hostile files and programs, properties", ("faults", "simulator", "properties")),
+    Part("hostile files and programs, properties", ("faults", "simulator", "properties", "dse")),
     Part(
         "engines, parts of programs, a full wafer, prefill of GPT-3",
         (

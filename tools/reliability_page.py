@@ -34,7 +34,7 @@ HEAD = """# Reliability: fourteen points of a trial from outside
 
 A trial of an earlier state, made from outside, broke runs at fourteen points. Each point stands
 here with what happens now and the test that holds it. `tools/reliability_page.py` writes this page
-from the tests in `tests/faults/reliability/`; the nightly tests kill runs at 100 random moments.
+from the tests in `tests/faults/reliability/`.
 
 | point | what happens now | test |
 |---|---|---|

@@ -8,6 +8,7 @@ from typing import Any
 
 from tilewright.arch.quantities import UNITS
 from tilewright.dse.report.conclusion import census, highlights, published_figures, reference_of
+from tilewright.dse.report.health import health_cards, importance, smallest_changes
 from tilewright.dse.report.page import script_safe, templates
 from tilewright.dse.report.reasons import group_reasons, limit_text, reason_of
 from tilewright.dse.report.report_data import metric_names, report_data
@@ -42,6 +43,7 @@ def _context(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dic
     data = report_data(run, spec, trials)
     reference = reference_of(trials)
     environment = run.environment()
+    shares = importance(spec, trials)
     return {
         "spec": spec,
         "trials": trials,
@@ -57,6 +59,13 @@ def _context(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dic
         "metrics": metric_names(spec, trials),
         "units": UNITS,
         "groups": group_reasons(trials),
+        "health": health_cards(spec, trials),
+        "changes": list(smallest_changes(spec, trials)),
+        "importance": shares,
+        "importance_rows": [
+            {"name": name, "shares": [values[position] for values in shares.values()]}
+            for position, name in enumerate(data["knobs"])
+        ],
         "environment": environment,
         "directory": str(run.path),
         "command": _command(environment),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tilewright.arch.quantities import UNITS, label
+from tilewright.arch.quantities import label, unit_of_metric
 from tilewright.dse.report.conclusion import highlights, reference_of
 from tilewright.dse.report.reasons import reason_of
 from tilewright.dse.run.figures import Constraint, is_plain_name
@@ -32,7 +32,7 @@ def report_data(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> 
         "objectives": [{"metric": o.metric, "goal": o.goal} for o in spec.objectives],
         "limits": [limit for c in spec.constraints if (limit := _plain_limit(c))],
         "metrics": [
-            {"name": name, "label": label(name), "unit": UNITS.get(name, "")}
+            {"name": name, "label": label(name), "unit": unit_of_metric(name)}
             for name in metric_names(spec, trials)
         ],
         "knobs": labels_of(spec.space),

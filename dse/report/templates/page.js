@@ -83,6 +83,7 @@ function setUpTheme() {
 
 setUpAxes();
 setUpTable();
+setUpKnobs();
 setUpTheme();
 document.querySelectorAll(".card").forEach((card) => card.addEventListener("click", () => select(Number(card.dataset.select), true)));
 const starts = [...document.querySelectorAll(".card")].map((card) => Number(card.dataset.select)).reverse();

@@ -1,0 +1,65 @@
+// What each knob matters: slices of the designs by knob, and parallel coordinates.
+function knobScale(index, from, to) {
+  const values = [...new Set(DATA.trials.map((trial) => trial.point[index]))];
+  if (values.every((value) => typeof value === "number")) values.sort((a, b) => a - b);
+  const place = new Map(values.map((value, at) => [value, values.length > 1 ? from + (at / (values.length - 1)) * (to - from) : (from + to) / 2]));
+  return { values, place };
+}
+
+function drawSlices() {
+  const metric = byId("slice-metric").value, box = byId("slices");
+  const shown = DATA.trials.filter((trial) => trial.same === null && metric in trial.metrics);
+  const numbers = shown.map((trial) => trial.metrics[metric]);
+  box.replaceChildren(...(shown.length ? DATA.knobs.map((name, index) => slice(name, index, metric, shown, numbers)) : []));
+}
+
+function slice(name, index, metric, shown, numbers) {
+  const width = 260, height = 170, left = 14, bottom = 34;
+  const { values, place } = knobScale(index, left + 12, width - 18), y = makeScale(numbers, height - bottom, 12);
+  const text = (value) => shown.find((trial) => trial.point[index] === value)?.shown[index] ?? "";
+  const svg = el("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${METRICS.get(metric).label} by ${name}` });
+  svg.append(el("line", { x1: left, x2: width - 6, y1: height - bottom, y2: height - bottom, class: "axis" }));
+  for (const trial of shown) {
+    const dot = el("circle", { cx: place.get(trial.point[index]), cy: y.place(trial.metrics[metric]), r: FRONT.has(trial.n) ? 4 : 2.6, class: FRONT.has(trial.n) ? "p front" : "p plain", onclick: () => select(trial.n) });
+    dot.append(el("title", {}, `${trialName(trial)}: ${trial.shown[index]}, ${metricText(trial, metric)}`));
+    svg.append(dot);
+  }
+  for (const value of values.length > 1 ? [values[0], values[values.length - 1]] : values) {
+    const first = value === values[0] && values.length > 1;
+    svg.append(el("text", { x: first ? left : width - 6, y: height - 18, "text-anchor": first ? "start" : "end", class: "tick" }, text(value)));
+  }
+  svg.append(el("text", { x: width / 2, y: height - 3, "text-anchor": "middle", class: "axis-title" }, name));
+  return el("figure", { class: "slice" }, svg);
+}
+
+function drawParallel() {
+  const shown = DATA.trials.filter((trial) => trial.same === null && DATA.objectives.every(({ metric }) => metric in trial.metrics));
+  const columns = DATA.knobs.length + DATA.objectives.length, width = Math.max(640, columns * 120), height = 260;
+  const x = (at) => 60 + (columns > 1 ? (at / (columns - 1)) * (width - 120) : 0), svg = byId("parallel");
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  const scales = [
+    ...DATA.knobs.map((name, index) => { const { place } = knobScale(index, 210, 24); return (trial) => place.get(trial.point[index]); }),
+    ...DATA.objectives.map(({ metric }) => { const scale = makeScale(shown.map((trial) => trial.metrics[metric]), 210, 24); return (trial) => scale.place(trial.metrics[metric]); }),
+  ];
+  const names = [...DATA.knobs, ...DATA.objectives.map(({ metric }) => METRICS.get(metric).label)];
+  const lines = [...shown].sort((a, b) => FRONT.has(a.n) - FRONT.has(b.n)).map((trial) => {
+    const path = scales.map((scale, at) => `${at ? "L" : "M"}${x(at).toFixed(1)},${scale(trial).toFixed(1)}`).join("");
+    const line = el("path", { d: path, class: `thread${FRONT.has(trial.n) ? " front" : ""}`, onclick: () => select(trial.n) });
+    line.append(el("title", {}, trialName(trial)));
+    return line;
+  });
+  const axes = names.flatMap((name, at) => [
+    el("line", { x1: x(at), x2: x(at), y1: 18, y2: 216, class: "axis" }),
+    el("text", { x: x(at), y: 240, "text-anchor": "middle", class: "axis-title" }, name),
+  ]);
+  svg.replaceChildren(...lines, ...axes);
+}
+
+function setUpKnobs() {
+  if (!DATA.metrics.length) return;
+  byId("slice-metric").append(...DATA.metrics.map((metric) => el("option", { value: metric.name }, metric.label)));
+  byId("slice-metric").value = DATA.objectives[0].metric;
+  byId("slice-metric").addEventListener("change", drawSlices);
+  drawSlices();
+  drawParallel();
+}

@@ -1,0 +1,60 @@
+"""Health cards, importance of knobs, and the smallest change, on designs with known answers."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from tilewright.dse.report.health import health_cards, importance, smallest_changes
+from tilewright.dse.run.record import Objective, Trial
+from tilewright.dse.study.design_space import Dimension, Space
+
+SPACE = Space(
+    (
+        Dimension("arch.Buffer.size", (1, 2, 3), ordered=True),
+        Dimension("arch.Lanes.fanout", (1, 2, 3), ordered=True),
+    )
+)
+SPEC = SimpleNamespace(space=SPACE, objectives=(Objective("energy"),))
+
+
+def trial(number, size, lanes, energy, status="feasible", **more):
+    point = {"arch.Buffer.size": size, "arch.Lanes.fanout": lanes}
+    return Trial(number=number, batch=0, batch_size=9, key=str(number), point=point, status=status,
+                 metrics={} if energy is None else {"energy": energy}, **more)  # fmt: skip
+
+
+def grid(energy_of):
+    points = [(2, 2), *((a, b) for a in (1, 2, 3) for b in (1, 2, 3) if (a, b) != (2, 2))]
+    return [
+        trial(number, a, b, energy_of(a, b), baseline="reference" if number == 0 else None)
+        for number, (a, b) in enumerate(points)
+    ]
+
+
+def cards(trials):
+    return {card.title: card for card in health_cards(SPEC, trials)}
+
+
+def test_a_knob_without_effect_is_named():
+    trials = grid(lambda size, lanes: float(10 - lanes))
+    assert importance(SPEC, trials) == {"energy": [0.0, 1.0]}
+    found = cards(trials)
+    assert found["Knobs without effect"].words == "Buffer.size"
+    assert "fanout at its largest value" in found["Edges of the space hit"].words
+    assert found["Better than the reference"].level == "good"
+
+
+def test_the_smallest_change_keeps_the_gain():
+    trials = grid(lambda size, lanes: 100.0 - 30 * lanes - size)
+    (change,) = smallest_changes(SPEC, trials)
+    assert change.of == 2
+    assert [name for name, _ in change.knobs] == ["Lanes.fanout"]
+    assert 0.9 <= change.share < 1
+
+
+def test_no_gain_and_failures_warn():
+    trials = [*grid(lambda size, lanes: 1.0 + (size - 2) ** 2 + (lanes - 2) ** 2),
+              trial(9, 1, 1, None, "failed", reason="no memory")]  # fmt: skip
+    found = cards(trials)
+    assert found["Never better than the reference"].words == "energy"
+    assert found["Not evaluated"].level == "warn"
