@@ -103,7 +103,8 @@ def search_options() -> Callable[[F], F]:
                      " of these, e.g. 'energy * latency**2' or 'edp * usage.GlobalBuffer'."),
         click.option("--front", default="", metavar="METRICS", callback=_metrics,
                      help="Find the whole Pareto set over these: energy, latency, edp, usage (bits"
-                     " used of every finite memory), usage.MEMORY; separated by commas."),
+                     " used of every finite memory), usage.MEMORY; separated by commas. With"
+                     " --machine: latency, energy, usage (of an element), of one Einsum."),
         click.option("--einsum", default=None, metavar="NAME", help="Map this Einsum only."),
         click.option("--no-fusion", "fusion", is_flag=True, flag_value=False, default=True,
                      help="Map every Einsum alone, shared tensors in the outermost memory."),
@@ -189,8 +190,9 @@ def map_command(
         answer_why_not(machine, work, why_not, options, as_json)
         return
     if machine_name is not None:
-        _on_machine(machine, work, machine_name, options, _GridOutput(save, html, as_json,
-                    _title(arch, workload)))  # fmt: skip
+        options["point"] = point
+        output = _GridOutput(save, html, as_json, limit, _title(arch, workload))
+        _on_machine(machine, work, machine_name, options, output)
         return
     with stopping_searches(), SearchDisplay(options["objective"]) as display:
         answer = find_mapping(machine, work, {**options, "progress": display})
@@ -223,11 +225,15 @@ def _write_files(
 
 @dataclass(frozen=True, slots=True)
 class _GridOutput:
-    """Where the answer of a search on the machine goes: files, JSON or text, title of the page."""
+    """Where the answer of a search on the machine goes: files, JSON or text, title of the page.
+
+    `limit`: most points of a front.
+    """
 
     save: Path | None
     html: Path | None
     as_json: bool
+    limit: int
     subject: str
 
 
@@ -236,11 +242,13 @@ def _on_machine(
 ) -> None:
     """Search with the machine in the loop, and print the answer."""
     from tilewright.dse.command.machine.grid_answer import find_on_machine
+    from tilewright.dse.command.machine.grid_front_answer import find_front_on_machine
     from tilewright.dse.command.search_progress import SearchDisplay
     from tilewright.dse.store.safe_files import write_atomically
 
     with SearchDisplay(options["objective"]) as display:
-        answer = find_on_machine(arch, work, machine, options, display)
+        find = find_front_on_machine if options.get("front") else find_on_machine
+        answer = find(arch, work, machine, options, display)
     if output.save is not None:
         write_atomically(output.save, answer.mapping_file())
     if output.html is not None:
@@ -248,7 +256,7 @@ def _on_machine(
     if output.as_json:
         emit(answer.document())
     else:
-        click.echo(answer.text())
+        click.echo(answer.text(output.limit))
 
 
 def _title(arch: Names, workload: Names) -> str:

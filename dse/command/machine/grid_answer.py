@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.workload.workload import Workload
     from tilewright.simulator.execution.grid_mapping import GridMapping
 
-_OF_THE_MODEL = ("front", "einsum", "uneven", "max_memory")
+_OF_THE_MODEL = ("einsum", "uneven", "max_memory")
 """Options of a search by the model that a search on the machine has not."""
 
 
@@ -38,7 +38,7 @@ class GridAnswer:
         """What the search has shown, for each Einsum's part of the page."""
         return dict.fromkeys(self.found.results, str(self.found.certificate))
 
-    def text(self) -> str:
+    def text(self, limit: int = 0) -> str:  # noqa: ARG002 - of the points of a front
         """Return the answer for the terminal: mapping, execution, certificates."""
         lines = [str(self.found.mapping), "", *execution_lines(self.found.execution), ""]
         certificate = self.found.certificate
@@ -99,7 +99,13 @@ def find_on_machine(
     if given:
         raise TilewrightError(
             f"--{given[0].replace('_', '-')} is an option of searches by the model",
-            instead="--machine without it, or the search without --machine",
+            instead="--machine without it, or the search without --machine (--einsum has a front)",
+        )
+    if options.get("point") is not None:
+        raise TilewrightError(
+            "there is no front",
+            value=f"--point {options['point']}",
+            instead="--front latency,energy beside it",
         )
     if options["objective"] not in ("latency", "energy", "edp"):
         raise TilewrightError(

@@ -89,9 +89,11 @@ def test_operands_of_another_shape_are_refused(here):
 
 
 def test_options_of_the_model_are_no_options_on_the_machine(here):
-    done = mapped("--front", "energy,latency")
+    done = mapped("--uneven", "all")
     assert done.exit_code == 2
-    assert "--front is an option of searches by the model" in done.stderr
+    assert "--uneven is an option of searches by the model" in done.stderr
+    assert "there is no front" in mapped("--point", "1").stderr
+    assert "over two or three metrics" in mapped("--front", "latency,edp").stderr
     other = run("map", "--arch", "wafer_grid", "--workload", "w.yaml", "--machine", "wse2-sdk-sim",
                 "--objective", "energy * 2")  # fmt: skip
     assert "latency, energy or edp" in other.stderr

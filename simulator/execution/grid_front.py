@@ -1,0 +1,214 @@
+"""The Pareto set of one Einsum's mappings on a grid, with the machine in the loop.
+
+A candidate has exact or lower bounds of all metrics before it runs. It is executed unless an
+executed one is at most its bounds in every metric (theory/grid.md §7).
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.mapper.grid.grid import grid_of
+from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
+from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
+from tilewright.mapper.grid.predicted_counts import predict
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.simulator.execution.action_counts import action_energies
+from tilewright.simulator.execution.candidate_search import Candidates
+from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
+from tilewright.simulator.execution.grid_search import no_mapping
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.lowering.cycle_bound import lower_bound
+from tilewright.simulator.lowering.plan import plan_of
+
+METRICS: Final = ("latency", "energy", "usage")
+"""Seconds of the execution, joules with leakage, bits of an element's memory."""
+Values = tuple[float, ...]
+
+
+def metrics_of(run: EinsumExecution, names: Sequence[str]) -> Values:
+    """Return the metrics of an execution (s, J, bits), in the order of the names."""
+    known = {"latency": run.latency, "energy": run.energy, "usage": float(run.sram_bits)}
+    return tuple(known[name] for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontCertificate:
+    """What a search has shown of its Pareto set.
+
+    `executed`: candidates that ran; `excluded`: those that an executed one beats or equals in all
+    metrics by their bounds; `left`: those not looked at for want of time; `infeasible`: those that
+    the machine cannot hold or run, by reason in `reasons`.
+    """
+
+    executed: int
+    excluded: int
+    left: int
+    infeasible: int
+    reasons: tuple[tuple[str, int], ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no other candidate belongs to the set."""
+        return self.left == 0
+
+    def __str__(self) -> str:
+        kind = "complete" if self.is_complete else f"{self.left:,} candidates are left"
+        return f"{kind}: {self.executed:,} executed, {self.excluded:,} excluded by their bounds"
+
+
+@dataclass(frozen=True, slots=True)
+class GridFront:
+    """Executions of which none is beaten by another, by rising values of the first metric."""
+
+    metrics: tuple[str, ...]
+    points: tuple[EinsumExecution, ...]
+    certificate: FrontCertificate
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Entry:
+    """A family, or one choice, with lower bounds of its metrics."""
+
+    bounds: Values
+    order: tuple[int, int]
+    family: GridFamily = field(compare=False)
+    choice: GridChoice | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridFrontSearch:
+    """A search for the Pareto set of one Einsum on the grid of an architecture.
+
+    `metrics`: two or three of METRICS. `settings`: machine and operands. `budget_s`: seconds, None
+    for no limit. `on_progress`: called with (executed, points of the set) after each execution.
+    """
+
+    metrics: tuple[str, ...] = METRICS
+    settings: ExecutionSettings = field(default_factory=ExecutionSettings)
+    constraints: GridConstraints = NO_CONSTRAINTS
+    budget_s: float | None = None
+    on_progress: Callable[[int, int], None] | None = None
+
+    def run(self, flat: FlatArch, einsum: Einsum) -> GridFront:
+        """Return the Pareto set.
+
+        Raises NoFeasibleMapping, with the most frequent reasons, if no candidate fits the machine.
+        """
+        start = time.perf_counter()
+        space = GridMapspace(grid_of(flat), einsum, self.constraints)
+        candidates = Candidates.of("latency", self.settings, flat, space)
+        walk = _FrontWalk(candidates, self.metrics)
+        while walk.heap and not self._is_over(walk, start):
+            if walk.step() and self.on_progress is not None:
+                self.on_progress(walk.executed, len(walk.points))
+        if not walk.points:
+            raise no_mapping(einsum, walk.reasons)
+        points = sorted(walk.points, key=lambda run: metrics_of(run, self.metrics))
+        seconds = time.perf_counter() - start
+        return GridFront(self.metrics, tuple(points), walk.certificate(), seconds)
+
+    def _is_over(self, walk: _FrontWalk, start: float) -> bool:
+        late = self.budget_s is not None and time.perf_counter() - start >= self.budget_s
+        return late and bool(walk.points)
+
+
+class _FrontWalk:
+    """Takes candidates by their bounds, executes those that may belong to the set."""
+
+    def __init__(self, candidates: Candidates, metrics: tuple[str, ...]) -> None:
+        self.candidates, self.metrics = candidates, metrics
+        self.reasons = Counter(candidates.infeasible)
+        self.points: list[EinsumExecution] = []
+        self.executed = self.excluded = 0
+        families = (family for _, family in candidates.families)
+        self.heap = [
+            _Entry(self._family_bounds(family), (number, -1), family)
+            for number, family in enumerate(families)
+        ]
+        heapq.heapify(self.heap)
+
+    def step(self) -> bool:
+        """Take the next family or choice; return whether it was executed."""
+        entry = heapq.heappop(self.heap)
+        if self._is_beaten(entry.bounds):
+            self.excluded += self._size(entry)
+            return False
+        if entry.choice is None:
+            self._expand(entry)
+            return False
+        try:
+            run = self.candidates.execute(entry.choice)
+        except (InfeasibleMapping, ProgramError) as error:
+            self.reasons[error.what] += 1
+            return False
+        self.executed += 1
+        self._add(run)
+        return True
+
+    def _expand(self, entry: _Entry) -> None:
+        for number, choice in enumerate(self.candidates.space.members(entry.family)):
+            try:
+                bounds = self._choice_bounds(choice)
+            except (InfeasibleMapping, ProgramError) as error:
+                self.reasons[error.what] += 1
+                continue
+            order = entry.order[0], number
+            heapq.heappush(self.heap, _Entry(bounds, order, entry.family, choice))
+
+    def _is_beaten(self, bounds: Values) -> bool:
+        return any(
+            all(v <= b for v, b in zip(metrics_of(run, self.metrics), bounds, strict=True))
+            for run in self.points
+        )
+
+    def _add(self, run: EinsumExecution) -> None:
+        values = metrics_of(run, self.metrics)
+        if self._is_beaten(values):
+            return
+        kept = (
+            other
+            for other in self.points
+            if any(v > o for v, o in zip(values, metrics_of(other, self.metrics), strict=True))
+        )
+        self.points = [*kept, run]
+
+    def _values(self, cycles: float, energy: float, words: int) -> Values:
+        quick = self.candidates.quick
+        latency = cycles / quick.profile.clock_hz
+        whole = energy + quick.leak_power * latency
+        known = {"latency": latency, "energy": whole, "usage": 16.0 * words}
+        return tuple(known[name] for name in self.metrics)
+
+    def _family_bounds(self, family: GridFamily) -> Values:
+        quick = self.candidates.quick
+        return self._values(quick.cycles(family), quick.energy(family), quick.words(family))
+
+    def _choice_bounds(self, choice: GridChoice) -> Values:
+        read, profile = self.candidates.read(choice), self.candidates.quick.profile
+        plan = plan_of(read, profile.sram_reserved_bytes)
+        energy = sum(action_energies(read, predict(read)).values())
+        return self._values(lower_bound(plan, profile), energy, plan.addresses.words)
+
+    def _size(self, entry: _Entry) -> int:
+        return 1 if entry.choice is not None else len(self.candidates.space.members(entry.family))
+
+    def certificate(self) -> FrontCertificate:
+        """Return what the walk has shown so far."""
+        beaten = [self._is_beaten(entry.bounds) for entry in self.heap]
+        sizes = [self._size(entry) for entry in self.heap]
+        return FrontCertificate(
+            executed=self.executed,
+            excluded=self.excluded + sum(s for s, b in zip(sizes, beaten, strict=True) if b),
+            left=sum(s for s, b in zip(sizes, beaten, strict=True) if not b),
+            infeasible=sum(self.reasons.values()),
+            reasons=tuple(self.reasons.most_common(5)),
+        )

@@ -1,0 +1,50 @@
+"""A front found on the machine: its three forms say the same, any point can be shown."""
+
+from __future__ import annotations
+
+import pytest
+from cascades import cascade_workload
+from grid_mappings import HARDWARE, einsum_workload
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.arch.files.source import load_document
+from tilewright.arch.spec.load import load_arch
+from tilewright.dse.command.machine.grid_front_answer import (
+    GridFrontAnswer,
+    find_front_on_machine,
+)
+from tilewright.mapper.mapping.mapping_file import load_mapping
+from tilewright.mapper.workload.workload import Workload
+
+
+def answer_of(workload: Workload, **options: object) -> GridFrontAnswer:
+    arch = load_arch(HARDWARE).with_values({"variables.GridX": 2, "variables.GridY": 2})
+    chosen = {"front": ("latency", "energy"), "budget": None, **options}
+    return find_front_on_machine(arch, workload, "wse3-sdk-sim", chosen)
+
+
+def test_text_document_and_file_are_of_one_point() -> None:
+    answer = answer_of(einsum_workload("matrix times vector"), point=1)
+    document, text = answer.document(), answer.text(limit=2)
+    points = document["front"]
+    assert len(points) > 2
+    assert "point 1 of the front:" in text
+    assert f"{len(points) - 2} more with --limit {len(points)}" in text
+    assert document["search"]["complete"]
+    assert document["cycles"] == points[1]["cycles"]
+    assert document["mapping"] == points[1]["mapping"]
+    assert [point["latency"] for point in points] == sorted(p["latency"] for p in points)
+    energies = [point["energy"] for point in points]
+    assert energies == sorted(energies, reverse=True)
+    saved = load_mapping(load_document("m.yaml", text=answer.mapping_file()))
+    assert saved == answer.shown.plan.read.mapping
+
+
+def test_an_einsum_of_several_is_named() -> None:
+    workload = cascade_workload("product, row sums")
+    with pytest.raises(TilewrightError, match="that of one Einsum") as refused:
+        answer_of(workload)
+    assert refused.value.instead == "--einsum beside it: S or Z"
+    assert answer_of(workload, einsum="Z").shown.name == "Z"
+    with pytest.raises(TilewrightError, match="no such point"):
+        answer_of(workload, einsum="Z", point=99)

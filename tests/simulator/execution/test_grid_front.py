@@ -1,0 +1,77 @@
+"""The Pareto set of a grid is that of all executed mappings of the mapspace."""
+
+from __future__ import annotations
+
+import pytest
+from grid_mappings import einsum_workload, grid_arch
+
+from tilewright.mapper.grid.grid import grid_of
+from tilewright.mapper.grid.grid_constraints import GridConstraints
+from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.grid.space_time import space_time
+from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
+from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
+from tilewright.simulator.execution.grid_front import METRICS, GridFrontSearch, metrics_of
+
+CONSTRAINTS = {
+    "matrix times vector": GridConstraints(),
+    "matrix product": GridConstraints(x="k", tile="m"),
+    "elementwise sum": GridConstraints(y="m"),
+    "largest of rows": GridConstraints(),
+}
+
+
+def all_values(form: str, metrics: tuple[str, ...]) -> set[tuple[float, ...]]:
+    flat, einsum = grid_arch(form, 32, 2, 2), einsum_workload(form).einsums[0]
+    space = GridMapspace(grid_of(flat), einsum, CONSTRAINTS[form])
+    values = set()
+    for family in space.families():
+        for choice in space.members(family):
+            try:
+                run = execute_einsum(space_time(flat, einsum, space.mapping_of(choice)))
+            except InfeasibleMapping:
+                continue
+            values.add(metrics_of(run, metrics))
+    return values
+
+
+def unbeaten(values: set[tuple[float, ...]]) -> set[tuple[float, ...]]:
+    return {
+        a
+        for a in values
+        if not any(b != a and all(x <= y for x, y in zip(b, a, strict=True)) for b in values)
+    }
+
+
+@pytest.mark.parametrize("metrics", [METRICS, ("energy", "latency")])
+@pytest.mark.parametrize("form", CONSTRAINTS)
+def test_the_set_is_that_of_all_mappings(form: str, metrics: tuple[str, ...]) -> None:
+    flat, einsum = grid_arch(form, 32, 2, 2), einsum_workload(form).einsums[0]
+    search = GridFrontSearch(metrics=metrics, constraints=CONSTRAINTS[form])
+    front = search.run(flat, einsum)
+    values = [metrics_of(run, metrics) for run in front.points]
+    assert values == sorted(unbeaten(all_values(form, metrics)))
+    certificate = front.certificate
+    assert certificate.is_complete
+    assert certificate.executed >= len(values)
+    assert str(certificate).startswith("complete: ")
+
+
+def test_a_budget_says_what_is_left() -> None:
+    flat = grid_arch("matrix product", 32, 2, 2)
+    einsum = einsum_workload("matrix product").einsums[0]
+    seen: list[int] = []
+    search = GridFrontSearch(budget_s=0, on_progress=lambda n, _: seen.append(n))
+    front = search.run(flat, einsum)
+    assert seen == [1]
+    assert not front.certificate.is_complete
+    assert front.certificate.left > 0
+    assert "candidates are left" in str(front.certificate)
+
+
+def test_nothing_fits_a_memory_that_is_too_small() -> None:
+    flat = grid_arch("matrix product", 32, 1, 1)
+    einsum = einsum_workload("matrix product").einsums[0]
+    settings = ExecutionSettings(overrides={"sram_reserved_bytes": 49_000})
+    with pytest.raises(NoFeasibleMapping, match="too small"):
+        GridFrontSearch(settings=settings).run(flat, einsum)
