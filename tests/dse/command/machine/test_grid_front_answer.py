@@ -19,7 +19,7 @@ from tilewright.mapper.workload.workload import Workload
 
 def answer_of(workload: Workload, **options: object) -> GridFrontAnswer:
     arch = load_arch(HARDWARE).with_values({"variables.GridX": 2, "variables.GridY": 2})
-    chosen = {"front": ("latency", "energy"), "budget": None, **options}
+    chosen = {"front": ("latency", "usage"), "budget": None, **options}
     return find_front_on_machine(arch, workload, "wse3-sdk-sim", chosen)
 
 
@@ -34,8 +34,8 @@ def test_text_document_and_file_are_of_one_point() -> None:
     assert document["cycles"] == points[1]["cycles"]
     assert document["mapping"] == points[1]["mapping"]
     assert [point["latency"] for point in points] == sorted(p["latency"] for p in points)
-    energies = [point["energy"] for point in points]
-    assert energies == sorted(energies, reverse=True)
+    usages = [point["usage"] for point in points]
+    assert usages == sorted(usages, reverse=True)
     saved = load_mapping(load_document("m.yaml", text=answer.mapping_file()))
     assert saved == answer.shown.plan.read.mapping
 
