@@ -174,7 +174,7 @@ def map_command(
     """
     from tilewright.dse.command.mapping_answer import find_mapping
     from tilewright.dse.command.search_progress import SearchDisplay
-    from tilewright.dse.run.interrupts import stopping_searches
+    from tilewright.dse.run.interrupts import ended_after, stopping_searches
 
     save, html, why_not, machine_name = (
         options.pop(name) for name in ("save", "html", "why_not", "machine")
@@ -194,7 +194,11 @@ def map_command(
         output = _GridOutput(save, html, as_json, limit, _title(arch, workload))
         _on_machine(machine, work, machine_name, options, output)
         return
-    with stopping_searches(), SearchDisplay(options["objective"]) as display:
+    with (
+        ended_after(options["budget"]),
+        stopping_searches(),
+        SearchDisplay(options["objective"]) as display,
+    ):
         answer = find_mapping(machine, work, {**options, "progress": display})
     answer = answer.at(point)
     _write_files(answer, machine, (save, html), _title(arch, workload))

@@ -15,6 +15,8 @@ from tilewright.mapper.workload.notation import ParsedAccess
 from tilewright.mapper.workload.workload import OutsideIndex
 from tilewright.mapper.workload.workload_file import AccessSpec, EinsumSpec
 
+_MOST_VARIABLES = 48  # arrays over all of them have a dimension each
+
 
 @dataclass(frozen=True, slots=True)
 class EinsumDraft:
@@ -80,6 +82,13 @@ def check_draft(draft: EinsumDraft) -> None:
                 value=name,
                 instead="letters, digits, `_`, `.` and `-`",
             )
+    if len(draft.variables) > _MOST_VARIABLES:
+        raise WorkloadError(
+            f"Einsum {draft.name} has too many rank variables",
+            where=draft.where,
+            value=len(draft.variables),
+            instead=f"at most {_MOST_VARIABLES}: flatten some that always stand together",
+        )
     _check_tensors(draft)
     names = {name for name in draft.variables if name in draft.tensors}
     if names:

@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 from design_files import log_of, run, run_here
 
-from tilewright.arch.errors import SpecError
+from tilewright.arch.errors import SpecError, TilewrightError
 from tilewright.dse.models.design_watch import ENDED_BY
 from tilewright.dse.models.evaluator import Outcome, attempt
 from tilewright.dse.models.worker_pool import make_pool
+from tilewright.dse.run.interrupts import ended_after
 from tilewright.dse.run.rundir import RunDirectory, RunError
 from tilewright.dse.run.runner import Execution, resume_study
 from tilewright.dse.run.study_loop import EnvironmentFailed
@@ -27,6 +28,7 @@ from tilewright.dse.store.extension import Changes
 from tilewright.dse.store.trial_line import line_of, trial_of
 from tilewright.dse.study.study import DesignLimits
 from tilewright.mapper.searches.search_errors import MemoryUsedUp
+from tilewright.mapper.workload.workload_loading import load_workload
 
 TOY = Path(__file__).parents[2] / "dse" / "toy_study.py"
 SLEEPER = """\
@@ -131,6 +133,27 @@ def test_05_limits_of_a_design():
     time_over, memory_over = ENDED_BY.values()
     limits = DesignLimits(seconds=2.0, memory=600e6)
     assert statuses((0, 1, 3, 0), limits) == ["feasible", time_over, memory_over, "feasible"]
+
+
+def test_05_a_budget_ends_a_search_that_does_not_look(monkeypatch):
+    """`map --budget` ends a search that does not look at its budget (a rank of 18 digits), a quarter
+    late, or 10 seconds late if that is more; not within 25 % for small budgets, and loading the
+    files is not part of it. A memory limit of `map` is still only looked at between steps. An
+    Einsum of more than 48 rank variables is refused."""
+    monkeypatch.setattr("tilewright.dse.run.interrupts._LEAST_GRACE", 0.05)
+    begin = time.monotonic()
+    with pytest.raises(TilewrightError, match="the budget ended"), ended_after(0.05):
+        while time.monotonic() - begin < 20:
+            pass
+    assert time.monotonic() - begin < 10
+    names = [f"v{number}" for number in range(100)]
+    sizes = ", ".join(f"{name.upper()}: 2" for name in names)
+    text = (
+        f"workload:\n  rank_sizes: {{{sizes}}}\n  bits_per_value: {{All: 8}}\n  einsums:\n"
+        f'  - "Z[{", ".join(names[:50])}] = A[{", ".join(names)}]"\n'
+    )
+    with pytest.raises(SpecError, match="too many rank variables"):
+        load_workload(text)
 
 
 @pytest.mark.nightly
