@@ -87,7 +87,8 @@ def ended_after(seconds: float | None) -> Iterator[None]:
     """Context manager that ends what runs inside after `seconds` and a quarter (None: never).
 
     A search looks at its budget between its steps; a step that takes longer than the whole budget
-    ends here, 10 seconds late if a quarter is less. Raises TilewrightError then. Does nothing outside of the main thread.
+    ends here, 10 seconds late if a quarter is less. Raises TilewrightError then. Does nothing
+    outside of the main thread.
     """
     main = threading.current_thread() is threading.main_thread()
     if seconds is None or not main or not hasattr(signal, "setitimer"):
