@@ -5,8 +5,8 @@ Energies are in joule, latencies in second, usages and capacities in bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -55,7 +55,8 @@ class FusedProblem:
     joule, latency in second and the counted usages in bits, in this order. `ties`: set if the
     search only breaks ties. `loops_per_variable`: most shared loops over one rank variable.
     `usage`: the memories whose usage counts. `outermost_capacity`: what to check of the outermost
-    memory; None if everything fits there.
+    memory; None if everything fits there. `is_narrowed`: some placements of the Einsums are left
+    out.
     """
 
     exchanged: ExchangedTensors
@@ -67,6 +68,7 @@ class FusedProblem:
     loops_per_variable: int = 1
     usage: CountedUsage = NO_USAGE
     outermost_capacity: OutermostCapacity | None = None
+    is_narrowed: bool = False
 
     @property
     def counts_capacity(self) -> bool:
@@ -76,6 +78,25 @@ class FusedProblem:
         can pay (theory/fusion.md §2).
         """
         return min(self.capacities) < inf or bool(self.usage.exchange)
+
+    def with_few_placements(self, templates: int) -> FusedProblem:
+        """Return the problem with a few promising placements of each Einsum and choice on chip.
+
+        `templates`: how many these may have together. A placement says which memory keeps which
+        tensors; every mapping of the returned problem is one of this problem.
+        """
+        promising: dict[Hashable, Mapping[int, Sequence[int]]] = {}  # by the key of an Einsum
+
+        def narrowed(fused: FusedEinsum) -> FusedEinsum:
+            if fused.key not in promising:
+                promising[fused.key] = fused.promising_placements(templates)
+            return fused.with_placements(promising[fused.key])
+
+        entries = tuple(
+            entry if isinstance(entry, CopyTable) else tuple(map(narrowed, entry))
+            for entry in self.einsums
+        )
+        return replace(self, einsums=entries, is_narrowed=True)
 
     def value_bound(self, energy: Any, latency: Any) -> Any:
         """Return a lower bound of the objective from lower bounds of energy and latency.

@@ -12,19 +12,20 @@ from tilewright.mapper.searches.budget import EndReason
 def unproven_notes(result: JoinResult) -> tuple[str, ...]:
     """Return a note that says what ended the search, and where most of its work was.
 
-    Empty if the search came to its end, or ended with its budget of seconds, which its user chose.
+    Empty if the search came to its end, or if its budget of seconds ended it before it had work.
     """
-    if result.ended is None or result.ended == EndReason.SECONDS:
+    largest = result.largest
+    if result.ended is None or (result.ended == EndReason.SECONDS and largest is None):
         return ()
     note = f"not proven optimal: the search ended at {result.ended.value}"
-    largest = result.largest
     return (note,) if largest is None else (f"{note}; {size_text(largest)}",)
 
 
 def end_before_first_mapping(result: JoinResult) -> str:
     """Say what ended a search that has no mapping yet, and where most of its work was."""
     if result.ended is None or result.ended == EndReason.SECONDS:
-        return "the budget ended the fused search before its first mapping"
+        end = "the budget ended the fused search before its first mapping"
+        return end if result.largest is None else f"{end} ({size_text(result.largest)})"
     end = f"the fused search ended at {result.ended.value} before its first mapping"
     return end if result.largest is None else f"{end} ({size_text(result.largest)})"
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.evaluation.verified_answer import verified_answer
 from tilewright.mapper.fronts.front import Front
+from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.searches.budget import advising_on_memory
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
@@ -24,7 +25,12 @@ from tilewright.mapper.searches.request import (
     request_of,
 )
 from tilewright.mapper.searches.restrictions import Restrictions
-from tilewright.mapper.searches.result import ScoredMapping, SearchCertificate, SearchResult
+from tilewright.mapper.searches.result import (
+    Progress,
+    ScoredMapping,
+    SearchCertificate,
+    SearchResult,
+)
 from tilewright.mapper.searches.scope import (
     einsum_restrictions,
     restrictions_of_both,
@@ -44,7 +50,8 @@ from tilewright.mapper.workload.workload import Workload
 if TYPE_CHECKING:
     from tilewright.mapper.fusion.fused_search import NoMappingInBudget
 
-FUSED_SHARE = 0.7  # of the budget; the rest finds a mapping without fusion if there is none yet
+MANY_SHAPES = 2_000  # tile shapes of all Einsums: from there on a fused search may take seconds
+FUSED_SHARE = 0.85  # of the budget; the rest finds a mapping without fusion if there is none yet
 UNEVEN_SHARE = 0.5  # of the budget: for uneven tiles without fusion; the rest is for fusion
 CORNER_SHARE = 0.5  # of the seconds left: for one corner of the hull of energy and latency
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
@@ -114,15 +121,71 @@ def _fused(request: Request, explain: bool) -> SearchResult:
     from tilewright.mapper.fusion.fused_search import NoMappingInBudget, solve_fused
 
     einsums = request.workload.einsums
+    first = _first_mapping(request)
     try:
-        return solve_fused(request.with_budget_share(FUSED_SHARE))
+        fused = solve_fused(_knowing(request.with_budget_share(FUSED_SHARE), first))
+        return fused if first is None else _with_better_mapping(fused, first)
     except NoMappingInBudget as error:
-        return _bounded_by(error, _apart(request, einsums))
+        if first is not None and not _has_time_for_more(request, first):
+            return _bounded_by(error, first)
+        unfused = _bounded_by(error, _apart(request, einsums))
+        return unfused if first is None else _with_better_mapping(unfused, first)
     except UnsupportedFeature as error:
         note = f"searched without fusion: {error}"
     except InfeasibleMapping as error:  # one by one: min_usage may give way
         return _without_fusion(request, einsums, error, explain)
     return _noted(request, einsums, note, explain)
+
+
+def _first_mapping(request: Request) -> SearchResult | None:
+    """Return some mapping without fusion as soon as there is one; None where that is not needed.
+
+    It is needed where the fused search may take long. Each Einsum gets its first mapping, which
+    takes tenths of a second; what all of them cost is reported.
+    """
+    options, einsums = request.options, request.workload.einsums
+    shapes = sum(Lattice(einsum.bounds).size for einsum in einsums)
+    objective = next((name for name in OBJECTIVES if name == options.objective), None)
+    if shapes < MANY_SHAPES or objective is None or options.front:
+        return None
+    try:
+        silent = replace(options, progress=None)
+        hurried = replace(request, options=silent, deadline=time.monotonic())
+        result = _many(EinsumSolver(hurried, explain=False), Goal(objective))
+    except (InfeasibleMapping, UnsupportedFeature):
+        return None
+    request.reporter("first mapping, unfused")(result.certificate.value, 0.0)
+    seconds = time.monotonic() - hurried.deadline
+    return replace(result, statistics=replace(result.statistics, seconds=seconds))
+
+
+def _has_time_for_more(request: Request, first: SearchResult) -> bool:
+    """Tell whether the Einsums can be searched once more for twice as long as the first time."""
+    seconds_left = request.seconds_left
+    return seconds_left is None or seconds_left > 2 * first.statistics.seconds
+
+
+def _knowing(request: Request, first: SearchResult | None) -> Request:
+    """Return the request with a progress that never reports less than a mapping already known."""
+    progress = request.options.progress
+    if progress is None or first is None:
+        return request
+    known = first.certificate.value
+
+    def report(step: Progress) -> None:
+        progress(replace(step, value=min(step.value, known)))
+
+    return replace(request, options=replace(request.options, progress=report))
+
+
+def _with_better_mapping(result: SearchResult, known: SearchResult) -> SearchResult:
+    """Return a result with the mapping known before where that one is better."""
+    proof = result.certificate
+    if proof.value <= known.certificate.value:
+        return result
+    certificate = replace(proof, value=known.certificate.value)
+    best = known.best
+    return replace(result, best=best, front=Front((best,)), certificate=certificate, on_chip=())
 
 
 def _noted(request: Request, einsums: tuple[Einsum, ...], note: str, explain: bool) -> SearchResult:

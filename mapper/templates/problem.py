@@ -12,6 +12,9 @@ from functools import partial
 from math import inf
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tilewright.arch.components.components import (
     Comparison,
     Component,
@@ -57,7 +60,8 @@ class Problem:
     sees below itself a template of its own. `has_shared_tensors`: other Einsums use tensors of
     this one, so the outermost memory holds these whole. `first_network`: place of the outermost
     Network on the path, len(components) if none. `slot_sequences`: the slots (places for loops,
-    fills, reservations) of the templates laid out so far.
+    fills, reservations) of the templates laid out so far. `lane_shares`: by how many lanes tensors
+    may be shared, by the memories that hand them over (least_placement_costs.py).
 
     The caches are not part of the value: `dataclasses.replace` starts with empty ones.
     """
@@ -71,6 +75,9 @@ class Problem:
     has_shared_tensors: bool = False
     first_network: int = field(init=False, compare=False)
     slot_sequences: dict[Template, tuple[Slot, ...]] = field(
+        init=False, default_factory=dict, compare=False, repr=False
+    )
+    lane_shares: dict[object, NDArray[np.float64]] = field(
         init=False, default_factory=dict, compare=False, repr=False
     )
     _spatial_loops: dict[object, tuple[SpatialLoops, ...]] = field(

@@ -9,6 +9,7 @@ from search_cases import space_of
 from tight_cases import tight_space_of
 from uneven_cases import uneven_space
 
+from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import evaluate, search
 from tilewright.mapper.explain.kept import why_not_kept
@@ -17,7 +18,7 @@ from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.least_placement_costs import least_costs, least_value
 from tilewright.mapper.searches.methods.relaxed_min_usage import search_with_lowered_min_usage
-from tilewright.mapper.searches.result import gap_text
+from tilewright.mapper.searches.result import Progress, gap_text
 from tilewright.mapper.workload.workload_loading import load_workload
 
 MAKERS = {"plain": space_of, "tight": tight_space_of, "uneven": uneven_space}
@@ -79,6 +80,36 @@ def test_each_placement_has_a_bound_and_the_least_is_that_of_all() -> None:
     assert len(set(each)) > 1
     assert least_costs(space, space.placements)[0] == min(energy for energy, _ in each)
     assert least_costs(space, []) == (inf, inf)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "values"),
+    [
+        ((8, 8, 8), 3 * 256),  # 2 lanes over each variable; 8 over one of them: 64 + 2 * 512
+        ((16, 2, 1), 32 + 8 + 16),  # 4 lanes over m, 2 over k
+        ((1, 8, 1), 8 + 8 + 1),
+    ],
+)
+def test_tensors_share_the_lanes_that_there_are(sizes: tuple[int, int, int], values: int) -> None:
+    """Handed over from DRAM to 8 lanes: operations / lanes that share, at least each value."""
+    lanes = "  - !Container\n    name: Row\n    spatial: [{name: x, fanout: 8}]\n  - !Compute"
+    arch = load_arch(ARCH.replace("  - !Compute", lanes))
+    m, k, n = sizes
+    work = load_workload(
+        f"workload:\n  bits_per_value: {{All: 8}}\n  rank_sizes: {{M: {m}, K: {k}, N: {n}}}\n"
+        '  einsums: ["Z[m, n] = A[m, k] * B[k, n]"]\n'
+    )
+    (einsum,) = work.einsums
+    (flat,) = flatten(arch, work.scope(einsum))
+    space = Mapspace(einsum, flat)
+    direct = [p for p in space.placements if not dict(p.kept_tensors)["Buffer"]]
+    joules, _ = least_costs(space, direct)
+    assert joules == pytest.approx(values * 8 * 100e-12 + m * k * n * 1e-12)  # each bit a call
+    best = (
+        ExactSearch().find(space.narrowed(space.each_template(direct)), Goal("energy"), None).best
+    )
+    assert best is not None
+    assert best.energy >= joules * (1 - 1e-12)
 
 
 @pytest.mark.parametrize("maker", MAKERS)
@@ -151,6 +182,20 @@ def test_why_not_shares_its_budget() -> None:
     arch, work = load_arch(ARCH), load_workload(WORK)
     answer = why_not_kept(arch, work, "A", "Buffer", budget=0.0)
     assert answer.free.certificate.lower_bound <= answer.free.certificate.value
+
+
+def test_a_large_workload_has_a_mapping_before_the_fused_search() -> None:
+    """Its value is the first that is reported, and none that follows is above it."""
+    sizes = {"M": 12, "K": 7, "N": 12}
+    text = WORK
+    for name, size in sizes.items():
+        text = text.replace(f"{name}: {size}", f"{name}: 720")
+    told: list[Progress] = []
+    result = search(ARCH, text, budget=0.0, progress=told.append)
+    assert told[0].doing == "first mapping, unfused"
+    assert told[0].value >= result.certificate.value
+    fused = [step.value for step in told if step.doing == "fused mappings"]
+    assert all(value <= told[0].value for value in fused)
 
 
 def test_large_gaps_are_ratios() -> None:

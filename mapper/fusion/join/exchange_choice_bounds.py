@@ -140,12 +140,16 @@ class EinsumBounds:
         energy, latency = (self._relaxation.least_cost(self._costs(metric)) for metric in METRICS)
         return energy, latency
 
-    def cost_limits(self, limit: EnergyLatency) -> list[dict[OnChipChoice, CostLimit]]:
+    def cost_limits(
+        self, limit: EnergyLatency, slack: float = inf
+    ) -> list[dict[OnChipChoice, CostLimit]]:
         """Return, per Einsum, what it may cost with each choice of tensors on chip.
 
         `limit`: most energy in joule and latency in second of the workload. A choice may cost what
         the limit leaves when all other Einsums cost their least with choices that agree; choices
-        whose bound is above that are left out (theory/fusion.md §6.2).
+        whose bound is above that are left out (theory/fusion.md §6.2). Nor may it cost more than
+        `slack` above its bound, relative, in the metric whose bounds are raised (energy or
+        latency); less than inf loses mappings.
         """
         costs_of_others = [
             self._relaxation.costs_of_others(self._costs(metric)) for metric in METRICS
@@ -157,6 +161,9 @@ class EinsumBounds:
                 mask = bound.choice.mask
                 own_limit = _OtherCosts(energy, latency).remaining_limit(mask, limit)
                 if bound.bound[0] <= own_limit[0] and bound.bound[1] <= own_limit[1]:
+                    if slack < inf:
+                        most = min(own_limit[self._metric], bound.bound[self._metric] * (1 + slack))
+                        own_limit = _with_metric(own_limit, self._metric, most)
                     limits[-1][bound.choice] = CostLimit(*own_limit)
         return limits
 
@@ -286,10 +293,10 @@ class EinsumBounds:
 
         `limit`: what the Einsum may cost with this choice.
         """
-        if bound.start is None:
+        if bound.start is None and not _exceeds(bound.bound, limit):
             self._start(bound)
         metric = aim.metric
-        if bound.bound[0] > limit[0] or bound.bound[1] > limit[1]:
+        if _exceeds(bound.bound, limit):
             bound.bound, bound.raised = NEVER, frozenset(METRICS)
             return
         highest = aim.limit(bound.known_start[metric], limit[metric])
@@ -368,6 +375,10 @@ class EinsumBounds:
             return
         for group in copy.groups:
             yield group.on_chip_mask, float(group.least_costs[:, metric].min())
+
+
+def _exceeds(bound: EnergyLatency, limit: EnergyLatency) -> bool:
+    return bound[0] > limit[0] or bound[1] > limit[1]
 
 
 def _with_metric(pair: EnergyLatency, metric: int, value: float) -> EnergyLatency:

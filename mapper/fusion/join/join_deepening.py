@@ -47,8 +47,12 @@ from tilewright.mapper.searches.result import Report, SearchStatistics, no_repor
 LIMIT_STEPS = (1e-9, 0.01, 0.05, 0.2, 0.6, 2.0, inf)  # relative to the lower bound
 EQUAL = 1e-12  # relative: values that differ by less count as equal
 MANY_EINSUMS = 4
-LARGE = 4_000_000  # templates times tile shapes of an Einsum
-BEAM_SLACKS = (0.3, 1.0, 4.0)  # above the lower bound of each Einsum, relative
+LARGE = 50_000  # placements times tile shapes of an Einsum
+FEW_TEMPLATES = 60  # of an Einsum and a choice of tensors on chip, to start with
+FEW_LABELS = 300_000  # that a search with few placements may keep at a time
+BEAM_SHARES = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45, 0.7, 1.0, 2.0, 8.0)
+BEAM_SLACKS = (0.5, 2.0, inf)  # of unfused Einsums above their lower bounds, relative
+BEAM_SLACK = 1.0  # of an Einsum above its least cost, relative
 TINY, HUGE = 1e-300, 1e300
 
 
@@ -90,9 +94,18 @@ class _Pass(NamedTuple):
     representatives: bool
 
 
-def _keeps_tensor_on_chip(choice: OnChipChoice) -> bool:
-    """Tell whether an Einsum keeps an exchanged tensor on chip, or exchanges none."""
-    return choice.mask != 0 or not choice.fused_einsum.boundary
+def _keeps_nothing_on_chip(choice: OnChipChoice) -> bool:
+    return choice.mask == 0
+
+
+def _unfused(
+    limits: Sequence[Mapping[OnChipChoice, CostLimit]], factor: float
+) -> list[dict[OnChipChoice, CostLimit]]:
+    """Return the limits of choices that keep nothing on chip, times a factor."""
+    return [
+        {choice: limit.scaled(factor) for choice, limit in of_einsum.items() if choice.mask == 0}
+        for of_einsum in limits
+    ]
 
 
 class JoinSearch:
@@ -119,6 +132,7 @@ class JoinSearch:
         self._best: _JoinIncumbent | None = None
         if seed is not None and seed.label is not None and seed.graph is not None:
             self._best = _JoinIncumbent(seed.label, seed.graph)
+        self._started_by_beam = False
         self._bounds: EinsumBounds | None = None
         self._lower_bound = 0.0
         self._least_costs = (0.0, 0.0)
@@ -254,9 +268,12 @@ class JoinSearch:
             if not self._is_below_incumbent(bounds) or self._ties_are_few:
                 return
         if self._best is None and self.problem.ties is None and self._is_large:
-            self._solve_beam(bounds)
+            self._solve_narrowed()
+        if self.problem.is_narrowed:
+            self._search_narrowed(bounds)
+            return
         if self._best is None and self.problem.ties is None:
-            bounds.raise_bounds(lambda choice: choice.mask == 0, lambda _: NEVER)
+            bounds.raise_bounds(_keeps_nothing_on_chip, lambda _: NEVER)
             self._solve_unfused(bounds)
         bounds.raise_bounds(lambda _: True, self._incumbent_ceilings)
         raises_latency = self.problem.objective == "edp" and self._has_many_einsums
@@ -265,30 +282,65 @@ class JoinSearch:
 
     @property
     def _is_large(self) -> bool:
-        """Whether some Einsum has so many templates and tile shapes that a beam pays."""
+        """Whether an Einsum has so many placements and tile shapes that to start small pays."""
+        if self.problem.is_narrowed:
+            return False
         entries = (entry for entry in self.problem.einsums if not isinstance(entry, CopyTable))
-        sizes = (self._builder.size_of(fused) for entry in entries for fused in entry)
-        return self.problem.counts_capacity and any(size >= LARGE for size in sizes)
+        sizes = (fused.size for entry in entries for fused in entry)
+        return any(size >= LARGE for size in sizes)
 
-    def _solve_beam(self, bounds: EinsumBounds) -> None:
-        """Find a mapping with tensors on chip fast, from the cheapest pmapping per tile shape.
+    def _solve_narrowed(self) -> None:
+        """Find a good mapping fast: with a few placements of each Einsum, within few labels.
 
         Its value then limits what is searched.
         """
-        bounds.start_all(_keeps_tensor_on_chip)
-        pmapping_filter = PmappingFilter(CostLimit(), beam=True)
+        narrowed = self.problem.with_few_placements(FEW_TEMPLATES)
+        budget = replace(self._budget, labels=min(self._budget.labels, FEW_LABELS))
+
+        def report(value: float, _: float) -> None:
+            self._report(value, self._lower_bound)
+
+        search = JoinSearch(narrowed, budget, report)
+        result = search.solve()
+        self._labels += search.statistics.labels
+        if result.label is not None and result.graph is not None:
+            self._best = _JoinIncumbent(result.label, result.graph)
+            self._started_by_beam = True
+        self._budget.check()
+
+    def _search_narrowed(self, bounds: EinsumBounds) -> None:
+        """Find mappings from the cheapest pmapping per tile shape, unfused ones first."""
+        bounds.start_all(_keeps_nothing_on_chip)
+        pmapping_filter = PmappingFilter(CostLimit(), fused=False, beam=True)
         for slack in BEAM_SLACKS:
-            limits = [
-                {
-                    choice: limit.scaled(1 + slack)
-                    for choice, limit in of_einsum.items()
-                    if _keeps_tensor_on_chip(choice)
-                }
-                for of_einsum in bounds.own_limits()
-            ]
-            graph = self._build_graph(limits, bounds.join_limits(NEVER), pmapping_filter)
-            self._solve_graph(graph, inf)
-            if self._best is not None:
+            if self._best is None:
+                limits = _unfused(bounds.own_limits(), 1 + slack)
+                graph = self._build_graph(limits, bounds.join_limits(NEVER), pmapping_filter)
+                self._solve_graph(graph, inf)
+        try:
+            bounds.raise_bounds(lambda _: True, self._incumbent_ceilings)
+        except OutOfBudget as end:
+            if end.reason is not EndReason.LABELS:
+                raise
+        self._solve_beam(bounds)
+
+    def _solve_beam(self, bounds: EinsumBounds) -> None:
+        """Find a mapping fast, from the cheapest pmapping per tile shape.
+
+        Looked at are choices of tensors on chip, and pmappings, that may be part of a mapping a
+        little above the lower bound of the workload, and cost no more than twice the least.
+        """
+        pmapping_filter = PmappingFilter(CostLimit(), beam=True)
+        start, value = float(self.problem.value_bound(*bounds.least_costs)), self._incumbent_value
+        for share in BEAM_SHARES:
+            ceilings = self.cost_ceilings(min(start * (1 + share), value))
+            limits = bounds.cost_limits(ceilings, BEAM_SLACK)
+            graph = self._build_graph(limits, bounds.join_limits(ceilings), pmapping_filter)
+            self._solve_graph(graph, value)
+            if self._incumbent_value < value:
+                self._started_by_beam = True
+                return
+            if start * (1 + share) >= value:
                 return
 
     def _is_below_incumbent(self, bounds: EinsumBounds) -> bool:
@@ -320,10 +372,7 @@ class JoinSearch:
 
     def _solve_unfused(self, bounds: EinsumBounds) -> None:
         """Find a mapping that keeps nothing on chip."""
-        limits = [
-            {choice: limit for choice, limit in of_einsum.items() if choice.mask == 0}
-            for of_einsum in bounds.own_limits()
-        ]
+        limits = _unfused(bounds.own_limits(), 1.0)
         pmapping_filter = PmappingFilter(CostLimit(), fused=False)
         self._solve_graph(
             self._build_graph(limits, bounds.join_limits(NEVER), pmapping_filter), inf
@@ -348,8 +397,10 @@ class JoinSearch:
         """Yield which mappings are looked at, one pass after the other."""
         attained = first and self.problem.objective == "latency" and self.problem.ties is None
         for representatives in (True, False) if attained else (False,):
-            for fused in (False, True) if self.problem.counts_capacity else (False,):
-                yield _Pass(fused, representatives)
+            if not self._started_by_beam or not self.problem.counts_capacity:
+                yield _Pass(False, representatives)
+            if self.problem.counts_capacity:
+                yield _Pass(True, representatives)
 
     @property
     def _incumbent_value(self) -> float:

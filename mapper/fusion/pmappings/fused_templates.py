@@ -9,7 +9,7 @@ Example: holders `DRAM:A DRAM:B | GLB:A GLB:Y GLB:B`, where Y is backed in GLB. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import NamedTuple
@@ -97,18 +97,21 @@ def first_two_memories(flat: FlatArch) -> tuple[Memory, Memory | None]:
 
 
 def fused_templates(
-    space: Mapspace, exchangeable: frozenset[TensorPlace]
+    space: Mapspace,
+    exchangeable: frozenset[TensorPlace],
+    among: Iterable[Template] | None = None,
 ) -> Iterator[FusedTemplate]:
     """Enumerate the fused templates of one Einsum.
 
     A fused template is a mapping without its loops, in which exchanged tensors may be backed on
     chip. `space`: the mapspace of the Einsum on the path to one compute. `exchangeable`: (tensor,
-    memory) pairs in which tensors may stay on chip. Holders that back a tensor on chip come at
-    every place among the holders of their memory that the rules allow; above the lowest of them
-    memories keep the order of the hierarchy. Raises UnsupportedFeature if a tensor of this Einsum
-    alone would be backed below the second memory, or on chip although it persists.
+    memory) pairs in which tensors may stay on chip. `among`: templates of the mapspace to make them
+    of, None for all. Holders that back a tensor on chip come at every place among the holders of
+    their memory that the rules allow; above the lowest of them memories keep the order of the
+    hierarchy. Raises UnsupportedFeature if a tensor of this Einsum alone would be backed below the
+    second memory, or on chip although it persists.
     """
-    for template in space.templates:
+    for template in space.templates if among is None else among:
         if not _has_legal_backing(space, template, exchangeable):
             continue
         if not _admits_whole_tensors(space, template):
@@ -116,6 +119,17 @@ def fused_templates(
         for fused_template in _reordered_templates(space, template):
             yield fused_template
             yield from _streaming_variants(space, fused_template)
+
+
+def refuse_unclear_backing(space: Mapspace, exchangeable: frozenset[TensorPlace]) -> None:
+    """Raise UnsupportedFeature if `fused_templates` would, for whatever placement.
+
+    `space`, `exchangeable`: as there. A placement says which memory keeps which tensors.
+    """
+    for placement in space.placements:
+        template = space.first_template(placement)
+        if template is not None:
+            _has_legal_backing(space, template, exchangeable)
 
 
 def _reordered_templates(space: Mapspace, template: Template) -> Iterator[FusedTemplate]:

@@ -27,6 +27,7 @@ from tilewright.mapper.fusion.pmappings.fused_templates import (
     first_two_memories,
     fused_templates,
     private_tensors,
+    refuse_unclear_backing,
 )
 from tilewright.mapper.fusion.pmappings.inner_programs import (
     InnerProgram,
@@ -41,7 +42,7 @@ from tilewright.mapper.fusion.pmappings.inner_search import (
 from tilewright.mapper.fusion.pmappings.pmapping_cache import (
     CompiledChoice,
     PmappingCache,
-    PreparedEinsum,
+    PreparedChoice,
 )
 from tilewright.mapper.fusion.pmappings.pmapping_table import (
     PmappingSolution,
@@ -49,13 +50,18 @@ from tilewright.mapper.fusion.pmappings.pmapping_table import (
     named_table,
 )
 from tilewright.mapper.fusion.pmappings.pmappings import PmappingMaker, legal_places
+from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.mapspace.template_space import checked
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY
 from tilewright.mapper.searches.exact.label_fields import LabelFields, Leak, label_fields
 from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
 from tilewright.mapper.searches.exact.label_tables import LabelEngine
-from tilewright.mapper.searches.exact.least_placement_costs import least_costs
+from tilewright.mapper.searches.exact.least_placement_costs import (
+    least_costs,
+    least_transfer_energy,
+)
 from tilewright.mapper.searches.exact.metric_terms import (
     compulsory_latency,
     leaks_of,
@@ -68,6 +74,7 @@ from tilewright.mapper.templates.placement import Placement
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import UnsupportedFeature
 
+MOST_PROMISING = 4  # placements of an Einsum and a choice of tensors on chip
 NOISE = 1e-9  # relative: sums of the same terms in another order
 
 
@@ -91,6 +98,43 @@ class FusedEinsum:
     def einsum(self) -> Einsum:
         """The Einsum as the workload has it."""
         return self.space.einsum
+
+    @property
+    def size(self) -> int:
+        """The placements of the Einsum, over all choices on chip, times its tile shapes."""
+        return sum(map(len, self.placements.values())) * Lattice(self.einsum.bounds).size
+
+    def promising_placements(self, templates: int) -> Mapping[int, Sequence[int]]:
+        """Return the numbers of the placements whose tensors take the least energy to move.
+
+        `templates`: how many templates they may have together, for each set of exchanged tensors on
+        chip; one placement stays in any case. Einsums with equal keys have equal ones.
+        """
+        promising: dict[int, Sequence[int]] = {}
+        for mask, several in self.placements.items():
+            energies = [least_transfer_energy(self.space, placement) for placement in several]
+            order = [
+                number for _, number in sorted(zip(energies, range(len(several)), strict=True))
+            ]
+            chosen, remaining = order[:1], templates
+            for number in order[:MOST_PROMISING]:
+                remaining -= sum(1 for _ in self.space.each_template([several[number]]))
+                if remaining < 0:
+                    break
+                chosen = order[: len(chosen) + (number != order[0])]
+            promising[mask] = chosen
+        return promising
+
+    def with_placements(self, chosen: Mapping[int, Sequence[int]]) -> FusedEinsum:
+        """Return the Einsum with some of its placements only.
+
+        `chosen`: their numbers, by the set of exchanged tensors on chip as bits of `boundary`.
+        """
+        kept = {
+            mask: tuple(self.placements[mask][number] for number in numbers)
+            for mask, numbers in chosen.items()
+        }
+        return replace(self, placements=kept)
 
     def compulsory_costs(self, mask: int) -> EnergyLatency:
         """Return lower bounds of energy and latency: computing, and moving each tensor once.
@@ -129,6 +173,7 @@ def fused_einsum(
     )
     refuse_unsupported(space.problem, networks=True)
     boundary = exchanged.places_of_einsum(einsum)
+    refuse_unclear_backing(space, frozenset(boundary))
     key = problem_signature(space), einsum.n_instances, _tensor_roles(exchanged, einsum)
     return FusedEinsum(space, number, boundary, key, _placements_by_mask(space, boundary))
 
@@ -310,12 +355,8 @@ class TableBuilder:
         self._compulsory_costs: dict[Hashable, EnergyLatency] = {}
         self._solutions: dict[Hashable, _CachedSolution] = {}
         self._labels: dict[OnChipChoice, int] = {}
+        self._seen: set[Hashable] = set()  # keys of Einsums
         self.statistics = SearchStatistics()
-
-    def size_of(self, fused: FusedEinsum) -> int:
-        """Return the templates of an Einsum, over all choices on chip, times its tile shapes."""
-        prepared = self._prepared(fused)
-        return sum(map(len, prepared.templates.values())) * prepared.engine.lattice.size
 
     @property
     def largest_choice(self) -> LargestChoice | None:
@@ -397,12 +438,14 @@ class TableBuilder:
             cached = self._solutions[key] = _CachedSolution(limit, solution)
         return cached.solution
 
-    def _prepared(self, fused: FusedEinsum) -> PreparedEinsum:
+    def _prepared(self, choice: OnChipChoice) -> PreparedChoice:
         cache = self.cache.prepared
-        if fused.key not in cache:
-            prepared = cache[fused.key] = self._prepare(fused)
-            self._count(SearchStatistics(0, prepared.engine.lattice.size, solved=1))
-        return cache[fused.key]
+        if choice.key not in cache:
+            prepared = cache[choice.key] = self._prepare(choice)
+            if choice.fused_einsum.key not in self._seen:
+                self._seen.add(choice.fused_einsum.key)
+                self._count(SearchStatistics(0, prepared.engine.lattice.size, solved=1))
+        return cache[choice.key]
 
     def _compiled(self, choice: OnChipChoice) -> CompiledChoice:
         """Return the programs of a choice with lower bounds, as they are kept or made anew."""
@@ -417,14 +460,14 @@ class TableBuilder:
 
     def _compile(self, choice: OnChipChoice, known: CompiledChoice | None) -> CompiledChoice:
         """Compile a choice and compute its lower bounds; `known`: without those of latency."""
-        prepared = self._prepared(choice.fused_einsum)
+        prepared = self._prepared(choice)
         if known is None:
-            programs = self._inner_programs(choice, prepared)
+            programs = self._inner_programs(prepared)
             self._count(SearchStatistics(len(programs)))
         else:
             programs = known.search.inner_programs
             known.search.drop_bounds()
-        metrics = self._metrics(choice, prepared)
+        metrics = self._metrics(prepared)
         prunes = self._scope.prunes_by_latency
         latency_terms = metrics.latency_terms() if prunes else NO_LATENCY_TERMS
         search = InnerSearch(prepared.engine, programs, prepared.rules, latency_terms)
@@ -465,21 +508,15 @@ class TableBuilder:
             prepared.space, prepared.engine, blocks, tuple(maker.sources), tuple(backpointers)
         )
 
-    def _prepare(self, fused: FusedEinsum) -> PreparedEinsum:
-        """Enumerate the fused templates of an Einsum, and choose the fields of its labels."""
-        space = fused.space
+    def _prepare(self, choice: OnChipChoice) -> PreparedChoice:
+        """Enumerate the fused templates of a choice, and choose the fields of its labels."""
+        fused, check = choice.fused_einsum, self._budget.check
+        space, places = fused.space, frozenset(fused.boundary)
         leaks = leaks_of(space.flat, space.conventions)
-        space.templates_within(self._budget.check)
-        by_mask: dict[int, list[FusedTemplate]] = {}
-        for template in fused_templates(space, frozenset(fused.boundary)):
-            self._budget.check()
-            on_chip = template.on_chip
-            mask = sum(1 << i for i, place in enumerate(fused.boundary) if place in on_chip)
-            by_mask.setdefault(mask, []).append(template)
-        templates = {mask: tuple(several) for mask, several in by_mask.items()}
-        fields = self._fields(space, leaks, [t for several in by_mask.values() for t in several])
-        engine = LabelEngine(space.problem, fields)
-        return PreparedEinsum(space, engine, leaks, self._region_rules(fused), templates)
+        made = checked(space.each_template(fused.placements[choice.mask]), check)
+        templates = tuple(checked(fused_templates(space, places, made), check))
+        engine = LabelEngine(space.problem, self._fields(space, leaks, templates))
+        return PreparedChoice(space, engine, leaks, self._region_rules(fused), templates)
 
     def _region_rules(self, fused: FusedEinsum) -> RegionRules:
         """Return the rules of the region, with latency counted."""
@@ -516,21 +553,19 @@ class TableBuilder:
         used_bits = {m: field for m, field in fields.used_bits.items() if m not in unlimited}
         return replace(fields, used_bits=used_bits)
 
-    def _metrics(self, choice: OnChipChoice, prepared: PreparedEinsum) -> LabelMetrics:
-        templates = [fused.template for fused in prepared.templates.get(choice.mask, ())]
+    def _metrics(self, prepared: PreparedChoice) -> LabelMetrics:
+        templates = [fused.template for fused in prepared.templates]
         least_latency = compulsory_latency(prepared.space, templates)
         return LabelMetrics(
             prepared.space.problem, prepared.engine.fields, prepared.leaks, least_latency
         )
 
-    def _inner_programs(
-        self, choice: OnChipChoice, prepared: PreparedEinsum
-    ) -> Sequence[InnerProgram]:
+    def _inner_programs(self, prepared: PreparedChoice) -> Sequence[InnerProgram]:
         """Compile the templates of a choice."""
         space, shareable = prepared.space, prepared.rules.shareable
         variables = tuple(space.einsum.bounds) if self._scope.fused else ()
         programs: list[InnerProgram] = []
-        for template in prepared.templates.get(choice.mask, ()):
+        for template in prepared.templates:
             self._budget.check()
             banned = banned_variables(space, template)
             places = [legal_places(v, template, shareable, banned) for v in variables]

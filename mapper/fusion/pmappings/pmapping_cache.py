@@ -6,7 +6,7 @@ same templates.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -22,32 +22,32 @@ MAX_BYTES = 1_000_000_000  # of lower bounds; what does not fit is computed agai
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedEinsum:
-    """Keep what the searches of one Einsum share, whatever tensors are on chip.
+class PreparedChoice:
+    """Keep what a search of one Einsum with one set of exchanged tensors on chip starts from.
 
-    `space`: its mapspace. `engine`: the lattice of tile shapes and the fields of a label. `leaks`:
-    powers of leaking components. `rules`: what decides in the region above the lowest tensor on
-    chip, with latency counted. `templates`: the fused templates by the set of exchanged tensors on
-    chip, as bits over the places where the Einsum's tensors may stay.
+    `space`: the mapspace of the Einsum. `engine`: the lattice of tile shapes and the fields of a
+    label. `leaks`: powers of leaking components. `rules`: what decides in the region above the
+    lowest tensor on chip, with latency counted. `templates`: the fused templates with just these
+    tensors on chip.
     """
 
     space: Mapspace
     engine: LabelEngine
     leaks: tuple[Leak, ...]
     rules: RegionRules
-    templates: Mapping[int, tuple[FusedTemplate, ...]]
+    templates: tuple[FusedTemplate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledChoice:
     """Keep what the searches of one Einsum share for one set of exchanged tensors on chip.
 
-    `prepared`: what does not depend on that set. `metrics`: turn labels into energy and latency.
+    `prepared`: what the search starts from. `metrics`: turn labels into energy and latency.
     `search`: the compiled programs with lower bounds. `start_bounds`: lower bounds of the energy in
     joule and the latency in second of one instance.
     """
 
-    prepared: PreparedEinsum
+    prepared: PreparedChoice
     metrics: LabelMetrics
     search: InnerSearch
     start_bounds: EnergyLatency
@@ -74,13 +74,13 @@ class CachedBound(NamedTuple):
 class PmappingCache:
     """Keep what several searches of one workload compute alike: compiled mapspaces and bounds.
 
-    A choice is an Einsum with a set of exchanged tensors on chip. `prepared`: by the key of an
-    Einsum (equal for Einsums that pose one problem under other names). `compiled`: by the key of a
-    choice; their lower bounds are kept as far as memory allows. `least_costs`: lower bounds by (key
+    A choice is an Einsum with a set of exchanged tensors on chip; Einsums that pose one problem
+    under other names have equal keys. `prepared`, `compiled`: by the key of a choice; their lower
+    bounds are kept as far as memory allows. `least_costs`: lower bounds by (key
     of a choice, 0 for energy or 1 for latency), whatever the other metric is.
     """
 
-    prepared: dict[Hashable, PreparedEinsum] = field(default_factory=dict)
+    prepared: dict[Hashable, PreparedChoice] = field(default_factory=dict)
     compiled: dict[Hashable, CompiledChoice] = field(default_factory=dict)
     least_costs: dict[tuple[Hashable, int], CachedBound] = field(default_factory=dict)
 

@@ -2,7 +2,9 @@
 
 Each tensor passes every memory that keeps it at least once, and the innermost of these hands over,
 or takes, one value per operation, less what lanes share there: the counts of model.md §3.6, with
-the largest tile that a child can have.
+the largest tile that a child can have. The lanes of a fanout share several tensors only as far as
+their product allows: 256 lanes over m share the weights of a matrix product among 256, and then
+nothing else.
 """
 
 from __future__ import annotations
@@ -10,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from math import inf, prod
+from typing import NamedTuple
 
 import numpy as np
 
 from tilewright.arch.components.components import Component, Memory
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_fields import label_fields
 from tilewright.mapper.searches.exact.label_metrics import KINDS, Goal, LabelMetrics
 from tilewright.mapper.searches.exact.label_tables import compute_energy
@@ -27,6 +31,8 @@ from tilewright.mapper.searches.exact.metric_terms import (
 from tilewright.mapper.templates.placement import Placement
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.workload.einsum import TensorAccess
+
+MOST_WAYS = 20_000  # to share lanes out that are compared
 
 
 def least_value(space: Mapspace, goal: Goal) -> float:
@@ -59,6 +65,15 @@ def least_costs(space: Mapspace, placements: Sequence[Placement]) -> tuple[float
         float(metrics.lower_bounds(label, KINDS[name])[0]) for name in ("energy", "latency")
     )
     return energy, latency
+
+
+def least_transfer_energy(space: Mapspace, placement: Placement) -> float:
+    """Return the joules that moving all tensors takes at least, for one instance of the Einsum.
+
+    `placement`: says which memory keeps which tensors. Leakage and computing, which hardly depend
+    on it, do not count.
+    """
+    return _moved(space.problem, placement)
 
 
 def compulsory_seconds_of(space: Mapspace, placements: Sequence[Placement]) -> float:
@@ -94,6 +109,7 @@ def _moved(problem: Problem, placement: Placement) -> float:
         if _is_memory(problem, name)
     ]
     total = 0.0
+    readers: list[_Reader] = []
     for access in problem.einsum.accesses:
         chain = [memory for memory, tensors in memories if access.tensor in tensors]
         action_down, action_up = ("write", "read") if access.output else ("read", "write")
@@ -102,10 +118,9 @@ def _moved(problem: Problem, placement: Placement) -> float:
             total += values * (
                 _price(upper, access, action_down) + _price(lower, access, action_up)
             )
-        if chain:
-            values_handed_over = max(values, _handed_over(problem, access, chain[-1]))
-            total += values_handed_over * _price(chain[-1], access, action_down)
-    return total
+        if chain and (price := _price(chain[-1], access, action_down)) > 0:
+            readers.append(_Reader(access, problem.level(chain[-1].name), values, price))
+    return total + _least_handed_over(problem, readers)
 
 
 def _price(component: Component, access: TensorAccess, name: str) -> float:
@@ -117,14 +132,96 @@ def _price(component: Component, access: TensorAccess, name: str) -> float:
     return float(calls) * action.energy
 
 
-def _handed_over(problem: Problem, access: TensorAccess, last: Component) -> float:
-    """Return how many values the innermost memory hands over, or takes, at least."""
-    einsum = problem.einsum
-    free = [v for v in einsum.bounds if access.relevance(v) == "irrelevant"]
-    lanes = prod(
-        dim.fanout
-        for component in problem.components[problem.level(last.name) :]
-        for dim in component.spatial
-        if access.tensor in dim.may_reuse
-    )
-    return einsum.operations / min(lanes, prod(einsum.bounds[v] for v in free))
+class _Reader(NamedTuple):
+    """A tensor that the innermost memory which keeps it hands over to the lanes below, or takes.
+
+    `level`: of that memory on the path; `values`: the least that pass; `price`: joules per value.
+    """
+
+    access: TensorAccess
+    level: int
+    values: float
+    price: float
+
+    def irrelevant(self, problem: Problem) -> frozenset[str]:
+        """Return the rank variables over which lanes share the tensor."""
+        bounds = problem.einsum.bounds
+        return frozenset(v for v in bounds if self.access.relevance(v) == "irrelevant")
+
+
+def _least_handed_over(problem: Problem, readers: Sequence[_Reader]) -> float:
+    """Return the least joules of handing values over to the lanes of the innermost memories.
+
+    Over all ways to share lanes out among the rank variables, if these are few; else each tensor
+    has all lanes for itself.
+    """
+    if not readers:
+        return 0.0
+    bounds = problem.einsum.bounds
+    most = np.array([prod(bounds[v] for v in r.irrelevant(problem)) for r in readers], np.float64)
+    shared = np.minimum(_lane_shares(problem, readers), most)
+    operations = float(problem.einsum.operations)
+    values = np.maximum([r.values for r in readers], operations / shared)
+    return float((values @ np.array([r.price for r in readers])).min())
+
+
+def _lane_shares(problem: Problem, readers: Sequence[_Reader]) -> Floats:
+    """Return by how many lanes each tensor may be shared, shape (ways, readers)."""
+    key = tuple((reader.access.tensor, reader.level) for reader in readers)
+    if key not in problem.lane_shares:
+        problem.lane_shares[key] = _computed_lane_shares(problem, readers)
+    return problem.lane_shares[key]
+
+
+def _computed_lane_shares(problem: Problem, readers: Sequence[_Reader]) -> Floats:
+    fanouts: dict[frozenset[int], int] = {}  # of dimensions that share the same tensors
+    for level, component in enumerate(problem.components):
+        for dim in component.spatial:
+            sharing = [
+                i
+                for i, reader in enumerate(readers)
+                if reader.level <= level and reader.access.tensor in dim.may_reuse
+            ]
+            fanouts[frozenset(sharing)] = fanouts.get(frozenset(sharing), 1) * dim.fanout
+    ways = np.ones((1, len(readers)))
+    for sharing_readers, fanout in fanouts.items():
+        of_fanout = _shares_of_fanout(problem, readers, (sharing_readers, fanout))
+        if len(ways) * len(of_fanout) > MOST_WAYS:
+            of_fanout = of_fanout.max(axis=0, keepdims=True)
+        ways = (ways[:, np.newaxis] * of_fanout).reshape(-1, len(readers))
+    return ways
+
+
+def _shares_of_fanout(
+    problem: Problem, readers: Sequence[_Reader], fanout: tuple[frozenset[int], int]
+) -> Floats:
+    """Return by how many lanes of a fanout each tensor may be shared, shape (ways, readers).
+
+    `fanout`: the readers that its lanes may share, and its lanes. Variables that are irrelevant to
+    the same tensors count as one; lanes over it divide the product of their bounds, if tiles are
+    even.
+    """
+    sharing, most_lanes = fanout
+    bounds: dict[frozenset[int], int] = {}
+    irrelevant = [reader.irrelevant(problem) for reader in readers]
+    for variable, bound in problem.einsum.bounds.items():
+        tensors = frozenset(i for i in sharing if variable in irrelevant[i])
+        if tensors:
+            bounds[tensors] = bounds.get(tensors, 1) * bound
+    ways = {(1,) * len(readers): 1}  # lanes by which tensors are shared: least lanes used
+    for tensors, bound in bounds.items():
+        counts = range(1, min(bound, most_lanes) + 1)
+        lanes = [n for n in counts if problem.uneven or bound % n == 0]
+        extended: dict[tuple[int, ...], int] = {}
+        for way, used in ways.items():
+            for n in lanes:
+                if used * n > most_lanes:
+                    break
+                key = tuple(x * n if i in tensors else x for i, x in enumerate(way))
+                extended[key] = min(used * n, extended.get(key, used * n))
+        if len(extended) > MOST_WAYS:
+            return np.array(
+                [[most_lanes if i in sharing else 1 for i in range(len(readers))]], float
+            )
+        ways = extended
+    return np.array(list(ways), np.float64)

@@ -18,18 +18,21 @@ def test_the_optimum_of_the_running_example(buffer_bits: int, energy: float) -> 
     assert not result.exhausted
 
 
+@pytest.mark.parametrize("templates", [0, 60])
 @pytest.mark.parametrize(("buffer_bits", "energy"), [(12, 2568.0), (8, 3376.0)])
-def test_a_start_from_a_beam_changes_no_optimum(
-    buffer_bits: int, energy: float, monkeypatch: pytest.MonkeyPatch
+def test_a_start_with_few_placements_changes_no_optimum(
+    buffer_bits: int, energy: float, templates: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values: list[float] = []
-    monkeypatch.setattr("tilewright.mapper.fusion.join.join_deepening.LARGE", 0)
+    module = "tilewright.mapper.fusion.join.join_deepening"
+    monkeypatch.setattr(f"{module}.LARGE", 0)
+    monkeypatch.setattr(f"{module}.FEW_TEMPLATES", templates)
     problem = plan(buffer_bits).problem
     search = JoinSearch(problem, Budget(), lambda value, _: values.append(value))
     result = search.solve()
     assert result.label is not None
     assert result.label.energy == result.lower_bound == energy
-    assert values[0] >= energy
+    assert min(values) == energy
 
 
 def test_a_used_up_budget_leaves_a_lower_bound() -> None:

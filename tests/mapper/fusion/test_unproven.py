@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import pytest
 from fused_cases import chain, two_memories
+from fused_example import join_search
 
 from tilewright.mapper import search
-from tilewright.mapper.searches.budget import STOP_REQUESTED, UNLIMITED, Budget, OutOfBudget
+from tilewright.mapper.fusion.unproven import end_before_first_mapping, unproven_notes
+from tilewright.mapper.searches.budget import (
+    STOP_REQUESTED,
+    UNLIMITED,
+    Budget,
+    EndReason,
+    OutOfBudget,
+)
 from tilewright.mapper.searches.result import Progress
 
 CHAIN = chain(8, (2, 8, 2, 8))
@@ -61,3 +70,14 @@ def test_only_stoppable_budgets_see_the_request() -> None:
     with pytest.raises(OutOfBudget, match="the request to stop"):
         Budget(stops_on_request=True).check()
     assert Budget(stops_on_request=True).seconds_left == 0.0
+
+
+def test_a_budget_that_ends_says_where_the_work_was() -> None:
+    result = join_search(8).solve()
+    ended = replace(result, ended=EndReason.SECONDS)
+    (note,) = unproven_notes(ended)
+    end = "not proven optimal: the search ended at the end of its budget of seconds; "
+    assert note.startswith(end)
+    assert "of its partial mappings are of" in end_before_first_mapping(ended)
+    assert unproven_notes(replace(ended, largest=None)) == ()
+    assert unproven_notes(result) == ()
