@@ -113,16 +113,9 @@ class FusedEinsum:
         promising: dict[int, Sequence[int]] = {}
         for mask, several in self.placements.items():
             energies = [least_transfer_energy(self.space, placement) for placement in several]
-            order = [
-                number for _, number in sorted(zip(energies, range(len(several)), strict=True))
-            ]
-            chosen, remaining = order[:1], templates
-            for number in order[:MOST_PROMISING]:
-                remaining -= sum(1 for _ in self.space.each_template([several[number]]))
-                if remaining < 0:
-                    break
-                chosen = order[: len(chosen) + (number != order[0])]
-            promising[mask] = chosen
+            order = np.argsort(energies, kind="stable").tolist()[:MOST_PROMISING]
+            made = [sum(1 for _ in self.space.each_template([several[n]])) for n in order]
+            promising[mask] = order[: max(1, int((np.cumsum(made) <= templates).sum()))]
         return promising
 
     def with_placements(self, chosen: Mapping[int, Sequence[int]]) -> FusedEinsum:
