@@ -40,10 +40,7 @@ class Collapse:
         if any(extent < 1 for extent in self.shape):
             raise SpecError("a tensor's extents must be at least 1", value=self.shape)
         for row in self.rows:
-            if any(not 0 <= number < len(self.shape) for number, _ in row):
-                raise SpecError("a collapse names a dimension that is not there", value=row)
-            if any(factor < 1 for _, factor in row):
-                raise SpecError("coefficients of a collapse must be at least 1", value=row)
+            _check_row(row, len(self.shape))
         least = self._least_extents()
         if len(self.extents) != len(self.rows) or any(
             extent < bound for extent, bound in zip(self.extents, least, strict=True)
@@ -76,12 +73,7 @@ class Collapse:
         than `grid_rank`.
         """
         rank = len(shape)
-        spans = sorted(_normalised(interval, rank) for interval in intervals)
-        spans = [span for span in spans if span[0] < span[1]]
-        for (_, end), (begin, _) in pairwise(spans):
-            if begin < end:
-                raise SpecError("collapse intervals overlap", value=tuple(intervals))
-        groups = _groups(spans, rank)
+        groups = _groups(_disjoint_spans(intervals, rank), rank)
         rank_of_grid = len(groups) if grid_rank is None else grid_rank
         if len(groups) > rank_of_grid:
             raise SpecError(
@@ -221,6 +213,23 @@ class Collapse:
             1 + sum((self.shape[number] - 1) * factor for number, factor in row)
             for row in self.rows
         )
+
+
+def _check_row(row: Sequence[Term], rank: int) -> None:
+    if any(not 0 <= number < rank for number, _ in row):
+        raise SpecError("a collapse names a dimension that is not there", value=row)
+    if any(factor < 1 for _, factor in row):
+        raise SpecError("coefficients of a collapse must be at least 1", value=row)
+
+
+def _disjoint_spans(intervals: Sequence[Interval], rank: int) -> list[Interval]:
+    """Return the intervals that are not empty, in order, with bounds from the front."""
+    spans = sorted(_normalised(interval, rank) for interval in intervals)
+    spans = [span for span in spans if span[0] < span[1]]
+    for (_, end), (begin, _) in pairwise(spans):
+        if begin < end:
+            raise SpecError("collapse intervals overlap", value=tuple(intervals))
+    return spans
 
 
 def _normalised(interval: Interval, rank: int) -> Interval:

@@ -177,7 +177,7 @@ class Layout:
             return self.split.empty_cells()
         if not self.collapse.separable:
             return tuple(cell for cell in self.cells() if not self.valid(cell))
-        empty = [{at for at, held in enumerate(row) if not held} for row in self._held()]
+        empty = self._empty_coordinates()
         if not any(empty):
             return ()
         return tuple(
@@ -185,6 +185,10 @@ class Layout:
             for cell in self.cells()
             if any(at in without for at, without in zip(cell, empty, strict=True))
         )
+
+    def _empty_coordinates(self) -> list[set[int]]:
+        """Return the coordinates along each group at which no cell holds a scalar."""
+        return [{at for at, held in enumerate(row) if not held} for row in self._held()]
 
     @property
     def phantom_count(self) -> int:
@@ -338,9 +342,13 @@ class Layout:
         return shape if axis is None else (*shape[:axis], 1, *shape[axis + 1 :])
 
     def _check_place(self) -> None:
+        sides = self.tiling.full_sides(len(self.grid))
+        self._check_blocks(sides)
+        self._check_partitions(sides)
+
+    def _check_blocks(self, sides: Index) -> None:
         place, rank = self.place, len(self.grid)
         blocks = place.blocks or (1,) * rank
-        sides = self.tiling.full_sides(rank)
         if len(blocks) != rank or any(
             extent % (count * side)
             for extent, count, side in zip(self.allocated_shape, blocks, sides, strict=True)
@@ -350,8 +358,11 @@ class Layout:
                 value=place.blocks,
                 instead="along each group a divisor of the shard's tiles",
             )
+
+    def _check_partitions(self, sides: Index) -> None:
+        place = self.place
         axis = place.partition_axis
-        if axis is not None and (not 0 <= axis < rank or sides[axis] != 1):
+        if axis is not None and (not 0 <= axis < len(sides) or sides[axis] != 1):
             raise SpecError("partitions run over a group whose tiles have one position", value=axis)
         partitions = 1 if axis is None else self.block_shape[axis]
         needed = prod(self.tiling.tiles(self._tile_box())) * self.tiling.tile_bytes

@@ -232,8 +232,13 @@ def _sources(
             sources.append(None)
         else:
             return None
-    named = [source for source in sources if source is not None]
-    wide = {axis for axis, cells in enumerate(grid) if cells > 1}
-    if len(named) != len(set(named)) or not wide <= set(named):
+    if not _names_wide_axes_once(grid, sources):
         return None
     return CoordinateLookup(grid, units, tuple(sources))
+
+
+def _names_wide_axes_once(grid: Sequence[int], sources: Sequence[int | None]) -> bool:
+    """Return whether no axis of the grid is named twice, and none with several cells left out."""
+    named = [source for source in sources if source is not None]
+    wide = {axis for axis, cells in enumerate(grid) if cells > 1}
+    return len(named) == len(set(named)) and wide <= set(named)

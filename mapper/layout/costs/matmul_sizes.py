@@ -25,13 +25,9 @@ def matmul_sizes(einsum: Einsum) -> MatmulSizes:
     Raises InfeasibleMapping for an Einsum of another form, with what it is that a product of two
     matrices has not.
     """
-    if len(einsum.inputs) != 2 or len(einsum.outputs) != 1 or einsum.combine != "*":
-        raise _other(einsum, "it does not multiply two tensors into one")
+    _check_form(einsum)
     first, second = einsum.inputs
     (result,) = einsum.outputs
-    for access in einsum.accesses:
-        if not all(access.is_plain(name) for name in access.rank_variables):
-            raise _other(einsum, f"an index of {access.tensor} is not a rank variable alone")
     kinds = {name: _kind(name, first, second, result) for name in einsum.bounds}
     strange = [name for name, kind in kinds.items() if not kind]
     if strange:
@@ -40,6 +36,15 @@ def matmul_sizes(einsum: Einsum) -> MatmulSizes:
     for name, kind in kinds.items():
         sizes[kind] *= einsum.bounds[name]
     return MatmulSizes(**sizes, first=first.tensor, second=second.tensor, result=result.tensor)
+
+
+def _check_form(einsum: Einsum) -> None:
+    """Check that an Einsum multiplies two tensors into one, all of them with plain indices."""
+    if len(einsum.inputs) != 2 or len(einsum.outputs) != 1 or einsum.combine != "*":
+        raise _other(einsum, "it does not multiply two tensors into one")
+    for access in einsum.accesses:
+        if not all(access.is_plain(name) for name in access.rank_variables):
+            raise _other(einsum, f"an index of {access.tensor} is not a rank variable alone")
 
 
 def _kind(name: str, first: TensorAccess, second: TensorAccess, result: TensorAccess) -> str:

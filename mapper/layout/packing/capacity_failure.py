@@ -75,13 +75,17 @@ def _shallower(requests: Sequence[BufferRequest], fits: Fits) -> Iterator[str]:
     for choice in sorted(product(*(range(depth, 0, -1) for depth in depths)), key=size):
         changed = [replace(r, depth=d) for r, d in zip(requests, choice, strict=True)]
         if fits(changed):
-            names = [
-                f"depth {after.depth} for {after.name}"
-                for before, after in zip(requests, changed, strict=True)
-                if before.depth != after.depth
-            ]
-            yield f"{' and '.join(names)}, which frees {size(choice)[1]} bytes"
+            yield f"{_new_depths(requests, changed)}, which frees {size(choice)[1]} bytes"
             return
+
+
+def _new_depths(requests: Sequence[BufferRequest], changed: Sequence[BufferRequest]) -> str:
+    """Name the buffers whose depth changes, with their new depths."""
+    return " and ".join(
+        f"depth {after.depth} for {after.name}"
+        for before, after in zip(requests, changed, strict=True)
+        if before.depth != after.depth
+    )
 
 
 def _smaller(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Final
@@ -162,12 +162,7 @@ def _search(
             if steps[0] <= 0:
                 return False
             request = requests[number]
-            below = [
-                addresses[n] + requests[n].bytes
-                for n in addresses
-                if request.alive_with(requests[n])
-            ]
-            address = request.lowest(max(below, default=0), residues[number])
+            address = request.lowest(_end_below(request, requests, addresses), residues[number])
             if address + request.bytes > capacity:
                 return False  # every later place of this buffer is as high or higher
             addresses[number] = address
@@ -180,3 +175,18 @@ def _search(
         return None
     buffers = tuple(PackedBuffer(r, addresses[n]) for n, r in enumerate(requests))
     return PackedMemory(capacity, buffers)
+
+
+def _end_below(
+    request: BufferRequest, requests: Sequence[BufferRequest], addresses: Mapping[int, int]
+) -> int:
+    """Return the end of the highest placed buffer that is alive together with a request.
+
+    `addresses`: those of the placed buffers, by their number in `requests`; the end is in bytes.
+    """
+    ends = [
+        address + requests[n].bytes
+        for n, address in addresses.items()
+        if request.alive_with(requests[n])
+    ]
+    return max(ends, default=0)

@@ -232,10 +232,16 @@ def _tied(source: Layout, destination: Layout) -> list[tuple[int, ...]]:
     dims = [number for number, extent in enumerate(source.shape) if extent > 1]
     sets = [{number} for number in dims]
     for group in (*source.collapse.groups, *destination.collapse.groups):
-        joined = [s for s in sets if s & set(group)]
-        if joined:
-            sets = [s for s in sets if s not in joined] + [set().union(*joined)]
+        sets = _with_joined(sets, group)
     return sorted(tuple(sorted(s)) for s in sets) or [()]
+
+
+def _with_joined(sets: list[set[int]], group: Sequence[int]) -> list[set[int]]:
+    """Return the sets after those that share a dimension with a group are joined to one."""
+    joined = [s for s in sets if s & set(group)]
+    if not joined:
+        return sets
+    return [s for s in sets if s not in joined] + [set().union(*joined)]
 
 
 def _pieces(source: Layout, destination: Layout, dims: Sequence[int]) -> list[_Piece]:

@@ -66,6 +66,12 @@ def tt_mlir_2024_map(
         first = min(first, start)
     for number in range(min(first, results)):
         rows[number] = dim(number)
+    _check_all_used(rows, rank, intervals)
+    return AffineMap(rank, (constant(0),) * (grid_rank - results) + tuple(rows))
+
+
+def _check_all_used(rows: Sequence[QuasiAffine], rank: int, intervals: Sequence[Interval]) -> None:
+    """Check that every dimension of the tensor stands in a result of the linear map."""
     used = {number for row in rows for number in (row.coefficients() or ({}, 0))[0]}
     if used != set(range(rank)):
         raise SpecError(
@@ -74,7 +80,6 @@ def tt_mlir_2024_map(
             value=tuple(intervals),
             instead="more intervals, or a grid of higher rank",
         )
-    return AffineMap(rank, (constant(0),) * (grid_rank - results) + tuple(rows))
 
 
 def _joined(shape: Sequence[int], start: int, stop: int) -> QuasiAffine:
