@@ -201,12 +201,7 @@ def diff_trials(run: RunTrials, first: int, second: int) -> DesignDifference:
         if not trial.metrics:
             raise RunError(f"trial {trial.number} has no metrics: {trial.reason}")
     a, b = pair
-    labels = zip(labels_of(run.spec.space), run.spec.space.paths, strict=True)
-    knobs = {
-        name: (knob_text(path, a.point[path]), knob_text(path, b.point[path]))
-        for name, path in labels
-        if a.point[path] != b.point[path]
-    }
+    knobs = _changed_knobs(run, a, b)
     metrics = {
         name: (a.metrics[name], b.metrics[name])
         for name in [o.metric for o in run.spec.objectives]
@@ -219,6 +214,16 @@ def diff_trials(run: RunTrials, first: int, second: int) -> DesignDifference:
         for change in _changes(metric, a.breakdown.get(metric, {}), b.breakdown.get(metric, {}))
     ]
     return DesignDifference((first, second), knobs, metrics, tuple(parts), _traffic(run, a, b))
+
+
+def _changed_knobs(run: RunTrials, first: Trial, second: Trial) -> dict[str, tuple[str, str]]:
+    """Return the two values of each knob that differs, by its label."""
+    labels = zip(labels_of(run.spec.space), run.spec.space.paths, strict=True)
+    return {
+        name: (knob_text(path, first.point[path]), knob_text(path, second.point[path]))
+        for name, path in labels
+        if first.point[path] != second.point[path]
+    }
 
 
 def _changes(metric: str, before: Mapping[str, float], after: Mapping[str, float]) -> list[Change]:

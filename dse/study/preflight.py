@@ -20,17 +20,10 @@ def preflight(spec: StudySpec) -> None:
     does not exist.
     """
     first = {d.path: d.values[0] for d in spec.space.dimensions}
-    hardware = layout_machine if spec.model in LAYOUT_MODELS else architecture
     for dimension in spec.space.dimensions:
         if dimension.path.startswith("arch."):
-            try:
-                hardware(spec.arch, {dimension.path: dimension.values[0]})
-            except TilewrightError as error:
-                raise SpecError(
-                    f"the knob {dimension.path}: {error.what}",
-                    where=error.where,
-                    instead=error.instead,
-                ) from None
+            _check_hardware_knob(spec, dimension)
+    hardware = layout_machine if spec.model in LAYOUT_MODELS else architecture
     hardware(spec.arch, {})
     if spec.model in LAYOUT_MODELS:
         _check_layout_machine(spec)
@@ -39,6 +32,19 @@ def preflight(spec: StudySpec) -> None:
     works = [workload(source, first) for source in spec.workloads]
     _check_mapping_knobs(spec, [einsum.name for work in works for einsum in work.einsums])
     _check_mapper(spec)
+
+
+def _check_hardware_knob(spec: StudySpec, dimension: Dimension) -> None:
+    """Check that the hardware has a knob and takes the first of its values."""
+    hardware = layout_machine if spec.model in LAYOUT_MODELS else architecture
+    try:
+        hardware(spec.arch, {dimension.path: dimension.values[0]})
+    except TilewrightError as error:
+        raise SpecError(
+            f"the knob {dimension.path}: {error.what}",
+            where=error.where,
+            instead=error.instead,
+        ) from None
 
 
 def _check_layout_machine(spec: StudySpec) -> None:

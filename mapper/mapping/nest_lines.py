@@ -194,7 +194,7 @@ def _remarks(node: Storage) -> str:
 
 
 def _loop(node: Temporal | Spatial, depth: int, below: Sequence[str], extents: Extents) -> NestLine:
-    whole = max((extents[e].get(_variable(node, e), 0) for e in below if e in extents), default=0)
+    whole = _extent_above(node, below, extents)
     first = node.initial_tile_shape if isinstance(node, Temporal) else None
     rest = whole - (first or 0)
     trips = None
@@ -213,6 +213,11 @@ def _loop(node: Temporal | Spatial, depth: int, below: Sequence[str], extents: E
         over=f"{node.component}.{node.name}" if isinstance(node, Spatial) else "",
         note="".join(f" = {name} of {einsum}" for einsum, name in node.names),
     )
+
+
+def _extent_above(node: Temporal | Spatial, below: Sequence[str], extents: Extents) -> int:
+    """Return the greatest extent of a loop's variable in the Einsums below; 0 if not known."""
+    return max((extents[e].get(_variable(node, e), 0) for e in below if e in extents), default=0)
 
 
 def _variable(node: Temporal | Spatial, einsum: str) -> str:

@@ -115,20 +115,26 @@ def ranges(
     for limit in limits:
         for name, value in _uppers(limit.form, low):
             high[name] = min(value, high.get(name, value))
-    for name in low:
-        if name not in high:
-            raise _unbounded(name, einsum, where)
-        if high[name] < low[name]:
-            raise WorkloadError(
-                f"Einsum {einsum}: no value of {name} meets all bounds",
-                where=where,
-                value=f"{low[name]} <= {name} <= {high[name]}",
-                instead="check rank_sizes and iteration_space_shape",
-            )
-    intervals = {name: (low[name], high[name]) for name in low}
+    intervals = {name: _interval(name, low, high, einsum, where) for name in low}
     for limit in limits:
         _check_lower(limit, intervals, einsum)
     return intervals
+
+
+def _interval(
+    name: str, low: Mapping[str, int], high: Mapping[str, int], einsum: str, where: Where | None
+) -> tuple[int, int]:
+    """Return the least and the greatest value of a rank variable; raise if there is none."""
+    if name not in high:
+        raise _unbounded(name, einsum, where)
+    if high[name] < low[name]:
+        raise WorkloadError(
+            f"Einsum {einsum}: no value of {name} meets all bounds",
+            where=where,
+            value=f"{low[name]} <= {name} <= {high[name]}",
+            instead="check rank_sizes and iteration_space_shape",
+        )
+    return low[name], high[name]
 
 
 def _lower_of(form: Affine) -> list[tuple[str, int]]:

@@ -252,13 +252,7 @@ class Names:
         for access, _, long in draft.accesses:
             if long is not None and long.bits_per_value is not None:
                 widths[access.tensor] = _width(long.bits_per_value, names, draft.where)
-        for tensor in draft.tensors:
-            if tensor not in widths:
-                raise WorkloadError(
-                    f"Einsum {draft.name}: tensor {tensor} has no bits_per_value",
-                    where=draft.where,
-                    instead="workload: {bits_per_value: {All: 8}}",
-                )
+        _check_all_have_width(draft, widths)
         return widths
 
     def _agree(
@@ -306,6 +300,16 @@ class Names:
                 **self._rank_sets.get(draft.name, {}),
             },
         )
+
+
+def _check_all_have_width(draft: EinsumDraft, widths: Mapping[str, Fraction]) -> None:
+    for tensor in draft.tensors:
+        if tensor not in widths:
+            raise WorkloadError(
+                f"Einsum {draft.name}: tensor {tensor} has no bits_per_value",
+                where=draft.where,
+                instead="workload: {bits_per_value: {All: 8}}",
+            )
 
 
 def _width(value: object, names: Mapping[str, object], where: Where) -> Fraction:

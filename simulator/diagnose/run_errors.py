@@ -51,17 +51,20 @@ def _message(final: FinalState) -> MachineError:
         return make(final, element, row, cycle)
     place = f"cycle {cycle}, {final.name(element)}, {final.operation(element, row)}"
     if error == at.ERROR_QUEUE_BUSY:
-        slot = (value & -value).bit_length() - 1
-        kind = "input" if slot < at.OUTPUT_SLOT else "output"
-        user = _user(final, element, 1 << slot)
-        return MachineError(
-            f"{place}: {kind} queue {slot % at.OUTPUT_SLOT} is in use by {user}", instead=AFTER
-        )
+        return MachineError(f"{place}: {_busy_queue(final, element, value)}", instead=AFTER)
     if error == at.ERROR_THREAD_BUSY:
         user = final.operation(element, value)
         return MachineError(f"{place}: its microthread is in use by {user}", instead=AFTER)
     problem, instead = _special(final, element, error, value)
     return MachineError(f"{place}: {problem}", instead=instead)
+
+
+def _busy_queue(final: FinalState, element: int, queues: int) -> str:
+    """Say what uses the first of some queues (bits) of an element."""
+    slot = (queues & -queues).bit_length() - 1
+    kind = "input" if slot < at.OUTPUT_SLOT else "output"
+    user = _user(final, element, 1 << slot)
+    return f"{kind} queue {slot % at.OUTPUT_SLOT} is in use by {user}"
 
 
 def _user(final: FinalState, element: int, queue: int) -> str:

@@ -35,6 +35,7 @@ from tilewright.simulator.isa.dsd import DTYPES, FILES, Fabin, Fabout, Fifo, Mem
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.memo import ValueCache
 from tilewright.simulator.isa.operands import (
+    ResolvedOperand,
     ResolvedOperation,
     check_bounds,
     operation_name,
@@ -214,13 +215,18 @@ def _check_zero(resolved: ResolvedOperation, place: str) -> None:
             instead=f"`zero second` at {dest.name}",
         )
     source = resolved.sources[1 if dest.zero == "second" and len(resolved.sources) > 1 else 0]
-    is_vector = source.register is not None or (source.letter == "D" and source.is_memory)
-    if not is_vector or isinstance(source.dsd, Fifo):
+    if not _is_memory_vector(source):
         raise ProgramError(
             f"{place}: {dest.name} clears its {dest.zero} source, which is no vector in memory",
             value=dest.zero,
             instead="a source that is a memory descriptor",
         )
+
+
+def _is_memory_vector(source: ResolvedOperand) -> bool:
+    if isinstance(source.dsd, Fifo):
+        return False
+    return source.register is not None or (source.letter == "D" and source.is_memory)
 
 
 def _indexes_two_words(resolved: ResolvedOperation) -> bool:

@@ -177,13 +177,20 @@ class _ActionSums:
 
     def touch(self, buffer: Buffer, reads: int, writes: int) -> None:
         """Count accesses of special operations and scalars to a buffer."""
-        name = buffer.view_of or buffer.name
         if reads:
-            self.reads[name] = self.reads.get(name, 0) + reads
-            self.read_words += reads * DTYPES[buffer.dtype]
+            self._add_reads(buffer, reads)
         if writes:
-            self.writes[name] = self.writes.get(name, 0) + writes
-            self.write_words += writes * DTYPES[buffer.dtype]
+            self._add_writes(buffer, writes)
+
+    def _add_reads(self, buffer: Buffer, values: int) -> None:
+        name = buffer.view_of or buffer.name
+        self.reads[name] = self.reads.get(name, 0) + values
+        self.read_words += values * DTYPES[buffer.dtype]
+
+    def _add_writes(self, buffer: Buffer, values: int) -> None:
+        name = buffer.view_of or buffer.name
+        self.writes[name] = self.writes.get(name, 0) + values
+        self.write_words += values * DTYPES[buffer.dtype]
 
     def add(self, resolved: ResolvedOperation, elements: int) -> None:
         """Count an operation that did so many elements in all its runs."""
@@ -199,13 +206,9 @@ class _ActionSums:
             if source.buffer is None:
                 continue
             times = elements if source.letter == "D" else elements // resolved.extent
-            name = source.buffer.view_of or source.buffer.name
-            self.reads[name] = self.reads.get(name, 0) + times
-            self.read_words += times * DTYPES[source.buffer.dtype]
+            self._add_reads(source.buffer, times)
         if resolved.dest.buffer is not None:
-            name = resolved.dest.buffer.view_of or resolved.dest.buffer.name
-            self.writes[name] = self.writes.get(name, 0) + elements
-            self.write_words += elements * DTYPES[resolved.dest.buffer.dtype]
+            self._add_writes(resolved.dest.buffer, elements)
 
 
 def _timeline(final: FinalState) -> Timeline:

@@ -92,9 +92,7 @@ def _shift(resolved: ResolvedOperation, profile: Profile) -> int | None:
     if len(sources) != 2 or not all(map(has_known_bank, sources)):
         return None
     first, second = sources
-    assert first.buffer is not None
-    assert second.buffer is not None
-    if (first.buffer.view_of or first.buffer.name) == (second.buffer.view_of or second.buffer.name):
+    if _memory_of(first) == _memory_of(second):
         return None
     group = profile.operations[resolved.operation.name].group
     row = max(1, min(resolved.extent, row_of(resolved)))
@@ -104,3 +102,9 @@ def _shift(resolved: ResolvedOperation, profile: Profile) -> int | None:
         if meetings((fixed, moved), resolved.extent, group, row) == 0:
             return shift
     return None
+
+
+def _memory_of(operand: ResolvedOperand) -> str:
+    """Return the name of the buffer that has the words of an operand, which may be a view."""
+    assert operand.buffer is not None
+    return operand.buffer.view_of or operand.buffer.name

@@ -73,8 +73,12 @@ def _tensor(name: str, workload: Workload) -> TensorFacts:
         access.tile_size(first.bounds),
         access.bits_per_value,
         writers[0].name if writers else None,
-        tuple(e.name for e in users if any(each.tensor == name for each in e.inputs)),
+        tuple(einsum.name for einsum in users if _reads(einsum, name)),
     )
+
+
+def _reads(einsum: Einsum, tensor: str) -> bool:
+    return any(access.tensor == tensor for access in einsum.inputs)
 
 
 def einsum_document(einsum: Einsum) -> dict[str, Any]:

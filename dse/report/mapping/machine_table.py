@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilewright.arch.quantities import with_unit
-from tilewright.mapper.evaluation.breakdown import breakdown
+from tilewright.mapper.evaluation.breakdown import ComponentCosts, breakdown
 
 if TYPE_CHECKING:
     from tilewright.arch.flattening.arch_facts import ComponentFacts
@@ -46,24 +46,23 @@ class MachineRow:
 def machine_rows(score: Score, facts: Sequence[ComponentFacts]) -> tuple[MachineRow, ...]:
     """Return the components of an architecture, top-down, with what a mapping makes of them."""
     costs = {each.component: each for each in breakdown(score).components}
-    rows = []
-    for each in facts:
-        cost = costs.get(each.row.label)
-        in_use = "" if cost is None or not cost.peak_bits else _bits(float(cost.peak_bits))
-        rows.append(
-            MachineRow(
-                each.row.depth,
-                each.row.label,
-                each.row.node.tag,
-                f"× {each.instances:,}" if each.instances > 1 else "",
-                _size(each.size),
-                Meter(None if cost is None else cost.occupancy, in_use),
-                _meter(None if cost is None else cost.utilization),
-                _meter(cost.energy / score.energy if cost is not None and score.energy else None),
-                bool(cost is not None and cost.limits),
-            )
-        )
-    return tuple(rows)
+    return tuple(_machine_row(each, costs.get(each.row.label), score.energy) for each in facts)
+
+
+def _machine_row(facts: ComponentFacts, cost: ComponentCosts | None, energy: float) -> MachineRow:
+    """Return the row of a component. `energy`: of the whole mapping, in joules."""
+    in_use = "" if cost is None or not cost.peak_bits else _bits(float(cost.peak_bits))
+    return MachineRow(
+        facts.row.depth,
+        facts.row.label,
+        facts.row.node.tag,
+        f"× {facts.instances:,}" if facts.instances > 1 else "",
+        _size(facts.size),
+        Meter(None if cost is None else cost.occupancy, in_use),
+        _meter(None if cost is None else cost.utilization),
+        _meter(cost.energy / energy if cost is not None and energy else None),
+        bool(cost is not None and cost.limits),
+    )
 
 
 def _meter(share: float | None) -> Meter:

@@ -67,6 +67,13 @@ def front_metrics_of(names: Sequence[str], flats: Iterable[FlatArch]) -> FrontMe
     TilewrightError, with close names, for a name that is no metric.
     """
     memories = [c for flat in flats for c in flat.components if isinstance(c, Memory)]
+    chosen = _chosen(names, memories)
+    usages = (name for name in chosen if name.startswith(_PREFIX))
+    return FrontMetrics(tuple(chosen), tuple(name.removeprefix(_PREFIX) for name in usages))
+
+
+def _chosen(names: Iterable[str], memories: Sequence[Memory]) -> dict[str, None]:
+    """Return the names, each once, with those of the finite memories in the place of "usage"."""
     finite = _usage_names(memory for memory in memories if memory.size < inf)
     usage_names = _usage_names(memories)
     chosen: dict[str, None] = {}
@@ -74,8 +81,7 @@ def front_metrics_of(names: Sequence[str], flats: Iterable[FlatArch]) -> FrontMe
         if name not in (*COST_METRICS, USAGE, *usage_names):
             raise _no_metric(name, usage_names)
         chosen |= dict.fromkeys(finite if name == USAGE else (name,))
-    usages = (name for name in chosen if name.startswith(_PREFIX))
-    return FrontMetrics(tuple(chosen), tuple(name.removeprefix(_PREFIX) for name in usages))
+    return chosen
 
 
 def _usage_names(memories: Iterable[Memory]) -> list[str]:

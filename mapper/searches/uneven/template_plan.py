@@ -147,20 +147,27 @@ def _capacity_check(
         return None
     memory = problem.holder(slot.component)
     assert isinstance(memory, Memory)
-    reservations = [
-        (i, s)
-        for i, s in enumerate(slots)
-        if isinstance(s, Reservation) and s.component == slot.component
-    ]
+    reservations = _reservations_in(slot.component, slots)
     if slot.component in fields.tracked:
         return CapacityCheck(
             slot, float(memory.size), fields.used_bits[slot.component], is_last=False
         )
-    whole_bits = sum(reserved_bits(problem, s, problem.einsum.bounds) for _, s in reservations)
+    whole_bits = sum(
+        reserved_bits(problem, s, problem.einsum.bounds) for s in reservations.values()
+    )
     if memory.size == inf or whole_bits <= memory.size:
         return None
     field = fields.used_bits[slot.component] if len(reservations) > 1 else None
-    return CapacityCheck(slot, float(memory.size), field, index == reservations[-1][0])
+    return CapacityCheck(slot, float(memory.size), field, index == max(reservations))
+
+
+def _reservations_in(component: str, slots: Sequence[Slot]) -> dict[int, Reservation]:
+    """Return the reservations in a memory by the index of their slot."""
+    return {
+        index: slot
+        for index, slot in enumerate(slots)
+        if isinstance(slot, Reservation) and slot.component == component
+    }
 
 
 def _tail_slot(slot: Slot, variable: str, *, keeps_all: bool) -> TailSlot | None:
@@ -184,8 +191,7 @@ def _tails(
     """
     rows: list[tuple[Tail, ...]] = []
     for v in problem.einsum.bounds:
-        spatial = (i for i, s in enumerate(slots) if isinstance(s, SpatialLoops))
-        first_lanes = next((i for i in spatial if _has_lanes(slots[i], v)), len(slots))
+        first_lanes = next((i for i, s in enumerate(slots) if _has_lanes(s, v)), len(slots))
         fixed = v not in problem.uneven or v in pinned
         tail: Tail = ()
         row = [tail]
