@@ -76,7 +76,7 @@ def cycles_per_iteration(tile: Tile, profile: str, lockstep: bool) -> int:
 def cycles_per_cell(side: int, profile: str, unrolled: bool) -> float:
     """Return the cycles per iteration of a stencil with one cell per element, the mean of some."""
     few, many = (
-        Machine(cell_stencil((side, side), n, unrolled=unrolled), load_profile(profile)).run()
+        Machine(cell_stencil(side, side, n, unrolled=unrolled), load_profile(profile)).run()
         for n in CELL_ITERATIONS
     )
     return (many.cycles - few.cycles) / (CELL_ITERATIONS[1] - CELL_ITERATIONS[0])

@@ -31,12 +31,12 @@ def flatten(
     for every expression or number that is wrong.
     """
     walk = _TreeWalk(arch, scope, kept or {}, switch)
-    walk.visit_list(arch.root.children, _Surroundings())
+    walk.visit_list(arch.root.children, _TreeSurroundings())
     return tuple(walk.flat(place) for place in walk.places if walk.is_usable_compute(place))
 
 
 @dataclass(frozen=True, slots=True)
-class _Surroundings:
+class _TreeSurroundings:
     """What stands above a node: the leaves, and the forks it is inside of."""
 
     above: tuple[_PlacedComponent, ...] = ()
@@ -83,17 +83,17 @@ class _TreeWalk:
         places = self.arch.variable_places
         self.variables = LazyNames(self.arch.variables, outer, places.get)
 
-    def visit_list(self, nodes: tuple[Node, ...], around: _Surroundings) -> _Surroundings:
+    def visit_list(self, nodes: tuple[Node, ...], around: _TreeSurroundings) -> _TreeSurroundings:
         """Visit nodes in order; return what stands above whatever follows them."""
         for node in nodes:
             around = self._visit(node, around)
         return around
 
-    def _visit(self, node: Node, around: _Surroundings) -> _Surroundings:
+    def _visit(self, node: Node, around: _TreeSurroundings) -> _TreeSurroundings:
         if node.tag == "Hierarchical":
             return self.visit_list(node.children, around)
         if node.tag == "Fork":
-            inner = _Surroundings(around.above, (*around.forks, node), around.grid)
+            inner = _TreeSurroundings(around.above, (*around.forks, node), around.grid)
             self.visit_list(node.children, inner)
             return around
         if node.tag == "Array":
@@ -101,9 +101,9 @@ class _TreeWalk:
         place = self._leaf(node, around)
         if node.tag == "Compute":
             return around
-        return _Surroundings((*around.above, place), around.forks, around.grid)
+        return _TreeSurroundings((*around.above, place), around.forks, around.grid)
 
-    def _visit_array(self, node: Node, around: _Surroundings) -> _Surroundings:
+    def _visit_array(self, node: Node, around: _TreeSurroundings) -> _TreeSurroundings:
         """Place the Array's memories on its grid, then fan out, then its Computes.
 
         The memories are distributed: logically above the fanout, physically spread over the grid
@@ -111,12 +111,12 @@ class _TreeWalk:
         """
         first = len(self.places)
         resolver = Resolver(self.arch, node, self.variables, self.einsum, self.unresolved)
-        inner = _Surroundings(around.above, around.forks, fanout_of(resolver))
+        inner = _TreeSurroundings(around.above, around.forks, fanout_of(resolver))
         components = tuple(child for child in node.children if child.tag != "Compute")
         inner = self.visit_list(components, inner)
         last = len(self.places)
-        grid = self._leaf(node, _Surroundings(inner.above, around.forks))
-        surroundings_below = _Surroundings((*inner.above, grid), around.forks)
+        grid = self._leaf(node, _TreeSurroundings(inner.above, around.forks))
+        surroundings_below = _TreeSurroundings((*inner.above, grid), around.forks)
         for place in self.places[first:last]:
             self._check_grid(place, grid.component)
             self.grids[place.name] = grid.name
@@ -140,7 +140,7 @@ class _TreeWalk:
                 else f"one of the dimensions {', '.join(sizes)}",
             )
 
-    def _leaf(self, node: Node, around: _Surroundings) -> _PlacedComponent:
+    def _leaf(self, node: Node, around: _TreeSurroundings) -> _PlacedComponent:
         parent_fanout = 1
         for place in around.above:
             parent_fanout *= place.component.own_fanout

@@ -183,7 +183,7 @@ def _loop(loop: BranchLoop) -> Temporal | Spatial:
     return Spatial(variable, tile, name, component)
 
 
-class _Span(NamedTuple):
+class _LoopSpan(NamedTuple):
     """Branches first … end - 1."""
 
     first: int
@@ -216,9 +216,9 @@ class TreeBuilder:
         """
         storages = (storage for branch in self._branches for storage in branch.outermost)
         outermost = dict.fromkeys(storages)
-        return LoopNest((*outermost, *self._nodes(_Span(0, len(self._branches)), 0)))
+        return LoopNest((*outermost, *self._nodes(_LoopSpan(0, len(self._branches)), 0)))
 
-    def _nodes(self, span: _Span, depth: int) -> tuple[Node, ...]:
+    def _nodes(self, span: _LoopSpan, depth: int) -> tuple[Node, ...]:
         """Return the nodes of a span of branches below `depth` loops that they share."""
         first, end = span
         if end - first == 1:
@@ -230,7 +230,7 @@ class TreeBuilder:
             if level < split:
                 nodes.append(_shared_loop(self._branches[first:end], level))
         cuts = [b + 1 for b in range(first, end - 1) if self._shared_loops[b] == split]
-        spans = (_Span(*pair) for pair in pairwise([first, *cuts, end]))
+        spans = (_LoopSpan(*pair) for pair in pairwise([first, *cuts, end]))
         return (*nodes, Sequential(tuple(self._nodes(branch_span, split) for branch_span in spans)))
 
     def _single(self, branch: Branch, depth: int) -> Iterator[Node]:
@@ -243,7 +243,7 @@ class TreeBuilder:
                 yield _loop(branch.loops[level])
         yield from branch.inner_nodes
 
-    def _storages(self, span: _Span, level: int, split: int) -> Iterator[Node]:
+    def _storages(self, span: _LoopSpan, level: int, split: int) -> Iterator[Node]:
         """Yield what stands below `level` shared loops and above the Sequential below `split`.
 
         The nodes of one Einsum keep their order, which may decide about reservations.
@@ -259,7 +259,7 @@ class TreeBuilder:
         yield from nodes
 
     def _is_above(
-        self, branch: Branch, node: Storage | Toll, span: _Span, level: int, split: int
+        self, branch: Branch, node: Storage | Toll, span: _LoopSpan, level: int, split: int
     ) -> bool:
         """Tell whether a node below `level` loops stands above the Sequential of a span."""
         if node not in branch.on_chip:
@@ -268,7 +268,7 @@ class TreeBuilder:
         is_private = span.first <= users[0] and users[-1] < span.end
         return is_private and (level < split or self._parts_users(users, span, split))
 
-    def _parts_users(self, users: tuple[int, ...], span: _Span, split: int) -> bool:
+    def _parts_users(self, users: tuple[int, ...], span: _LoopSpan, split: int) -> bool:
         """Tell whether the users of a tensor part at this Sequential."""
         joins = range(users[0], users[-1])
         return any(self._shared_loops[b] == split for b in joins if span.first <= b < span.end - 1)

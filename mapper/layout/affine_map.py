@@ -146,7 +146,7 @@ class AffineMap:
         `rank`: number of dimensions of a text without the list on the left. Raises SpecError for
         other text, with the place of the first wrong symbol.
         """
-        return _Reader(text).whole(rank)
+        return _MapReader(text).whole(rank)
 
     def value(self, index: Sequence[int]) -> tuple[int, ...]:
         """Return the results at one index."""
@@ -175,7 +175,7 @@ def _factor(expression: QuasiAffine, right: bool = False) -> str:
     return str(expression) if bare else f"({expression})"
 
 
-class _Reader:
+class _MapReader:
     """Recursive descent over the tokens of an affine map."""
 
     def __init__(self, text: str) -> None:

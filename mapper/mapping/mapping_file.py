@@ -47,7 +47,7 @@ class _TemporalSpec(SpecModel):
     names: dict[str, str] = Field(default_factory=dict)
 
 
-class _SpatialSpec(SpecModel):
+class _SpatialNode(SpecModel):
     rank_variable: str
     tile_shape: int = Field(ge=1)
     name: str
@@ -55,12 +55,12 @@ class _SpatialSpec(SpecModel):
     names: dict[str, str] = Field(default_factory=dict)
 
 
-class _ComputeSpec(SpecModel):
+class _ComputeNode(SpecModel):
     einsum: str
     component: str
 
 
-class _Nodes(SpecModel):
+class _NodeSpecs(SpecModel):
     nodes: tuple[Any, ...] = Field(min_length=1)
 
 
@@ -81,7 +81,7 @@ def load_mapping(
         source if isinstance(source, Document) else load_document(source, variables=variables or {})
     )
     check_top_level(document, "mapping", "mapping")
-    spec = parse(_Nodes, document, ("mapping",))
+    spec = parse(_NodeSpecs, document, ("mapping",))
     places: list[Where] = []
     nodes = _list(document, ("mapping", "nodes"), spec.nodes, places)
     return Mapping(nodes, tuple(places))
@@ -95,7 +95,7 @@ def _list(
         place = (*path, number)
         tag = _tag(document, place, item)
         if tag == "Nested":
-            spec = parse(_Nodes, document, place)
+            spec = parse(_NodeSpecs, document, place)
             nodes += _list(document, (*place, "nodes"), spec.nodes, places)
         elif tag not in _IGNORED:
             nodes.append(_node(document, place, tag, places))
@@ -148,18 +148,18 @@ def _node(document: Document, place: DocPath, tag: str, places: list[Where]) -> 
         names = tuple(loop.names.items())
         return Temporal(loop.rank_variable, loop.tile_shape, loop.initial_tile_shape, names)
     if tag == "Spatial":
-        lanes = parse(_SpatialSpec, document, place)
+        lanes = parse(_SpatialNode, document, place)
         names = tuple(lanes.names.items())
         return Spatial(lanes.rank_variable, lanes.tile_shape, lanes.name, lanes.component, names)
     if tag == "Compute":
-        leaf = parse(_ComputeSpec, document, place)
+        leaf = parse(_ComputeNode, document, place)
         return Compute(leaf.einsum, leaf.component)
-    spec = parse(_Nodes, document, place)
+    spec = parse(_NodeSpecs, document, place)
     branches = []
     for number, item in enumerate(spec.nodes):
         inner = (*place, "nodes", number)
         if _tag(document, inner, item) == "Nested":
-            nested = parse(_Nodes, document, inner)
+            nested = parse(_NodeSpecs, document, inner)
             branches.append(_list(document, (*inner, "nodes"), nested.nodes, places))
         else:  # a branch of one node needs no Nested around it
             branches.append((_node(document, inner, item.tag, places),))

@@ -116,7 +116,7 @@ def _hops_of_leg(leg: NetworkLeg, nest: TensorNest, turns: Mapping[int, Count]) 
         if loop.spatial is None or nest.view.index[loop.spatial] < leg.place:
             continue
         key = f"{loop.spatial}.{loop.dim}"
-        leg_hops, longest_way, link = _cost(leg, nest, loop, _Row(count, used.get(key, 1)))
+        leg_hops, longest_way, link = _cost(leg, nest, loop, _NetworkRow(count, used.get(key, 1)))
         volume = nest.tensor.tile(tile) * leg.network.scale
         hops += leg_hops * volume
         farthest += longest_way
@@ -131,14 +131,14 @@ def _hops_of_leg(leg: NetworkLeg, nest: TensorNest, turns: Mapping[int, Count]) 
 Cost = tuple[Count, Count, Count]  # hops per value, farthest, values on the busiest link
 
 
-class _Row(NamedTuple):
+class _NetworkRow(NamedTuple):
     """The destinations of one loop: `turns` instances, `stride` links apart."""
 
     turns: Count
     stride: Count
 
 
-def _cost(leg: NetworkLeg, nest: TensorNest, loop: PathLoop, row: _Row) -> Cost:
+def _cost(leg: NetworkLeg, nest: TensorNest, loop: PathLoop, row: _NetworkRow) -> Cost:
     """Return the cost of one round of a loop."""
     topology = leg.network.component.topology
     if nest.tensor.relevance[loop.variable] == IRRELEVANT:

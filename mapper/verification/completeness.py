@@ -44,7 +44,7 @@ from tilewright.mapper.workload.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)
-class _Exchange:
+class _Handover:
     """A tensor that one Einsum writes and a later one reads, with the loops around both."""
 
     tensor: str
@@ -108,7 +108,7 @@ def _exchange_violations(
         )
         return
     writing, reading = workload.einsum(writer.einsum), workload.einsum(reader.einsum)
-    exchange = _Exchange(
+    exchange = _Handover(
         tensor,
         writer,
         reader,
@@ -125,7 +125,7 @@ def _exchange_violations(
             return
 
 
-def _violation_at(exchange: _Exchange, depth: int) -> Violation | None:
+def _violation_at(exchange: _Handover, depth: int) -> Violation | None:
     """Return what is wrong with pairs of points that differ first in the loop at `depth`."""
     writer_loop, reader_loop = exchange.writer.loops[depth], exchange.reader.loops[depth]
     reader_bound = exchange.reader_bounds.get(reader_loop.variable, 1)
@@ -149,7 +149,7 @@ def _loops_over_same(schedule: EinsumSchedule, depth: int) -> list[ScheduledLoop
     return [loop for loop in schedule.loops[: depth + 1] if loop.variable == variable]
 
 
-def _turns_at(exchange: _Exchange, depth: int) -> _SameLoops | _OtherLoops:
+def _turns_at(exchange: _Handover, depth: int) -> _SameLoops | _OtherLoops:
     """Return the turns of the loop at `depth`, as the reader and as the writer count them.
 
     Both have the same loops over the variable, unless a loop further out is over this variable
@@ -228,7 +228,7 @@ class _OtherLoops:
 
 
 def _positions_of_writer(
-    exchange: _Exchange, writer_variable: str, reader_variable: str, tiles: Tiles
+    exchange: _Handover, writer_variable: str, reader_variable: str, tiles: Tiles
 ) -> tuple[Positions, Positions]:
     """Return, per tile of the reader's loop, the least and the greatest position of the writer's
     variable that touches a value that the reader touches in that tile."""
@@ -337,7 +337,7 @@ def _lost_result_violations(
 
 
 def _too_early(
-    exchange: _Exchange, writer_loop: ScheduledLoop, reader_loop: ScheduledLoop
+    exchange: _Handover, writer_loop: ScheduledLoop, reader_loop: ScheduledLoop
 ) -> Violation:
     tensor, writer, reader = exchange.tensor, exchange.writer.einsum, exchange.reader.einsum
     variable = reader_loop.variable
@@ -356,7 +356,7 @@ def _too_early(
     )
 
 
-def _lost(exchange: _Exchange, loop: ScheduledLoop) -> Violation:
+def _lost(exchange: _Handover, loop: ScheduledLoop) -> Violation:
     tensor, writer, reader = exchange.tensor, exchange.writer.einsum, exchange.reader.einsum
     where = (
         "another lane of the spatial loop"

@@ -94,7 +94,7 @@ class _Above:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _ScheduleReader:
     """Numbers the nodes of a mapping depth first."""
 
     numbers: int = field(default=0)
@@ -140,7 +140,7 @@ class _Reader:
 
 def schedules_of(mapping: Mapping) -> tuple[EinsumSchedule, ...]:
     """Return the schedule of every Compute, in the order of execution."""
-    return tuple(_Reader().schedules(mapping.nodes, _Above()))
+    return tuple(_ScheduleReader().schedules(mapping.nodes, _Above()))
 
 
 def common_loops(earlier: EinsumSchedule, later: EinsumSchedule) -> int:

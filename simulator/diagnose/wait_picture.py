@@ -24,7 +24,7 @@ STYLE: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Box:
+class _PictureBox:
     """A node: its lines, where it stands, and the height of each of its waits' rows."""
 
     title: tuple[str, ...]
@@ -79,23 +79,23 @@ def picture(nodes: Sequence[str], edges: Sequence[tuple[int, int, str]]) -> str:
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def _boxes(nodes: Sequence[str], edges: Sequence[tuple[int, int, str]]) -> list[_Box]:
+def _boxes(nodes: Sequence[str], edges: Sequence[tuple[int, int, str]]) -> list[_PictureBox]:
     """Return a box per node; waits with one label share a row."""
     waits: list[dict[str, list[int]]] = [{} for _ in nodes]
     for source, target, label in edges:
         waits[source].setdefault(label, []).append(target)
-    boxes: list[_Box] = []
+    boxes: list[_PictureBox] = []
     top = GAP
     for node, node_waits in zip(nodes, waits, strict=True):
         rows = tuple(
             (wrapped(label, LETTERS), tuple(targets)) for label, targets in node_waits.items()
         )
-        boxes.append(_Box(wrapped(node, LETTERS - 4), rows, top))
+        boxes.append(_PictureBox(wrapped(node, LETTERS - 4), rows, top))
         top += boxes[-1].height + GAP
     return boxes
 
 
-def _lanes(boxes: Sequence[_Box]) -> dict[int, int]:
+def _lanes(boxes: Sequence[_PictureBox]) -> dict[int, int]:
     """Return the lane of every node that is waited for: short spans first, the innermost free."""
     spans = _spans(boxes)
     lanes: dict[int, int] = {}
@@ -109,7 +109,7 @@ def _lanes(boxes: Sequence[_Box]) -> dict[int, int]:
     return lanes
 
 
-def _spans(boxes: Sequence[_Box]) -> dict[int, _LaneSpan]:
+def _spans(boxes: Sequence[_PictureBox]) -> dict[int, _LaneSpan]:
     """Return the heights between which the lines to each node that is waited for run."""
     spans: dict[int, _LaneSpan] = {}
     for box in boxes:
@@ -128,7 +128,7 @@ def _free_lane(lanes: Sequence[Sequence[_LaneSpan]], span: _LaneSpan) -> int:
     return len(lanes)
 
 
-def _lines(box: _Box) -> list[str]:
+def _lines(box: _PictureBox) -> list[str]:
     """Return a box with its text."""
     parts = [f'<rect x="{LEFT}" y="{box.top}" width="{WIDE}" height="{box.height}" rx="4"/>']
     texts = [("", line) for line in box.title]

@@ -24,7 +24,7 @@ SCALAR: Final = 3
 """Number of the scalar among the operands of an operation."""
 
 
-class Line(NamedTuple):
+class WordLine(NamedTuple):
     """Hold words at equal distances: `values` values of `wide` words, `stride` words apart.
 
     start: address of the first one in 16-bit words, in the memory of all elements.
@@ -100,7 +100,7 @@ def values_of(store: Table, place: OperandPlace) -> Word:
 
 
 @inline_kernel
-def first_line(store: Table, place: OperandPlace, row: int) -> Line:
+def first_line(store: Table, place: OperandPlace, row: int) -> WordLine:
     """Return the values of an operand as if they lay in one line."""
     start = start_of(store, place.element, row) if is_scalar(place) else 0
     stride = store[row + at.D_STRIDE]
@@ -108,7 +108,7 @@ def first_line(store: Table, place: OperandPlace, row: int) -> Line:
         start = store[place.thread + at.T_ORIGIN + place.operand]
         if store[row + at.D_STRIDE_ROW] >= 0:
             stride = store[place.thread + at.T_STRIDE + place.operand]
-    return Line(start, stride, values_of(store, place), store[row + at.D_WIDE])
+    return WordLine(start, stride, values_of(store, place), store[row + at.D_WIDE])
 
 
 @part_kernel
@@ -170,7 +170,7 @@ def line_count(store: Table, place: OperandPlace, row: int) -> Word:
 
 
 @inner_kernel
-def line_at(store: Table, place: OperandPlace, row: int, number: int) -> Line:
+def line_at(store: Table, place: OperandPlace, row: int, number: int) -> WordLine:
     """Return one of the lines of an operand; number: from 0."""
     start, stride, values, wide = first_line(store, place, row)
     wrap = store[row + at.D_WRAP]
@@ -184,17 +184,17 @@ def line_at(store: Table, place: OperandPlace, row: int, number: int) -> Line:
             start += left % extent * step
             left //= extent
             back += (extent - 1) * step
-        return Line(start, stride, min(inner, values - number * inner), wide)
+        return WordLine(start, stride, min(inner, values - number * inner), wide)
     if wrap == 0 or values == 0:
-        return Line(start, stride, values, wide)
+        return WordLine(start, stride, values, wide)
     offset = ring_offset(store, place)
     first = max(0, -((offset - number * wrap) // stride))
     behind = min(values, -((offset - (number + 1) * wrap) // stride))
-    return Line(start + first * stride - number * wrap, stride, behind - first, wide)
+    return WordLine(start + first * stride - number * wrap, stride, behind - first, wide)
 
 
 @inner_kernel
-def holds(line: Line, word: int) -> Word:
+def holds(line: WordLine, word: int) -> Word:
     """Return whether a word is one of a line's."""
     reach = (line.values - 1) * line.stride
     distance = word - line.start - min(reach, 0)
@@ -204,7 +204,7 @@ def holds(line: Line, word: int) -> Word:
 
 
 @inner_kernel
-def common_word(first: Line, second: Line) -> Word:
+def common_word(first: WordLine, second: WordLine) -> Word:
     """Return a word that both lines hold, or -1."""
     if first.values <= 0 or second.values <= 0:
         return -1

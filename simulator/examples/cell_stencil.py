@@ -30,17 +30,17 @@ OUT, TARGET = Register("dest", 1), Register("dest", 2)
 OWN, ADDED = Register("src1", 1), Register("src0", 1)
 
 
-def cell_stencil(elements: tuple[int, int], iterations: int, *, unrolled: bool = False) -> Program:
+def cell_stencil(height: int, width: int, iterations: int, *, unrolled: bool = False) -> Program:
     """Return a program that does some iterations of the stencil on a grid, a cell per element.
 
-    elements: rows and columns, at least 3 each; iterations: at least 1; unrolled: whether they
-    stand one after the other, without a loop. Every element starts from its buffer `cell`, one f32,
+    height, width: rows and columns of elements, at least 3 each; iterations: at least 1; unrolled:
+    whether they stand one after the other, without a loop. Every element starts from its buffer `cell`, one f32,
     and `weights`, two. Raises ProgramError for other sizes.
     """
-    height, width = elements
-    if min(elements) < 3 or iterations < 1:
+    if min(height, width) < 3 or iterations < 1:
         raise ProgramError(
-            "a stencil has 3 x 3 elements or more, and iterations", value=(elements, iterations)
+            "a stencil has 3 x 3 elements or more, and iterations",
+            value=((height, width), iterations),
         )
     b = ProgramBuilder("cell_stencil", height, width)
     for number in range(COLORS):
@@ -48,7 +48,10 @@ def cell_stencil(elements: tuple[int, int], iterations: int, *, unrolled: bool =
     made: dict[tuple[str, ...], str] = {}
     for row in range(height):
         for column in range(width):
-            color, around = color_of(row, column), neighbours(elements, row, column)
+            color, around = (
+                color_of(row, column),
+                neighbours(Area(0, 0, height, width), row, column),
+            )
             key = (color, *(f"{port} {name}" for port, name in around.items()))
             if key not in made:
                 made[key] = f"e{len(made)}"
@@ -68,7 +71,7 @@ def color_of(row: int, column: int) -> str:
     return f"c{(column + row // 2 % 2) % 3 + row % 2 * 3}"
 
 
-def neighbours(elements: tuple[int, int], row: int, column: int) -> dict[str, str]:
+def neighbours(grid: Area, row: int, column: int) -> dict[str, str]:
     """Return the colors of the neighbours with which an element exchanges, by port.
 
     Two elements exchange if one of them is not at the border.
@@ -76,13 +79,13 @@ def neighbours(elements: tuple[int, int], row: int, column: int) -> dict[str, st
     found = {}
     for port, (down, right) in STEPS.items():
         other = row + down, column + right
-        if _is_inner(elements, row, column) or _is_inner(elements, *other):
+        if _is_inner(grid, row, column) or _is_inner(grid, *other):
             found[port] = color_of(*other)
     return found
 
 
-def _is_inner(elements: tuple[int, int], row: int, column: int) -> bool:
-    return 0 < row < elements[0] - 1 and 0 < column < elements[1] - 1
+def _is_inner(grid: Area, row: int, column: int) -> bool:
+    return 0 < row < grid.height - 1 and 0 < column < grid.width - 1
 
 
 def _element(code: CodeBuilder, color: str, around: Mapping[str, str]) -> None:

@@ -1,7 +1,7 @@
 """The task structure of the SDK's collectives library: broadcast, scatter, gather, reduce.
 
-One `Line` is the library's instance for the rows or for the columns of a grid (a published copy of
-its source: github Elia-Belli/CereGraphs @4792bce, collectives_2d/pe.csl). Its two colors are torn
+One `LibraryLine` is the library's instance for the rows or for the columns of a grid (a published
+copy of its source: github Elia-Belli/CereGraphs @4792bce, collectives_2d/pe.csl). Its two colors are torn
 down between calls. A call blocks the task `lock`, fills in the state of a finite state machine,
 clears filter and switch, sets the routes for its root, leaves the teardown and activates the
 machine. Each run of the machine's task starts one transfer on a microthread, whose end activates it
@@ -56,7 +56,7 @@ class Call(NamedTuple):
     callback: str
 
 
-class Line(NamedTuple):
+class LibraryLine(NamedTuple):
     """Where an element stands on its row or column, and what the library uses there.
 
     name: "x" along a row, "y" along a column; place: from 0 on; size: elements of the line.
@@ -90,7 +90,7 @@ class Line(NamedTuple):
 class Library:
     """The library's instance of one element on one line, for the calls that it makes in turn."""
 
-    def __init__(self, code: CodeBuilder, line: Line, calls: Sequence[Call]) -> None:
+    def __init__(self, code: CodeBuilder, line: LibraryLine, calls: Sequence[Call]) -> None:
         """Declare buffers, queues and tasks of the library in a code.
 
         calls: all that the element makes, in order. Raises ProgramError for a call that cannot be.

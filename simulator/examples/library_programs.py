@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
 from tilewright.simulator.build.task_builder import TaskBuilder
-from tilewright.simulator.examples.collectives_library import Call, Library, Line, choose
+from tilewright.simulator.examples.collectives_library import Call, Library, LibraryLine, choose
 from tilewright.simulator.isa.dsd import Ref
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.program.program import Program
@@ -48,7 +48,7 @@ def library_calls(elements: int, words: int, calls: Sequence[tuple[str, int]]) -
             code.view(f"got{number}", "got", words * elements, number * words * elements)
             after = f"call{number + 1}" if number + 1 < len(calls) else END
             made.append(Call(kind, root, words, "mine", f"got{number}", after))
-        line = Line("x", place, elements)
+        line = LibraryLine("x", place, elements)
         _route(b, line, Area(0, place))
         library = Library(code, line, made)
         for number in range(len(calls)):
@@ -67,7 +67,7 @@ def _builder(name: str, grid: Matrix, lines: str) -> ProgramBuilder:
     return b
 
 
-def _route(b: ProgramBuilder, line: Line, area: Area) -> None:
+def _route(b: ProgramBuilder, line: LibraryLine, area: Area) -> None:
     """Set the routes that the library starts with: both colors are torn down."""
     less, more = line.ports
     for number, color in enumerate(line.colors):
@@ -92,7 +92,7 @@ def library_gemv(grid: Matrix, tile: Matrix) -> Program:
     for row in range(grid.rows):
         for column in range(grid.columns):
             code = b.code(f"e{row}_{column}")
-            lines = Line("x", column, grid.columns), Line("y", row, grid.rows)
+            lines = LibraryLine("x", column, grid.columns), LibraryLine("y", row, grid.rows)
             for line in lines:
                 _route(b, line, Area(row, column))
             _gemv_element(code, lines, tile)
@@ -100,7 +100,7 @@ def library_gemv(grid: Matrix, tile: Matrix) -> Program:
     return b.build()
 
 
-def _gemv_element(code: CodeBuilder, lines: tuple[Line, Line], tile: Matrix) -> None:
+def _gemv_element(code: CodeBuilder, lines: tuple[LibraryLine, LibraryLine], tile: Matrix) -> None:
     """Declare one element's buffers, calls and tasks, in the order of the SDK's program."""
     along, down = lines
     rows, columns = tile
@@ -162,7 +162,7 @@ def library_summa(size: int, tile: int) -> Program:
     for row in range(size):
         for column in range(size):
             code = b.code(f"e{row}_{column}")
-            lines = Line("x", column, size), Line("y", row, size)
+            lines = LibraryLine("x", column, size), LibraryLine("y", row, size)
             for line in lines:
                 _route(b, line, Area(row, column))
             _summa_element(code, lines, tile)
@@ -170,7 +170,7 @@ def library_summa(size: int, tile: int) -> Program:
     return b.build()
 
 
-def _summa_element(code: CodeBuilder, lines: tuple[Line, Line], tile: int) -> None:
+def _summa_element(code: CodeBuilder, lines: tuple[LibraryLine, LibraryLine], tile: int) -> None:
     """Declare one element's tiles, broadcasts, and the task of the product of a step."""
     words = tile * tile
     for name in ("A", "B", "C", "A_buffer", "B_buffer"):

@@ -22,7 +22,7 @@ from tilewright.simulator.execution.einsum_execution import (
 )
 from tilewright.simulator.execution.quick_bound import QuickBound
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.lowering.addresses import NOTHING_KEPT, KeptTensors
+from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
 from tilewright.simulator.lowering.cycle_bound import lower_bound
 from tilewright.simulator.lowering.plan import plan_of
 
@@ -70,7 +70,7 @@ class Candidates:
     settings: ExecutionSettings
     flat: FlatArch
     space: GridMapspace
-    kept: KeptTensors
+    kept: LeftTensors
     quick: QuickBound
     families: tuple[tuple[float, GridFamily], ...]
     infeasible: Counter[str]
@@ -81,7 +81,7 @@ class Candidates:
         settings: ExecutionSettings,
         flat: FlatArch,
         space: GridMapspace,
-        kept: KeptTensors = NOTHING_KEPT,
+        kept: LeftTensors = NOTHING_KEPT,
     ) -> Candidates:
         """Bound all families of a mapspace.
 

@@ -30,7 +30,7 @@ from tilewright.mapper.workload.workload import Workload
 from tilewright.simulator.execution.candidate_search import Candidates, CandidateSearch
 from tilewright.simulator.execution.exchange import bank_offsets, intermediates
 from tilewright.simulator.isa.dsd import DTYPES
-from tilewright.simulator.lowering.addresses import PERIOD_WORDS, KeptTensors
+from tilewright.simulator.lowering.addresses import PERIOD_WORDS, LeftTensors
 
 Held = tuple[tuple[str, int], ...]
 """Tensors that stay, with the number of each one's distribution, in the order of their names."""
@@ -68,7 +68,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class OptionPath:
     """An option for each Einsum, as searches of what fits, and the sum of their values."""
 
     searches: tuple[CandidateSearch, ...]
@@ -86,7 +86,7 @@ class Cascade:
         self,
         workload: Workload,
         flats: Mapping[str, FlatArch],
-        candidates: Callable[[FlatArch, GridMapspace, KeptTensors], Candidates],
+        candidates: Callable[[FlatArch, GridMapspace, LeftTensors], Candidates],
         constraints: Callable[[str], GridConstraints],
         *,
         exchanges: bool = True,
@@ -113,7 +113,7 @@ class Cascade:
     def _options_with(self, einsum: Einsum, staying: frozenset[str]) -> Iterator[Option]:
         flat = self.flats[einsum.name]
         space = GridMapspace(grid_of(flat), einsum, self._constraints(einsum.name), staying)
-        kept = KeptTensors(offsets=bank_offsets(self.workload))
+        kept = LeftTensors(offsets=bank_offsets(self.workload))
         candidates = self._make(flat, space, kept)
         self.infeasible.setdefault(einsum.name, candidates.infeasible)
         by_shares: dict[tuple[tuple[Share, ...], bool], tuple[Held, Held] | None] = {}
@@ -171,11 +171,11 @@ class Cascade:
         options = [option for of_einsum in self.options for option in of_einsum]
         return [search for option in options for search in option.searches.values()]
 
-    def best_path(self, value: Callable[[CandidateSearch], float]) -> Path | None:
+    def best_path(self, value: Callable[[CandidateSearch], float]) -> OptionPath | None:
         """Return the path with the least sum of values; None if there is none below infinity."""
-        states: dict[Held, Path] = {(): Path((), 0.0)}
+        states: dict[Held, OptionPath] = {(): OptionPath((), 0.0)}
         for number in range(len(self.options)):
-            following: dict[Held, Path] = {}
+            following: dict[Held, OptionPath] = {}
             for held, path in states.items():
                 for option in self.options[number]:
                     step = self._step(number, dict(held), option)
@@ -183,7 +183,7 @@ class Cascade:
                         continue
                     total = path.value + value(step[1])
                     if total < following.get(step[0], _WORST).value:
-                        following[step[0]] = Path((*path.searches, step[1]), total)
+                        following[step[0]] = OptionPath((*path.searches, step[1]), total)
             states = following
         return min(states.values(), key=lambda path: path.value, default=None)
 
@@ -207,7 +207,7 @@ class Cascade:
         return tuple(left), search
 
 
-_WORST = Path((), inf)
+_WORST = OptionPath((), inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ def search_cascade(
     cascade: Cascade,
     limits: CascadeLimits,
     on_progress: Callable[[int, float, float], None] | None = None,
-) -> tuple[Path | None, float]:
+) -> tuple[OptionPath | None, float]:
     """Return the best executed path, None if there is none, and a bound of all paths.
 
     `on_progress`: called with (executed, best value, bound) after each round of executions. One
@@ -254,7 +254,7 @@ _ALL = 1 << 60
 """More words than any element has."""
 
 
-def _is_over(limits: CascadeLimits, executed: int, start: float, best: Path | None) -> bool:
+def _is_over(limits: CascadeLimits, executed: int, start: float, best: OptionPath | None) -> bool:
     if best is None:
         return False
     if limits.most_executions is not None and executed >= limits.most_executions:

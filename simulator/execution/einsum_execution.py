@@ -26,7 +26,7 @@ from tilewright.simulator.execution.operands import (
 )
 from tilewright.simulator.fast.fast_machine import run_fast
 from tilewright.simulator.isa.machine_errors import InputDataError
-from tilewright.simulator.lowering.addresses import NOTHING_KEPT, KeptTensors
+from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
 from tilewright.simulator.lowering.cycle_bound import lower_bound
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
 from tilewright.simulator.lowering.tile_values import output_of, run_inputs
@@ -167,7 +167,7 @@ def execute_einsum(
     read: SpaceTime,
     settings: ExecutionSettings | None = None,
     operands: Mapping[str, AnyArray] | None = None,
-    kept: KeptTensors = NOTHING_KEPT,
+    kept: LeftTensors = NOTHING_KEPT,
     held: Mapping[str, AnyArray] | None = None,
 ) -> EinsumExecution:
     """Execute one mapping on a grid; `operands` are random where they are not given.

@@ -19,7 +19,7 @@ from tilewright.simulator.execution.operands import AnyArray
 from tilewright.simulator.lowering.addresses import (
     APART_WORDS,
     PERIOD_WORDS,
-    KeptTensors,
+    LeftTensors,
     words_of,
 )
 
@@ -101,7 +101,7 @@ class Exchange:
     staying: frozenset[str]
     tensors: dict[str, _Kept] = field(default_factory=dict)
 
-    def kept_for(self, read: SpaceTime) -> KeptTensors:
+    def kept_for(self, read: SpaceTime) -> LeftTensors:
         """Return what is in the memories when an Einsum begins; checks that it serves the Einsum.
 
         Raises InfeasibleMapping if a tensor lies elsewhere than the Einsum needs it.
@@ -110,7 +110,7 @@ class Exchange:
         for tensor in read.inputs:
             if tensor.name in self.tensors:
                 check_serves(self.tensors[tensor.name].where, read, tensor)
-        return KeptTensors(
+        return LeftTensors(
             offsets=bank_offsets(self.workload),
             first_word={n: k.first_word for n, k in self.tensors.items() if n in names},
             taken=tuple(

@@ -75,7 +75,7 @@ class GridFront:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class _Entry:
+class _FrontEntry:
     """A family, or one choice, with lower bounds of its metrics."""
 
     bounds: Values
@@ -131,7 +131,7 @@ class _FrontWalk:
         self.executed = self.excluded = 0
         families = (family for _, family in candidates.families)
         self.heap = [
-            _Entry(self._family_bounds(family), (number, -1), family)
+            _FrontEntry(self._family_bounds(family), (number, -1), family)
             for number, family in enumerate(families)
         ]
         heapq.heapify(self.heap)
@@ -154,7 +154,7 @@ class _FrontWalk:
         self._add(run)
         return True
 
-    def _expand(self, entry: _Entry) -> None:
+    def _expand(self, entry: _FrontEntry) -> None:
         for number, choice in enumerate(self.candidates.space.members(entry.family)):
             try:
                 bounds = self._choice_bounds(choice)
@@ -162,7 +162,7 @@ class _FrontWalk:
                 self.reasons[error.what] += 1
                 continue
             order = entry.order[0], number
-            heapq.heappush(self.heap, _Entry(bounds, order, entry.family, choice))
+            heapq.heappush(self.heap, _FrontEntry(bounds, order, entry.family, choice))
 
     def _is_beaten(self, bounds: Values) -> bool:
         return any(
@@ -198,7 +198,7 @@ class _FrontWalk:
         energy = sum(action_energies(read, predict(read)).values())
         return self._values(lower_bound(plan, profile), energy, plan.addresses.words)
 
-    def _size(self, entry: _Entry) -> int:
+    def _size(self, entry: _FrontEntry) -> int:
         return 1 if entry.choice is not None else len(self.candidates.space.members(entry.family))
 
     def certificate(self) -> FrontCertificate:

@@ -23,7 +23,7 @@ from tilewright.simulator.execution.candidate_search import (
 from tilewright.simulator.execution.cascade_search import (
     Cascade,
     CascadeLimits,
-    Path,
+    OptionPath,
     search_cascade,
 )
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
@@ -128,7 +128,7 @@ def _search(
     on_progress: Progress | None,
     *,
     exchanges: bool,
-) -> tuple[Cascade, Path, float]:
+) -> tuple[Cascade, OptionPath, float]:
     """Return the options of all Einsums, the best path through them, and the bound of all paths."""
     cascade = Cascade(
         workload,
@@ -148,7 +148,7 @@ def _result(search: CandidateSearch, seconds: float) -> GridSearchResult:
     return GridSearchResult(search.best, search.value, search.certificate(), seconds)
 
 
-def _certificate(cascade: Cascade, path: Path, bound: float) -> GridCertificate:
+def _certificate(cascade: Cascade, path: OptionPath, bound: float) -> GridCertificate:
     searches = cascade.searches
     reasons = sum((search.reasons for search in searches), Counter[str]())
     for candidates in {id(s.candidates): s.candidates for s in searches}.values():
@@ -173,7 +173,7 @@ def _infeasible(cascade: Cascade) -> Exception:
     raise AssertionError("each Einsum has an executed mapping, so the path of them has")
 
 
-def _joined(path: Path) -> Mapping:
+def _joined(path: OptionPath) -> Mapping:
     """Return one mapping whose branches are those of the best execution of each Einsum."""
     runs = [search.best for search in path.searches]
     mappings = [run.plan.read.mapping for run in runs if run is not None]

@@ -28,7 +28,7 @@ class Addresses:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptTensors:
+class LeftTensors:
     """What lies in the elements' memories between Einsums.
 
     `offsets`: of tensors that may stay, the address modulo 8, 0 or 4. `first_word`: of the tensors
@@ -41,11 +41,11 @@ class KeptTensors:
     taken: tuple[tuple[int, int], ...] = ()
 
 
-NOTHING_KEPT = KeptTensors()
+NOTHING_KEPT = LeftTensors()
 
 
 def addresses_of(
-    read: SpaceTime, reserved_bytes: int = 0, kept: KeptTensors = NOTHING_KEPT
+    read: SpaceTime, reserved_bytes: int = 0, kept: LeftTensors = NOTHING_KEPT
 ) -> Addresses:
     """Place the buffers of all tensors in an element's memory, one behind the other.
 
@@ -76,7 +76,7 @@ def words_of(tensor: HeldTensor, read: SpaceTime) -> int:
     return tensor.buffers * tensor.values * DTYPES[read.dtype]
 
 
-def _offsets(read: SpaceTime, kept: KeptTensors) -> dict[str, int]:
+def _offsets(read: SpaceTime, kept: LeftTensors) -> dict[str, int]:
     """Return the wanted address of each tensor modulo 8."""
     known = {name: offset for name, offset in kept.offsets.items() if name in read.staying}
     vectors = [tensor.name for tensor in read.inputs if tensor.name != read.scalar]

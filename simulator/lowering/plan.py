@@ -18,7 +18,7 @@ from tilewright.simulator.isa.dsd import DTYPES
 from tilewright.simulator.lowering.addresses import (
     NOTHING_KEPT,
     Addresses,
-    KeptTensors,
+    LeftTensors,
     addresses_of,
 )
 from tilewright.simulator.lowering.element_program import write_element
@@ -52,7 +52,7 @@ class Plan:
         return _text(self)
 
 
-def plan_of(read: SpaceTime, reserved_bytes: int = 0, kept: KeptTensors = NOTHING_KEPT) -> Plan:
+def plan_of(read: SpaceTime, reserved_bytes: int = 0, kept: LeftTensors = NOTHING_KEPT) -> Plan:
     """Derive the plan of a mapping on a grid.
 
     `reserved_bytes`: memory of each element that the machine's own code takes. `kept`: what other

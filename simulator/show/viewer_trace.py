@@ -53,7 +53,7 @@ class _Stream(NamedTuple):
     color: int
 
 
-class _Span(NamedTuple):
+class _TraceSpan(NamedTuple):
     """What an element does for some cycles; of several things the one of least rank is shown."""
 
     rank: int
@@ -84,11 +84,11 @@ def viewer_trace(program: Program, profile: Profile, result: RunResult) -> str:
     return "".join(f"{text}\n" for _, _, text in rows)
 
 
-def _spans(program: Program, result: RunResult) -> dict[tuple[int, int], list[_Span]]:
+def _spans(program: Program, result: RunResult) -> dict[tuple[int, int], list[_TraceSpan]]:
     """Return what each recorded element does."""
     streams = [_streams(program, code) for code in program.codes]
     numbers = {kind: number for number, kind in enumerate(result.trace.timeline.kinds)}
-    spans: dict[tuple[int, int], list[_Span]] = {}
+    spans: dict[tuple[int, int], list[_TraceSpan]] = {}
     entries: dict[tuple[int, int], list[TimelineEntry]] = {}
     for entry in result.trace.timeline:
         place = entry.row, entry.column
@@ -98,13 +98,13 @@ def _spans(program: Program, result: RunResult) -> dict[tuple[int, int], list[_S
         name = f"task:{entry.task}" if is_task else entry.operation.upper()
         line = f"[EX OP] ^ 0x{numbers[kind]:04x}: T{thread:02d} {name}"
         rank = 90 if is_task else 10 + thread
-        spans.setdefault(place, []).append(_Span(rank, entry.start, entry.end, line))
+        spans.setdefault(place, []).append(_TraceSpan(rank, entry.start, entry.end, line))
         entries.setdefault(place, []).append(entry)
     for row, column, reason, start, end in result.trace.stalls.tolist():
         known = streams[int(program.placement[row, column])]
         beside = [e for e in entries.get((row, column), ()) if e.start < end and start < e.end]
         text = _stall(reason, beside, known)
-        spans.setdefault((row, column), []).append(_Span(0, start, end, "[EX OP] IDLE", text))
+        spans.setdefault((row, column), []).append(_TraceSpan(0, start, end, "[EX OP] IDLE", text))
     return spans
 
 
@@ -153,11 +153,11 @@ def _streams(
     return known
 
 
-def _shown(spans: list[_Span]) -> Iterator[tuple[int, str]]:
+def _shown(spans: list[_TraceSpan]) -> Iterator[tuple[int, str]]:
     """Yield (cycle, text) where what an element shows changes."""
     cuts = sorted({cycle for span in spans for cycle in (span.start, span.end)})
     begins = sorted(spans, key=lambda span: span.start)
-    running: list[_Span] = []
+    running: list[_TraceSpan] = []
     number, shown = 0, ""
     for cycle in cuts:
         while number < len(begins) and begins[number].start <= cycle:

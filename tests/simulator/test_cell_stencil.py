@@ -31,7 +31,7 @@ def test_as_numpy(size: tuple[int, int], profile: str, unrolled: bool) -> None:
     cells = np.random.default_rng(1).random(size, dtype=np.float32)
     weights = np.array([0.5, 0.125], dtype=np.float32)
     memory = {"cell": cells[..., None], "weights": np.tile(weights, (*size, 1))}
-    machine = Machine(cell_stencil(size, 5, unrolled=unrolled), load_profile(profile))
+    machine = Machine(cell_stencil(*size, 5, unrolled=unrolled), load_profile(profile))
     result = machine.run(memory=memory, shuffle=2)
     assert (result.memory["cell"][..., 0] == expected(cells, weights, 5)).all()
 
@@ -39,4 +39,4 @@ def test_as_numpy(size: tuple[int, int], profile: str, unrolled: bool) -> None:
 def test_small_grids_are_refused() -> None:
     for size, iterations in (((2, 5), 1), ((3, 3), 0)):
         with pytest.raises(ProgramError, match="3 x 3 elements or more"):
-            cell_stencil(size, iterations)
+            cell_stencil(*size, iterations)

@@ -145,13 +145,13 @@ def reshard_time(source: Layout, destination: Layout, machine: LayoutMachine) ->
     reads = [
         read
         for move, number in zip(moves, counts, strict=True)
-        for read in _halves(move, number, next(turns[move.destination]), _Nodes(machine, ends))
+        for read in _halves(move, number, next(turns[move.destination]), _BusyNodes(machine, ends))
     ]
     return read_time(reads, machine, machine.dram_nodes)
 
 
 @dataclass(frozen=True, slots=True)
-class _Nodes:
+class _BusyNodes:
     """Nodes of the units of a reshard; `memories`: of source and destination."""
 
     machine: LayoutMachine
@@ -206,7 +206,7 @@ def node_of(unit: Sequence[int], machine: LayoutMachine) -> Node:
     return machine.node_columns[column], machine.node_rows[row]
 
 
-def _halves(move: Transfer, number: int, turn: int, nodes: _Nodes) -> Iterator[RoutedRead]:
+def _halves(move: Transfer, number: int, turn: int, nodes: _BusyNodes) -> Iterator[RoutedRead]:
     """Share `number` reads of a transfer over the networks; odd ones go to each in turn."""
     ends, first = nodes.of(move), nodes.first_network(number, turn)
     for network, share in zip(_NETWORKS, (first, number - first), strict=True):

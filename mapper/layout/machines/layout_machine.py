@@ -125,7 +125,7 @@ def changed_machine(name: str, values: Mapping[str, object]) -> LayoutMachine:
     data: Any = load_document(path).data
     for field_path, value in values.items():
         data = _replaced(data, field_path.split("."), value, field_path)
-    return _Reader(str(path)).machine(data)
+    return _MachineReader(str(path)).machine(data)
 
 
 def _replaced(data: Any, steps: list[str], value: object, field_path: str) -> Any:
@@ -142,7 +142,7 @@ def _replaced(data: Any, steps: list[str], value: object, field_path: str) -> An
     return {**data, head: _replaced(data[head], rest, value, field_path)}
 
 
-class _Reader:
+class _MachineReader:
     """Collects the sources of all numbers while it reads them."""
 
     def __init__(self, file: str) -> None:

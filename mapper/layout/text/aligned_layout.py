@@ -74,10 +74,10 @@ def parse_aligned_tensor(text: str) -> AlignedTensor:
     SpecError with the place for other text, for an interleaved tensor or an index map, and for a
     device shape that does not follow from the rest, with the shard that does.
     """
-    return _Scanner(text, EXAMPLE).tensor()
+    return _AlignedScanner(text, EXAMPLE).tensor()
 
 
-class _Scanner(TypeScanner):
+class _AlignedScanner(TypeScanner):
     """Reads the aligned form."""
 
     def tensor(self) -> AlignedTensor:

@@ -66,7 +66,7 @@ def parse_metal_tensor(text: str) -> MetalTensor:
     map that is not linear or loses data, and for a memref that does not follow from the rest, with
     the shape that does.
     """
-    return _Scanner(text, EXAMPLE).tensor()
+    return _MetalScanner(text, EXAMPLE).tensor()
 
 
 def divided(collapse: Collapse, grid: tuple[int, ...], tiling: Tiling) -> Layout:
@@ -85,7 +85,7 @@ def _of_text(layout: Layout) -> Layout:
     )
 
 
-class _Scanner(TypeScanner):
+class _MetalScanner(TypeScanner):
     """Reads the linear-map form."""
 
     def tensor(self) -> MetalTensor:
