@@ -34,8 +34,8 @@ def cell_stencil(height: int, width: int, iterations: int, *, unrolled: bool = F
     """Return a program that does some iterations of the stencil on a grid, a cell per element.
 
     height, width: rows and columns of elements, at least 3 each; iterations: at least 1; unrolled:
-    whether they stand one after the other, without a loop. Every element starts from its buffer `cell`, one f32,
-    and `weights`, two. Raises ProgramError for other sizes.
+    whether they stand one after the other, without a loop. Every element starts from its buffer
+    `cell`, one f32, and `weights`, two. Raises ProgramError for other sizes.
     """
     if min(height, width) < 3 or iterations < 1:
         raise ProgramError(
