@@ -2,11 +2,11 @@
 
 One `LibraryLine` is the library's instance for the rows or for the columns of a grid (a published
 copy of its source: github Elia-Belli/CereGraphs @4792bce, collectives_2d/pe.csl). Its two colors
-are torn down between calls. A call blocks the task `lock`, fills in the state of a finite state machine,
-clears filter and switch, sets the routes for its root, leaves the teardown and activates the
-machine. Each run of the machine's task starts one transfer on a microthread, whose end activates it
-again. In its last phase it sends a teardown along the routes and unblocks `lock`; what the teardown
-reaches activates `lock`, which activates the caller's callback.
+are torn down between calls. A call blocks the task `lock`, fills in the state of a finite state
+machine, clears filter and switch, sets the routes for its root, leaves the teardown and activates
+the machine. Each run of the machine's task starts one transfer on a microthread, whose end
+activates it again. In its last phase it sends a teardown along the routes and unblocks `lock`; what
+the teardown reaches activates `lock`, which activates the caller's callback.
 
 Every statement of the source that assigns a word of state, changes a descriptor or accesses a
 register of the router is one scalar instruction on memory. What its compiler makes of address
