@@ -54,13 +54,13 @@ def lowered(seed: int) -> tuple[Case, Profile]:
     return Case(program_of(plan), memory, {}, edges), profile
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(SEEDS)
 def test_mappings_on_a_grid(seed: int) -> None:
     both(*lowered(seed))
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(SEEDS, SEEDS)
 def test_pipelines(seed: int, profile_seed: int) -> None:
     both(pipeline(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
@@ -175,3 +175,10 @@ def test_share_of_mappings_on_a_grid() -> None:
             drawn.append((Case(program_of(plan), {}, {}, {}), load_profile("wse2-sdk-sim")))
     granted = shares(drawn)["granted"]
     assert granted >= len(drawn) // 3, shares(drawn)
+
+
+@pytest.mark.nightly
+@settings(max_examples=1000, deadline=None)
+@given(SEEDS)
+def test_many_mappings_on_a_grid(seed: int) -> None:
+    both(*lowered(seed))

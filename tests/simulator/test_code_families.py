@@ -141,7 +141,7 @@ def stages(code: ElementCode) -> Sequence[families._Stage]:
     return list(families._family_of(code)[0].stages.values())  # type: ignore[index]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(SEEDS, st.sampled_from(PROFILES))
 def test_random_programs(seed: int, profile: Profile) -> None:
     make = (random_case, pipeline)[seed % 2]
