@@ -190,9 +190,9 @@ def map_command(
         answer_why_not(machine, work, why_not, options, as_json)
         return
     if machine_name is not None:
-        options["point"] = point
-        output = _GridOutput(save, html, as_json, limit, _title(arch, workload))
-        _on_machine(machine, work, machine_name, options, output)
+        output = _GridOutput(save, html, as_json, _title(arch, workload))
+        chosen = {**options, "point": point, "limit": limit}
+        _on_machine(machine, work, machine_name, chosen, output)
         return
     with (
         ended_after(options["budget"]),
@@ -229,15 +229,11 @@ def _write_files(
 
 @dataclass(frozen=True, slots=True)
 class _GridOutput:
-    """Where the answer of a search on the machine goes: files, JSON or text, title of the page.
-
-    `limit`: most points of a front.
-    """
+    """Where the answer of a search on the machine goes: files, JSON or text, title of the page."""
 
     save: Path | None
     html: Path | None
     as_json: bool
-    limit: int
     subject: str
 
 
@@ -260,7 +256,7 @@ def _on_machine(
     if output.as_json:
         emit(answer.document())
     else:
-        click.echo(answer.text(output.limit))
+        click.echo(answer.text())
 
 
 def _title(arch: Names, workload: Names) -> str:

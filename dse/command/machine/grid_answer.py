@@ -38,7 +38,7 @@ class GridAnswer:
         """What the search has shown, for each Einsum's part of the page."""
         return dict.fromkeys(self.found.results, str(self.found.certificate))
 
-    def text(self, limit: int = 0) -> str:  # noqa: ARG002 - of the points of a front
+    def text(self) -> str:
         """Return the answer for the terminal: mapping, execution, certificates."""
         lines = [str(self.found.mapping), "", *execution_lines(self.found.execution), ""]
         certificate = self.found.certificate

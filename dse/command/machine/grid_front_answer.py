@@ -32,11 +32,12 @@ if TYPE_CHECKING:
 class GridFrontAnswer:
     """The Pareto set of one Einsum on a grid, as text, JSON, mapping file and page.
 
-    `point`: number of the mapping that is shown and saved.
+    `point`: number of the mapping that is shown and saved. `limit`: most points of the table.
     """
 
     front: GridFront
     point: int
+    limit: int
 
     @property
     def shown(self) -> EinsumExecution:
@@ -50,9 +51,9 @@ class GridFrontAnswer:
 
         return Execution((self.shown,), dict(self.shown.operands))
 
-    def text(self, limit: int) -> str:
-        """Return the answer for the terminal; `limit`: most points of the table."""
-        front, shown = self.front, self.front.points[:limit]
+    def text(self) -> str:
+        """Return the answer for the terminal."""
+        front, shown = self.front, self.front.points[: self.limit]
         left_out = len(front.points) - len(shown)
         more = [f"  … {left_out:,} more with --limit {len(front.points)}, or --json"]
         return "\n".join([
@@ -169,4 +170,4 @@ def find_front_on_machine(
     if point >= len(front.points):
         raise TilewrightError("the front has no such point", value=f"--point {point}",
                               instead=f"0 to {len(front.points) - 1}")  # fmt: skip
-    return GridFrontAnswer(front, point)
+    return GridFrontAnswer(front, point, options["limit"])

@@ -19,13 +19,13 @@ from tilewright.mapper.workload.workload import Workload
 
 def answer_of(workload: Workload, **options: object) -> GridFrontAnswer:
     arch = load_arch(HARDWARE).with_values({"variables.GridX": 2, "variables.GridY": 2})
-    chosen = {"front": ("latency", "usage"), "budget": None, **options}
+    chosen = {"front": ("latency", "usage"), "budget": None, "limit": 2, **options}
     return find_front_on_machine(arch, workload, "wse3-sdk-sim", chosen)
 
 
 def test_text_document_and_file_are_of_one_point() -> None:
     answer = answer_of(einsum_workload("matrix times vector"), point=1)
-    document, text = answer.document(), answer.text(limit=2)
+    document, text = answer.document(), answer.text()
     points = document["front"]
     assert len(points) > 2
     assert "point 1 of the front:" in text
