@@ -1,26 +1,19 @@
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from design_files import ARCH, SIMPLE_ARCH, SPLIT, WORKLOAD
+from toy_module import TOY, load_toy
 
 from tilewright.dse.study.study import StudyInput
-
-TOY = Path(__file__).with_name("toy_study.py")
 
 
 @pytest.fixture(scope="session")
 def toy():
     """The module toy_study."""
-    spec = importlib.util.spec_from_file_location("toy_study", TOY)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["toy_study"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_toy()
 
 
 @pytest.fixture

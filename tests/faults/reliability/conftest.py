@@ -1,15 +1,13 @@
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from design_files import ARCH, WORKLOAD
+from toy_module import load_toy
 
-TOY = Path(__file__).parents[2] / "dse" / "toy_study.py"
 STUDY = """\
 name: small
 arch: {file: arch.yaml}
@@ -26,11 +24,7 @@ search: {sampler: grid, batch: 4}
 @pytest.fixture(scope="session")
 def toy():
     """The module toy_study."""
-    spec = importlib.util.spec_from_file_location("toy_study", TOY)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["toy_study"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_toy()
 
 
 @pytest.fixture
