@@ -128,9 +128,14 @@ def run(number: int) -> int:
 
 
 def commit() -> str:
-    """Return the commit that was tested, marked where files differ from it."""
-    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout[:-1]
+    """Return the commit that was tested, marked where other files than the page differ from it."""
+    head = ["git", "rev-parse", "--short", "HEAD"]
+    changes = ["git", "status", "--porcelain", "--", ".", f":!{PAGE.relative_to(ROOT)}"]
+    name, changed = (
+        subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+        for command in (head, changes)
+    )
+    return name + ("-dirty" if changed else "")
 
 
 def write(number: int, row: str) -> None:
