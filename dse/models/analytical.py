@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.mapping.mapping import Mapping, Node
     from tilewright.mapper.mapping.score import Score
     from tilewright.mapper.searches.result import SearchResult
+    from tilewright.mapper.workload.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class AnalyticalEvaluator:
         memories = [node.name for node in leaves if node.tag == "Memory"]
         return Outcome(
             _metrics(score, memories),
-            details={"sections": list(_sections(result))},
+            details={"sections": list(_sections(result, workload(self.workload, point)))},
             verified=score.verified,
             proof=proof.kind,
             gap=proof.gap if proof.gap < inf else None,
@@ -87,13 +88,18 @@ def _breakdown(score: Score) -> dict[str, dict[str, float]]:
     return {"energy": energy, "latency": latency, "area": dict(score.area_by)}
 
 
-def _sections(result: SearchResult) -> Iterator[dict[str, Any]]:
+def _sections(result: SearchResult, work: Workload) -> Iterator[dict[str, Any]]:
+    from tilewright.mapper.mapping.nest_lines import lines_of, nest_text
+
     score = result.best.score
     for einsum, nest in branches_of(result.best.mapping):
         yield section(
-            einsum, str(nest), _energy(score, einsum), _latency(score, einsum),
+            einsum,
+            nest_text(lines_of(nest, work, score)),
+            _energy(score, einsum),
+            _latency(score, einsum),
             {"mapping": _claim(result), **_usage(score, einsum)},
-        )  # fmt: skip
+        )
 
 
 def _claim(result: SearchResult) -> str:

@@ -79,12 +79,7 @@ class Explanation:
         if trial.reason is not None:
             return "\n".join([*lines, trial.reason])
         lines += ["", *(f"{label(n)}: {quantity(trial.metrics[n], n)}" for n in self.objectives)]
-        for metric, parts in trial.breakdown.items():
-            total = sum(parts.values())
-            if total > 0:
-                largest = max(sorted(parts), key=lambda part: parts[part])
-                share = f"{100 * parts[largest] / total:.0f} %"
-                lines.append(f"{label(metric)}: {share} in {largest}, the largest part")
+        lines += [_dominant(metric, parts) for metric, parts in trial.breakdown.items()]
         lines.append(self._proof())
         return "\n".join([*lines, "", "what one step of a knob would change:", *self._tornado()])
 
@@ -110,6 +105,19 @@ class Explanation:
             ]
             rows.append([name, *words, "" if step.trial is None else str(step.trial)])
         return text_table(rows, "<" + ">" * len(self.objectives) + ">")
+
+
+def _dominant(metric: str, parts: Mapping[str, float]) -> str:
+    """Return in words what dominates a metric; times of components pass side by side."""
+    largest = sorted(parts, key=lambda part: (-parts[part], part))[:2]
+    if not largest or parts[largest[0]] <= 0:
+        return f"{label(metric)}: nothing takes any"
+    if metric in ("latency", "cycles"):
+        times = ", ".join(f"{name} {quantity(parts[name], metric)}" for name in largest)
+        return f"{label(metric)}, busiest: {times}"
+    total = sum(parts.values())
+    shares = ", ".join(f"{100 * parts[name] / total:.0f} % in {name}" for name in largest)
+    return f"{label(metric)}, most: {shares}"
 
 
 def explain_trial(run: RunTrials, number: int) -> Explanation:

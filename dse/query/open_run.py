@@ -12,8 +12,8 @@ import numpy as np
 
 from tilewright.arch.errors import ExpressionError, SpecError, TilewrightError
 from tilewright.arch.expressions.expressions import compile_expression
-from tilewright.arch.quantities import label, quantity, some
-from tilewright.dse.run.figures import check_names, names_of, nested, value_of
+from tilewright.arch.quantities import label, some, told_apart
+from tilewright.dse.run.figures import check_names, is_plain_name, names_of, nested, value_of
 from tilewright.dse.run.pareto import Goal, non_dominated
 from tilewright.dse.run.record import Trial
 from tilewright.dse.run.rundir import SPEC, TIMES, RunDirectory
@@ -78,6 +78,10 @@ class RunTrials:
             for trial, value in self._values(expression)
         )
         return self._only([trial for _, _, trial in ranked])
+
+    def designs(self) -> RunTrials:
+        """Return the trials without those that repeat the design of an earlier one."""
+        return self._only([trial for trial in self.trials if trial.same_as is None])
 
     def front(self, *metrics: str) -> RunTrials:
         """Return the feasible trials that no other dominates, each design once.
@@ -180,19 +184,24 @@ class RunTrials:
             ) from None
         return polars.DataFrame(self.rows(), infer_schema_length=None)
 
-    def table(self, limit: int = 20) -> list[list[str]]:
-        """Return a table of texts, the head first: trial, objectives, knobs, status."""
-        metrics = [objective.metric for objective in self.spec.objectives]
+    def table(self, limit: int = 20, also: Sequence[str] = ()) -> list[list[str]]:
+        """Return a table of texts, the head first: trial, objectives, knobs, status.
+
+        `limit`: rows at most; `also`: expressions whose values have columns beside the objectives.
+        """
+        objectives = [objective.metric for objective in self.spec.objectives]
+        shown = self._only(self.trials[:limit])
+        columns = [shown._column(name) for name in dict.fromkeys([*objectives, *also])]
         paths = self.spec.space.paths
-        head = ["trial", *(label(name) for name in metrics), *labels_of(self.spec.space), "status"]
+        head = ["trial", *(name for name, _ in columns), *labels_of(self.spec.space), "status"]
         rows = [
             [
                 str(trial.number),
-                *(quantity(trial.metrics[m], m) if m in trial.metrics else "–" for m in metrics),
+                *(texts.get(trial.number, "–") for _, texts in columns),
                 *(knob_text(path, trial.point[path]) for path in paths),
                 trial.status if trial.baseline is None else f"{trial.status}, {trial.baseline}",
             ]
-            for trial in self.trials[:limit]
+            for trial in shown
         ]
         return [head, *rows]
 
@@ -238,6 +247,14 @@ class RunTrials:
             except SpecError:  # it has no such value
                 continue
         return values
+
+    def _column(self, name: str) -> tuple[str, dict[int, str]]:
+        """Return the head of a column and its texts by trial, with digits that tell them apart."""
+        values = self._values(name)
+        unit = name if is_plain_name(name) else ""
+        texts = told_apart([value for _, value in values], unit)
+        numbers = (trial.number for trial, _ in values)
+        return label(name), dict(zip(numbers, texts, strict=True))
 
     def _known(self) -> set[str]:
         return {name for trial in self.everything for name in self.names(trial)} | {

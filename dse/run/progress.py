@@ -1,10 +1,9 @@
-"""Show how a study goes: a bar on a terminal, one line per batch elsewhere."""
+"""Show how a study goes: a live view on a terminal, one line per batch elsewhere."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from tilewright.arch.quantities import label, quantity
@@ -14,7 +13,7 @@ from tilewright.dse.run.study_loop import distinct
 from tilewright.dse.study.study import StudySpec
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from tilewright.dse.run.live_view import LiveView
 
 
 def describe_state(spec: StudySpec, trials: Sequence[Trial]) -> str:
@@ -42,11 +41,12 @@ def describe_state(spec: StudySpec, trials: Sequence[Trial]) -> str:
 
 
 class ProgressLines:
-    """Progress of a study as text: one line per batch on standard error."""
+    """Progress of a study as text: a line on standard error for each batch with a new design."""
 
     def __init__(self, spec: StudySpec) -> None:
         self._spec = spec
         self._width = len(str(spec.trials))
+        self._shown = -1
 
     def __enter__(self) -> Self:
         return self
@@ -55,71 +55,26 @@ class ProgressLines:
         """Nothing to close."""
 
     def batch(self, trials: Sequence[Trial], seconds: float) -> None:
-        """Print the state after a batch.
+        """Print the state after a batch; nothing if it only repeated designs.
 
         `trials`: all so far; `seconds`: duration of the batch, 0 if it was found at a resume.
         """
-        trials_text = f"{distinct(trials):>{self._width}}/{self._spec.trials}"
+        designs = distinct(trials)
+        if designs == self._shown:
+            return
+        self._shown = designs
         time = f"{seconds:.1f} s" if seconds else "found"
-        say(f"batch {trials[-1].batch + 1}: {trials_text} trials ({time}) | "
-            f"{describe_state(self._spec, trials)}")  # fmt: skip
+        say(f"batch {trials[-1].batch + 1}: {designs:>{self._width}}/{self._spec.trials} trials"
+            f" ({time}) | {describe_state(self._spec, trials)}")  # fmt: skip
 
     def evaluated(self, done: int, count: int) -> None:
         """Do nothing: this display shows whole batches only."""
 
 
-class ProgressBar:
-    """Progress of a study as a bar on the terminal, with the state of the search beside it."""
+def watcher_for(spec: StudySpec) -> LiveView | ProgressLines:
+    """Return the live view if standard error is a terminal, else the lines of text."""
+    if not sys.stderr.isatty():
+        return ProgressLines(spec)
+    from tilewright.dse.run.live_view import LiveView
 
-    def __init__(self, spec: StudySpec) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-        )
-
-        self._spec = spec
-        self._done = 0
-        self._progress: Progress = Progress(
-            TextColumn("[bold]{task.fields[study]}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[state]}"),
-            console=Console(stderr=True),
-        )
-        self._task: TaskID = self._progress.add_task(
-            "", total=spec.trials, study=spec.name, state="starting"
-        )
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.stop()
-
-    def batch(self, trials: Sequence[Trial], seconds: float) -> None:
-        """Set the bar to the number of trials so far and show the new state of the search."""
-        del seconds
-        self._done = distinct(trials)
-        state = describe_state(self._spec, trials)
-        self._progress.update(self._task, completed=self._done, state=state)
-
-    def evaluated(self, done: int, count: int) -> None:
-        """Move the bar by the `done` designs of the batch that is being evaluated."""
-        del count
-        self._progress.update(self._task, completed=self._done + done)
-
-
-def watcher_for(spec: StudySpec) -> ProgressBar | ProgressLines:
-    """Return the progress bar if standard error is a terminal, else the lines of text."""
-    return ProgressBar(spec) if sys.stderr.isatty() else ProgressLines(spec)
+    return LiveView(spec)

@@ -55,6 +55,16 @@ class Trial:
     breakdown: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     sampler: Mapping[str, object] = field(default_factory=dict)
 
+    def _repr_html_(self) -> str:
+        """Return the trial as a table for a notebook: its status, knobs and metrics."""
+        from tilewright.arch.html_parts import html_table
+        from tilewright.arch.quantities import label, quantity
+
+        rows = [["", f"trial {self.number}"], ["status", self.status], ["", self.reason or ""]]
+        rows += [[path, str(value)] for path, value in self.point.items()]
+        rows += [[label(name), quantity(value, name)] for name, value in self.metrics.items()]
+        return html_table([row for row in rows if row[1]], "<>")
+
 
 @dataclass(frozen=True, slots=True)
 class Objective:

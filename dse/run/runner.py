@@ -55,6 +55,16 @@ class StudyResult:
     trials: Sequence[Trial]
     front: Mapping[str, Any]
 
+    def _repr_html_(self) -> str:
+        """Return the answer in words and the Pareto front as a table, for a notebook."""
+        from tilewright.arch.html_parts import html_lines
+        from tilewright.dse.query.open_run import open_run
+        from tilewright.dse.report.conclusion import conclusion
+
+        words = conclusion(self.spec, self.trials).splitlines()
+        front = open_run(self.run.path).front()
+        return html_lines([(line, "") for line in words]) + front._repr_html_()
+
 
 @dataclass(frozen=True, slots=True)
 class Execution:

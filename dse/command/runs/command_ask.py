@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ RUN = click.argument("run", type=click.Path(path_type=Path))
               help="Keep what no other of them beats in these, separated by commas.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True,
               help="Print so many trials.")  # fmt: skip
+@click.option("--repeats", is_flag=True, help="Also trials that repeat an earlier design.")
 @json_option()
 def query_command(  # noqa: PLR0913, PLR0917 (one per option)
     run: Path,
@@ -32,12 +34,13 @@ def query_command(  # noqa: PLR0913, PLR0917 (one per option)
     descending: bool,
     front: str | None,
     limit: int,
+    repeats: bool,
     as_json: bool,
 ) -> None:
     """List the trials of a run for which a condition holds.
 
     CONDITION is an expression over metrics, knobs (by name, short label or path) and trial, status,
-    proof, gap, seconds, with units.
+    proof, gap, seconds, with units. Each design is listed once.
 
     \b
     Examples:
@@ -47,24 +50,25 @@ def query_command(  # noqa: PLR0913, PLR0917 (one per option)
     """
     from tilewright.dse.query.open_run import open_run
 
-    found = open_run(run)
+    found = open_run(run) if repeats else open_run(run).designs()
     if condition:
         found = found.where(condition)
+    names = [name.strip() for name in (front or "").split(",") if name.strip()]
     if front is not None:
-        found = found.front(*(name.strip() for name in front.split(",") if name.strip()))
+        found = found.front(*names)
     if sort is not None:
         found = found.sorted_by(sort, descending=descending)
-    _print(found, limit, as_json)
+    _print(found, limit, as_json, names if sort is None else [*names, sort])
 
 
-def _print(found: RunTrials, limit: int, as_json: bool) -> None:
+def _print(found: RunTrials, limit: int, as_json: bool, also: Sequence[str]) -> None:
     from tilewright.arch.quantities import some
     from tilewright.arch.text_table import text_table
 
     if as_json:
         emit(found.rows())
         return
-    table = found.table(limit)
+    table = found.table(limit, also)
     click.echo("\n".join(text_table(table, ">" * (len(table[0]) - 1) + "<")))
     more = f", {limit} shown (--limit)" if len(found) > limit else ""
     say(some(len(found), "trial") + more)

@@ -66,7 +66,7 @@ def test_mapspace_lists_constraints_with_their_places(files: tuple[str, ...]) ->
 
 def test_mapspace_as_json(files: tuple[str, ...]) -> None:
     result = run("mapspace", *files, "--einsum", "Y", "--json")
-    (report,) = json.loads(result.output)["einsums"]
+    (report,) = json.loads(result.stdout)["einsums"]
     assert report["fitting"] <= report["points"]
     kinds = {effect["kind"] for effect in report["constraints"]}
     assert kinds == {"keep", "size"}
@@ -87,7 +87,7 @@ def test_map_says_why_nothing_fits(files: tuple[str, ...], tmp_path: Path) -> No
 
 @pytest.mark.parametrize("method", ["exhaustive", "random", "annealing"])
 def test_map_by_other_methods(files: tuple[str, ...], method: str) -> None:
-    exact = json.loads(run("map", *files, "--einsum", "Y", "--json").output)
+    exact = json.loads(run("map", *files, "--einsum", "Y", "--json").stdout)
     other = json.loads(
         run("map", *files, "--einsum", "Y", "--method", method, "--seed", "2", "--json").output
     )
@@ -104,6 +104,6 @@ def test_why_not(files: tuple[str, ...]) -> None:
     result = run("map", *files, "--einsum", "Y", "--why-not", "A@REG")
     assert result.exit_code == 0, result.output
     assert "A in REG" in result.output
-    answer = json.loads(run("map", *files, "--einsum", "Y", "--why-not", "A@REG", "--json").output)
+    answer = json.loads(run("map", *files, "--einsum", "Y", "--why-not", "A@REG", "--json").stdout)
     assert answer["kept"] or answer["value_if_kept"] >= answer["value"] * (1 - 1e-9)
     assert run("map", *files, "--why-not", "A").exit_code == 2

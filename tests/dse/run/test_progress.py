@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tilewright.dse.run.progress import ProgressBar, ProgressLines, describe_state, watcher_for
+from tilewright.dse.run.progress import ProgressLines, describe_state
 from tilewright.dse.run.record import Trial
 from tilewright.dse.study.study_loading import load_study
 
@@ -52,15 +54,8 @@ def test_lines_count_up_in_one_column(spec, capsys):
     assert second.startswith("batch 2:  5/72 trials (found) | front 2")
 
 
-def test_a_bar_is_shown_on_a_terminal_only(spec, monkeypatch, capsys):
-    assert isinstance(watcher_for(spec), ProgressLines)
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "200")
-    bar = watcher_for(spec)
-    assert isinstance(bar, ProgressBar)
-    with bar:
-        bar.batch(TRIALS, 1.0)
-        bar.evaluated(2, 3)
-    shown = capsys.readouterr().err
-    assert "toy" in shown
-    assert "7/72" in shown  # 5 trials, and 2 of the next batch
+def test_a_batch_that_repeats_designs_has_no_line(spec, capsys):
+    with ProgressLines(spec) as lines:
+        lines.batch(TRIALS, 1.0)
+        lines.batch([*TRIALS, replace(trial(6, energy=1e-6, cycles=2000.0), same_as=0)], 1.0)
+    assert len(capsys.readouterr().err.splitlines()) == 1

@@ -1,0 +1,38 @@
+"""The live view of a study on a terminal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from design_files import run_here
+
+from tilewright.dse.query.open_run import open_run
+from tilewright.dse.run.live_view import LiveView, state_lines
+from tilewright.dse.run.progress import watcher_for
+
+
+def test_a_terminal_shows_front_growth_rate_and_reasons(toy, tmp_path, monkeypatch, capsys):
+    result = run_here(toy, tmp_path, {"search.trials": 24})
+    run = open_run(tmp_path / "run")
+    assert "Lowest energy" in result._repr_html_()
+    assert "trial 0" in run[0]._repr_html_()
+    capsys.readouterr()
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "200")
+    view = watcher_for(run.spec)
+    assert isinstance(view, LiveView)
+    with view:
+        view.batch(run.trials[:22], 1.0)
+        view.evaluated(1, 2)
+    shown = capsys.readouterr().err
+    assert "toy" in shown
+    assert "front " in shown
+    assert "hypervolume " in shown
+    state, growth, rate, *reasons = state_lines(run.spec, run.trials, 0.5)
+    assert state.startswith("front ")
+    assert growth.startswith("hypervolume ")
+    assert rate.startswith("2 s a design; ")
+    assert rate.endswith("known already")
+    assert any("does not divide" in reason for reason in reasons)
+    bad = [replace(trial, status="infeasible", metrics={}) for trial in run.trials[:1]]
+    assert state_lines(run.spec, bad)[0] == "front 0, infeasible 1"
