@@ -29,6 +29,13 @@ _WORKERS = click.option(
     default=None,
     help="Worker processes; the result does not depend on it.  [default: the CPUs at hand]",
 )
+_EXECUTOR = click.option(
+    "--executor",
+    default="loky",
+    show_default=True,
+    help="Where designs are evaluated: loky (processes of this machine), dask (the same by Dask),"
+    " or dask://HOST:PORT, a Dask scheduler whose workers see the run directory.",
+)
 _DIRECTORY = click.argument("directory", type=click.Path(path_type=Path))
 
 
@@ -61,6 +68,7 @@ def list_studies(as_json: bool) -> None:
 @study_group.command("run")
 @click.argument("study", metavar="NAME_OR_FILE")
 @_WORKERS
+@_EXECUTOR
 @click.option("--out", type=click.Path(path_type=Path), default=None,
               help="Directory of the run; must be new.  [default: runs/NAME]")  # fmt: skip
 @click.option("--trials", type=click.IntRange(min=1), default=None, help="Instead of the study's.")
@@ -77,6 +85,7 @@ def list_studies(as_json: bool) -> None:
 def run_study(  # noqa: PLR0913, PLR0917 (one per option)
     study: str,
     workers: int | None,
+    executor: str,
     out: Path | None,
     trials: int | None,
     dry_run: bool,
@@ -119,7 +128,9 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
     say(f"{spec.name}: {spec.space.size:,} designs, {spec.trials} trials, run in {directory}")
     with _stopping(directory) as stop:
         with watcher_for(spec) as watcher:
-            execution = Execution(workers or _cpus(), watcher, stop=stop, known=known)
+            execution = Execution(
+                workers or _cpus(), watcher, stop=stop, known=known, executor=executor
+            )
             result = start_study(spec, directory, execution, study_file=path, settings=values)
         _conclude(result, as_json)
 
@@ -127,6 +138,7 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
 @study_group.command("resume")
 @_DIRECTORY
 @_WORKERS
+@_EXECUTOR
 @click.option("--trials", type=click.IntRange(min=1), default=None,
               help="Extend the run to so many trials in all.")  # fmt: skip
 @click.option("--add", "settings", metavar="KEY=VALUE", multiple=True,
@@ -138,6 +150,7 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
 def resume_command(  # noqa: PLR0913, PLR0917 (one per option)
     directory: Path,
     workers: int | None,
+    executor: str,
     trials: int | None,
     settings: tuple[str, ...],
     retry: bool,
@@ -176,7 +189,7 @@ def resume_command(  # noqa: PLR0913, PLR0917 (one per option)
         check_unchanged(run)
         extend_run(run, changes)
         with watcher_for(load_study(directory / SPEC)) as watcher:
-            execution = Execution(workers or _cpus(), watcher, stop=stop)
+            execution = Execution(workers or _cpus(), watcher, stop=stop, executor=executor)
             result = resume_study(directory, execution)
         _conclude(result, as_json)
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.dse.models.design_watch import ENDED_BY, end_with, watched_attempt
@@ -18,6 +18,9 @@ from tilewright.dse.models.evaluator import Attempt, Evaluator, Outcome, attempt
 from tilewright.dse.run.interrupts import ignore_from_now_on, unheard
 from tilewright.dse.study.design_space import Point
 from tilewright.dse.study.study import DesignLimits
+
+if TYPE_CHECKING:
+    from tilewright.dse.models.dask_workers import DaskWorkers
 
 Note = Callable[[int, int], None]
 """Is told how many evaluations of how many are done."""
@@ -163,13 +166,21 @@ def _ending(message: str) -> str:
     return "its worker process died, perhaps of too little memory"
 
 
+LOKY = "loky"
+
+
 def make_pool(
-    evaluator: Evaluator, workers: int, limits: DesignLimits = NO_LIMITS
-) -> InProcess | Workers:
+    evaluator: Evaluator, workers: int, limits: DesignLimits = NO_LIMITS, executor: str = LOKY
+) -> InProcess | Workers | DaskWorkers:
     """Return the pool for a number of workers: for one (or less) this process, else processes.
 
-    Designs with limits are always evaluated in another process, which can be ended.
+    Designs with limits are always evaluated in another process, which can be ended. `executor`:
+    loky, `dask`, or `dask://HOST:PORT`. Raises TilewrightError for another one.
     """
+    if executor != LOKY:
+        from tilewright.dse.models.dask_workers import DaskWorkers
+
+        return DaskWorkers(evaluator, executor, workers, limits)
     if workers <= 1 and not limits.is_limited:
         return InProcess(evaluator)
     return Workers(evaluator, max(1, workers), limits)

@@ -15,7 +15,7 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.arch.files.source import load_document
 from tilewright.dse.models.evaluator import Attempt, Evaluator
 from tilewright.dse.models.evaluators import make_evaluator
-from tilewright.dse.models.worker_pool import Pool, make_pool
+from tilewright.dse.models.worker_pool import LOKY, Pool, make_pool
 from tilewright.dse.run.environment import Keys, Start, code_hash, describe
 from tilewright.dse.run.front_file import summarize
 from tilewright.dse.run.interrupts import INTERRUPTED, stop_on_signals
@@ -72,7 +72,8 @@ class Execution:
 
     `workers`: number of processes; `watcher`: is told of each batch; `evaluator`: a model in place
     of the study's (None); `stop`: an event that ends the run after the batch in which it is set
-    (None: Ctrl-C, SIGTERM and SIGHUP do); `known`: outcomes by key that need no evaluation.
+    (None: Ctrl-C, SIGTERM and SIGHUP do); `known`: outcomes by key that need no evaluation;
+    `executor`: loky (processes of this machine), `dask`, or `dask://HOST:PORT`.
     """
 
     workers: int = 1
@@ -80,6 +81,7 @@ class Execution:
     evaluator: Evaluator | None = None
     stop: threading.Event | None = None
     known: Mapping[str, Attempt] = field(default_factory=dict)
+    executor: str = LOKY
 
 
 def start_study(
@@ -180,7 +182,7 @@ def _run(spec: StudySpec, run: RunDirectory, execution: Execution) -> StudyResul
         {**outcomes_before(run), **execution.known},
         since_of(environment),
     )
-    pool = make_pool(evaluator, execution.workers, spec.limits)
+    pool = make_pool(evaluator, execution.workers, spec.limits, execution.executor)
     with _stopping(execution) as stop, pool:
         trials = explore(setting, run, pool, stop.is_set)
         _complete_details(spec, run, pool, trials)

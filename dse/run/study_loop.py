@@ -75,6 +75,7 @@ def explore(
     search = _Search(setting, run, pool)
     with TrialLog(run) as log:
         trials = search.begin()
+        details = _KeptDetails(run, setting.spec)
         while not stop() and not is_complete(setting.spec, trials):
             start = time.perf_counter()
             new, attempts = search.batch(trials)
@@ -82,7 +83,7 @@ def explore(
             log.append(new, _times(new, attempts, time.perf_counter() - start))
             search.pending.clear()
             trials += new
-            _keep_details(run, trials, attempts, setting.spec)
+            details.keep(trials, attempts)
             setting.watcher.batch(trials, time.perf_counter() - start)
     return trials
 
@@ -333,15 +334,28 @@ def _times(
     }
 
 
-def _keep_details(
-    run: RunDirectory, trials: Sequence[Trial], attempts: Mapping[str, Attempt], spec: StudySpec
-) -> None:
-    """Store the details of the designs that the report shows, and drop those it no longer does."""
-    shown = shown_in_detail(trials, spec)
-    for trial in shown:
-        if trial.key in attempts and attempts[trial.key].outcome.details:
-            run.write_details(trial.number, attempts[trial.key].outcome.details)
-    run.keep_details([trial.number for trial in shown])
+class _KeptDetails:
+    """Stores the details of the designs that the report shows, and drops those it no longer does.
+
+    The front of all trials is the front of the last one and the new trials.
+    """
+
+    def __init__(self, run: RunDirectory, spec: StudySpec) -> None:
+        self._run = run
+        self._spec = spec
+        self._shown: list[Trial] = []
+        self._seen = 0
+
+    def keep(self, trials: Sequence[Trial], attempts: Mapping[str, Attempt]) -> None:
+        """Store the details of the new trials, the last ones of all `trials`, that are shown."""
+        before = {trial.number for trial in self._shown}
+        self._shown = shown_in_detail([*self._shown, *trials[self._seen :]], self._spec)
+        self._seen = len(trials)
+        for trial in self._shown:
+            if trial.key in attempts and attempts[trial.key].outcome.details:
+                self._run.write_details(trial.number, attempts[trial.key].outcome.details)
+        if before != {trial.number for trial in self._shown}:
+            self._run.keep_details([trial.number for trial in self._shown])
 
 
 def shown_in_detail(trials: Sequence[Trial], spec: StudySpec) -> list[Trial]:

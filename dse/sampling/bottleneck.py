@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from optuna import Study
 from optuna.distributions import BaseDistribution
-from optuna.samplers import NSGAIISampler
+from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial
 
 from tilewright.dse.run.pareto import non_dominated, oriented
+from tilewright.dse.sampling.generations import IndexedNSGAII
 from tilewright.dse.sampling.sampler_optuna import OptunaSampler
 from tilewright.dse.study.design_space import Choice, Space
 from tilewright.dse.study.sampler import Result, SamplerSettings
@@ -31,9 +32,9 @@ Move = tuple[int, int]
 class BottleneckSampler(OptunaSampler):
     """The sampler `bottleneck`: it steps away from what dominates, or does as NSGA-II."""
 
-    def _make(self, seed: int) -> NSGAIISampler:
+    def _make(self, seed: int) -> BaseSampler:
         steps = FrontSteps(self._search, self._space, self.seen)
-        return _GuidedNSGAII(steps, self._search.population, seed)
+        return self._indexed(_GuidedNSGAII(steps, self._search.population, seed))
 
 
 class FrontSteps:
@@ -113,7 +114,7 @@ class FrontSteps:
         return {move: float(np.mean(values)) for move, values in gains.items()}
 
 
-class _GuidedNSGAII(NSGAIISampler):
+class _GuidedNSGAII(IndexedNSGAII):
     """NSGA-II of Optuna, in which a step takes the place of some of the children."""
 
     def __init__(self, steps: FrontSteps, population: int, seed: int) -> None:
@@ -132,11 +133,3 @@ class _GuidedNSGAII(NSGAIISampler):
             return params
         index_of = dict(zip(self._steps.paths, step, strict=True))
         return {path: index_of[path] for path in search_space}
-
-    @classmethod
-    def _get_generation_key(cls) -> str:
-        return NSGAIISampler._get_generation_key()
-
-    @classmethod
-    def _get_parent_cache_key_prefix(cls) -> str:
-        return NSGAIISampler._get_parent_cache_key_prefix()

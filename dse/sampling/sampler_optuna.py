@@ -14,13 +14,13 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from tilewright.arch.errors import SpecError
 from tilewright.dse.run.record import Trial
+from tilewright.dse.sampling.generations import INDEXED, GenerationIndex, Indexed, IndexedNSGAII
 from tilewright.dse.sampling.samplers import OPTUNA_CLASSES, sampler_class
 from tilewright.dse.store.safe_files import RunError
 from tilewright.dse.study.design_space import Choice, Dimension, Space
 from tilewright.dse.study.sampler import Proposal, Result, SamplerSettings, batch_seed
 
 _BUILDABLE, _UNBUILDABLE_EXCESS = "can be built", 1e9
-_GENERATION = "NSGAIISampler:generation"
 _REBUILT = ("nsga2", "tpe", "bottleneck")
 """Samplers whose state follows from the trials; others propose their batches again at a resume."""
 _DEFAULTS: Mapping[str, Mapping[str, bool]] = {
@@ -57,6 +57,8 @@ class OptunaSampler:
         self._waiting: list[optuna.trial.Trial] = []
         self._enqueued = False
         self._buildable = 0
+        self._generation_key = INDEXED.get(search.sampler, IndexedNSGAII)._get_generation_key()
+        self._index = GenerationIndex(self._distributions, self._generation_key)
         self.seen: list[Result] = []
 
     def propose(self, batch: int, first: int, count: int) -> list[Proposal]:
@@ -79,7 +81,7 @@ class OptunaSampler:
             told = self._told(result)
             for name, excess in told.constraints.items():
                 trial.set_constraint(name, excess)
-            self._study.tell(trial, told.values, told.state)
+            self._index.add([self._study.tell(trial, told.values, told.state)])
         self._waiting = []
 
     def replay(self, trials: Sequence[Trial], results: Sequence[Result]) -> None:
@@ -93,11 +95,12 @@ class OptunaSampler:
             own = len(told)
         self.seen += results[:own]
         self._study.add_trials([self._frozen(trial, result) for trial, result in told[:own]])
+        self._index.add(self._study.get_trials(deepcopy=False))
         sampler = self._make(0)
-        if isinstance(sampler, optuna.samplers.NSGAIISampler):
-            # Optuna caches the parents of each generation, and the order of cached parents is
-            # not that of fresh ones: fill the cache oldest first, as the first process did.
-            generations = [int(t.sampler.get(_GENERATION, 0)) for t in trials]  # type: ignore[call-overload]
+        if isinstance(sampler, Indexed):
+            # The order of parents that were selected before is not that of fresh ones: select
+            # those of the oldest generations first, as the first process did.
+            generations = [int(t.sampler.get(self._generation_key, 0)) for t in trials[:own]]  # type: ignore[call-overload]
             for generation in range(1, max(generations, default=0) + 1):
                 sampler.get_parent_population(self._study, generation)
         while own < len(told):
@@ -128,20 +131,31 @@ class OptunaSampler:
         options: dict[str, Any] = {"seed": seed, **_DEFAULTS.get(self._search.sampler, {})}
         if self._search.sampler in ("nsga2", "nsga3", "bottleneck"):
             options["population_size"] = self._search.population
-        path = f"optuna.samplers.{OPTUNA_CLASSES.get(self._search.sampler, 'NSGAIISampler')}"
-        kind = sampler_class(self._search.sampler if "." in self._search.sampler else path)
+        kind = self._class()
         options |= self._search.options
         if "seed" not in inspect.signature(kind).parameters:
             del options["seed"]
         with warnings.catch_warnings():  # Optuna's marks of what is experimental
             warnings.simplefilter("ignore")
             try:
-                return kind(**options)
+                return self._indexed(kind(**options))
             except (TypeError, ValueError) as error:
                 raise SpecError(
                     f"the sampler {self._search.sampler} refuses its options: {error}",
                     instead="other search.options",
                 ) from None
+
+    def _class(self) -> Any:
+        """Return the class of the sampler: of our own where that proposes the same faster."""
+        name = self._search.sampler
+        if name in INDEXED:
+            return INDEXED[name]
+        return sampler_class(name if "." in name else f"optuna.samplers.{OPTUNA_CLASSES[name]}")
+
+    def _indexed(self, sampler: optuna.samplers.BaseSampler) -> optuna.samplers.BaseSampler:
+        if isinstance(sampler, Indexed):
+            sampler.index = self._index
+        return sampler
 
     def _proposal(self, trial: FrozenTrial) -> Proposal:
         choice = tuple(int(trial.params[path]) for path in self._space.paths)

@@ -34,9 +34,15 @@ class Dimension:
     def _index_of(self) -> Mapping[str, int]:
         return {canonical_json(value): index for index, value in enumerate(self.values)}
 
+    @cached_property
+    def _index_of_typed(self) -> Mapping[tuple[type, Value], int]:
+        return {(type(value), value): index for index, value in enumerate(self.values)}
+
     def index(self, value: Value) -> int:
         """Return the index of `value` among the knob's values; SpecError if it is none of them."""
-        position = self._index_of.get(canonical_json(value))
+        position = self._index_of_typed.get((type(value), value))  # fast, and mostly enough
+        if position is None:
+            position = self._index_of.get(canonical_json(value))
         if position is None:
             raise SpecError(
                 f"{self.path} has no such value in the space",

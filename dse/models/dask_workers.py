@@ -1,0 +1,201 @@
+"""Designs evaluated by the workers of a Dask cluster: on this machine, or on many.
+
+Dask starts a task again elsewhere if its worker is lost. The coordinator hands out a window of
+tasks, a few for each worker, and takes the answers in the order of the designs, so that a run has
+the same bytes as with workers of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
+from importlib import import_module
+from itertools import islice
+from types import TracebackType
+from typing import Any
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.dse.models.design_watch import watched_attempt
+from tilewright.dse.models.evaluator import Attempt, Evaluator, Outcome
+from tilewright.dse.models.worker_pool import NO_LIMITS, Keep, Note, WorkerLost
+from tilewright.dse.run.interrupts import unheard
+from tilewright.dse.study.design_space import Point
+from tilewright.dse.study.study import DesignLimits
+
+WINDOW = 3  # tasks at the cluster for each of its threads
+_PATIENCE = 60.0  # seconds without a scheduler until the run ends
+_PREFIX = "dask://"
+
+
+class DaskWorkers(AbstractContextManager["DaskWorkers"]):
+    """The workers of a Dask cluster.
+
+    `executor`: `dask://HOST:PORT` of a scheduler, or `dask` for `count` worker processes on this
+    machine. The workers must see the files of the study under the same paths. `limits`: of the
+    evaluation of each design.
+    """
+
+    def __init__(
+        self, evaluator: Evaluator, executor: str, count: int, limits: DesignLimits = NO_LIMITS
+    ) -> None:
+        check_executor(executor)
+        self._evaluator = evaluator
+        self._address = executor.removeprefix(_PREFIX) if executor.startswith(_PREFIX) else None
+        self._count = count
+        self._limits = limits
+        self._cluster: Any = None
+        self._client: Any = None
+
+    def __enter__(self) -> DaskWorkers:
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # tracebacks of lost peers
+        with unheard():  # workers and threads that start here do not hear Ctrl-C
+            if self._address is None:
+                self._cluster = _distributed().LocalCluster(
+                    n_workers=self._count, threads_per_worker=1, dashboard_address=None
+                )
+            self._connect()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for each in (self._client, self._cluster):
+            if each is not None:
+                with suppress(OSError, TimeoutError):
+                    each.close()
+
+    def evaluate(
+        self, points: Sequence[Point], note: Note, keep: Keep | None = None
+    ) -> list[Attempt]:
+        """Evaluate all designs; return their outcomes in the order of the designs.
+
+        `note` and `keep` are called as answers come. Where the scheduler is lost, the answers that
+        are missing are asked for again once there is one; WorkerLost after a minute without.
+        """
+        answers: dict[int, Attempt] = {}
+        while len(answers) < len(points):
+            missing = [number for number in range(len(points)) if number not in answers]
+            for number, attempt in self._completed(points, missing):
+                answers[number] = attempt
+                if keep is not None:
+                    keep(number, attempt)
+                note(len(answers), len(points))
+            if len(answers) < len(points):
+                self._connect()
+        return [answers[number] for number in range(len(points))]
+
+    def _completed(
+        self, points: Sequence[Point], numbers: Sequence[int]
+    ) -> Iterator[tuple[int, Attempt]]:
+        """Yield the attempts on some designs as they come; end early if the scheduler is lost."""
+        ahead = iter(numbers)
+        position: dict[str, int] = {}
+        waiting = _distributed().as_completed(loop=self._client.loop)
+
+        def submit(count: int) -> None:
+            for number in islice(ahead, count):
+                future = self._client.submit(
+                    watched_attempt, self._evaluator, points[number], self._limits, pure=False
+                )
+                position[future.key] = number
+                waiting.add(future)
+
+        try:
+            submit(WINDOW * max(1, self._threads()))
+            for future in waiting:
+                attempt = _attempt_of(future)
+                if attempt is None:
+                    return
+                yield position[future.key], attempt
+                submit(1)
+        except _lost_errors():
+            return
+
+    def _threads(self) -> int:
+        return sum(self._client.nthreads().values())
+
+    def _connect(self) -> None:
+        """Connect to the scheduler, and wait for the first worker."""
+        if self._client is not None:
+            with suppress(*_lost_errors()):
+                self._client.close(timeout=1)
+        target = self._cluster if self._cluster is not None else self._address
+        end = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                self._client = _distributed().Client(target, timeout=5, set_as_default=False)
+                self._client.wait_for_workers(1, timeout=max(1.0, end - time.monotonic()))
+                self._client.register_plugin(_preload())
+                return
+            except _lost_errors() as error:
+                if time.monotonic() > end:
+                    raise WorkerLost(
+                        f"there is no Dask scheduler with a worker: {error}",
+                        value=self._address or "dask",
+                        instead="start both (dask scheduler, dask worker HOST:PORT), then resume",
+                    ) from None
+                time.sleep(0.5)
+
+
+def check_executor(executor: str) -> None:
+    """Check that an executor is one, and that Dask is installed where it is asked for."""
+    if executor != "dask" and not executor.startswith(_PREFIX):
+        raise TilewrightError(
+            "there is no such executor",
+            value=executor,
+            instead="loky, dask, or dask://HOST:PORT of a scheduler",
+        )
+    from importlib.util import find_spec
+
+    if find_spec("distributed") is None:
+        raise TilewrightError(
+            "Dask is not installed", value=executor, instead="pip install 'tilewright[dask]'"
+        )
+
+
+def _attempt_of(future: Any) -> Attempt | None:
+    """Return the attempt that a task made, None if the scheduler has lost the task."""
+    if future.status == "finished":
+        attempt: Attempt = future.result(timeout=60)
+        return attempt
+    if future.status == "error":
+        error = future.exception(timeout=60)
+        if isinstance(error, _distributed().KilledWorker):
+            reason = "its worker process died again and again, perhaps of too little memory"
+            return Attempt(Outcome(reason=reason, status="failed"), 0.0)
+        raise error
+    return None  # cancelled, lost
+
+
+def _lost_errors() -> tuple[type[BaseException], ...]:
+    from asyncio import CancelledError as AsyncCancelled
+    from asyncio import TimeoutError as AsyncTimeout
+    from concurrent.futures import CancelledError
+
+    closed: type[BaseException] = _distributed().comm.CommClosedError
+    return (OSError, TimeoutError, AsyncTimeout, AsyncCancelled, CancelledError, closed)
+
+
+def _distributed() -> Any:
+    """Return the package distributed, which is not there in every installation."""
+    return import_module("distributed")
+
+
+def _preload() -> Any:
+    """Return what each worker does at its start: import the modules of a search."""
+    base: Any = _distributed().WorkerPlugin
+
+    class Preload(base):  # type: ignore[misc]
+        name = "tilewright"
+
+        def setup(self, worker: Any) -> None:
+            del worker
+            import tilewright.mapper.searches.api
+            import tilewright.mapper.verification.verification  # noqa: F401
+
+    return Preload()

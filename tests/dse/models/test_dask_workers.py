@@ -1,0 +1,112 @@
+"""A study on a Dask cluster: a real scheduler and workers, each a process, some of them killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.dse.models.dask_workers import check_executor
+from tilewright.dse.run.rundir import TRIALS
+from tilewright.dse.run.runner import Execution, start_study
+from tilewright.dse.study.study_loading import load_study
+
+HERE = Path(__file__).resolve().parent
+
+
+class Cluster:
+    """A scheduler and workers as processes of this machine."""
+
+    def __init__(self, folder):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.address = f"127.0.0.1:{probe.getsockname()[1]}"
+        self._folder = folder
+        self.scheduler = self._start("scheduler", "--port", self.address.split(":")[1],
+                                     "--host", "127.0.0.1", "--no-dashboard")  # fmt: skip
+        self.workers = [self.new_worker() for _ in range(2)]
+
+    def _start(self, *command):
+        environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
+        return subprocess.Popen(
+            [sys.executable, "-m", "dask", *command],
+            env=environment, cwd=self._folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def new_worker(self):
+        return self._start("worker", self.address, "--nthreads", "1", "--no-nanny",
+                           "--no-dashboard")  # fmt: skip
+
+    def restart_scheduler(self):
+        self.close()
+        self.scheduler = self._start("scheduler", "--port", self.address.split(":")[1],
+                                     "--host", "127.0.0.1", "--no-dashboard")  # fmt: skip
+        self.workers = [self.new_worker() for _ in range(2)]
+
+    def kill_worker(self, number=0):
+        self.workers[number].send_signal(signal.SIGKILL)
+        self.workers[number].wait()
+        self.workers[number] = self.new_worker()
+
+    def close(self):
+        for process in (self.scheduler, *self.workers):
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install tilewright[dask]")
+    cluster = Cluster(tmp_path)
+    yield cluster
+    cluster.close()
+
+
+def same_bytes(toy, folder, cluster, harms):
+    """Tell whether a run has the bytes of a local one, if such harm is done while it goes."""
+    spec = load_study(toy.write_study(folder), {"search.trials": 16 + 8 * len(harms)})
+    local = start_study(spec, folder / "local", Execution(evaluator=toy.ToyModel(0.0)))
+    harm = threading.Thread(target=do_harm, args=(folder / "dask" / TRIALS, harms))
+    harm.start()
+    execution = Execution(evaluator=toy.ToyModel(0.05), executor=f"dask://{cluster.address}")
+    start_study(spec, folder / "dask", execution)
+    harm.join()
+    return (folder / "dask" / TRIALS).read_bytes() == (local.run.path / TRIALS).read_bytes()
+
+
+def do_harm(trials, harms):
+    """Do harm in the middle of each batch but the first."""
+    for number, harm in enumerate(harms, 1):
+        while not trials.exists() or trials.read_bytes().count(b"\n") < 8 * number:
+            time.sleep(0.02)
+        time.sleep(0.1)
+        harm()
+
+
+def test_same_bytes_with_a_worker_killed(toy, tmp_path, cluster):
+    assert same_bytes(toy, tmp_path, cluster, [cluster.kill_worker])
+
+
+@pytest.mark.nightly
+def test_same_bytes_with_a_worker_killed_twenty_times(toy, tmp_path, cluster):
+    kills = [partial(cluster.kill_worker, number % 2) for number in range(20)]
+    assert same_bytes(toy, tmp_path, cluster, kills)
+
+
+@pytest.mark.nightly
+def test_same_bytes_with_the_scheduler_started_again(toy, tmp_path, cluster):
+    assert same_bytes(toy, tmp_path, cluster, [cluster.restart_scheduler] * 2)
+
+
+def test_another_executor_is_refused():
+    with pytest.raises(TilewrightError, match="no such executor"):
+        check_executor("slurm")
