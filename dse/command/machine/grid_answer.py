@@ -40,7 +40,7 @@ class GridAnswer:
 
     def text(self) -> str:
         """Return the answer for the terminal: mapping, execution, certificates."""
-        lines = [str(self.found.mapping), "", *execution_lines(self.found.execution), ""]
+        lines = [self._nest(), "", *execution_lines(self.found.execution), ""]
         certificate = self.found.certificate
         gap = "" if certificate.is_optimal else f", gap {self.found.gap:.1%}"
         lines.append(f"{certificate}{gap} ({self.found.seconds:.1f} s)")
@@ -48,6 +48,14 @@ class GridAnswer:
             f"  {number:,} cannot be built: {reason}" for reason, number in certificate.reasons
         ]
         return "\n".join(lines)
+
+    def _nest(self) -> str:
+        """Return the mapping as a loop nest with numbers of tiles, in the sizes of the elements."""
+        from tilewright.mapper.mapping.nest_lines import nest_lines, nest_text
+
+        einsums = [run.plan.read.einsum for run in self.found.execution.einsums]
+        bounds = {einsum.name: einsum.bounds for einsum in einsums}
+        return nest_text(nest_lines(self.found.mapping.nodes, bounds))
 
     def document(self) -> dict[str, Any]:
         """Return the answer as JSON data."""

@@ -68,6 +68,9 @@ def _print(found: RunTrials, limit: int, as_json: bool, also: Sequence[str]) -> 
     if as_json:
         emit(found.rows())
         return
+    if not len(found):
+        click.echo("no trial")
+        return
     table = found.table(limit, also)
     click.echo("\n".join(text_table(table, ">" * (len(table[0]) - 1) + "<")))
     more = f", {limit} shown (--limit)" if len(found) > limit else ""
