@@ -59,7 +59,10 @@ def shares(what: str, count: int, *paths: str) -> list[Part]:
 
 PARTS: list[Part] = [
     Part("stored answers of oracles, computed again", ()),
-    Part("hostile files and programs, properties", ("faults", "simulator", "properties", "dse")),
+    Part(
+        "hostile files and programs, properties",
+        ("faults", "simulator", "properties", "dse", "test_tutorials.py"),
+    ),
     Part(
         "engines, parts of programs, a full wafer, prefill of GPT-3",
         (
