@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tilewright.arch.quantities import UNITS
+from tilewright.arch.quantities import UNITS, label
 from tilewright.dse.report.conclusion import census, highlights, published_figures, reference_of
 from tilewright.dse.report.health import health_cards, importance, smallest_changes
 from tilewright.dse.report.page import script_safe, templates
@@ -59,6 +59,8 @@ def _context(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dic
         "metrics": metric_names(spec, trials),
         "units": UNITS,
         "groups": group_reasons(trials),
+        "proven": any(trial.proof is not None for trial in trials),
+        "fidelity": fidelity_of(spec, trials),
         "health": health_cards(spec, trials),
         "changes": list(smallest_changes(spec, trials)),
         "importance": shares,
@@ -72,6 +74,22 @@ def _context(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dic
         # JSON is safe in a script element once no `<` can end the element.
         "data": Markup(script_safe(data)),  # noqa: S704
     }
+
+
+def fidelity_of(spec: StudySpec, trials: Sequence[Trial]) -> str:
+    """Return in words what stands behind the figures of a study's designs, and for which mapping.
+
+    A design has one mapping: figures are not those of different mappings for different objectives.
+    """
+    if spec.model == "simulated":
+        return "every design executed on the machine, on numbers, and compared with numpy"
+    if spec.model != "analytical":
+        return "time of a model of the kernel, not executed"
+    metric = label(spec.mapper_objective)
+    best = f"the analytical model: each design by its one mapping that is best in {metric}"
+    fronts = sum(len(trial.mappings) > 1 for trial in trials)
+    others = "; the Pareto set of each design's mappings is in trials.jsonl" if fronts else ""
+    return best + others
 
 
 def _command(environment: Mapping[str, Any]) -> str:

@@ -16,6 +16,8 @@ from tilewright.dse.run.study_loop import shown_in_detail
 from tilewright.dse.study.knobs import knob_text, labels_of
 from tilewright.dse.study.study import StudySpec
 
+MAX_BREAKDOWNS = 2_000
+"""Trials up to which each has its breakdown in a page; beyond, only the designs shown."""
 MAX_DETAILS = 16_000_000
 """Bytes of details in a page; a large front would make it slow to open."""
 
@@ -28,6 +30,8 @@ def report_data(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> 
     """
     front = front_of(trials, spec.objectives)
     reference = reference_of(trials)
+    outlined = trials if len(trials) <= MAX_BREAKDOWNS else shown_in_detail(trials, spec)
+    with_breakdown = {trial.number for trial in outlined if trial.same_as is None}
     return {
         "objectives": [{"metric": o.metric, "goal": o.goal} for o in spec.objectives],
         "limits": [limit for c in spec.constraints if (limit := _plain_limit(c))],
@@ -36,7 +40,7 @@ def report_data(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> 
             for name in metric_names(spec, trials)
         ],
         "knobs": labels_of(spec.space),
-        "trials": [_row(trial, spec) for trial in trials],
+        "trials": [_row(trial, spec, trial.number in with_breakdown) for trial in trials],
         "front": [trial.number for trial in front],
         "reference": None if reference is None else reference.number,
         "details": _details(run, spec, trials),
@@ -69,7 +73,7 @@ def metric_names(spec: StudySpec, trials: Sequence[Trial]) -> list[str]:
     return first + sorted(nonzero_names - set(first))
 
 
-def _row(trial: Trial, spec: StudySpec) -> dict[str, Any]:
+def _row(trial: Trial, spec: StudySpec, with_breakdown: bool) -> dict[str, Any]:
     return {
         "n": trial.number,
         "batch": trial.batch,
@@ -80,6 +84,7 @@ def _row(trial: Trial, spec: StudySpec) -> dict[str, Any]:
         "shown": [knob_text(path, trial.point[path]) for path in spec.space.paths],
         "metrics": dict(trial.metrics),
         "reason": reason_of(trial),
+        **({"breakdown": trial.breakdown} if with_breakdown and trial.breakdown else {}),
     }
 
 

@@ -103,10 +103,11 @@ function logTicks(low, high) {
   return ticks.filter((tick) => tick >= low * 0.999 && tick <= high * 1.001);
 }
 
-// A linear scale, or a logarithmic one where the values span more than a factor of 25.
-function makeScale(values, from, to) {
+// A linear scale, or a logarithmic one: where it is asked for, by default where the values span more
+// than a factor of 25.
+function makeScale(values, from, to, asked = null) {
   let low = Math.min(...values), high = Math.max(...values);
-  const log = low > 0 && high / low > 25;
+  const log = low > 0 && (asked ?? high / low > 25);
   if (low === high) { low -= Math.abs(low) * 0.1 || 1; high += Math.abs(high) * 0.1 || 1; }
   const f = log ? Math.log : (value) => value;
   const pad = 0.06 * (f(high) - f(low));

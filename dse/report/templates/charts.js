@@ -23,8 +23,10 @@ function drawScatter() {
   const values = names.map((name) => shown.map((trial) => axisValue(trial, name)));
   const [xFactor, xTitle] = axisTitle(names[0], values[0]);
   const [yFactor, yTitle] = axisTitle(names[1], values[1]);
-  const x = makeScale(values[0].map((value) => value * xFactor), SIZE.left, SIZE.width - SIZE.right);
-  const y = makeScale(values[1].map((value) => value * yFactor), SIZE.height - SIZE.bottom, SIZE.top);
+  const x = makeScale(values[0].map((value) => value * xFactor), SIZE.left, SIZE.width - SIZE.right, askedLog("x"));
+  const y = makeScale(values[1].map((value) => value * yFactor), SIZE.height - SIZE.bottom, SIZE.top, askedLog("y"));
+  byId("log-x").checked = x.log;
+  byId("log-y").checked = y.log;
   const at = (trial) => [x.place(axisValue(trial, names[0]) * xFactor), y.place(axisValue(trial, names[1]) * yFactor)];
   svg.append(...gridLines(x, y), ...axisTitles(x, y, xTitle, yTitle), ...limits(names, x, y, [xFactor, yFactor]));
   const line = frontLine(names, shown, at);
@@ -39,15 +41,20 @@ function drawScatter() {
   }
 }
 
+function askedLog(axis) {
+  const box = byId(`log-${axis}`);
+  return box.dataset.asked ? box.checked : null;
+}
+
 function kindOf(trial) {
   if (trial.n === DATA.reference) return "reference";
-  if (FRONT.has(trial.n)) return "front";
+  if (currentFront.has(trial.n)) return "front";
   return trial.status === "violates" ? "violates" : "plain";
 }
 
 function mark(trial, [x, y], names) {
   const kind = kindOf(trial);
-  const style = kind === "violates" ? "p over" : `p ${kind}`;
+  const style = (kind === "violates" ? "p over" : `p ${kind}`) + (within(trial) ? "" : " out");
   const events = {
     class: style,
     onclick: () => select(trial.n),
@@ -119,7 +126,7 @@ function frontLine(names, shown, at) {
   if (!names.every((name) => GOALS.has(name)) || names[0] === names[1]) return null;
   const sign = names.map((name) => (GOALS.get(name) === "minimize" ? 1 : -1));
   const cost = (trial, axis) => sign[axis] * trial.metrics[names[axis]];
-  const ranked = shown.filter((t) => FRONT.has(t.n)).sort((a, b) => cost(a, 0) - cost(b, 0) || cost(a, 1) - cost(b, 1));
+  const ranked = shown.filter((t) => currentFront.has(t.n)).sort((a, b) => cost(a, 0) - cost(b, 0) || cost(a, 1) - cost(b, 1));
   let lowest = Infinity, path = "", last = null;
   for (const trial of ranked) {
     if (cost(trial, 1) >= lowest) continue;

@@ -1,5 +1,6 @@
 // One design: its values against the reference, and per Einsum what the model or the machine saw.
-const PALETTE = ["#0d9488", "#d97706", "#6366f1", "#db2777", "#65a30d", "#0284c7", "#a16207", "#7c3aed"];
+// Okabe and Ito: told apart with any kind of colour vision.
+const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a800", "#777777"];
 let section = 0;
 
 function drawSummary(trial) {
@@ -50,7 +51,64 @@ function drawDesign(trial) {
   section = Math.min(section, sections.length - 1);
   const tabs = sections.length < 2 ? null : el("div", { class: "tabs", role: "tablist" }, ...sections.map((one, index) =>
     el("button", { type: "button", role: "tab", "aria-selected": index === section, onclick: () => { section = index; drawDesign(trial); } }, one.einsum)));
-  body.replaceChildren(...[tabs, drawSection(sections[section])].filter(Boolean));
+  body.replaceChildren(...[waterfalls(trial), tabs, drawSection(sections[section])].filter(Boolean));
+}
+
+// From the reference to this design, component by component.
+function waterfalls(trial) {
+  const reference = TRIALS.get(DATA.reference);
+  if (!reference || reference.n === trial.n || !trial.breakdown || !reference.breakdown) return null;
+  const names = Object.keys(trial.breakdown).filter((name) => reference.breakdown[name] && METRICS.has(name));
+  const figures = names.map((name) => (["latency", "cycles"].includes(name) ? pairs : waterfall)(name, reference.breakdown[name], trial.breakdown[name]));
+  return figures.length ? el("div", { class: "waterfalls" }, ...figures) : null;
+}
+
+function ranked(before, after) {
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])]
+    .map((name) => [name, before[name] ?? 0, after[name] ?? 0])
+    .filter(([, from, to]) => from || to)
+    .sort(([, a, b], [, c, d]) => Math.abs(d - c) - Math.abs(b - a));
+}
+
+function waterfall(metric, before, after) {
+  const parts = ranked(before, after), unit = METRICS.get(metric).unit, size = parts.reduce((sum, part) => sum + part[1], 0);
+  const seen = parts.filter(([, from, to]) => Math.abs(to - from) > 1e-3 * size).slice(0, 8), few = [...seen], rest = parts.filter((part) => !seen.includes(part) && part[1] !== part[2]);
+  if (rest.length) few.push([rest.length === 1 ? rest[0][0] : `${rest.length} others`, rest.reduce((sum, part) => sum + part[1], 0), rest.reduce((sum, part) => sum + part[2], 0)]);
+  const total = (at) => parts.reduce((sum, part) => sum + part[at], 0);
+  let level = total(1);
+  const steps = [["the reference", 0, level, "total"]];
+  for (const [name, from, to] of few) {
+    steps.push([name, level, level + to - from, to < from ? "down" : "up"]);
+    level += to - from;
+  }
+  steps.push(["this design", 0, total(2), "total"]);
+  return stepChart(`${METRICS.get(metric).label}, from the reference`, steps, unit);
+}
+
+// Times of components pass side by side: they do not add up, so each is set beside its former one.
+function pairs(metric, before, after) {
+  const unit = METRICS.get(metric).unit;
+  const steps = ranked(before, after).slice(0, 6).flatMap(([name, from, to]) => [[`${name}, reference`, 0, from, "before"], [name, 0, to, "total"]]);
+  return stepChart(`${METRICS.get(metric).label} by component, side by side`, steps, unit);
+}
+
+function stepChart(heading, steps, unit) {
+  const row = 21, left = 108, right = 84, width = 360, high = Math.max(...steps.flatMap(([, from, to]) => [from, to])) || 1;
+  const x = (value) => left + ((width - left - right) * value) / high;
+  const svg = el("svg", { viewBox: `0 0 ${width} ${steps.length * row + 4}`, role: "img", "aria-label": `${heading}: ${steps.map(([name, from, to, kind]) => `${name} ${change(from, to, kind, unit)}`).join(", ")}` });
+  steps.forEach(([name, from, to, kind], index) => {
+    const y = index * row + 3, low = Math.min(from, to);
+    svg.append(
+      el("text", { x: left - 8, y: y + 12, "text-anchor": "end" }, name.length > 17 ? `${name.slice(0, 16)}…` : name),
+      el("rect", { class: `step-${kind}`, x: x(low), y, width: Math.max(1, x(Math.max(from, to)) - x(low)), height: 15, rx: 2 }),
+      el("text", { x: width - right + 6, y: y + 12 }, change(from, to, kind, unit)));
+  });
+  return panel(heading, svg);
+}
+
+function change(from, to, kind, unit) {
+  if (kind === "total" || kind === "before") return quantity(to, unit);
+  return (to < from ? "−" : "+") + quantity(Math.abs(to - from), unit);
 }
 
 function drawSection(one) {

@@ -7,6 +7,7 @@ function knobScale(index, from, to) {
 }
 
 function drawSlices() {
+  if (!DATA.metrics.length) return;
   const metric = byId("slice-metric").value, box = byId("slices");
   const shown = DATA.trials.filter((trial) => trial.same === null && metric in trial.metrics);
   const numbers = shown.map((trial) => trial.metrics[metric]);
@@ -15,12 +16,12 @@ function drawSlices() {
 
 function slice(name, index, metric, shown, numbers) {
   const width = 260, height = 170, left = 14, bottom = 34;
-  const { values, place } = knobScale(index, left + 12, width - 18), y = makeScale(numbers, height - bottom, 12);
+  const { values, place } = knobScale(index, left + 12, width - 18), y = makeScale(numbers, height - bottom, 20);
   const text = (value) => shown.find((trial) => trial.point[index] === value)?.shown[index] ?? "";
   const svg = el("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${METRICS.get(metric).label} by ${name}` });
   svg.append(el("line", { x1: left, x2: width - 6, y1: height - bottom, y2: height - bottom, class: "axis" }));
   for (const trial of shown) {
-    const dot = el("circle", { cx: place.get(trial.point[index]), cy: y.place(trial.metrics[metric]), r: FRONT.has(trial.n) ? 4 : 2.6, class: FRONT.has(trial.n) ? "p front" : "p plain", onclick: () => select(trial.n) });
+    const dot = el("circle", { cx: place.get(trial.point[index]), cy: y.place(trial.metrics[metric]), r: currentFront.has(trial.n) ? 4 : 2.6, class: (currentFront.has(trial.n) ? "p front" : "p plain") + (within(trial) ? "" : " out"), onclick: () => select(trial.n) });
     dot.append(el("title", {}, `${trialName(trial)}: ${trial.shown[index]}, ${metricText(trial, metric)}`));
     svg.append(dot);
   }
@@ -28,29 +29,37 @@ function slice(name, index, metric, shown, numbers) {
     const first = value === values[0] && values.length > 1;
     svg.append(el("text", { x: first ? left : width - 6, y: height - 18, "text-anchor": first ? "start" : "end", class: "tick" }, text(value)));
   }
+  svg.append(el("text", { x: 2, y: 9, class: "tick" }, quantity(Math.max(...numbers), METRICS.get(metric).unit)));
   svg.append(el("text", { x: width / 2, y: height - 3, "text-anchor": "middle", class: "axis-title" }, name));
   return el("figure", { class: "slice" }, svg);
 }
 
 function drawParallel() {
+  if (!DATA.metrics.length) return;
   const shown = DATA.trials.filter((trial) => trial.same === null && DATA.objectives.every(({ metric }) => metric in trial.metrics));
-  const columns = DATA.knobs.length + DATA.objectives.length, width = Math.max(640, columns * 120), height = 260;
+  const columns = DATA.knobs.length + DATA.objectives.length, width = Math.max(640, columns * 120), height = 276;
   const x = (at) => 60 + (columns > 1 ? (at / (columns - 1)) * (width - 120) : 0), svg = byId("parallel");
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   const scales = [
     ...DATA.knobs.map((name, index) => { const { place } = knobScale(index, 210, 24); return (trial) => place.get(trial.point[index]); }),
     ...DATA.objectives.map(({ metric }) => { const scale = makeScale(shown.map((trial) => trial.metrics[metric]), 210, 24); return (trial) => scale.place(trial.metrics[metric]); }),
   ];
+  const ends = [
+    ...DATA.knobs.map((name, index) => { const { values } = knobScale(index, 0, 1), text = (value) => DATA.trials.find((trial) => trial.point[index] === value).shown[index]; return [text(values[0]), text(values[values.length - 1])]; }),
+    ...DATA.objectives.map(({ metric }) => { const numbers = shown.map((trial) => trial.metrics[metric]), unit = METRICS.get(metric).unit; return [quantity(Math.min(...numbers), unit), quantity(Math.max(...numbers), unit)]; }),
+  ];
   const names = [...DATA.knobs, ...DATA.objectives.map(({ metric }) => METRICS.get(metric).label)];
-  const lines = [...shown].sort((a, b) => FRONT.has(a.n) - FRONT.has(b.n)).map((trial) => {
+  const lines = [...shown].sort((a, b) => currentFront.has(a.n) - currentFront.has(b.n)).map((trial) => {
     const path = scales.map((scale, at) => `${at ? "L" : "M"}${x(at).toFixed(1)},${scale(trial).toFixed(1)}`).join("");
-    const line = el("path", { d: path, class: `thread${FRONT.has(trial.n) ? " front" : ""}`, onclick: () => select(trial.n) });
+    const line = el("path", { d: path, class: `thread${currentFront.has(trial.n) ? " front" : ""}${within(trial) ? "" : " out"}`, onclick: () => select(trial.n) });
     line.append(el("title", {}, trialName(trial)));
     return line;
   });
   const axes = names.flatMap((name, at) => [
     el("line", { x1: x(at), x2: x(at), y1: 18, y2: 216, class: "axis" }),
-    el("text", { x: x(at), y: 240, "text-anchor": "middle", class: "axis-title" }, name),
+    el("text", { x: x(at), y: 10, "text-anchor": "middle", class: "tick" }, ends[at][1]),
+    el("text", { x: x(at), y: 230, "text-anchor": "middle", class: "tick" }, ends[at][0]),
+    el("text", { x: x(at), y: at % 2 ? 266 : 249, "text-anchor": "middle", class: "axis-title" }, name),
   ]);
   svg.replaceChildren(...lines, ...axes);
 }

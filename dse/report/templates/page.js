@@ -1,5 +1,6 @@
 // What is selected, the table, light and dark.
 let selected = null;
+let filterTable = () => {};
 
 function select(number, scroll = false, remember = true) {
   const trial = TRIALS.get(number);
@@ -30,7 +31,14 @@ function setUpAxes() {
   ["axis-x", "axis-y"].forEach((id, index) => {
     byId(id).append(...names.map((name) => el("option", { value: name }, name === TRIAL_AXIS ? name : METRICS.get(name).label)));
     byId(id).value = hasMetrics ? start[index] : TRIAL_AXIS;
-    byId(id).addEventListener("change", drawScatter);
+    byId(id).addEventListener("change", () => { delete byId(`log-${"xy"[index]}`).dataset.asked; drawScatter(); });
+  });
+  for (const box of [byId("log-x"), byId("log-y")]) box.addEventListener("change", () => { box.dataset.asked = "yes"; drawScatter(); });
+  byId("scatter").addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key], front = DATA.front.filter((n) => currentFront.has(n));
+    if (!step || !front.length) return;
+    event.preventDefault();
+    select(front[(Math.max(front.indexOf(selected), step > 0 ? -1 : 0) + step + front.length) % front.length]);
   });
   const distinct = DATA.trials.some((trial) => trial.status === "violates");
   document.querySelector(".only-limits").hidden = !distinct;
@@ -44,20 +52,21 @@ function setUpTable() {
   [...table.tHead.rows[0].cells].forEach((head, column) => {
     head.append(el("button", { type: "button", class: "sort", onclick: () => sortBy(head, column) }, ...head.childNodes));
   });
-  const apply = () => {
+  filterTable = () => {
     const words = byId("filter").value.toLowerCase().split(/\s+/).filter(Boolean), state = byId("status").value;
     let count = 0;
     for (const row of rows) {
       const text = row.textContent.toLowerCase();
-      const fits = (!state || row.dataset.state === state || (state === "feasible" && row.dataset.state === "front")) && words.every((word) => text.includes(word));
+      const fits = (!state || row.dataset.state === state || (state === "feasible" && row.dataset.state === "front")) && words.every((word) => text.includes(word)) && (!LIMITS.size || within(TRIALS.get(Number(row.dataset.trial))));
       row.hidden = !fits;
       count += fits;
     }
     byId("shown").textContent = count === rows.length ? `${count} trials` : `${count} of ${rows.length} trials`;
   };
-  byId("filter").addEventListener("input", apply);
-  byId("status").addEventListener("change", apply);
-  apply();
+  byId("filter").addEventListener("input", filterTable);
+  byId("status").addEventListener("change", filterTable);
+  byId("csv").addEventListener("click", saveCsv);
+  filterTable();
 
   function sortBy(head, column) {
     const descending = head.getAttribute("aria-sort") === "ascending";
@@ -73,6 +82,20 @@ function setUpTable() {
   }
 }
 
+// The rows that are shown, in their order, with plain numbers in SI units.
+function csvText() {
+  const table = byId("table"), quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const head = [...table.tHead.rows[0].cells].map((cell) => cell.dataset.name ?? cell.textContent.trim());
+  const rows = [...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => [...row.cells].map((cell) => cell.dataset.v ?? cell.querySelector(".chip").textContent.trim()));
+  return [head, ...rows].map((row) => row.map(quoted).join(",")).join("\n") + "\n";
+}
+
+function saveCsv() {
+  const link = el("a", { href: URL.createObjectURL(new Blob([csvText()], { type: "text/csv" })), download: "trials.csv" });
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
 function setUpTheme() {
   const wanted = matchMedia("(prefers-color-scheme: dark)");
   const apply = (dark) => { document.documentElement.dataset.theme = dark ? "dark" : "light"; drawAll(); };
@@ -84,6 +107,7 @@ function setUpTheme() {
 setUpAxes();
 setUpTable();
 setUpKnobs();
+setUpLimits();
 setUpTheme();
 document.querySelectorAll(".card").forEach((card) => card.addEventListener("click", () => select(Number(card.dataset.select), true)));
 const starts = [...document.querySelectorAll(".card")].map((card) => Number(card.dataset.select)).reverse();

@@ -89,7 +89,7 @@ def test_map_says_why_nothing_fits(files: tuple[str, ...], tmp_path: Path) -> No
 def test_map_by_other_methods(files: tuple[str, ...], method: str) -> None:
     exact = json.loads(run("map", *files, "--einsum", "Y", "--json").stdout)
     other = json.loads(
-        run("map", *files, "--einsum", "Y", "--method", method, "--seed", "2", "--json").output
+        run("map", *files, "--einsum", "Y", "--method", method, "--seed", "2", "--json").stdout
     )
     assert other["value"] == pytest.approx(exact["value"], rel=1e-9)
 

@@ -1,28 +1,116 @@
-"""The report in a headless browser: no error of its scripts, all charts drawn."""
+"""The report in a headless browser: no error of its scripts, charts drawn, every control works."""
 
 from __future__ import annotations
 
+import html
+import json
+import re
 import shutil
 import subprocess
 
 import pytest
 from design_files import run_here
 
+from tilewright.dse.models.evaluator import Outcome
+
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+ACTIONS = """
+<script>
+const seen = {};
+const press = (node, key) =>
+  node.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+const move = (node, value) => { node.value = value; node.dispatchEvent(new Event("input")); };
+const rows = () => [...document.querySelectorAll("#table tbody tr")].filter((row) => !row.hidden);
+
+// A walk over all that takes the focus: each gets it, is seen, and has a name.
+const stops = [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex]")]
+  .filter((node) => node.checkVisibility() && node.tabIndex >= 0);
+seen.stops = stops.length;
+seen.unseen = stops.filter((node) => {
+  node.focus();
+  return document.activeElement !== node || getComputedStyle(node).outlineStyle === "none";
+}).map((node) => node.outerHTML.slice(0, 80));
+seen.unnamed = stops.filter((node) => !(node.textContent.trim() || node.ariaLabel || node.title
+  || (node.labels && node.labels.length))).map((node) => node.outerHTML.slice(0, 80));
+
+const before = selected;
+press(byId("scatter"), "ArrowRight");
+seen.walked = selected !== before && location.hash === `#trial-${selected}`;
+
+const energies = () => rows().map((row) => row.cells[2].dataset.v).filter(Boolean).map(Number);
+document.querySelectorAll("#table .sort")[2].click();
+seen.sorted = energies().every((value, i, all) => i === 0 || all[i - 1] <= value);
+
+seen.all = rows().length;
+const slider = document.querySelector("#limits input");
+move(slider, 3);
+seen.within = rows().filter((row) => row.cells[2].dataset.v).length;
+seen.faded = document.querySelectorAll("#scatter .out").length;
+seen.count = byId("limits-count").textContent;
+seen.csv = csvText().split("\\n").slice(0, 2);
+document.querySelector("#limits button").click();
+seen.again = rows().length;
+
+seen.steps = document.querySelectorAll("#design .step-total").length;
+byId("log-x").click();
+seen.log = byId("scatter").textContent.includes("log scale");
+location.hash = "#trial-0";
+setTimeout(() => {
+  seen.linked = selected;
+  document.body.append(el("pre", { id: "seen" }, JSON.stringify(seen)));
+}, 50);
+</script>
+"""
+
+
+def opened(page):
+    """Open a page in the browser; return its document after its scripts, and what they logged."""
+    done = subprocess.run(
+        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
+         "--virtual-time-budget=2000", "--window-size=1280,900", "--dump-dom", page.as_uri()],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
 @pytest.mark.nightly
 @pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
-def test_charts_are_drawn_without_errors(toy, tmp_path):
-    run_here(toy, tmp_path)
-    page = (tmp_path / "run" / "report.html").as_uri()
-    done = subprocess.run(
-        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
-         "--dump-dom", page],
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
-    assert "CONSOLE" not in done.stderr
-    assert done.stdout.count('class="slice"') == 4, "one for each knob"
-    assert done.stdout.count('class="thread') > 10
-    assert 'id="scatter"' in done.stdout
-    assert done.stdout.count("<circle") > 40
+def test_charts_are_drawn_and_every_control_works(toy, tmp_path):
+    run_here(toy, tmp_path, evaluator=WithBreakdown(toy.ToyModel()))
+    text = (tmp_path / "run" / "report.html").read_text()
+    page = tmp_path / "acted.html"
+    page.write_text(text.replace("</body>", f"{ACTIONS}</body>"))
+    document, logged = opened(page)
+    assert not logged
+    assert document.count('class="slice"') == 4, "one for each knob"
+    assert document.count('class="thread') > 10
+    assert document.count("<circle") > 40
+    match = re.search(r'<pre id="seen">(.*?)</pre>', document)
+    assert match is not None, "the actions ended early"
+    seen = json.loads(html.unescape(match[1]))
+    assert seen["stops"] > 40
+    assert seen["unseen"] == []
+    assert seen["unnamed"] == []
+    assert seen["walked"]
+    assert seen["steps"] == 2, "a waterfall from the reference to the design"
+    assert seen["sorted"]
+    assert 0 < seen["within"] < seen["all"] == seen["again"]
+    assert seen["faded"] > 0
+    assert "beaten by none" in seen["count"]
+    assert seen["csv"][0].startswith("trial,status,energy,cycles")
+    assert float(seen["csv"][1].split(",")[2]) > 0
+    assert seen["log"]
+    assert seen["linked"] == 0
+
+
+class WithBreakdown:
+    """A model whose outcomes also say where their energy goes."""
+
+    def __init__(self, model):
+        self._model = model
+
+    def evaluate(self, point):
+        outcome = self._model.evaluate(point)
+        energy = outcome.metrics["energy"]
+        parts = {"energy": {"Engine": 0.6 * energy, "SRAM": 0.4 * energy}}
+        return Outcome(outcome.metrics, details=outcome.details, breakdown=parts)
