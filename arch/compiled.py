@@ -215,14 +215,15 @@ def _refused(kernel: Kernel, value: Any) -> TypeError:
 def _compiled(kernel: Kernel) -> ObjectCode:
     """Compile a kernel and store its code, with an empty body if it cannot run without numba."""
     dispatcher = kernel.python()
+    from tilewright.arch.lean_compilation import object_file_only
     from tilewright.arch.type_answers import remembered_answers
 
     arguments = _numba_types(kernel)
-    with _rare_collections(), remembered_answers():
+    with _rare_collections(), remembered_answers(), object_file_only():
         dispatcher.compile(arguments)
         try:
             body = dispatcher.overloads[arguments].library._get_compiled_object()
-        except RuntimeError:  # code from numba's own cache has no object file: compile it anew
+        except RuntimeError:  # compiled before, as a part of another kernel
             dispatcher.recompile()
             body = dispatcher.overloads[arguments].library._get_compiled_object()
     overload = dispatcher.overloads[arguments]

@@ -51,10 +51,6 @@ def row_total(row, span):
 def makes_an_array(rows):
     return np.zeros(rows.shape[0]).shape[0]
 """
-CACHED = """
-cached = njit(cache=True, error_model="numpy", _nrt=False, no_cpython_wrapper=True,
-              no_cfunc_wrapper=True)
-"""
 USE = """
 import sys
 import numpy as np
@@ -75,6 +71,8 @@ if "record" in sys.argv:
     fields = {"Row": "float64[::1], float64, bool[::1]"}
     row_total = Kernel("home", "row_total", "int64(Row, UniTuple(int64, 2))", records=fields)
     print(row_total(Row(np.arange(4.0), 2.0, np.ones(4, dtype=bool)), (1, 4)))
+if "part" in sys.argv:
+    print(Kernel("home", "plus", "int64(int64, int64)")(2, 3))
 if "made" in sys.argv:
     print(made(np.ones(5)))
 """
@@ -156,15 +154,13 @@ def test_named_tuples_go_field_by_field(folder: Path) -> None:
     assert plain == ["20", "True", "12"]
 
 
-def test_what_only_numba_has_kept_is_compiled_anew(folder: Path) -> None:
-    text = HOME.replace("@bare\ndef total", "@cached\ndef total")
-    (folder / "home.py").write_text(text.replace("\n@bare", f"\n{CACHED}\n@bare", 1))
-    assert run(folder) == ["20", "True"]
-    assert list(folder.rglob("home.total*.nbc"))
-    for path in kept(folder):
-        path.unlink()
-    assert run(folder) == ["20", "True"]
-    assert run(folder) == ["20", "False"]
+def test_a_part_of_a_kernel_is_also_compiled_alone(folder: Path) -> None:
+    """`total` calls `plus`; numba's own cache is not used for either."""
+    (folder / "home.py").write_text(HOME.replace("bare = njit(", "bare = njit(cache=True, "))
+    assert run(folder, "part") == ["20", "True", "5"]
+    assert run(folder, "part") == ["20", "False", "5"]
+    assert len(kept(folder)) == 2
+    assert not list(folder.rglob("*.nb[ic]"))
 
 
 def test_the_folder_that_numba_is_given_is_ours_too(folder: Path, tmp_path: Path) -> None:

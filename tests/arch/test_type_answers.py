@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.core.registry import cpu_target
 from numba.core.types import functions
 
-from tilewright.arch.type_answers import remembered_answers
+from tilewright.arch.type_answers import ANY_VALUE, remembered_answers
 
 
 def mixed(a, b):
@@ -28,3 +31,23 @@ def test_numba_is_as_before() -> None:
     with remembered_answers():
         assert functions.BaseFunction.get_call_type is not before
     assert functions.BaseFunction.get_call_type is before
+
+
+def test_a_written_number_has_the_answer_of_its_type() -> None:
+    context = cpu_target.typing_context
+    context.refresh()
+    numbers = [types.int64, types.uint32, types.float32, types.boolean]
+    written = [types.literal(value) for value in (0, 7, -3, 1 << 40)]
+    for operation in ANY_VALUE:
+        function = context.resolve_value_type(operation)
+        for first, second in product(numbers, written):
+            for pair in ((first, second), (second, first)):
+                given = answer(function, context, pair)
+                assert answer(function, context, tuple(map(types.unliteral, pair))) == given
+
+
+def answer(function, context, pair):
+    try:
+        return function.get_call_type(context, pair, {})
+    except Exception:  # no such operation on these types
+        return None
