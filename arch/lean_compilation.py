@@ -6,7 +6,7 @@ first once more in every function above. Here the functions that a kernel calls 
 are, and the whole is optimized once. Where numba inlines a function, it copies all names of the
 function with each of its blocks; here the copies share them.
 
-Methods of numba are replaced while a kernel is compiled; a numba without one of them is not changed.
+Methods of numba are replaced while a kernel is compiled; a numba that lacks one stays as it is.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ _LIBRARY: Final = cast(Any, codegen).CPUCodeLibrary
 _CACHE: Final = cast(Any, caching).Cache
 _TARGET: Final = cast(Any, cpu).CPUContext
 _compiler: Final[Any] = compiler
+PYTHON_WRAPPER: Final = "_ZN7cpython"
+"""How numba's names of functions begin that Python calls."""
 
 
 @contextmanager
 def object_file_only() -> Iterator[None]:
     """Compile each kernel inside the context for its object file alone.
 
-    A function that was compiled as a part of a kernel has none: `recompile` makes it.
+    A function that was compiled as a part of a kernel has none: `recompile` makes it. Parts that
+    Python may call are compiled as always.
     """
     kept = []
     changes = _changes()
@@ -72,7 +75,7 @@ def _changes() -> list[tuple[Any, str, Callable[..., Any]]]:
             running.pop()
 
     def finalize(library: Any) -> None:
-        if len(running) < 2:
+        if len(running) < 2 or _python_calls(library):
             finish(library)
             return
         for part in dict.fromkeys(library._linking_libraries):
@@ -81,7 +84,8 @@ def _changes() -> list[tuple[Any, str, Callable[..., Any]]]:
         library._finalized = True
 
     def get_executable(target: Any, library: Any, described: Any, environment: Any) -> Any:
-        if len(running) < 2:
+        wrapper = described.llvm_cpython_wrapper_name
+        if len(running) < 2 or library.codegen._engine.is_symbol_defined(wrapper):
             return executable(target, library, described, environment)
         name = described.qualname.rpartition(".")[2]
         home = described.lookup_module()
@@ -96,6 +100,12 @@ def _changes() -> list[tuple[Any, str, Callable[..., Any]]]:
         (_CACHE, "load_overload", _no_cache),
         (_CACHE, "save_overload", _no_cache),
     ]
+
+
+def _python_calls(library: Any) -> bool:
+    """Return whether a function's code has a part by which Python can call it."""
+    functions = library._final_module.functions
+    return any(one.name.startswith(PYTHON_WRAPPER) for one in functions)
 
 
 def _optimize_once(library: Any) -> None:
