@@ -352,7 +352,7 @@ class _Reading:
 def _check_einsum(einsum: Einsum) -> None:
     if len(einsum.outputs) != 1 or not einsum.inputs:
         raise _refusal(f"{einsum.name} has not exactly one output and an input", "one output")
-    if len(set(einsum.tensors)) != len(einsum.tensors):
+    if len({access.values_of for access in einsum.accesses}) != len(einsum.accesses):
         raise _refusal(f"{einsum.name} uses a tensor twice", "a copy of it, by an Einsum before")
     if einsum.n_instances != 1:
         raise _refusal(f"{einsum.name} has {einsum.n_instances} instances", "a rank for them")

@@ -65,7 +65,9 @@ class TensorAccess:
 
     `tensor`: its name. `projection`: pairs (rank, affine form of the rank variables that index
     it), in rank order. `output`: it is written. `persistent`: it stays in memory for all instances
-    of the Einsum. `bits_per_value`: width of a value in bits.
+    of the Einsum. `bits_per_value`: width of a value in bits. `same_as`: the tensor whose values
+    are read, where the Einsum reads it once more with other indices; such an access is held and
+    moved under a name of its own, `A.2` for the second one of `A`.
     """
 
     tensor: str
@@ -73,6 +75,12 @@ class TensorAccess:
     output: bool = False
     persistent: bool = False
     bits_per_value: Fraction = Fraction(1)
+    same_as: str | None = None
+
+    @property
+    def values_of(self) -> str:
+        """The name of the tensor whose values are read or written."""
+        return self.same_as or self.tensor
 
     @cached_property
     def rank_variables(self) -> frozenset[str]:

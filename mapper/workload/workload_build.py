@@ -123,8 +123,11 @@ def _draft(
         if isinstance(item, str)
         else parse(EinsumSpec, document, path, data=item)
     )
-    accesses, name, parsed = _accesses(spec, document, path)
-    draft = EinsumDraft(name, spec, path, where, accesses, {}, parsed.combine, parsed.formula)
+    written, name, parsed = _accesses(spec, document, path)
+    accesses, repeated = _named_apart(written)
+    draft = EinsumDraft(
+        name, spec, path, where, accesses, {}, parsed.combine, parsed.formula, repeated=repeated
+    )
     check_draft(draft)
     limits = workload_limits.of(draft)
     draft = replace(draft, ranges=ranges(draft.variables, limits, name, where))
@@ -149,6 +152,30 @@ def _accesses(
     parsed = parse_einsum(spec.einsum, where)
     short = tuple((access, number == 0, None) for number, access in enumerate(parsed.accesses))
     return short, spec.name or parsed.accesses[0].tensor, parsed
+
+
+def _named_apart(accesses: Sequence[Access]) -> tuple[tuple[Access, ...], dict[str, str]]:
+    """Give every further access that reads a tensor a name of its own: `A.2`, `A.3`, …
+
+    Return the accesses, and the tensor behind each new name.
+    """
+    taken = {access.tensor for access, _, _ in accesses}
+    outputs = {access.tensor for access, is_output, _ in accesses if is_output}
+    apart: list[Access] = []
+    repeated: dict[str, str] = {}
+    seen: set[str] = set()
+    for access, is_output, long in accesses:
+        name = access.tensor
+        if name in seen and name not in outputs:
+            numbered = (f"{name}.{n}" for n in range(2, len(accesses) + len(taken) + 2))
+            new_name = next(n for n in numbered if n not in taken)
+            taken.add(new_name)
+            repeated[new_name] = name
+            apart.append((ParsedAccess(new_name, access.projection), is_output, long))
+        else:
+            apart.append((access, is_output, long))
+        seen.add(name)
+    return tuple(apart), repeated
 
 
 def _name(spec: EinsumSpec, where: Where) -> str:
@@ -290,6 +317,7 @@ def _finish(draft: EinsumDraft, names: Names) -> tuple[Einsum, Scope]:
             output,
             access.tensor in resolved.persistent,
             resolved.bits_per_value[access.tensor],
+            draft.repeated.get(access.tensor),
         )
         for access, output, _ in draft.accesses
     )

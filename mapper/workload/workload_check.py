@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tilewright.arch.errors import Where
 from tilewright.arch.files.document import DocPath
@@ -26,7 +26,8 @@ class EinsumDraft:
     document and file. `accesses`: triples (tensor with its indices, whether it is an output, its
     long form or None). `ranges`: rank variable to (first, last value). `combine`: "*" or "+"
     between inputs; `formula`: something else, None if nothing. `outside`: indices that leave their
-    ranks.
+    ranks. `repeated`: name of each further access of a tensor that is read several times, and the
+    tensor.
     """
 
     name: str
@@ -38,6 +39,7 @@ class EinsumDraft:
     combine: Combine = "*"
     formula: Formula | None = None
     outside: tuple[OutsideIndex, ...] = ()
+    repeated: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -70,7 +72,7 @@ class EinsumDraft:
 def check_draft(draft: EinsumDraft) -> None:
     """Raise WorkloadError for an Einsum that is wrong by itself.
 
-    Wrong is a name that is reserved or has strange characters, a tensor that occurs twice, no
+    Wrong is a name that is reserved or has strange characters, an output that is read, too, no
     output, a copy Einsum without exactly one input, and a rank variable with the name of a tensor.
     """
     for kind, name in (("Einsum", draft.name), *(("tensor", name) for name in draft.tensors)):
@@ -101,13 +103,13 @@ def check_draft(draft: EinsumDraft) -> None:
 
 
 def _check_tensors(draft: EinsumDraft) -> None:
-    """Check that no tensor occurs twice, one is written, and a copy has one input."""
+    """Check that a tensor is written, none of these is touched again, and a copy has one input."""
     twice = [name for name in draft.tensors if draft.tensors.count(name) > 1]
     if twice:
         raise WorkloadError(
-            f"Einsum {draft.name} touches tensor {twice[0]} twice, with different indices",
+            f"Einsum {draft.name} writes tensor {twice[0]} and touches it once more",
             where=draft.where,
-            instead="give the second one a name of its own, with a copy operation before it",
+            instead="give the one that it writes a name of its own",
         )
     if not draft.outputs:
         raise WorkloadError(
@@ -208,10 +210,22 @@ def _check_order(
                 draft,
             )
         writers[name] = draft
+    for tensor in draft.repeated.values():
+        if tensor in writers:
+            raise _disagree(
+                f"Einsum {draft.name} reads tensor {tensor} with different indices, but Einsum "
+                f"{writers[tensor].name} writes it",
+                writers[tensor],
+                draft,
+                instead="a copy operation that gives the second one a name of its own",
+            )
     for name in draft.tensors:
         if name not in draft.outputs:
             readers.setdefault(name, draft)
 
 
-def _disagree(subject: str, first: EinsumDraft, second: EinsumDraft) -> WorkloadError:
-    return WorkloadError(subject, where=second.where, instead=f"make it agree with {first.where}")
+def _disagree(
+    subject: str, first: EinsumDraft, second: EinsumDraft, instead: str | None = None
+) -> WorkloadError:
+    advice = instead or f"make it agree with {first.where}"
+    return WorkloadError(subject, where=second.where, instead=advice)

@@ -138,6 +138,8 @@ class Names:
     def _basic(self, draft: EinsumDraft) -> dict[str, frozenset[str]]:
         tensor_names = frozenset(draft.tensors)
         sets = {name: tensor_names & {name} for name in self._everything}
+        for name, tensor in draft.repeated.items():
+            sets[tensor] |= {name}
         sets |= {
             "All": tensor_names,
             "Tensors": tensor_names,
@@ -222,7 +224,9 @@ class Names:
         self, draft: EinsumDraft, sets: dict[str, frozenset[str]]
     ) -> frozenset[str]:
         persistent = {
-            long.name for _, _, long in draft.accesses if long is not None and long.persistent
+            access.tensor
+            for access, _, long in draft.accesses
+            if long is not None and long.persistent
         }
         if self._spec.persistent_tensors is not None:
             where = self._document.where(("workload", "persistent_tensors"))

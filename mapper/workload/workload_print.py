@@ -17,7 +17,7 @@ def dump_workload(workload: Workload) -> str:
     Templates, sizes of ranks, set expressions and renames are written out as values; the instances
     of the workload are multiplied into its Einsums.
     """
-    accesses = {access.tensor: access for e in workload.einsums for access in e.accesses}
+    accesses = {access.values_of: access for e in workload.einsums for access in e.accesses}
     block: dict[str, object] = {
         "bits_per_value": {name: _width(access.bits_per_value) for name, access in accesses.items()}
     }
@@ -57,7 +57,7 @@ def _access(access: TensorAccess) -> str:
         else f"{rank}: {affine_text(form)}"
         for rank, form in access.projection
     )
-    return f"{access.tensor}[{', '.join(ranks)}]"
+    return f"{access.values_of}[{', '.join(ranks)}]"
 
 
 def affine_text(form: Affine) -> str:
@@ -85,9 +85,8 @@ def _einsum(einsum: Einsum) -> dict[str, object]:
     if einsum.n_instances != 1:
         fields["n_instances"] = einsum.n_instances
     if einsum.renames:
-        order = einsum.tensors
         fields["renames"] = {
-            name: _union(t for t in order if t in tensors)
+            name: _union(dict.fromkeys(a.values_of for a in einsum.accesses if a.tensor in tensors))
             for name, tensors in einsum.renames.items()
         }
     return fields
@@ -106,7 +105,7 @@ def _accesses(einsum: Einsum) -> dict[str, object]:
 
 def _long(access: TensorAccess) -> dict[str, object]:
     projection = {rank: affine_text(form) for rank, form in access.projection}
-    fields: dict[str, object] = {"name": access.tensor, "projection": projection}
+    fields: dict[str, object] = {"name": access.values_of, "projection": projection}
     return {**fields, "output": True} if access.output else fields
 
 

@@ -31,12 +31,12 @@ def reference_values(workload: Workload, inputs: Mapping[str, Values]) -> dict[s
     order: dict[str, tuple[str, ...]] = {}
     for einsum in workload.einsums:
         for access in einsum.accesses:
-            order.setdefault(access.tensor, tuple(rank for rank, _ in access.projection))
+            order.setdefault(access.values_of, tuple(rank for rank, _ in access.projection))
         if einsum.operations > MOST_POINTS:
             raise WorkloadError(f"Einsum {einsum.name} is too large for a reference")
         for access in einsum.inputs:
-            if access.tensor not in tensors:
-                raise WorkloadError(f"no values of tensor {access.tensor}", value=einsum.name)
+            if access.values_of not in tensors:
+                raise WorkloadError(f"no values of tensor {access.values_of}", value=einsum.name)
         values = _value(einsum, read_values(einsum, tensors, order))
         for access in einsum.outputs:
             ranks = order[access.tensor]
@@ -56,8 +56,9 @@ def read_values(
     """
     arrays = []
     for access in einsum.inputs:
-        ranks = order[access.tensor] if order else tuple(rank for rank, _ in access.projection)
-        arrays.append(_read(tensors[access.tensor], _indices(access, einsum, ranks)))
+        tensor = access.values_of
+        ranks = order[tensor] if order else tuple(rank for rank, _ in access.projection)
+        arrays.append(_read(tensors[tensor], _indices(access, einsum, ranks)))
     return arrays
 
 

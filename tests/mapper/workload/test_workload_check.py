@@ -26,7 +26,7 @@ def load(einsums: str, sizes: str = "M: 4, N: 8, K: 6", more: str = "") -> Workl
         ('"Y[m] = A[m]"\n"Y[m] = B[m]"', "two Einsums are called Y"),
         ('"Y[m] = A[m]"\n"Z[n] = A[n]"', "tensor A has ranks M in Einsum Y, but N in Einsum Z"),
         ('"Z[m] = Y[m]"\n"Y[m] = A[m]"', "reads tensor Y before Einsum Y writes it"),
-        ('"Z[m] = A[m] * A[M: 2*m]"', "touches tensor A twice, with different indices"),
+        ('"Z[m] = A[m] * Z[M: 2*m]"', "writes tensor Z and touches it once more"),
         ('"Z[q] = A[q]"', "rank variable q has no bound"),
         ('{einsum: "Total[m] = A[m]"}', "reserved"),
         ('{einsum: "Z[m] = A[m] * B[m]", is_copy_operation: true}', "exactly one input"),
