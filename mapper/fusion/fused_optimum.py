@@ -84,7 +84,7 @@ class FusedOptimizer:
         mapping.
         """
         if objective == "energy":
-            return self._least_energy(self._budget, report)
+            return self._least_energy(self._budget, report, by_cost=True)
         seed = self._least_energy(self._seed_budget(), no_report)
         if seed.scored is None and not seed.result.exhausted:
             return seed
@@ -96,11 +96,12 @@ class FusedOptimizer:
         problem = replace(problem, objective=objective, value=value)
         return self._solve(replace(self._plan, problem=problem), self._budget, report, result)
 
-    def _least_energy(self, budget: Budget, report: Report) -> FusedOptimum:
+    def _least_energy(self, budget: Budget, report: Report, by_cost: bool = False) -> FusedOptimum:
+        """Return the mapping of least energy; `by_cost`: nothing else is searched afterwards."""
         if self._seed is None or self._seed.result.exhausted:
             plan = self._plan.seed or self._plan
             value = OBJECTIVE_VALUES["energy"]
-            problem = replace(plan.problem, objective="energy", value=value)
+            problem = replace(plan.problem, objective="energy", value=value, by_cost=by_cost)
             self._seed = self._solve(replace(plan, problem=problem), budget, report)
         return self._seed
 

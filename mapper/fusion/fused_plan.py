@@ -22,8 +22,8 @@ from tilewright.mapper.fusion.boundary.memory_sizes import refuse_unequal_sizes
 from tilewright.mapper.fusion.boundary.tensor_views import bounded_widths_in, varied_widths_in
 from tilewright.mapper.fusion.boundary.usage_peaks import CountedUsage, counted_usage
 from tilewright.mapper.fusion.copies.fused_copies import CopySolver
+from tilewright.mapper.fusion.fused_einsum import fused_einsum, refuse_unkept_tensors
 from tilewright.mapper.fusion.fused_problem import EinsumEntry, FusedProblem, ValueFunction
-from tilewright.mapper.fusion.pmappings.pmapping_builder import fused_einsum, refuse_unkept_tensors
 from tilewright.mapper.fusion.pmappings.pmapping_cache import PmappingCache
 from tilewright.mapper.fusion.pmappings.shared_tolls import tolls_in
 from tilewright.mapper.model.conventions import conventions_called

@@ -14,8 +14,9 @@ from tilewright.mapper.fusion.boundary.exchange_memories import OutermostCapacit
 from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors
 from tilewright.mapper.fusion.boundary.usage_peaks import NO_USAGE, CountedUsage
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
+from tilewright.mapper.fusion.fused_einsum import FusedEinsum
 from tilewright.mapper.fusion.join.cost_limit import EnergyLatency
-from tilewright.mapper.fusion.pmappings.pmapping_builder import FusedEinsum
+from tilewright.mapper.fusion.pmappings.pmapping_builder import ChoiceName
 from tilewright.mapper.searches.exact.label_metrics import Objective
 
 # objective of energy, latency and the usage of memories: numbers, or arrays
@@ -36,12 +37,13 @@ class TieSearch:
     `known_value`: the other metric (joule or second) of the mapping to improve on; a new mapping
     must have less. `cost_limit`: most energy in joule and latency in second of a mapping as good as
     that one. `choice_bounds`: the choices to look at, each by (Einsum, number of its compute,
-    exchanged tensors on chip as bits), with lower bounds of energy and latency.
+    exchanged tensors on chip as bits, numbers of placements), with lower bounds of energy and
+    latency.
     """
 
     known_value: float
     cost_limit: EnergyLatency
-    choice_bounds: Mapping[tuple[str, int, int], EnergyLatency]
+    choice_bounds: Mapping[ChoiceName, EnergyLatency]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class FusedProblem:
     search only breaks ties. `loops_per_variable`: most shared loops over one rank variable.
     `usage`: the memories whose usage counts. `outermost_capacity`: what to check of the outermost
     memory; None if everything fits there. `is_narrowed`: some placements of the Einsums are left
-    out.
+    out. `by_cost`: their placements are searched in groups, the cheapest first.
     """
 
     exchanged: ExchangedTensors
@@ -69,6 +71,7 @@ class FusedProblem:
     usage: CountedUsage = NO_USAGE
     outermost_capacity: OutermostCapacity | None = None
     is_narrowed: bool = False
+    by_cost: bool = False
 
     @property
     def counts_capacity(self) -> bool:
@@ -82,15 +85,15 @@ class FusedProblem:
     def with_few_placements(self, templates: int) -> FusedProblem:
         """Return the problem with a few promising placements of each Einsum and choice on chip.
 
-        `templates`: how many these may have together. A placement says which memory keeps which
-        tensors; every mapping of the returned problem is one of this problem.
+        `templates`: how many of their templates are looked at. A placement says which memory keeps
+        which tensors; every mapping of the returned problem is one of this problem.
         """
         promising: dict[Hashable, Mapping[int, Sequence[int]]] = {}  # by the key of an Einsum
 
         def narrowed(fused: FusedEinsum) -> FusedEinsum:
             if fused.key not in promising:
-                promising[fused.key] = fused.promising_placements(templates)
-            return fused.with_placements(promising[fused.key])
+                promising[fused.key] = fused.promising_placements()
+            return fused.narrowed(promising[fused.key], templates)
 
         entries = tuple(
             entry if isinstance(entry, CopyTable) else tuple(map(narrowed, entry))

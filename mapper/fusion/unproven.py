@@ -65,7 +65,7 @@ def _advice(choice: OnChipChoice) -> Iterator[str]:
 
 def _freest_memory(choice: OnChipChoice) -> str | None:
     """Return the memory in which most tensors may or may not be kept; None if none is free."""
-    placements = [dict(p.kept_tensors) for p in choice.fused_einsum.placements[choice.mask]]
+    placements = [dict(p.kept_tensors) for p in choice.placements]
     names = dict.fromkeys(name for kept in placements for name in kept)
     free: dict[str, int] = {}
     for name in names:

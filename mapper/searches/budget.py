@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from math import inf
 from pathlib import Path
@@ -72,6 +72,12 @@ class Budget:
         if self._is_stopped:
             return 0.0
         return None if self.deadline == inf else max(self.deadline - time.monotonic(), 0.0)
+
+    def share(self, part: float) -> Budget:
+        """Return the budget with only a part (0 to 1) of the seconds that are left."""
+        if self.deadline == inf:
+            return self
+        return replace(self, deadline=self.deadline - (1 - part) * (self.seconds_left or 0.0))
 
     def checking(self, items: Iterable[T]) -> Iterator[T]:
         """Yield the items, with a check of time and memory before each.

@@ -20,6 +20,7 @@ from tilewright.mapper.fusion.join.cost_limit import CostLimit, EnergyLatency
 from tilewright.mapper.fusion.join.on_chip_relaxation import OnChipRelaxation
 from tilewright.mapper.fusion.pmappings.pmapping_builder import (
     NOISE,
+    ChoiceName,
     OnChipChoice,
     PmappingFilter,
     TableBuilder,
@@ -38,6 +39,7 @@ DEEPENING = (
     8.0,
     inf,
 )  # relative to the bound at the start
+MARGIN = 0.002  # relative: of bounds that are raised together
 NEVER = (inf, inf)
 METRICS = (0, 1)  # energy, latency
 
@@ -47,12 +49,14 @@ class _ChoiceBound:
     """What one choice of one Einsum costs at least.
 
     `start`: the bound before any search. `raised`: metrics whose bounds are as high as they matter.
+    `searches`: how often the choice was searched on its own, each time up to a higher limit.
     """
 
     choice: OnChipChoice
     bound: EnergyLatency
     start: EnergyLatency | None = None
     raised: frozenset[int] = frozenset()
+    searches: int = 0
 
     @property
     def known_start(self) -> EnergyLatency:
@@ -99,7 +103,8 @@ class EinsumBounds:
     tensor must agree about it, so that the bounds of several Einsums add up to one of the workload
     (theory/fusion.md §6.3). `problem`: the workload and the objective. `builder`: searches the
     pmappings of an Einsum. `report`: called with lower bounds of energy and latency of the workload
-    (joule, second) when they may have risen.
+    (joule, second) when they may have risen. `estimate`: returns what some mapping with a choice
+    costs, in the metric of the objective, to search it up to there at once; inf: not known.
     """
 
     def __init__(
@@ -107,9 +112,11 @@ class EinsumBounds:
         problem: FusedProblem,
         builder: TableBuilder,
         report: Callable[[EnergyLatency], None] = lambda _: None,
+        estimate: Callable[[OnChipChoice], float] = lambda _: inf,
     ) -> None:
         self._builder = builder
         self._report = report
+        self._estimate = estimate
         self._ties = problem.ties
         self._metric = int(problem.objective == "latency")
         self._copies = [e if isinstance(e, CopyTable) else None for e in problem.einsums]
@@ -167,14 +174,12 @@ class EinsumBounds:
                     limits[-1][bound.choice] = CostLimit(*own_limit)
         return limits
 
-    def choice_bounds_within(
-        self, limit: EnergyLatency
-    ) -> dict[tuple[str, int, int], EnergyLatency]:
+    def choice_bounds_within(self, limit: EnergyLatency) -> dict[ChoiceName, EnergyLatency]:
         """Return the choices of tensors on chip that a mapping within a limit may make.
 
         `limit`: joule and second of the workload. Keys are (name of the Einsum, number of its
-        compute, tensors on chip as bits); values are lower bounds of energy in joule and latency in
-        second.
+        compute, tensors on chip as bits, numbers of placements); values are lower bounds of energy
+        in joule and latency in second.
         """
         limits = self.cost_limits(limit)
         pairs = [
@@ -252,6 +257,135 @@ class EinsumBounds:
             self._raise_once(chosen, _Aim(metric, slack), limit_of)
             self._report(self.least_costs)
 
+    def raise_cheapest(
+        self, limit_of: Callable[[EnergyLatency], EnergyLatency], ceiling: float = 0.0
+    ) -> None:
+        """Raise the bounds that hold down the bound of the workload, until they are attained.
+
+        These are the choices in the cheapest mapping that the bounds leave, or in one that they
+        leave within `ceiling` (joule, or second if latency is the objective). All others are left
+        as they are: most are never searched. `limit_of`: as in `raise_bounds`. Raises OutOfBudget,
+        and UnsupportedFeature for templates that cannot be modelled.
+        """
+        raised = True
+        while raised:
+            raised = False
+            highest = max(self.least_costs[self._metric] * (1 + MARGIN), ceiling)
+            sweeps = [self._relaxation.sweep(self._costs(index)) for index in METRICS]
+            for number in range(len(self._bounds)):
+                other_costs = _OtherCosts(*(sweep.costs_of_others() for sweep in sweeps))
+                for bound in self._cheapest(number, other_costs, highest):
+                    raised = True
+                    limit = limit_of(self._least_with_others(number, other_costs))
+                    self._search_further(
+                        bound, other_costs.remaining_limit(bound.choice.mask, limit)
+                    )
+                for index, sweep in enumerate(sweeps):
+                    sweep.advance(self._einsum_costs(number, index))
+            self._report(self.least_costs)
+
+    def attain(self, is_wanted: Callable[[OnChipChoice], bool]) -> None:
+        """Raise the bounds of some choices to the least cost of an Einsum.
+
+        `is_wanted`: tells which choices; of those that keep the same tensors on chip, which differ
+        in their placements, only the cheapest is raised so far. Raises OutOfBudget, and
+        UnsupportedFeature for templates that cannot be modelled.
+        """
+        for number in range(len(self._bounds)):
+            while cheapest := [
+                bound
+                for bound in self._least_of_siblings(number).values()
+                if is_wanted(bound.choice) and self._metric not in bound.raised
+            ]:
+                for bound in cheapest:
+                    self._search_further(bound, NEVER)
+            self._report(self.least_costs)
+
+    def attained_by(self, choice: OnChipChoice) -> float:
+        """Return the least that some Einsum equal to that of a choice costs, if it was attained.
+
+        In joule, or second if latency is the objective; inf if it is not known. The tensors on chip
+        must be those of the choice; its placements may be others.
+        """
+        fused, metric = choice.fused_einsum, self._metric
+        return min(
+            (
+                bound.bound[metric]
+                for bounds in self._bounds
+                for bound in bounds
+                if metric in bound.raised
+                and (bound.choice.fused_einsum.key, bound.choice.mask) == (fused.key, choice.mask)
+            ),
+            default=inf,
+        )
+
+    def choices_of(self, number: int, mask: int) -> list[OnChipChoice]:
+        """Return the choices of an Einsum that keep just these of its tensors on chip.
+
+        `number`: of the Einsum. `mask`: the tensors, as bits. None for a copy.
+        """
+        return [b.choice for b in self._bounds[number] if b.choice.mask == mask]
+
+    def limit_of_metric(self, cost: float) -> CostLimit:
+        """Return a limit of the metric whose bounds are raised, energy (joule) or latency (second).
+
+        The other metric is not limited.
+        """
+        return CostLimit(*_with_metric(NEVER, self._metric, cost))
+
+    def known_least(self, number: int, mask: int) -> float:
+        """Return what an Einsum costs at least with some of its tensors on chip, without a search.
+
+        `number`: of the Einsum. `mask`: the tensors, as bits. In joule, or second if latency is the
+        objective; inf if that is impossible.
+        """
+        return self._einsum_costs(number, self._metric).get(mask, inf)
+
+    def least_below(self, number: int, mask: int, limit: float) -> float:
+        """Return the least that an Einsum costs with some of its tensors on chip.
+
+        `number`: of the Einsum. `mask`: the tensors, as bits. In joule, or second if latency is the
+        objective. Where it is above `limit`, a number between the two will do. Raises OutOfBudget,
+        and UnsupportedFeature for templates that cannot be modelled.
+        """
+        while (least := self._least_of_siblings(number).get(mask)) is not None:
+            known = least.bound[self._metric]
+            if known > limit or self._metric in least.raised:
+                return known
+            self._search_further(least, NEVER)
+        return self.known_least(number, mask)
+
+    def _cheapest(
+        self, number: int, other_costs: _OtherCosts, highest: float
+    ) -> list[_ChoiceBound]:
+        """Return the choices of an Einsum in mappings that the bounds leave up to `highest`."""
+        costs = other_costs[self._metric]
+        return [
+            bound
+            for bound in self._least_of_siblings(number).values()
+            if self._metric not in bound.raised
+            and bound.bound[self._metric] + costs[bound.choice.mask] <= highest
+        ]
+
+    def _least_of_siblings(self, number: int) -> dict[int, _ChoiceBound]:
+        """Return the cheapest choice of an Einsum for each set of its tensors on chip."""
+        least: dict[int, _ChoiceBound] = {}
+        for bound in self._bounds[number]:
+            known = least.setdefault(bound.choice.mask, bound)
+            if bound.bound[self._metric] < known.bound[self._metric]:
+                least[bound.choice.mask] = bound
+        return least
+
+    def _search_further(self, bound: _ChoiceBound, limit: EnergyLatency) -> None:
+        """Search a choice up to a higher limit than before."""
+        slack = DEEPENING[min(bound.searches, len(DEEPENING) - 1)]
+        estimate = self._estimate(bound.choice)
+        if bound.start is None and estimate < inf and not _exceeds(bound.bound, limit):
+            self._start(bound)
+            slack = max(slack, estimate * (1 + NOISE) / bound.known_start[self._metric] - 1)
+        bound.searches += 1
+        self._raise_choice(bound, _Aim(self._metric, slack), limit)
+
     def _raise_once(
         self,
         chosen: Sequence[Sequence[_ChoiceBound]],
@@ -319,10 +453,10 @@ class EinsumBounds:
         cost_limit = CostLimit(*ceilings)
         if metric and aim.slack == DEEPENING[0] and self._attains_start(bound, cost_limit):
             return self._set_bound(bound, metric, bound.known_start[metric], True)
-        least_costs = self._builder.least_costs(bound.choice, PmappingFilter(cost_limit))
-        if least_costs is None:
+        least_cost = self._builder.least_cost(bound.choice, PmappingFilter(cost_limit), metric)
+        if least_cost == inf:
             return self._set_bound(bound, metric, limit[metric], False)
-        return self._set_bound(bound, metric, least_costs[metric], True)
+        return self._set_bound(bound, metric, least_cost, True)
 
     def _set_bound(self, bound: _ChoiceBound, metric: int, value: float, attained: bool) -> bool:
         """Note a bound of one metric, and whether some pmapping attains it, which is returned."""
@@ -343,8 +477,8 @@ class EinsumBounds:
         """Tell whether few pmappings show already that the latency of the start is attained."""
         for fused in (False, True):
             pmapping_filter = PmappingFilter(cost_limit, fused, representatives=True)
-            least_costs = self._builder.least_costs(bound.choice, pmapping_filter)
-            if least_costs is not None and least_costs[1] <= bound.known_start[1] * (1 + NOISE):
+            least_latency = self._builder.least_cost(bound.choice, pmapping_filter, 1)
+            if least_latency <= bound.known_start[1] * (1 + NOISE):
                 return True
         return False
 

@@ -21,6 +21,7 @@ from math import inf
 from typing import NamedTuple
 
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
+from tilewright.mapper.fusion.fused_einsum import LARGE
 from tilewright.mapper.fusion.fused_problem import FusedProblem
 from tilewright.mapper.fusion.join.compatibility_graph import (
     CompatibilityGraph,
@@ -29,12 +30,14 @@ from tilewright.mapper.fusion.join.compatibility_graph import (
 )
 from tilewright.mapper.fusion.join.cost_limit import CostLimit, EnergyLatency
 from tilewright.mapper.fusion.join.exchange_choice_bounds import NEVER, EinsumBounds
+from tilewright.mapper.fusion.join.greedy_start import ChoiceLimits, GreedyStart
 from tilewright.mapper.fusion.join.join_steps import Tables, join_steps
 from tilewright.mapper.fusion.join.label_columns import LabelColumns
 from tilewright.mapper.fusion.join.label_deepening import LabelDeepening
 from tilewright.mapper.fusion.join.label_pass import WholeLabel
 from tilewright.mapper.fusion.pmappings.pmapping_builder import (
     BuilderScope,
+    ChoiceName,
     LargestChoice,
     OnChipChoice,
     PmappingFilter,
@@ -47,8 +50,8 @@ from tilewright.mapper.searches.result import Report, SearchStatistics, no_repor
 LIMIT_STEPS = (1e-9, 0.01, 0.05, 0.2, 0.6, 2.0, inf)  # relative to the lower bound
 EQUAL = 1e-12  # relative: values that differ by less count as equal
 MANY_EINSUMS = 4
-LARGE = 50_000  # placements times tile shapes of an Einsum
 FEW_TEMPLATES = 60  # of an Einsum and a choice of tensors on chip, to start with
+NARROWED_SHARE = 0.4  # of the budget, for a search with few placements
 FEW_LABELS = 300_000  # that a search with few placements may keep at a time
 BEAM_SHARES = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45, 0.7, 1.0, 2.0, 8.0)
 BEAM_SLACKS = (0.5, 2.0, inf)  # of unfused Einsums above their lower bounds, relative
@@ -132,6 +135,7 @@ class JoinSearch:
         self._best: _JoinIncumbent | None = None
         if seed is not None and seed.label is not None and seed.graph is not None:
             self._best = _JoinIncumbent(seed.label, seed.graph)
+        self._narrowed: JoinSearch | None = None
         self._started_by_beam = False
         self._bounds: EinsumBounds | None = None
         self._lower_bound = 0.0
@@ -146,6 +150,7 @@ class JoinSearch:
             loops_per_variable=problem.loops_per_variable,
             usage=problem.usage,
             prunes_by_latency=not minimizes_energy and not breaks_ties,
+            by_cost=problem.by_cost,
         )
         self._builder = TableBuilder(problem.exchanged, scope, budget, self.cache)
 
@@ -213,13 +218,12 @@ class JoinSearch:
         """
         return self._ceilings(limit, self._least_costs)
 
-    def choice_bounds_within(
-        self, limit: EnergyLatency
-    ) -> dict[tuple[str, int, int], EnergyLatency]:
+    def choice_bounds_within(self, limit: EnergyLatency) -> dict[ChoiceName, EnergyLatency]:
         """Return the choices of tensors on chip that a mapping within a limit may make.
 
         `limit`: joule and second. Keys are (name of the Einsum, number of its compute, tensors on
-        chip as bits); values are lower bounds of energy and latency. Empty before `solve`.
+        chip as bits, numbers of placements); values are lower bounds of energy and latency. Empty
+        before `solve`.
         """
         return {} if self._bounds is None else self._bounds.choice_bounds_within(limit)
 
@@ -231,7 +235,7 @@ class JoinSearch:
 
     def _search(self) -> None:
         """Raise the bounds, then the limit, until the incumbent meets the lower bound."""
-        bounds = EinsumBounds(self.problem, self._builder, self._report_bounds)
+        bounds = EinsumBounds(self.problem, self._builder, self._report_bounds, self._estimate)
         self._bounds = bounds
         self._take_lower_bound(bounds)
         self._report(self._incumbent_value, self._lower_bound)
@@ -246,6 +250,8 @@ class JoinSearch:
             limit = start * (1 + slack) if start > 0 else inf
             if self._is_proven or self._lower_bound == inf:
                 return
+            if self.problem.by_cost:
+                bounds.raise_cheapest(self._incumbent_ceilings, min(limit, self._incumbent_value))
             self._solve_below(limit, bounds, first=slack == LIMIT_STEPS[0])
             self._lower_bound = min(max(self._lower_bound, limit), self._incumbent_value)
             self._report(self._incumbent_value, self._lower_bound)
@@ -273,8 +279,11 @@ class JoinSearch:
             self._search_narrowed(bounds)
             return
         if self._best is None and self.problem.ties is None:
-            bounds.raise_bounds(_keeps_nothing_on_chip, lambda _: NEVER)
+            bounds.attain(_keeps_nothing_on_chip)
             self._solve_unfused(bounds)
+        if self.problem.by_cost:
+            bounds.raise_cheapest(self._incumbent_ceilings)
+            return
         bounds.raise_bounds(lambda _: True, self._incumbent_ceilings)
         raises_latency = self.problem.objective == "edp" and self._has_many_einsums
         if raises_latency and self._is_below_incumbent(bounds):
@@ -295,18 +304,27 @@ class JoinSearch:
         Its value then limits what is searched.
         """
         narrowed = self.problem.with_few_placements(FEW_TEMPLATES)
-        budget = replace(self._budget, labels=min(self._budget.labels, FEW_LABELS))
+        budget = self._budget.share(NARROWED_SHARE)
+        budget = replace(budget, labels=min(budget.labels, FEW_LABELS))
 
         def report(value: float, _: float) -> None:
             self._report(value, self._lower_bound)
 
         search = JoinSearch(narrowed, budget, report)
         result = search.solve()
+        search.cache.clear()
+        self._narrowed = search
         self._labels += search.statistics.labels
         if result.label is not None and result.graph is not None:
             self._best = _JoinIncumbent(result.label, result.graph)
             self._started_by_beam = True
         self._budget.check()
+
+    def _estimate(self, choice: OnChipChoice) -> float:
+        """Return what the best mapping with few placements of an Einsum costs, if it is known."""
+        if self._narrowed is None or self._narrowed._bounds is None:
+            return inf
+        return self._narrowed._bounds.attained_by(choice)
 
     def _search_narrowed(self, bounds: EinsumBounds) -> None:
         """Find mappings from the cheapest pmapping per tile shape, unfused ones first."""
@@ -317,12 +335,26 @@ class JoinSearch:
                 limits = _unfused(bounds.own_limits(), 1 + slack)
                 graph = self._build_graph(limits, bounds.join_limits(NEVER), pmapping_filter)
                 self._solve_graph(graph, inf)
+        if self.problem.counts_capacity or self._has_many_einsums:
+            self._solve_greedily(bounds)
         try:
-            bounds.raise_bounds(lambda _: True, self._incumbent_ceilings)
+            bounds.raise_cheapest(self._incumbent_ceilings)
         except OutOfBudget as end:
             if end.reason is not EndReason.LABELS:
                 raise
-        self._solve_beam(bounds)
+        if not self._has_many_einsums or self._best is None:
+            self._solve_beam(bounds)
+
+    def _solve_greedily(self, bounds: EinsumBounds) -> None:
+        """Find a mapping fast by keeping one tensor after the other on chip."""
+
+        def attempt(limits: ChoiceLimits) -> None:
+            ceilings = self._incumbent_ceilings(bounds.least_costs)
+            pmapping_filter = PmappingFilter(CostLimit(), beam=True)
+            graph = self._build_graph(limits, bounds.join_limits(ceilings), pmapping_filter)
+            self._solve_graph(graph, self._incumbent_value)
+
+        GreedyStart(self.problem.exchanged, bounds, lambda: self._incumbent_value, attempt).run()
 
     def _solve_beam(self, bounds: EinsumBounds) -> None:
         """Find a mapping fast, from the cheapest pmapping per tile shape.

@@ -29,6 +29,7 @@ from tilewright.mapper.searches.exact.label_tables import field_factors
 from tilewright.mapper.searches.program.charge_sites import ChargeLocator, ChargeSite, CostTerm
 from tilewright.mapper.searches.program.deferred_costs import (
     DeferredCost,
+    TooFewColumns,
     deferred_charges,
     deferred_costs,
 )
@@ -247,10 +248,13 @@ class _InnerCompiler:
     def _deferred_costs(self, sites: Sequence[ChargeSite]) -> list[DeferredCost] | None:
         """Return what is paid further up than where it arises; None: it cannot be deferred.
 
-        Neither where it would be paid above the program.
+        Neither where it would be paid above the program. Raises TooFewColumns where labels might
+        have more columns.
         """
         slots = self.cut.slots
         deferred = deferred_costs(self.problem, self.fields, slots, deferred_charges(sites))
+        if deferred is None and not self.fields.has_all_deferred:
+            raise TooFewColumns
         if deferred is None or any(cost.top <= self.cut.lowest_slot for cost in deferred):
             return None
         return deferred

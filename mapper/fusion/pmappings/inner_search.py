@@ -141,6 +141,7 @@ class InnerSearch:
         for node in nodes:
             node.before = node.after = None
             nodes += node.children.values()
+        self._engine.forget_steps()
 
     def look_ahead(self, check: Callable[[], None]) -> None:
         """Compute, for each operation and tile shape, a lower bound of the cost still to come.

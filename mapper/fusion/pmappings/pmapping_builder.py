@@ -5,29 +5,21 @@ Einsums that pose the same problem under other names share one solution.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import NamedTuple
 
-import numpy as np
-
-from tilewright.arch.components.components import Memory
-from tilewright.mapper.fusion.boundary.exchanged_tensors import (
-    EinsumPath,
-    ExchangedTensors,
-    TensorPlace,
-)
+from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors
 from tilewright.mapper.fusion.boundary.usage_peaks import NO_USAGE, CountedUsage
+from tilewright.mapper.fusion.fused_einsum import FusedEinsum
 from tilewright.mapper.fusion.join.cost_limit import CostLimit, EnergyLatency
 from tilewright.mapper.fusion.pmappings.backpointers import backpointers_of
 from tilewright.mapper.fusion.pmappings.fused_templates import (
     FusedTemplate,
     banned_variables,
-    first_two_memories,
     fused_templates,
     private_tensors,
-    refuse_unclear_backing,
 )
 from tilewright.mapper.fusion.pmappings.inner_programs import (
     InnerProgram,
@@ -38,6 +30,7 @@ from tilewright.mapper.fusion.pmappings.inner_search import (
     NO_LATENCY_TERMS,
     InnerSearch,
     RegionRules,
+    SolvedProgram,
 )
 from tilewright.mapper.fusion.pmappings.pmapping_cache import (
     CompiledChoice,
@@ -50,7 +43,6 @@ from tilewright.mapper.fusion.pmappings.pmapping_table import (
     named_table,
 )
 from tilewright.mapper.fusion.pmappings.pmappings import PmappingMaker, legal_places
-from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.mapspace.template_space import checked
 from tilewright.mapper.searches.budget import Budget
@@ -58,188 +50,16 @@ from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY
 from tilewright.mapper.searches.exact.label_fields import LabelFields, Leak, label_fields
 from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
 from tilewright.mapper.searches.exact.label_tables import LabelEngine
-from tilewright.mapper.searches.exact.least_placement_costs import (
-    least_costs,
-    least_transfer_energy,
-)
 from tilewright.mapper.searches.exact.metric_terms import (
     compulsory_latency,
     leaks_of,
-    refuse_unsupported,
 )
-from tilewright.mapper.searches.identical_einsums import problem_signature
+from tilewright.mapper.searches.program.deferred_costs import TooFewColumns
 from tilewright.mapper.searches.program.program import most_deferred
 from tilewright.mapper.searches.result import SearchStatistics
 from tilewright.mapper.templates.placement import Placement
-from tilewright.mapper.workload.einsum import Einsum
-from tilewright.mapper.workload.errors import UnsupportedFeature
 
-MOST_PROMISING = 4  # placements of an Einsum and a choice of tensors on chip
 NOISE = 1e-9  # relative: sums of the same terms in another order
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class FusedEinsum:
-    """One Einsum on the path to one of its computes, prepared for a fused search.
-
-    `space`: its mapspace. `number`: of the compute among those of the Einsum. `boundary`: the
-    (tensor, memory) pairs in which its tensors may stay on chip. `key`: equal for Einsums that pose
-    the same problem under other names. `placements`: which holder keeps which tensor, by the set of
-    exchanged tensors on chip, as bits of `boundary`.
-    """
-
-    space: Mapspace
-    number: int
-    boundary: tuple[TensorPlace, ...]
-    key: Hashable
-    placements: Mapping[int, Sequence[Placement]]
-
-    @property
-    def einsum(self) -> Einsum:
-        """The Einsum as the workload has it."""
-        return self.space.einsum
-
-    @property
-    def size(self) -> int:
-        """The placements of the Einsum, over all choices on chip, times its tile shapes."""
-        return sum(map(len, self.placements.values())) * Lattice(self.einsum.bounds).size
-
-    def promising_placements(self, templates: int) -> Mapping[int, Sequence[int]]:
-        """Return the numbers of the placements whose tensors take the least energy to move.
-
-        `templates`: how many templates they may have together, for each set of exchanged tensors on
-        chip; one placement stays in any case. Einsums with equal keys have equal ones.
-        """
-        promising: dict[int, Sequence[int]] = {}
-        for mask, several in self.placements.items():
-            energies = [least_transfer_energy(self.space, placement) for placement in several]
-            order = np.argsort(energies, kind="stable").tolist()[:MOST_PROMISING]
-            made = [sum(1 for _ in self.space.each_template([several[n]])) for n in order]
-            promising[mask] = order[: max(1, int((np.cumsum(made) <= templates).sum()))]
-        return promising
-
-    def with_placements(self, chosen: Mapping[int, Sequence[int]]) -> FusedEinsum:
-        """Return the Einsum with some of its placements only.
-
-        `chosen`: their numbers, by the set of exchanged tensors on chip as bits of `boundary`.
-        """
-        kept = {
-            mask: tuple(self.placements[mask][number] for number in numbers)
-            for mask, numbers in chosen.items()
-        }
-        return replace(self, placements=kept)
-
-    def compulsory_costs(self, mask: int) -> EnergyLatency:
-        """Return lower bounds of energy and latency: computing, and moving each tensor once.
-
-        Joule and second, of all instances. `mask`: the exchanged tensors on chip, as bits of
-        `boundary` (theory/lattice.md §6.3).
-        """
-        energy, latency = least_costs(self.space, self.placements[mask])
-        return energy * self.einsum.n_instances, latency * self.einsum.n_instances
-
-
-def fused_einsum(
-    exchanged: ExchangedTensors,
-    conventions: str,
-    path: EinsumPath,
-    number: int,
-    crowded: frozenset[str] = frozenset(),
-) -> FusedEinsum:
-    """Prepare an Einsum on the path to one of its computes for a fused search.
-
-    `exchanged`: which tensors may stay on chip. `conventions`: name of the counting rules. `path`:
-    the Einsum with the components down to the compute, which has this `number` among its computes.
-    `crowded`: names of memories that may be too small although the tensors of one Einsum fit.
-    Raises UnsupportedFeature for an Einsum or architecture that the exact search cannot model.
-    """
-    einsum, flat = path
-    tensors = frozenset(einsum.tensors)
-    space = Mapspace(
-        einsum,
-        flat,
-        conventions,
-        tensors & exchanged.outermost_only,
-        crowded=crowded,
-        exchanged=tensors & exchanged.exchangeable,
-        lists_lane_choices=True,
-    )
-    refuse_unsupported(space.problem, networks=True)
-    boundary = exchanged.places_of_einsum(einsum)
-    refuse_unclear_backing(space, frozenset(boundary))
-    key = problem_signature(space), einsum.n_instances, _tensor_roles(exchanged, einsum)
-    return FusedEinsum(space, number, boundary, key, _placements_by_mask(space, boundary))
-
-
-def refuse_unkept_tensors(outermost: str, einsums: Iterable[FusedEinsum]) -> None:
-    """Raise UnsupportedFeature if a small outermost memory need not keep a private tensor.
-
-    A private tensor is used by one Einsum only. The search checks the capacity of the outermost
-    memory by which exchanged tensors are off chip, and takes all others to be there whole.
-    `outermost`: its name. `einsums`: those that were prepared, one per compute.
-    """
-    for fused in einsums:
-        for placement in (p for several in fused.placements.values() for p in several):
-            kept_tensors = frozenset(dict(placement.kept_tensors).get(outermost, ()))
-            unkept = private_tensors(fused.space) - kept_tensors
-            if unkept:
-                raise UnsupportedFeature(
-                    f"{outermost} may be too small, and need not keep {', '.join(sorted(unkept))}",
-                    instead="search without fusion",
-                )
-
-
-def _placements_by_mask(
-    space: Mapspace, boundary: Sequence[TensorPlace]
-) -> Mapping[int, Sequence[Placement]]:
-    """Group the placements by the exchanged tensors on chip, as bits of the boundary.
-
-    Placements that keep an exchanged tensor first elsewhere are left out.
-    """
-    groups: dict[int, list[Placement]] = {}
-    for placement in space.placements:
-        mask = _on_chip_mask(space, placement, boundary)
-        if mask is not None:
-            groups.setdefault(mask, []).append(placement)
-    return groups
-
-
-def _on_chip_mask(
-    space: Mapspace, placement: Placement, boundary: Sequence[TensorPlace]
-) -> int | None:
-    """Return the exchanged tensors on chip, as bits; None if one is kept first elsewhere."""
-    outermost = first_two_memories(space.flat)[0].name
-    mask = 0
-    for tensor in dict.fromkeys(place.tensor for place in boundary):
-        place = TensorPlace(tensor, _first_memory_of(space, placement, tensor))
-        if place in boundary:
-            mask |= 1 << boundary.index(place)
-        elif place.memory != outermost:
-            return None
-    return mask
-
-
-def _first_memory_of(space: Mapspace, placement: Placement, tensor: str) -> str:
-    """Return the outermost memory that keeps a tensor."""
-    names = (name for name, tensors in placement.kept_tensors if tensor in tensors)
-    return next(name for name in names if isinstance(space.problem.holder(name), Memory))
-
-
-def _tensor_roles(exchanged: ExchangedTensors, einsum: Einsum) -> Hashable:
-    """Return what matters about the exchanged tensors of an Einsum, without their names."""
-    shareable = exchanged.shareable_variables(einsum)
-    return tuple(
-        (
-            tensor in exchanged.contested,
-            tensor in exchanged.tracked_tiles,
-            tensor in exchanged.varied_windows,
-            tuple(v in shareable[tensor] for v in einsum.bounds) if tensor in shareable else None,
-            tuple(place.memory for place in exchanged.places_of_tensor(tensor))
-            if tensor in shareable
-            else (),
-        )
-        for tensor in einsum.tensors
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +70,7 @@ class BuilderScope:
     which tensors are exchanged, inf where no check is needed. `counts_latency`: latency is
     computed. `loops_per_variable`: most fused loops over one rank variable. `usage`: the memories
     whose usage counts. `prunes_by_latency`: latency rules out so much that computing lower bounds
-    of it pays.
+    of it pays. `by_cost`: placements of an Einsum are searched in groups, the cheapest first.
     """
 
     fused: bool
@@ -259,6 +79,7 @@ class BuilderScope:
     loops_per_variable: int = 1
     usage: CountedUsage = NO_USAGE
     prunes_by_latency: bool = False
+    by_cost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,16 +99,21 @@ class PmappingFilter:
     beam: bool = False
 
 
+ChoiceName = tuple[str, int, int, tuple[int, ...]]
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class OnChipChoice:
     """Choice of the exchanged tensors that one Einsum keeps on chip, and where.
 
     `fused_einsum`: the Einsum on the path to one compute. `mask`: bit i is set if the tensor stays
-    at place i of the Einsum's boundary, the list of (tensor, memory) pairs.
+    at place i of the Einsum's boundary, the list of (tensor, memory) pairs. `group`: numbers of the
+    placements (which memory keeps which tensor) with these tensors on chip that it stands for.
     """
 
     fused_einsum: FusedEinsum
     mask: int
+    group: tuple[int, ...]
 
     @property
     def key(self) -> Hashable:
@@ -295,16 +121,22 @@ class OnChipChoice:
 
         A choice is an Einsum with the set of its exchanged tensors that stay on chip.
         """
-        return self.fused_einsum.key, self.mask
+        return self.fused_einsum.key, self.mask, self.group
 
     @property
-    def name(self) -> tuple[str, int, int]:
-        """(name of the Einsum, number of its compute, exchanged tensors on chip as bits).
+    def name(self) -> ChoiceName:
+        """(name of the Einsum, number of its compute, exchanged tensors on chip as bits, group).
 
         The bits count over the (tensor, memory) pairs in which the Einsum's tensors may stay on
-        chip.
+        chip. The group: the numbers of the placements that the choice stands for.
         """
-        return self.fused_einsum.einsum.name, self.fused_einsum.number, self.mask
+        return self.fused_einsum.einsum.name, self.fused_einsum.number, self.mask, self.group
+
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        """Which memory keeps which tensor, one entry per placement of the choice."""
+        several = self.fused_einsum.placements[self.mask]
+        return tuple(several[number] for number in self.group)
 
 
 class _CachedSolution(NamedTuple):
@@ -347,6 +179,7 @@ class TableBuilder:
         self.cache = cache
         self._compulsory_costs: dict[Hashable, EnergyLatency] = {}
         self._solutions: dict[Hashable, _CachedSolution] = {}
+        self._placement_groups: dict[Hashable, Sequence[tuple[int, ...]]] = {}
         self._labels: dict[OnChipChoice, int] = {}
         self._seen: set[Hashable] = set()  # keys of Einsums
         self.statistics = SearchStatistics()
@@ -363,9 +196,19 @@ class TableBuilder:
         """Return which sets of its exchanged tensors an Einsum may keep on chip, and where.
 
         These are the sets that the memory rules of the architecture allow; some may turn out not to
-        fit.
+        fit. A set of many placements may come as several choices, the cheapest first.
         """
-        return tuple(OnChipChoice(fused, mask) for mask in sorted(fused.placements))
+        return tuple(
+            OnChipChoice(fused, mask, group)
+            for mask in sorted(fused.placements)
+            for group in self._groups(fused, mask)
+        )
+
+    def _groups(self, fused: FusedEinsum, mask: int) -> Sequence[tuple[int, ...]]:
+        key = fused.key, mask
+        if key not in self._placement_groups:
+            self._placement_groups[key] = fused.placement_groups(mask, self._scope.by_cost)
+        return self._placement_groups[key]
 
     def compulsory_costs(self, choice: OnChipChoice) -> EnergyLatency:
         """Return lower bounds of an Einsum's energy and latency that need no search.
@@ -375,7 +218,7 @@ class TableBuilder:
         """
         key = choice.key
         if key not in self._compulsory_costs:
-            self._compulsory_costs[key] = choice.fused_einsum.compulsory_costs(choice.mask)
+            self._compulsory_costs[key] = choice.fused_einsum.compulsory_costs(choice.placements)
         return self._compulsory_costs[key]
 
     def start_bounds(self, choice: OnChipChoice) -> EnergyLatency:
@@ -390,22 +233,19 @@ class TableBuilder:
         energy, latency = compiled.start_bounds
         return energy * times, latency * times if self._counts_latency(compiled) else 0.0
 
-    def least_costs(
-        self, choice: OnChipChoice, pmapping_filter: PmappingFilter
-    ) -> EnergyLatency | None:
-        """Search one Einsum with a set of tensors on chip; return its least energy and latency.
+    def least_cost(
+        self, choice: OnChipChoice, pmapping_filter: PmappingFilter, metric: int
+    ) -> float:
+        """Search one Einsum with a set of tensors on chip; return its least energy or latency.
 
         `choice`: the Einsum and its exchanged tensors on chip. `pmapping_filter`: which of its
-        mappings are looked at. In joule and second, of all instances, each that of its own best
-        mapping; None if the filter leaves none. The latency is 0 where it is not counted. Raises
+        mappings are looked at. `metric`: 0 energy in joule, 1 latency in second, of all instances;
+        inf if the filter leaves no mapping. The latency is 0 where it is not counted. Raises
         OutOfBudget, and UnsupportedFeature for templates that cannot be modelled.
         """
-        blocks = self._solution(choice, pmapping_filter).blocks.values()
-        costs_of_blocks = [block.values[:, :2].min(axis=0) for block in blocks if len(block.states)]
-        if not costs_of_blocks:
-            return None
-        energy, latency = np.min(costs_of_blocks, axis=0).tolist()
-        return energy, latency
+        limit = pmapping_filter.cost_limit.rounded
+        maker, solved = self._solved_programs(choice, replace(pmapping_filter, cost_limit=limit))
+        return maker.least_cost(solved, metric)
 
     def table(self, choice: OnChipChoice, pmapping_filter: PmappingFilter) -> PmappingTable:
         """Search one Einsum with a set of tensors on chip; return the table of its mappings.
@@ -455,7 +295,12 @@ class TableBuilder:
         """Compile a choice and compute its lower bounds; `known`: without those of latency."""
         prepared = self._prepared(choice)
         if known is None:
-            programs = self._inner_programs(prepared)
+            try:
+                programs = self._inner_programs(prepared)
+            except TooFewColumns:
+                prepared = self._with_all_columns(prepared)
+                self.cache.prepared[choice.key] = prepared
+                programs = self._inner_programs(prepared)
             self._count(SearchStatistics(len(programs)))
         else:
             programs = known.search.inner_programs
@@ -476,6 +321,18 @@ class TableBuilder:
 
     def _solve(self, choice: OnChipChoice, pmapping_filter: PmappingFilter) -> PmappingSolution:
         """Search the inner programs of a choice, and make its pmappings."""
+        maker, solved = self._solved_programs(choice, pmapping_filter)
+        blocks = maker.make(solved)
+        backpointers = backpointers_of(solved, maker.origins(blocks))
+        prepared = self._compiled(choice).prepared
+        return PmappingSolution(
+            prepared.space, prepared.engine, blocks, tuple(maker.sources), tuple(backpointers)
+        )
+
+    def _solved_programs(
+        self, choice: OnChipChoice, pmapping_filter: PmappingFilter
+    ) -> tuple[PmappingMaker, list[SolvedProgram]]:
+        """Search the inner programs of a choice; return what makes pmappings of their labels."""
         compiled = self._compiled(choice)
         prepared, search = compiled.prepared, compiled.search
         limit = pmapping_filter.cost_limit.scaled(
@@ -494,22 +351,26 @@ class TableBuilder:
             self._labels[choice] = self._labels.get(choice, 0) + made
             self._count(SearchStatistics(labels=made))
         rules = replace(prepared.rules, fused=pmapping_filter.fused, counts_latency=counts_latency)
-        maker = PmappingMaker(prepared.engine, compiled.metrics, rules, limit, self._budget)
-        blocks = maker.make(solved)
-        backpointers = backpointers_of(solved, maker.origins(blocks))
-        return PmappingSolution(
-            prepared.space, prepared.engine, blocks, tuple(maker.sources), tuple(backpointers)
-        )
+        return PmappingMaker(prepared.engine, compiled.metrics, rules, limit, self._budget), solved
 
     def _prepare(self, choice: OnChipChoice) -> PreparedChoice:
         """Enumerate the fused templates of a choice, and choose the fields of its labels."""
         fused, check = choice.fused_einsum, self._budget.check
         space, places = fused.space, frozenset(fused.boundary)
         leaks = leaks_of(space.flat, space.conventions)
-        made = checked(space.each_template(fused.placements[choice.mask]), check)
-        templates = tuple(checked(fused_templates(space, places, made), check))
-        engine = LabelEngine(space.problem, self._fields(space, leaks, templates))
+        made = checked(space.each_template(choice.placements), check)
+        templates = fused.some_of(list(checked(fused_templates(space, places, made), check)))
+        sample = {template.template.placement: template for template in templates}
+        fields = self._fields(space, leaks, tuple(sample.values()))
+        fields = replace(fields, has_all_deferred=len(sample) == len(templates))
+        engine = LabelEngine(space.problem, fields)
         return PreparedChoice(space, engine, leaks, self._region_rules(fused), templates)
+
+    def _with_all_columns(self, prepared: PreparedChoice) -> PreparedChoice:
+        """Return a choice whose labels have a column for whatever a template may carry."""
+        space = prepared.space
+        fields = self._fields(space, prepared.leaks, prepared.templates)
+        return replace(prepared, engine=LabelEngine(space.problem, fields))
 
     def _region_rules(self, fused: FusedEinsum) -> RegionRules:
         """Return the rules of the region, with latency counted."""
@@ -533,7 +394,10 @@ class TableBuilder:
     def _fields(
         self, space: Mapspace, leaks: tuple[Leak, ...], templates: Sequence[FusedTemplate]
     ) -> LabelFields:
-        """Return the fields of labels, with used bits of memories that may be full or count."""
+        """Return the fields of labels, with used bits of memories that may be full or count.
+
+        `templates`: those that decide how many costs labels carry to where they are paid.
+        """
         scope, problem = self._scope, space.problem
         sizes = dict(zip(self._exchanged.memories, scope.capacities, strict=True))
         unlimited = {m for m, n in sizes.items() if n == inf and m not in scope.usage.exchange}

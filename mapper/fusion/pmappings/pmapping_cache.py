@@ -93,3 +93,8 @@ class PmappingCache:
         bounded = [c.search for c in self.compiled.values() if c.search.has_bounds]
         while bounded and sum(search.nbytes for search in bounded) > MAX_BYTES - nbytes:
             bounded.pop().drop_bounds()
+
+    def clear(self) -> None:
+        """Drop the compiled mapspaces, to free their memory; lower bounds that are numbers stay."""
+        self.prepared.clear()
+        self.compiled.clear()

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from itertools import chain, permutations, product
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +33,11 @@ from tilewright.mapper.fusion.pmappings.shared_spatial import (
     with_spatial_loops,
 )
 from tilewright.mapper.fusion.pmappings.shared_tolls import TollPassage
-from tilewright.mapper.fusion.pmappings.tile_reservations import LoopOrder, TileReservation
+from tilewright.mapper.fusion.pmappings.tile_reservations import (
+    LoopOrder,
+    OrdersByReservation,
+    TileReservation,
+)
 from tilewright.mapper.searches.budget import GROWTH, Budget
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
@@ -143,6 +148,15 @@ class _LoopPlacement(NamedTuple):
     labels: Ints
     states: Ints
 
+    def select(self, chosen: Ints) -> _LoopPlacement:
+        """Return the placement for some of its labels, given by their places in it."""
+        return self._replace(labels=self.labels[chosen], states=self.states[chosen])
+
+    @property
+    def depths(self) -> tuple[int, ...]:
+        """Number of fused loops above each holder of the region."""
+        return tuple(map(self.source.holder_depth, range(len(self.region.region.holders))))
+
 
 class _Reserved(NamedTuple):
     """Bits that a placement reserves, per memory and label.
@@ -211,8 +225,44 @@ class PmappingMaker:
         origins[:, 0] = programs[origins[:, 0]]
         return origins
 
+    def least_cost(self, solved: Sequence[SolvedProgram], metric: int) -> float:
+        """Return the least energy or latency of all mappings of the Einsum; inf without any.
+
+        `solved`: the searches below the lowest tensor on chip, with their labels (partial
+        mappings). `metric`: 0 energy in joule, 1 latency in second, of all instances. Faster than
+        `make`, as no other mapping needs to be looked at closely. Raises OutOfBudget.
+        """
+        self._solved = solved
+        least = inf
+        for number in range(len(solved)):
+            for placement in self._placements(number):
+                least = min(least, self._least_of_placement(placement, metric, least))
+        return least
+
+    def _least_of_placement(self, placement: _LoopPlacement, metric: int, known: float) -> float:
+        """Return the least cost for one placement of the fused loops; inf: none below `known`."""
+        labels = self._charged_labels(placement)
+        times = self._engine.problem.einsum.n_instances
+        highest = min(self._cost_limit.energy * times, inf if metric else known)
+        hopeful = np.flatnonzero(labels[:, 0] * times <= highest)  # without leakage
+        costs = self._costs(labels[hopeful])
+        better = np.flatnonzero(self._is_cheap(costs) & (costs[:, metric] < known))
+        if not len(better):
+            return inf
+        few = placement.select(hopeful[better])
+        labels = labels[hopeful[better]]
+        fits = np.zeros(len(better), np.bool_)
+        for reservations in self._orders_by_reservation(few):
+            fits |= self._fits(self._reserved_bits(few, reservations, labels))
+        return float(costs[better[fits], metric].min(initial=inf))
+
     def _add_program(self, number: int) -> None:
-        """Make the pmappings of one program, by the variables that their fused loops cut."""
+        """Make the pmappings of one program."""
+        for placement in self._placements(number):
+            self._add_placement(placement)
+
+    def _placements(self, number: int) -> Iterator[_LoopPlacement]:
+        """Yield the placements of fused loops for one program, by the variables that they cut."""
         solved = self._solved[number]
         table = solved.tables[-1]
         states = np.repeat(np.arange(table.start.shape[0] - 1), np.diff(table.start))
@@ -225,7 +275,7 @@ class PmappingMaker:
                 source = PmappingSource(solved.inner_program, number, loops)
                 labels = self._legal_labels(region, loops, chosen, states)
                 if len(labels):
-                    self._add_placement(_LoopPlacement(region, source, labels, states[labels]))
+                    yield _LoopPlacement(region, source, labels, states[labels])
 
     def _loop_placements(self, inner: InnerProgram, pattern: int) -> Iterator[FusedLoops]:
         """Yield the ways to place fused loops over the variables of a pattern of bits."""
@@ -257,20 +307,22 @@ class PmappingMaker:
 
     def _add_placement(self, placement: _LoopPlacement) -> None:
         """Make the pmappings of one placement of the fused loops."""
-        region, source = placement.region, placement.source
-        depths = tuple(source.holder_depth(place) for place in range(len(region.region.holders)))
-        loops_above_lanes = source.loops_above_lanes
-        temporal = loop_orders(source.loops, region.needless_first)
-        orders = (with_spatial_loops(order, loops_above_lanes) for order in temporal)
+        region, depths = placement.region, placement.depths
         in_tolls = tuple(self._held_in_tolls(placement, depths[-1])) if depths else ()
-        for reservations, same_orders in region.region.orders_by_reservation(
-            depths, orders
-        ).items():
+        for reservations, same_orders in self._orders_by_reservation(placement).items():
             block = self._priced_block(placement, reservations)
             if len(block.states):
                 held_tensors = (*self._held_by_holders(placement, depths, reservations), *in_tolls)
                 for compatibility in _compatibilities(region, depths, held_tensors, same_orders):
                     self._pieces.setdefault(compatibility, []).append(block)
+
+    def _orders_by_reservation(self, placement: _LoopPlacement) -> OrdersByReservation:
+        """Return the orders of the fused loops by the tiles that the holders reserve."""
+        region, source = placement.region, placement.source
+        loops_above_lanes = source.loops_above_lanes
+        temporal = loop_orders(source.loops, region.needless_first)
+        orders = (with_spatial_loops(order, loops_above_lanes) for order in temporal)
+        return region.region.orders_by_reservation(placement.depths, orders)
 
     def _held_in_tolls(self, placement: _LoopPlacement, lowest: int) -> Iterator[HeldTensor]:
         """Yield where contested tensors pass Tolls above the innermost of `lowest` loops."""
@@ -299,23 +351,34 @@ class PmappingMaker:
     ) -> PmappingBlock:
         """Price the region for one placement; keep the pmappings that fit below the limit."""
         source = placement.source
-        all_labels = self._solved[source.number].labels
-        self._budget.check(more_bytes=GROWTH * all_labels.nbytes)
-        labels = all_labels[placement.labels]
-        self._charge_region(placement, labels)
+        labels = self._charged_labels(placement)
         reserved = self._reserved_bits(placement, reservations, labels)
         values = self._values(labels, reserved.per_loop, source.inner_program.template)
-        times = self._engine.problem.einsum.n_instances
-        capacities = np.array(self._rules.capacities)[:, np.newaxis]
-        fits = (
-            (reserved.per_loop[:, :, -1] + reserved.exchanged <= capacities).all(axis=0)
-            & (values[:, 0] <= self._cost_limit.energy * times)
-            & (values[:, 1] <= self._cost_limit.latency * times)
-        )
+        fits = self._fits(reserved) & self._is_cheap(values)
         numbers = np.full(len(placement.labels), len(self.sources))
         origins = np.stack([numbers, placement.labels], axis=1)
         self.sources.append(source)
         return PmappingBlock(placement.states[fits], values[fits], origins[fits])
+
+    def _charged_labels(self, placement: _LoopPlacement) -> Floats:
+        """Return the labels of a placement with what their tiles in the region cost."""
+        all_labels = self._solved[placement.source.number].labels
+        self._budget.check(more_bytes=GROWTH * all_labels.nbytes)
+        labels = all_labels[placement.labels]
+        self._charge_region(placement, labels)
+        return labels
+
+    def _fits(self, reserved: _Reserved) -> NDArray[np.bool_]:
+        """Tell which labels leave no exchange memory too small."""
+        capacities = np.array(self._rules.capacities)[:, np.newaxis]
+        whole = reserved.per_loop[:, :, -1] + reserved.exchanged
+        return np.asarray((whole <= capacities).all(axis=0))
+
+    def _is_cheap(self, values: Floats) -> NDArray[np.bool_]:
+        """Tell which rows, of energy and latency first, are within the limits of the costs."""
+        times = self._engine.problem.einsum.n_instances
+        limits = np.array([self._cost_limit.energy, self._cost_limit.latency]) * times
+        return np.asarray((values[:, :2] <= limits).all(axis=1))
 
     def _charge_region(self, placement: _LoopPlacement, labels: Floats) -> None:
         """Add to labels what their tiles in the region cost."""
@@ -363,11 +426,6 @@ class PmappingMaker:
 
     def _values(self, labels: Floats, reserved: Floats, template: FusedTemplate) -> Floats:
         """Return the values of pmappings (see PmappingBlock); shape (labels, values)."""
-        energy, latency = labels[:, 0], np.zeros(len(labels))
-        if self._rules.counts_latency:
-            latency = self._metrics.all_latencies(labels)
-            energy = self._metrics.all_energies(labels, latency)
-        times = float(self._engine.problem.einsum.n_instances)
         used_bits = self._engine.fields.used_bits
         nothing = np.zeros(len(labels))
         outermost = self._outermost_bits(template)
@@ -375,7 +433,16 @@ class PmappingMaker:
             labels[:, used_bits[name]] if name in used_bits else nothing + outermost.get(name, 0.0)
             for name in self._rules.usage_memories
         ]
-        return np.column_stack([energy * times, latency * times, *usage, *reserved])
+        return np.column_stack([self._costs(labels), *usage, *reserved])
+
+    def _costs(self, labels: Floats) -> Floats:
+        """Return energy and latency of all instances, shape (labels, 2)."""
+        energy, latency = labels[:, 0], np.zeros(len(labels))
+        if self._rules.counts_latency:
+            latency = self._metrics.all_latencies(labels)
+            energy = self._metrics.all_energies(labels, latency)
+        times = float(self._engine.problem.einsum.n_instances)
+        return np.column_stack([energy * times, latency * times])
 
     def _outermost_bits(self, template: FusedTemplate) -> dict[str, float]:
         """Return the bits in the outermost memory of tensors that no other Einsum uses."""

@@ -57,7 +57,8 @@ class LabelFields:
     the actions of a level share one column of seconds. `links`: (level of a network, dimension) to
     the column of its busiest link. `longest_paths`: level of a network to that of its longest way.
     `deferred_energy`, `deferred_bits`, `deferred_calls`: columns of costs paid later. `tracked`:
-    memories whose bits labels keep to the end. `rates`: cache of what one value adds.
+    memories whose bits labels keep to the end. `has_all_deferred`: there are as many columns of
+    deferred costs as any template can use. `rates`: cache of what one value adds.
     """
 
     used_bits: Mapping[str, int]
@@ -71,6 +72,7 @@ class LabelFields:
     deferred_calls: range = range(0)
     tracked: frozenset[str] = frozenset()
     seconds: Mapping[TimedAction, float] = field(default_factory=dict)
+    has_all_deferred: bool = True
     rates: dict[object, dict[int, float]] = field(default_factory=dict, compare=False, repr=False)
 
     @property

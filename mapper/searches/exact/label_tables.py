@@ -156,6 +156,11 @@ class LabelEngine:
         self._lane_bounds: dict[int, Floats] = {}  # by checksum
         self._below: dict[tuple[tuple[str, ...], tuple[tuple[int, ...], ...]], Ints] = {}
 
+    def forget_steps(self) -> None:
+        """Drop the arrays of all steps, to free their memory; they are made again when needed."""
+        self._charges.clear()
+        self._choices.clear()
+
     def initial(self) -> LabelTable:
         """Return the table to start from: one label at the tile of one value.
 

@@ -37,6 +37,10 @@ from tilewright.mapper.templates.spatial_choices import SpatialLoops
 SlotTerm = tuple[int, CostTerm]  # slot, and what is added there
 
 
+class TooFewColumns(Exception):  # noqa: N818 - control flow of compiling
+    """Labels have too few columns for what a template could carry to where it is paid."""
+
+
 class PaidLimit(NamedTuple):
     """A memory's capacity, to be checked when bits that a label carried are added.
 
