@@ -38,6 +38,9 @@ answers-update: ## Store the answers of now, after an intended change
 oracles: ## Store the answers of slow oracles whose sources have changed, drop stale ones
 	$(PY) -m pytest --update-oracles
 
+site: ## Build the documentation as a site, into site/
+	.venv/bin/pip install --quiet --editable ".[docs]" && $(PY) tools/dev_links.py && .venv/bin/zensical build -f mkdocs.yml
+
 check: lint types test ## All of the above that CI runs
 
 gallery: ## Map every shipped workload onto every shipped architecture (ten minutes on two cores)
@@ -46,4 +49,4 @@ gallery: ## Map every shipped workload onto every shipped architecture (ten minu
 study: ## Run a study: make study NAME=wafer_matvec
 	.venv/bin/tilewright study run $(NAME)
 
-.PHONY: help setup lint format types test nightly explore golden oracles answers answers-update check gallery study
+.PHONY: help site setup lint format types test nightly explore golden oracles answers answers-update check gallery study

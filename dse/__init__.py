@@ -9,6 +9,7 @@ from tilewright.arch.lazy import lazily
 if TYPE_CHECKING:
     from tilewright.dse.models.evaluator import Evaluator, Outcome
     from tilewright.dse.query.open_run import open_run
+    from tilewright.dse.report.mapping.mapping_page import mapping_page as mapping_page
     from tilewright.dse.run.rundir import RunDirectory
     from tilewright.dse.run.runner import Execution, StudyResult, resume_study, start_study
     from tilewright.dse.study.study import StudySpec
@@ -37,6 +38,7 @@ __getattr__, __dir__ = lazily(
         "StudyResult": "tilewright.dse.run.runner",
         "StudySpec": "tilewright.dse.study.study",
         "find_study": "tilewright.dse.command.shipped",
+        "mapping_page": "tilewright.dse.report.mapping.mapping_page",
         "load_study": "tilewright.dse.study.study_loading",
         "open_run": "tilewright.dse.query.open_run",
         "resume_study": "tilewright.dse.run.runner",

@@ -61,7 +61,7 @@ PARTS: list[Part] = [
     Part("stored answers of oracles, computed again", ()),
     Part(
         "hostile files and programs, properties",
-        ("faults", "simulator", "properties", "dse", "test_tutorials.py"),
+        ("faults", "simulator", "properties", "dse", "test_tutorials.py", "test_site.py"),
     ),
     Part(
         "engines, parts of programs, a full wafer, prefill of GPT-3",

@@ -121,9 +121,10 @@ def census(trials: Sequence[Trial], front: int) -> str:
     counts = Counter(trial.status for trial in distinct)
     if not trials:
         return "No batch was finished: nothing has been tried yet."
-    text = f"{len(distinct)} different designs were tried in {len(trials)} trials"
-    if len(distinct) == len(trials):
-        text = f"{some(len(trials), 'design')} {'was' if len(trials) == 1 else 'were'} tried"
+    text = f"{some(len(distinct), 'design')} {'was' if len(distinct) == 1 else 'were'} tried"
+    if len(distinct) < len(trials):
+        text = text.replace("designs were", "different designs were")
+        text += f" in {some(len(trials), 'trial')}"
     sentences = [f"{counts['feasible']} can be built within the limits"]
     sentences += [f"{counts['violates']} beyond a limit"] * bool(counts["violates"])
     sentences += [f"{counts['infeasible']} cannot be built"] * bool(counts["infeasible"])

@@ -101,6 +101,10 @@ class Profile:
     sources: Mapping[str, str] = field(hash=False)
     """Where each field's number comes from; `assumed: ...` where nothing is published."""
 
+    def __repr__(self) -> str:
+        sram = self.sram_bytes / 1024
+        return f"<Profile {self.name}: {self.clock_hz / 1e6:g} MHz, {sram:g} KiB>"
+
     @property
     def sram_free_bytes(self) -> int:
         """Bytes of an element's SRAM that buffers may fill."""

@@ -111,6 +111,14 @@ class Program:
     edge_inputs: tuple[EdgeInput, ...] = ()
     edge_outputs: tuple[EdgeOutput, ...] = ()
 
+    def __repr__(self) -> str:
+        codes, colors = len(self.codes), len(self.colors)
+        return (
+            f"<Program {self.name}: {self.height} x {self.width} elements,"
+            f" {codes} code{'' if codes == 1 else 's'},"
+            f" {colors} color{'' if colors == 1 else 's'}>"
+        )
+
     @property
     def height(self) -> int:
         """Rows of the grid."""

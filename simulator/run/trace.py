@@ -255,3 +255,16 @@ class RunResult:
     """Figures of the profile that nobody has published and that this result rests on."""
     notes: tuple[str, ...] = ()
     """What the values may depend on by chance, if the run was to note it."""
+
+    def __repr__(self) -> str:
+        names = {"memory": list(self.memory)[:6], "edges": list(self.edges)[:6]}
+        words = [f"{kind} {', '.join(found)}" for kind, found in names.items() if found]
+        return f"<RunResult: {'; '.join([f'{self.cycles} cycles', *words])}>"
+
+    def _repr_html_(self) -> str:
+        """Return the run as a table for a notebook: cycles, and the values that left the grid."""
+        from tilewright.arch.html_parts import html_table
+
+        rows = [["", ""], ["cycles", str(self.cycles)]]
+        rows += [[f"edge {name}", str(edge.values)[:400]] for name, edge in self.edges.items()]
+        return html_table(rows, "<<", repr(self).strip("<>"))

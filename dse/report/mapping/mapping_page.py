@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
     from tilewright.dse.command.mapping_answer import MappingAnswer
     from tilewright.mapper.fronts.front import Front
-    from tilewright.mapper.searches.result import ScoredMapping
+    from tilewright.mapper.searches.result import ScoredMapping, SearchResult
     from tilewright.mapper.workload.workload import Workload
 
 
@@ -54,6 +54,19 @@ class PageSubject:
 def write_page(path: Path, page: str) -> None:
     """Write a page as a whole or not at all; OSError if it cannot be written."""
     write_atomically(path, page)
+
+
+def mapping_page(arch: Arch, workload: Workload, result: SearchResult) -> str:
+    """Return the HTML page on the result of a search, as `tilewright map --html` writes it.
+
+    `arch`, `workload`: what was searched.
+    """
+    from tilewright.dse.command.mapping_answer import MappingAnswer
+
+    objective = result.certificate.objective
+    title = f"{', '.join(einsum.name for einsum in workload.einsums[:6])} on {arch!r}"
+    subject = PageSubject(title.replace("<", "").replace(">", ""), arch, workload, "")
+    return render_mapping(MappingAnswer(result, objective, 0.0, workload), subject)
 
 
 def render_mapping(answer: MappingAnswer, subject: PageSubject) -> str:
