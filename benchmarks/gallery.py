@@ -37,7 +37,12 @@ STAGES = {  # files with a variable STAGE: its values, as in the tables of the p
     "resnet50_bottleneck": range(2, 6),
     "mobilenet_v2_block": range(2, 8),
 }
-PROJECTIONS = ("attention_head", "gpt3_6_7b_projections", "llama_projections")  # for studies
+PROJECTIONS = (  # for studies
+    "attention_head",
+    "gpt3_6_7b_projections",
+    "llama_projections",
+    "seven_point_stencil",
+)
 MAIN = """
 import resource, threading, time
 time.monotonic = time.process_time

@@ -107,10 +107,10 @@ def total_metrics(found: GridMapping) -> dict[str, float]:
         "cycles": cycles,
         "latency": found.execution.latency,
         "energy": found.execution.energy,
-        "hops": float(sum(run.hops for run in runs)),
+        "hops": float(found.execution.hops),
         "edp": found.execution.energy * found.execution.latency,
         "sram_bits": float(max(run.sram_bits for run in runs)),
-        "utilization": _mean([(run.utilization, run.cycles) for run in runs]),
+        "utilization": sum(run.utilization * run.cycles for run in runs) / cycles,
         "elements": float(grid.columns * grid.rows),
     }
 
@@ -125,8 +125,8 @@ def _breakdown(
         for into, by in ((energy, by_component(run.energy_by)), (cycles, section["time_by"])):
             for name, value in by.items():
                 into[name] = into.get(name, 0.0) + float(value)
+    for halo in found.execution.halos:
+        for name, value in by_component(halo.energy_by).items():
+            energy[name] = energy.get(name, 0.0) + value
+        cycles["halos"] = cycles.get("halos", 0.0) + halo.cycles
     return {"energy": energy, "latency": cycles}
-
-
-def _mean(weighted: Sequence[tuple[float, int]]) -> float:
-    return sum(value * weight for value, weight in weighted) / sum(w for _, w in weighted)

@@ -19,6 +19,7 @@ from tilewright.dse.store.safe_files import write_atomically
 if TYPE_CHECKING:
     from tilewright.simulator.execution.einsum_execution import EinsumExecution
     from tilewright.simulator.execution.execution import Execution
+    from tilewright.simulator.execution.halo_execution import HaloExecution
 
 
 def execution_document(run: EinsumExecution) -> dict[str, Any]:
@@ -56,6 +57,21 @@ def whole_document(execution: Execution) -> dict[str, Any]:
         "counts_equal": all(document["counts_equal"] for document in einsums),
         "equal_to_reference": all(document["equal_to_reference"] for document in einsums),
         "einsums": einsums,
+        "halos": [halo_document(halo) for halo in execution.halos],
+    }
+
+
+def halo_document(halo: HaloExecution) -> dict[str, Any]:
+    """Return one exchange of halos as JSON data: tensor, Einsum, cycles, energy, counts."""
+    return {
+        "tensor": halo.exchange.tensor,
+        "einsum": halo.einsum,
+        "cycles": halo.cycles,
+        "latency": halo.latency,
+        "energy": halo.energy,
+        "hops": halo.hops,
+        "counts": dict(halo.counts),
+        "counts_equal": dict(halo.counts) == dict(halo.predicted),
     }
 
 
@@ -63,6 +79,8 @@ def execution_lines(execution: Execution) -> list[str]:
     """Return the execution of a workload as lines for the terminal."""
     lines: list[str] = []
     for run in execution.einsums:
+        for halo in execution.halos:
+            lines += _halo_lines(halo) if halo.einsum == run.name else []
         share = _rounded_down(run.lower_bound_cycles / run.cycles)
         lines += [
             f"{run.name}: the result equals numpy, {len(run.counts)} counts equal the model's",
@@ -78,6 +96,20 @@ def execution_lines(execution: Execution) -> list[str]:
         lines += [f"    {line}" for line in _count_lines(run.counts)]
     total = f"{execution.cycles:,} cycles, {quantity(execution.latency, 'latency')}, "
     return [*lines, "", total + quantity(execution.energy, "energy")]
+
+
+def _halo_lines(halo: HaloExecution) -> list[str]:
+    """Return an exchange of halos as lines for the terminal."""
+    held, needed = (
+        " x ".join(map(str, part.extents)) for part in (halo.exchange.held, halo.exchange.needed)
+    )
+    name, einsum = halo.exchange.tensor, halo.einsum
+    return [
+        f"{name}: halos exchanged for {einsum}, {held} -> {needed} values of an element",
+        f"  cycles    {halo.cycles:>14,}",
+        f"  energy    {quantity(halo.energy, 'energy'):>14}",
+        *(f"    {line}" for line in _count_lines(halo.counts)),
+    ]
 
 
 def _rounded_down(share: float) -> str:
@@ -138,7 +170,14 @@ def page_of(
             ("Energy", quantity(execution.energy, "energy")),
             ("Lower bound", f"{bound / execution.cycles:.0%}"),
         ),
-        notes=tuple(f"{name}: {text}." for name, text in given.items()),
+        notes=(
+            *(f"{name}: {text}." for name, text in given.items()),
+            *(
+                f"{halo.exchange.tensor} for {halo.einsum}: halos exchanged in {halo.cycles:,} "
+                f"cycles, {quantity(halo.energy, 'energy')}."
+                for halo in execution.halos
+            ),
+        ),
         sections=tuple(
             execution_section(run, given.get(run.name, "")) for run in execution.einsums
         ),

@@ -7,6 +7,7 @@ part of it already has this part (theory/grid.md §8).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -21,12 +22,19 @@ class Distribution:
     """The part of a tensor in each element: a box of positions.
 
     `first`: (rows, columns, ranks) first position in each rank. `extents`: positions of each rank,
-    the same for all elements. `has`: (rows, columns) whether the element has its part.
+    the same for all elements. `has`: (rows, columns) whether the element has its part. `padded`:
+    the last parts reach beyond the tensor, where the elements' memories have any values.
     """
 
     first: Integers
     extents: tuple[int, ...]
     has: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+    padded: bool = False
+
+    @property
+    def values(self) -> int:
+        """Values of one part."""
+        return prod(self.extents)
 
     def serves(self, needed: Distribution) -> bool:
         """Return whether every element that needs a part of the tensor has it."""
@@ -41,7 +49,7 @@ class Distribution:
     @property
     def key(self) -> bytes:
         """Bytes that are equal for equal distributions."""
-        return repr((self.first.shape, self.extents)).encode() + (
+        return repr((self.first.shape, self.extents, self.padded)).encode() + (
             np.where(self.has[:, :, None], self.first, -1).tobytes() + self.has.tobytes()
         )
 
@@ -55,7 +63,11 @@ def produced(read: SpaceTime) -> Distribution:
     has = np.full((read.rows, read.columns), sums.shared)
     rows, columns = sums.head_rows(read.rows), sums.head_columns(read.columns)
     has[np.ix_(np.array(rows), np.array(columns))] = True
-    return Distribution(_first(read, read.output), read.output.extents, has)
+    padded = any(
+        read.einsum.bounds[name] != read.workload_einsum.bounds[name]
+        for name in read.output.access.rank_variables
+    )
+    return Distribution(_first(read, read.output), read.output.extents, has, padded)
 
 
 def needed(read: SpaceTime, tensor: HeldTensor) -> Distribution:
@@ -76,25 +88,28 @@ def _first(read: SpaceTime, tensor: HeldTensor) -> Integers:
     return np.stack(ranks, axis=2) if ranks else np.zeros((read.rows, read.columns, 0), np.int64)
 
 
-def check_serves(producer: Distribution, read: SpaceTime, tensor: HeldTensor) -> None:
-    """Check that a tensor that stays in the elements is where an Einsum needs it.
+def lies_elsewhere(read: SpaceTime, tensor: HeldTensor) -> InfeasibleMapping:
+    """Return the error for a tensor in the elements that is not where an Einsum needs it."""
+    name = tensor.name
+    return InfeasibleMapping(
+        f"{name} stays in the elements, but {read.einsum.name} needs other parts of it than they "
+        "hold, and no exchange of halos between neighbours brings them",
+        instead=f"the same loops over {read.grid.fanout} above {name} as in the Einsum that "
+        f"computes it, or {name} in {read.grid.host.name} for both",
+    )
 
-    Raises InfeasibleMapping if it lies elsewhere, or if padding would be added up: an element's
-    padding of a tensor that stays has values, not zeros.
+
+def check_padding(read: SpaceTime, tensor: HeldTensor) -> None:
+    """Check that an Einsum adds up no padding of a tensor that stays in the elements.
+
+    Raises InfeasibleMapping if it does: an element's padding of such a tensor has values, not
+    zeros.
     """
-    name, einsum = tensor.name, read.einsum
-    if not producer.serves(needed(read, tensor)):
-        raise InfeasibleMapping(
-            f"{name} stays in the elements, but {einsum.name} needs other parts of it than they "
-            "hold",
-            instead=f"the same loops over {read.grid.fanout} above {name} as in the Einsum that "
-            f"computes it, or {name} in {read.grid.host.name} for both",
-        )
     for variable in tensor.access.rank_variables:
-        grown = einsum.bounds[variable] != read.workload_einsum.bounds[variable]
+        grown = read.einsum.bounds[variable] != read.workload_einsum.bounds[variable]
         if grown and read.is_reduced(variable):
             raise InfeasibleMapping(
-                f"{einsum.name} adds up padding of {name}, which stays in the elements",
-                instead=f"tiles of {variable} that divide its values, or {name} in "
+                f"{read.einsum.name} adds up padding of {tensor.name}, which stays in the elements",
+                instead=f"tiles of {variable} that divide its values, or {tensor.name} in "
                 f"{read.grid.host.name}",
             )

@@ -2,9 +2,9 @@
 
 An *option* of an Einsum says which of its tensors stay in the elements between Einsums, and which
 part of each tensor an element has. A path takes an option of each Einsum so that every tensor that
-stays is where the next Einsum needs it. The search looks at the path with the least sum of bounds,
-executes a candidate of each of its options, and ends when no path may be better than the best
-(theory/grid.md §8).
+stays is where the next Einsum needs it, or an exchange of halos brings it there. The search looks
+at the path with the least sum of bounds, executes a candidate of each of its options, and ends when
+no path may be better than the best (theory/grid.md §8, §9).
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from math import inf, prod
+from math import inf
 
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.mapper.grid.distribution import Distribution, check_serves, needed, produced
+from tilewright.mapper.grid.distribution import Distribution, check_padding, needed, produced
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
 from tilewright.mapper.grid.grid_shares import Share
+from tilewright.mapper.grid.halo import halo_exchange
 from tilewright.mapper.grid.space_time import space_time
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -97,9 +98,15 @@ class Cascade:
         self.words: list[int] = []
         self._numbers: dict[bytes, int] = {}
         self._serving: dict[tuple[int, int], bool] = {}
+        self._moves: dict[tuple[str, int, int], float] = {}
+        self._known_fitting: dict[tuple[int, Held], list[tuple[Option, float]]] = {}
+        self._known_steps: dict[tuple[int, Held], list[_Step]] = {}
+        self._known_reading: dict[tuple[int, frozenset[str], frozenset[str]], int] = {}
+        self._known_reaching: dict[tuple[int, str, int], int] = {}
         self._last = intermediates(workload)
         self._make, self._constraints, self._exchanges = candidates, constraints, exchanges
         self.options = [list(self._options(einsum)) for einsum in workload.einsums]
+        self._by_reads = [_by_reads(options) for options in self.options]
 
     def _options(self, einsum: Einsum) -> Iterator[Option]:
         grid = grid_of(self.flats[einsum.name])
@@ -140,7 +147,7 @@ class Cascade:
             if tensor.name in space.staying:
                 place = needed(read, tensor)
                 try:
-                    check_serves(place, read, tensor)
+                    check_padding(read, tensor)
                 except InfeasibleMapping:
                     return None
                 reads.append((tensor.name, self._number(place, read.dtype)))
@@ -155,10 +162,27 @@ class Cascade:
         number = self._numbers.setdefault(place.key, len(self.distributions))
         if number == len(self.distributions):
             self.distributions.append(place)
-            self.words.append(prod(place.extents) * DTYPES[dtype] + PERIOD_WORDS)
+            self.words.append(place.values * DTYPES[dtype] + PERIOD_WORDS)
         return number
 
-    def _serves(self, producer: int, consumer: int) -> bool:
+    def _move(self, tensor: str, producer: int, consumer: int, option: Option) -> float:
+        """Return the value of bringing a tensor from where it stays to where an option needs it.
+
+        0 if it is there, inf if no exchange of halos brings it.
+        """
+        key = tensor, producer, consumer
+        if key not in self._moves:
+            self._moves[key] = self._value_of_move(tensor, producer, consumer, option)
+        return self._moves[key]
+
+    def _value_of_move(self, tensor: str, producer: int, consumer: int, option: Option) -> float:
+        if self._is_there(producer, consumer):
+            return 0.0
+        held, wanted = self.distributions[producer], self.distributions[consumer]
+        exchange = halo_exchange(tensor, held, wanted)
+        return inf if exchange is None else option.candidates.value_of_halo(exchange)
+
+    def _is_there(self, producer: int, consumer: int) -> bool:
         key = producer, consumer
         if key not in self._serving:
             first, second = self.distributions[producer], self.distributions[consumer]
@@ -177,37 +201,118 @@ class Cascade:
         for number in range(len(self.options)):
             following: dict[Held, OptionPath] = {}
             for held, path in states.items():
-                for option in self.options[number]:
-                    step = self._step(number, dict(held), option)
-                    if step is None:
-                        continue
-                    total = path.value + value(step[1])
-                    if total < following.get(step[0], _WORST).value:
-                        following[step[0]] = OptionPath((*path.searches, step[1]), total)
+                for step in self._steps(number, held):
+                    total = path.value + step.moves + value(step.search)
+                    if total < following.get(step.held, _WORST).value:
+                        following[step.held] = OptionPath((*path.searches, step.search), total)
             states = following
         return min(states.values(), key=lambda path: path.value, default=None)
 
+    def _steps(self, number: int, held: Held) -> list[_Step]:
+        """Return the steps of an Einsum when something is held; known from the second time on."""
+        key = number, held
+        if key not in self._known_steps:
+            steps = (
+                self._step(number, dict(held), option, moves)
+                for option, moves in self._fitting(number, held)
+            )
+            self._known_steps[key] = [step for step in steps if step is not None]
+        return self._known_steps[key]
+
+    def _fitting(self, number: int, held: Held) -> list[tuple[Option, float]]:
+        """Return the options of an Einsum that find what is held, with the value of the moves."""
+        inputs = {access.tensor for access in self.workload.einsums[number].inputs}
+        key = number, tuple(item for item in held if item[0] in inputs)
+        if key not in self._known_fitting:
+            places, fitting = dict(key[1]), []
+            for option in self._by_reads[number].get(tuple(places), ()):
+                moves = sum(self._move(n, places[n], place, option) for n, place in option.reads)
+                if moves < inf:
+                    fitting.append((option, moves))
+            self._known_fitting[key] = fitting
+        return self._known_fitting[key]
+
+    def _is_useful(self, number: int, held: Held) -> bool:
+        """Return whether a later Einsum's options find all that it reads of what is held."""
+        for later in range(number + 1, len(self.options)):
+            inputs = {access.tensor for access in self.workload.einsums[later].inputs}
+            places = tuple(item for item in held if item[0] in inputs)
+            if places and not self._is_readable(later, places, self._written(number)):
+                return False
+        return True
+
+    def _is_readable(self, number: int, places: Held, written: frozenset[str]) -> bool:
+        """Return whether an option finds places, and nothing else in the elements of `written`."""
+        mask = self._reading(number, frozenset(name for name, _ in places), written)
+        for name, place in places:
+            mask &= self._reaching(number, name, place)
+        return mask != 0
+
+    def _reading(self, number: int, names: frozenset[str], written: frozenset[str]) -> int:
+        """Return the options, a bit each, that find of `written` these tensors in the elements."""
+        key = number, names, written
+        if key not in self._known_reading:
+            self._known_reading[key] = sum(
+                1 << bit
+                for bit, option in enumerate(self.options[number])
+                if {name for name, _ in option.reads} & written == names
+            )
+        return self._known_reading[key]
+
+    def _reaching(self, number: int, tensor: str, producer: int) -> int:
+        """Return the options, a bit each, to which a tensor can come from where it stays."""
+        key = number, tensor, producer
+        if key not in self._known_reaching:
+            self._known_reaching[key] = sum(
+                1 << bit
+                for bit, option in enumerate(self.options[number])
+                for name, place in option.reads
+                if name == tensor and self._move(tensor, producer, place, option) < inf
+            )
+        return self._known_reaching[key]
+
+    def _written(self, number: int) -> frozenset[str]:
+        """Return the intermediates that the Einsums up to a number have computed."""
+        done = self.workload.einsums[: number + 1]
+        return frozenset(a.tensor for einsum in done for a in einsum.outputs) & set(self._last)
+
     def _step(
-        self, number: int, held: dict[str, int], option: Option
-    ) -> tuple[Held, CandidateSearch] | None:
-        """Return what is held behind an Einsum with an option, and its search; None if unfit."""
+        self, number: int, held: dict[str, int], option: Option, moves: float
+    ) -> _Step | None:
+        """Return the step of an Einsum with an option; None if it does not fit or leads nowhere."""
         einsum = self.workload.einsums[number]
-        inputs = {access.tensor for access in einsum.inputs} & set(held)
-        if inputs != {name for name, _ in option.reads}:
-            return None
-        if not all(self._serves(held[name], place) for name, place in option.reads):
-            return None
-        others = [self.words[place] for name, place in held.items() if name not in inputs]
-        slack = PERIOD_WORDS * len(einsum.tensors) if others else 0
-        search = option.search(option.candidates.quick.free_words - sum(others) - slack)
-        if search is None:
-            return None
         after = {**held, **dict(option.writes)}
         left = sorted((name, place) for name, place in after.items() if self._last[name] > number)
-        return tuple(left), search
+        if not self._is_useful(number, tuple(left)):
+            return None
+        used = {name for name, place in option.reads if self._is_there(held[name], place)}
+        beside = [self.words[place] for name, place in held.items() if name not in used]
+        slack = PERIOD_WORDS * len(einsum.tensors) if beside else 0
+        search = option.search(option.candidates.quick.free_words - sum(beside) - slack)
+        return None if search is None else _Step(tuple(left), search, moves)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """An Einsum with an option behind what is held: what is held then, its search, its moves.
+
+    `moves`: value of the exchanges of halos before it.
+    """
+
+    held: Held
+    search: CandidateSearch
+    moves: float
 
 
 _WORST = OptionPath((), inf)
+
+
+def _by_reads(options: list[Option]) -> dict[tuple[str, ...], list[Option]]:
+    """Return options by the names of the tensors that they find in the elements."""
+    groups: dict[tuple[str, ...], list[Option]] = {}
+    for option in options:
+        groups.setdefault(tuple(name for name, _ in option.reads), []).append(option)
+    return groups
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,17 +9,32 @@ from __future__ import annotations
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field
 
-from tilewright.mapper.grid.distribution import Distribution, check_serves, produced
-from tilewright.mapper.grid.space_time import SpaceTime
+from tilewright.mapper.grid.distribution import (
+    Distribution,
+    check_padding,
+    lies_elsewhere,
+    needed,
+    produced,
+)
+from tilewright.mapper.grid.halo import halo_exchange
+from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.mapper.mapping.mapping import Mapping, Storage
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload
-from tilewright.simulator.execution.einsum_execution import EinsumExecution
+from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
+from tilewright.simulator.execution.halo_execution import (
+    HaloAddresses,
+    HaloExecution,
+    execute_halo,
+)
 from tilewright.simulator.execution.operands import AnyArray
 from tilewright.simulator.lowering.addresses import (
     APART_WORDS,
     PERIOD_WORDS,
     LeftTensors,
+    Taken,
+    check_size,
+    free_word,
     words_of,
 )
 
@@ -92,6 +107,24 @@ class _Kept:
     words: int
     values: AnyArray
 
+    @property
+    def taken(self) -> Taken:
+        """The words that it takes."""
+        return Taken(self.first_word, self.first_word + self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyMemories:
+    """What the elements have when an Einsum begins.
+
+    `kept`: addresses; `held`: the contents that its mapping uses, by tensor; `halos`: exchanges
+    that ran before it.
+    """
+
+    kept: LeftTensors
+    held: Dict[str, AnyArray]
+    halos: tuple[HaloExecution, ...]
+
 
 @dataclass(slots=True)
 class Exchange:
@@ -99,34 +132,52 @@ class Exchange:
 
     workload: Workload
     staying: frozenset[str]
+    settings: ExecutionSettings
     tensors: dict[str, _Kept] = field(default_factory=dict)
 
-    def kept_for(self, read: SpaceTime) -> LeftTensors:
-        """Return what is in the memories when an Einsum begins; checks that it serves the Einsum.
+    def ready_for(self, read: SpaceTime) -> ReadyMemories:
+        """Return what is in the memories when an Einsum begins, behind the exchanges of halos.
 
-        Raises InfeasibleMapping if a tensor lies elsewhere than the Einsum needs it.
+        Raises InfeasibleMapping if a tensor lies elsewhere than the Einsum needs it, and no
+        exchange of halos changes that.
         """
-        names = {tensor.name for tensor in read.inputs}
+        first_word: dict[str, int] = {}
+        held: dict[str, AnyArray] = {}
+        halos: list[HaloExecution] = []
+        taken = [kept.taken for kept in self.tensors.values()]
         for tensor in read.inputs:
-            if tensor.name in self.tensors:
-                check_serves(self.tensors[tensor.name].where, read, tensor)
-        return LeftTensors(
-            offsets=bank_offsets(self.workload),
-            first_word={n: k.first_word for n, k in self.tensors.items() if n in names},
-            taken=tuple(
-                (k.first_word, k.first_word + k.words)
-                for n, k in self.tensors.items()
-                if n not in names
-            ),
-        )
+            kept = self.tensors.get(tensor.name)
+            if kept is None:
+                continue
+            if kept.where.serves(needed(read, tensor)):
+                first_word[tensor.name] = kept.first_word
+                held[tensor.name] = kept.values[: read.rows, : read.columns]
+            else:
+                halo, word = self._halo(read, tensor, taken)
+                first_word[tensor.name], held[tensor.name] = word, halo.memory
+                taken.append(Taken(word, word + words_of(tensor, read)))
+                halos.append(halo)
+            check_padding(read, tensor)
+        others = [words for words in taken if words.first not in first_word.values()]
+        offsets = bank_offsets(self.workload)
+        return ReadyMemories(LeftTensors(offsets, first_word, tuple(others)), held, tuple(halos))
 
-    def held_for(self, read: SpaceTime) -> dict[str, AnyArray]:
-        """Return the contents of the elements that an Einsum's mapping uses, by tensor."""
-        return {
-            tensor.name: self.tensors[tensor.name].values[: read.rows, : read.columns]
-            for tensor in read.inputs
-            if tensor.name in self.tensors
-        }
+    def _halo(
+        self, read: SpaceTime, tensor: HeldTensor, taken: list[Taken]
+    ) -> tuple[HaloExecution, int]:
+        """Return the exchange that brings a tensor to an Einsum, and where its boxes lie."""
+        kept = self.tensors[tensor.name]
+        exchange = halo_exchange(tensor.name, kept.where, needed(read, tensor))
+        if exchange is not None:
+            offset = bank_offsets(self.workload)[tensor.name]
+            word = free_word(0, words_of(tensor, read), offset, taken)
+            addresses = HaloAddresses(kept.first_word, word)
+            profile = self.settings.profile(read.grid)
+            check_size(read, word + words_of(tensor, read), profile.sram_reserved_bytes)
+            done = execute_halo(exchange, read, profile, addresses, kept.values)
+            if done is not None:
+                return done, word
+        raise lies_elsewhere(read, tensor)
 
     def finish(self, run: EinsumExecution) -> None:
         """Keep the result of an Einsum if it stays; drop what no later Einsum reads."""

@@ -23,7 +23,8 @@ from tilewright.simulator.execution.einsum_execution import (
     execute_einsum,
 )
 from tilewright.simulator.execution.exchange import Exchange, staying_tensors
-from tilewright.simulator.execution.operands import NUMPY, AnyArray
+from tilewright.simulator.execution.halo_execution import HaloExecution
+from tilewright.simulator.execution.operands import NUMPY, AnyArray, operand_shape, with_zeros
 
 
 @dataclass(frozen=True)
@@ -31,48 +32,60 @@ class Execution:
     """The execution of a mapping of a whole workload, Einsum after Einsum.
 
     `einsums`: one execution each, in the order of the workload; the result of each was compared
-    with numpy, on the operands that it had. `values`: all tensors, those that were given or drawn
-    and those that the machine computed.
+    with numpy, on the operands that it had. `halos`: exchanges of halos of tensors that stay in the
+    elements, each before the Einsum that needs it. `values`: all tensors, those that were given or
+    drawn and those that the machine computed.
     """
 
     einsums: tuple[EinsumExecution, ...]
+    halos: tuple[HaloExecution, ...]
     values: Dict[str, AnyArray]
 
     @property
+    def runs(self) -> tuple[EinsumExecution | HaloExecution, ...]:
+        """All programs that ran: the Einsums', then the exchanges'."""
+        return (*self.einsums, *self.halos)
+
+    @property
     def cycles(self) -> int:
-        """Cycles of all Einsums, one after the other."""
-        return sum(run.cycles for run in self.einsums)
+        """Cycles of all programs, one after the other."""
+        return sum(run.cycles for run in self.runs)
 
     @property
     def lower_bound_cycles(self) -> int:
-        """Cycles that no program of these mappings goes below."""
+        """Cycles that no programs of these mappings go below, exchanges of halos not counted."""
         return sum(run.lower_bound_cycles for run in self.einsums)
 
     @property
     def latency(self) -> float:
-        """Seconds of all Einsums, one after the other."""
-        return sum(run.latency for run in self.einsums)
+        """Seconds of all programs, one after the other."""
+        return sum(run.latency for run in self.runs)
 
     @property
     def energy(self) -> float:
-        """Joules of all Einsums, leakage included."""
-        return sum(run.energy for run in self.einsums)
+        """Joules of all programs, leakage included."""
+        return sum(run.energy for run in self.runs)
+
+    @property
+    def hops(self) -> int:
+        """Wavelets times links."""
+        return sum(run.hops for run in self.runs)
 
     @cached_property
     def counts(self) -> dict[str, int]:
         """Numbers of actions by `einsum/component/tensor/action`, as the machine counted them."""
-        return {key: n for run in self.einsums for key, n in run.counts.items()}
+        return {key: n for run in self.runs for key, n in run.counts.items()}
 
     @cached_property
     def predicted(self) -> dict[str, int]:
         """The same numbers as the model predicts them without an execution."""
-        return {key: n for run in self.einsums for key, n in run.predicted.items()}
+        return {key: n for run in self.runs for key, n in run.predicted.items()}
 
     @cached_property
     def energy_by(self) -> dict[str, float]:
         """Joules by component."""
         totals: dict[str, float] = {}
-        for run in self.einsums:
+        for run in self.runs:
             for key, energy in run.energy_by.items():
                 component = key.split("/")[1]
                 totals[component] = totals.get(component, 0.0) + energy
@@ -99,24 +112,30 @@ def execute(
     settings = settings or ExecutionSettings()
     given, values = dict(operands or {}), dict[str, AnyArray]()
     by_einsum = mappings_of(mapping, workload)
-    runs = []
-    exchange = Exchange(workload, staying_tensors(by_einsum, workload, _host(arch, workload)))
+    runs: list[EinsumExecution] = []
+    halos: list[HaloExecution] = []
+    staying = staying_tensors(by_einsum, workload, _host(arch, workload))
+    exchange = Exchange(workload, staying, settings)
     for einsum in workload.einsums:
         path = grid_path(arch, workload, einsum)
         read = space_time(path, einsum, by_einsum[einsum.name], exchange.staying)
-        known = {a.tensor: {**given, **values}.get(a.tensor) for a in einsum.inputs}
+        known = {a.tensor: given[a.tensor] for a in einsum.inputs if a.tensor in given}
+        for tensor in {a.tensor for a in einsum.inputs} & set(values):
+            known[tensor] = with_zeros(values[tensor], operand_shape(einsum, tensor))
+        ready = exchange.ready_for(read)
+        halos += ready.halos
         run = execute_einsum(
             read,
             settings,
-            {name: value for name, value in known.items() if value is not None},
-            exchange.kept_for(read),
-            exchange.held_for(read),
+            known,
+            ready.kept,
+            ready.held,
         )
         exchange.finish(run)
-        values.update(run.operands)
+        values.update({name: v for name, v in run.operands.items() if name not in values})
         values[read.output.name] = run.output.astype(NUMPY[read.dtype])
         runs.append(run)
-    return Execution(tuple(runs), values)
+    return Execution(tuple(runs), tuple(halos), values)
 
 
 def _host(arch: Arch, workload: Workload) -> str:

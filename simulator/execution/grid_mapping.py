@@ -39,19 +39,16 @@ class GridMapping:
 
     `results`: by Einsum, its execution and what the search has shown of it. `mapping`: of the whole
     workload, a branch for each Einsum. `execution`: of that mapping, results passed on.
-    `certificate`: of the sum of the objective over the Einsums; `seconds`: of the search.
+    `value`: sum of the objective over the Einsums and the exchanges of halos between them;
+    `certificate`: of that sum; `seconds`: of the search.
     """
 
     results: Dict[str, GridSearchResult]
     mapping: Mapping
     execution: Execution
     certificate: GridCertificate
+    value: float
     seconds: float
-
-    @property
-    def value(self) -> float:
-        """Sum of the objective over the Einsums."""
-        return sum(result.value for result in self.results.values())
 
     @property
     def gap(self) -> float:
@@ -117,6 +114,7 @@ def map_on_grid(
         mapping=mapping,
         execution=execution,
         certificate=_certificate(cascade, path, bound),
+        value=path.value,
         seconds=seconds,
     )
 

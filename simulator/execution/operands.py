@@ -64,6 +64,12 @@ def operand_shape(einsum: Einsum, tensor: str) -> tuple[int, ...]:
     )
 
 
+def with_zeros(values: AnyArray, shape: tuple[int, ...]) -> AnyArray:
+    """Return an array with zeros behind its values, so that it has at least a shape: padding."""
+    missing = [(0, max(0, used - size)) for size, used in zip(values.shape, shape, strict=True)]
+    return np.pad(values, missing) if any(after for _, after in missing) else values
+
+
 @dataclass(frozen=True, slots=True)
 class _Rounded:
     """Exact values of an expression, and by how much a computation may differ from them."""

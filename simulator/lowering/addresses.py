@@ -27,18 +27,25 @@ class Addresses:
     words: int
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Taken:
+    """Words of an element's memory that are in use: the first, and one behind the last."""
+
+    first: int
+    end: int
+
+
 @dataclass(frozen=True, slots=True)
 class LeftTensors:
     """What lies in the elements' memories between Einsums.
 
     `offsets`: of tensors that may stay, the address modulo 8, 0 or 4. `first_word`: of the tensors
-    that are there when an Einsum begins. `taken`: words of those that it does not use, (first, one
-    behind the last) each.
+    that are there when an Einsum begins. `taken`: words of those that it does not use.
     """
 
     offsets: Mapping[str, int] = field(default_factory=dict)
     first_word: Mapping[str, int] = field(default_factory=dict)
-    taken: tuple[tuple[int, int], ...] = ()
+    taken: tuple[Taken, ...] = ()
 
 
 NOTHING_KEPT = LeftTensors()
@@ -56,18 +63,16 @@ def addresses_of(
     taken = list(kept.taken)
     for tensor in read.tensors:
         if tensor.name in kept.first_word:
-            first_word[tensor.name] = kept.first_word[tensor.name]
-            taken.append(
-                (first_word[tensor.name], first_word[tensor.name] + words_of(tensor, read))
-            )
+            word = first_word[tensor.name] = kept.first_word[tensor.name]
+            taken.append(Taken(word, word + words_of(tensor, read)))
     end = 0
     for tensor in sorted(read.tensors, key=lambda tensor: not tensor.resident):
         if tensor.name not in first_word:
             size = words_of(tensor, read)
-            first_word[tensor.name] = _free_word(end, size, offsets[tensor.name], taken)
+            first_word[tensor.name] = free_word(end, size, offsets[tensor.name], taken)
             end = first_word[tensor.name] + size
-    end = max(end, *(last for _, last in taken), 0)
-    _check_size(read, end, reserved_bytes)
+    end = max(end, *(words.end for words in taken), 0)
+    check_size(read, end, reserved_bytes)
     return Addresses(first_word, end)
 
 
@@ -91,19 +96,24 @@ def _offsets(read: SpaceTime, kept: LeftTensors) -> dict[str, int]:
     return {**{tensor.name: apart for tensor in read.tensors}, **first, **scalar, **known}
 
 
-def _free_word(start: int, size: int, offset: int, taken: Sequence[tuple[int, int]]) -> int:
+def free_word(start: int, size: int, offset: int, taken: Sequence[Taken]) -> int:
     """Return the first word from `start` on, with an offset modulo 8, behind which `size` are free.
 
-    `taken`: (first, one behind the last) words that are not.
+    `taken`: words that are not.
     """
     word = start + (offset - start) % PERIOD_WORDS
-    for first, last in sorted(taken):
-        if word < last and first < word + size:
-            word = last + (offset - last) % PERIOD_WORDS
+    for used in sorted(taken):
+        if word < used.end and used.first < word + size:
+            word = used.end + (offset - used.end) % PERIOD_WORDS
     return word
 
 
-def _check_size(read: SpaceTime, end: int, reserved_bytes: int) -> None:
+def check_size(read: SpaceTime, end: int, reserved_bytes: int) -> None:
+    """Check that an element's memory has the words before `end`.
+
+    `reserved_bytes`: memory that the machine's own code takes. Raises InfeasibleMapping, with the
+    size of each tensor, if it has not.
+    """
     free = (int(read.grid.memory.size) // 8 - reserved_bytes) // 2
     if end > free:
         sizes = ", ".join(f"{t.name} {words_of(t, read) * 2}" for t in read.tensors)

@@ -16,7 +16,7 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.formulas.expression import expression, joins_by_max
 from tilewright.simulator.build.program_builder import CodeBuilder, TaskBuilder
 from tilewright.simulator.isa.dsd import Element, Index, Ref
-from tilewright.simulator.lowering.map_body import emit_value
+from tilewright.simulator.lowering.elementary import emit_value
 from tilewright.simulator.lowering.tile_layout import TileLayout
 
 COMPUTE = "compute"

@@ -75,10 +75,10 @@ class TaskCycles:
             case Map():
                 self._map(result, task, instruction)
             case Loop(_, count, body):
-                result.pass_cycles(profile.counter_cycles)
+                back_edges = (count - 1) * profile.loop_back_edge_cycles
+                result.pass_cycles(profile.counter_cycles + back_edges)  # before the last turn
                 result.add(self.of(task, body, known), count)
-                turns = (count - 1) * profile.loop_back_edge_cycles
-                result.pass_cycles(turns + profile.branch_not_taken_cycles)
+                result.pass_cycles(profile.branch_not_taken_cycles)
             case If():
                 self._branch(result, task, instruction, known)
             case _:

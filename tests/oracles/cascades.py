@@ -21,6 +21,10 @@ CASCADES: dict[str, tuple[str, ...]] = {
         "T[m, n] = S[m, n] + A[m, n]",
         "Z[m] = T[m, n]",
     ),
+    "smoothing": (
+        "S[m, n] = A[m, n] + 1",
+        "Z[m, n] = S[M: m + 2*j - 1, N: n + 2*l - 1]",
+    ),
     "read twice": ("S[m] = A[m, k]", "T[m] = square(S[m])", "Z[m] = S[m] * T[m]"),
 }
 """Name and Einsums, in the order of their execution."""
@@ -30,11 +34,13 @@ CASCADES: dict[str, tuple[str, ...]] = {
 def cascade_workload(name: str, m: int = 4, n: int = 4, k: int = 4) -> Workload:
     """The workload of one cascade."""
     einsums = "\n".join(f'  - "{text}"' for text in CASCADES[name])
-    used = {v.upper(): size for v, size in {"m": m, "n": n, "k": k, "l": 4}.items()}
+    ends = 2 if name == "smoothing" else 4
+    used = {v.upper(): s for v, s in {"m": m, "n": n, "k": k, "l": ends, "j": 2}.items()}
     sizes = {v: s for v, s in used.items() if v.lower() in " ".join(CASCADES[name])}
     shapes = ", ".join(f"{variable}: {size}" for variable, size in sizes.items())
     text = (
         f"workload:\n  rank_sizes: {{{shapes}}}\n  bits_per_value: {{All: 32}}\n"
+        "  pad: {M: 1, N: 1}\n"
         f"  einsums:\n{einsums}\n"
     )
     return load_workload(load_document(f"{name}.yaml", text=text))

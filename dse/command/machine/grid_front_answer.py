@@ -49,7 +49,7 @@ class GridFrontAnswer:
         """The execution that is shown, as that of a workload."""
         from tilewright.simulator.execution.execution import Execution
 
-        return Execution((self.shown,), dict(self.shown.operands))
+        return Execution((self.shown,), (), dict(self.shown.operands))
 
     def text(self) -> str:
         """Return the answer for the terminal."""

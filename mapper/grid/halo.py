@@ -1,0 +1,178 @@
+"""An exchange of halos: elements hold a part of a tensor and need more on its sides.
+
+Each element passes slabs of its part to its neighbours, one rank after the other, so that corners
+come by way of the neighbour. A halo wider than a part takes several steps (theory/grid.md §9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.mapper.grid.distribution import Distribution
+from tilewright.mapper.grid.reductions import Axis
+
+Mask = npt.NDArray[np.bool_]
+Box = tuple[tuple[int, int], ...]
+"""First position and extent in each rank, counted in the box that an element needs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shift:
+    """A slab that elements pass to their neighbours along an axis.
+
+    `step`: 1 if it goes to the element with the next higher number, -1 to the next lower one.
+    `sent`, `received`: the slab in the box of the sender and of the receiver. `links`: whether the
+    element of each number along the axis has the neighbour from which it receives.
+    """
+
+    axis: Axis
+    step: int
+    sent: Box
+    received: Box
+    links: Mask
+
+    @property
+    def values(self) -> int:
+        """Values of one slab."""
+        return prod(extent for _, extent in self.received)
+
+    @cached_property
+    def sends(self) -> Mask:
+        """Whether the element of each number along the axis has a neighbour to send to."""
+        return np.roll(self.links, -self.step)
+
+
+@dataclass(frozen=True, eq=False)
+class HaloExchange:
+    """The shifts that turn the parts that elements hold into those that they need.
+
+    `own`: where the part that an element holds lies in the box that it needs. Positions outside of
+    the tensor are zeros.
+    """
+
+    tensor: str
+    held: Distribution
+    needed: Distribution
+    own: Box
+    shifts: tuple[Shift, ...]
+
+    @property
+    def rows(self) -> int:
+        """Rows of elements."""
+        return self.needed.has.shape[0]
+
+    @property
+    def columns(self) -> int:
+        """Columns of elements."""
+        return self.needed.has.shape[1]
+
+    @property
+    def passed(self) -> int:
+        """Values that all elements pass to neighbours together; each crosses one link."""
+        lines = {"X": self.rows, "Y": self.columns}
+        return sum(int(s.links.sum()) * lines[s.axis] * s.values for s in self.shifts)
+
+    @property
+    def reads(self) -> int:
+        """Values that all elements read in their memories: their parts, and what they pass on."""
+        return self.rows * self.columns * self.held.values + self.passed
+
+    @property
+    def writes(self) -> int:
+        """Values that all elements write: the boxes that they need."""
+        return self.rows * self.columns * self.needed.values
+
+
+def halo_exchange(tensor: str, held: Distribution, needed: Distribution) -> HaloExchange | None:
+    """Return the exchange that turns what elements hold into what they need.
+
+    None if there is no such exchange: not all elements have a part; what they need is not their
+    part with the same halo around it everywhere; the part next to it is not in a neighbour; the
+    tensor has padding in the elements, whose values are not zeros.
+    """
+    if held.has.shape != needed.has.shape or not held.has.all() or held.padded:
+        return None
+    before = held.first - needed.first
+    if before.size == 0 or (before != before[0, 0]).any():
+        return None
+    low = before[0, 0].tolist()
+    high = [
+        whole - first - part
+        for whole, first, part in zip(needed.extents, low, held.extents, strict=True)
+    ]
+    if min(*low, *high) < 0:
+        return None
+    own = tuple(zip(low, held.extents, strict=True))
+    shifts: list[Shift] = []
+    box = own
+    for rank, (below, above) in enumerate(zip(low, high, strict=True)):
+        if not below and not above:
+            continue
+        line = _line_of(held, rank)
+        if line is None:
+            return None
+        shifts += _shifts(line, box, below, above)
+        box = _replaced(box, rank, 0, needed.extents[rank])
+    return HaloExchange(tensor, held, needed, own, tuple(shifts))
+
+
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """An axis along which neighbours have the neighbouring parts of a rank.
+
+    `links`: whether the element of each number has the part before its own in the number before.
+    """
+
+    axis: Axis
+    rank: int
+    links: Mask
+
+
+def _line_of(held: Distribution, rank: int) -> _Line | None:
+    """Return the axis with the parts of a rank next to each other, None if there is none.
+
+    A rank that is whole in every element is next to zeros only.
+    """
+    axes: tuple[Axis, Axis] = ("X", "Y")
+    for axis in axes:
+        first = held.first if axis == "X" else held.first.swapaxes(0, 1)
+        positions = first[0, :, rank]
+        if (first[:, :, rank] != positions).any():
+            continue
+        step = np.zeros(first.shape[2], dtype=np.int64)
+        step[rank] = held.extents[rank]
+        follows = (np.diff(first, axis=1) == step).all(axis=(0, 2))
+        links = np.concatenate([[False], follows])
+        if (links == (positions > positions.min())).all():
+            return _Line(axis, rank, links)
+    return None
+
+
+def _shifts(line: _Line, box: Box, below: int, above: int) -> Iterator[Shift]:
+    """Yield the shifts that put `below` and `above` positions on the sides of a rank's part.
+
+    `box`: what the elements have, the part in this rank.
+    """
+    first, part = box[line.rank]
+    back = np.concatenate([line.links[1:], [False]])
+    for done in range(0, max(below, above), part):
+        width = min(part, below - done)
+        if width > 0:
+            received = _replaced(box, line.rank, first - done - width, width)
+            sent = _replaced(box, line.rank, first - done - width + part, width)
+            yield Shift(line.axis, 1, sent, received, line.links)
+        width = min(part, above - done)
+        if width > 0:
+            received = _replaced(box, line.rank, first + part + done, width)
+            sent = _replaced(box, line.rank, first + done, width)
+            yield Shift(line.axis, -1, sent, received, back)
+
+
+def _replaced(box: Box, rank: int, first: int, extent: int) -> Box:
+    return (*box[:rank], (first, extent), *box[rank + 1 :])

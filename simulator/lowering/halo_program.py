@@ -1,0 +1,182 @@
+"""The program of an exchange of halos between neighbours (theory/grid.md §9).
+
+Every element copies its part into the box that it needs, then sends slabs of it to its neighbours
+on microthreads and receives theirs. Neighbours along an axis use two colors in turn.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilewright.mapper.grid.halo import Box, HaloExchange, Shift
+from tilewright.mapper.grid.host_streams import Integers
+from tilewright.mapper.grid.reductions import Axis
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.isa.dsd import Ref
+from tilewright.simulator.lowering.kernel import LETTER, MOST_DIMENSIONS
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import Area
+
+HELD, NEEDED = "held", "needed"
+"""Buffers of an element: its part, and the box that it needs."""
+PORTS = {("X", 1): ("W", "E"), ("X", -1): ("E", "W"), ("Y", 1): ("N", "S"), ("Y", -1): ("S", "N")}
+"""Letters of the ports by which words come and go, by axis and step."""
+SEND_QUEUES = {("X", 1): 2, ("X", -1): 3, ("Y", 1): 4, ("Y", -1): 5}
+RECEIVE_QUEUES = {("X", 1): 0, ("X", -1): 1, ("Y", 1): 6, ("Y", -1): 7}
+"""No input queue has the number of an output queue: on WSE-2 both would name one microthread."""
+Dimensions = list[tuple[int, int]]
+
+
+def halo_program(
+    exchange: HaloExchange, dtype: str, held_word: int, needed_word: int
+) -> Program | None:
+    """Return the program of an exchange.
+
+    `dtype`: f32 or f16; `held_word`, `needed_word`: addresses of both buffers in 16-bit words. None
+    if a slab has more dimensions in memory than a descriptor.
+    """
+    boxes = [exchange.own, *(box for s in exchange.shifts for box in (s.sent, s.received))]
+    if any(len(_dimensions(box, exchange)[0]) > MOST_DIMENSIONS for box in boxes):
+        return None
+    builder = ProgramBuilder(f"halo_{exchange.tensor}", exchange.rows, exchange.columns)
+    for way in _ways(exchange):
+        _route(builder, exchange, way)
+    kinds, placement = np.unique(_kinds(exchange), axis=0, return_inverse=True)
+    for number, kind in enumerate(kinds.tolist()):
+        code = builder.code(f"exchange{number}")
+        code.buffer(HELD, dtype, exchange.held.extents, held_word)
+        code.buffer(NEEDED, dtype, exchange.needed.extents, needed_word)
+        _write(code, exchange, kind, LETTER[dtype])
+    builder.placement(placement.reshape(exchange.rows, exchange.columns))
+    return builder.build()
+
+
+def _ways(exchange: HaloExchange) -> list[Shift]:
+    """Return one shift that crosses links for each axis and step, in the order of the first."""
+    crossing = [shift for shift in exchange.shifts if shift.links.any()]
+    return list({(shift.axis, shift.step): shift for shift in crossing}.values())
+
+
+def _color(shift: Shift, number: int) -> str:
+    """Name the color on which the element of a number along the axis sends."""
+    return f"{shift.axis}{'+' if shift.step > 0 else '-'}{number % 2}"
+
+
+def _route(builder: ProgramBuilder, exchange: HaloExchange, way: Shift) -> None:
+    come, go = PORTS[way.axis, way.step]
+    for parity in (0, 1):
+        numbers = np.arange(len(way.links)) % 2 == parity
+        if not (way.sends & numbers).any():
+            continue
+        color = builder.color(_color(way, parity))
+        for number in np.flatnonzero(way.sends & numbers).tolist():
+            builder.route(color, _line(exchange, way.axis, number), rx="R", tx=go)
+            receiver = _line(exchange, way.axis, number + way.step)
+            builder.route(color, receiver, rx=come, tx="R")
+
+
+def _line(exchange: HaloExchange, axis: Axis, number: int) -> Area:
+    if axis == "X":
+        return Area(0, number, exchange.rows, 1)
+    return Area(number, 0, 1, exchange.columns)
+
+
+def _kinds(exchange: HaloExchange) -> Integers:
+    """Return for each element (row-major) what decides its code: parities, then links by way."""
+    rows, columns = np.indices((exchange.rows, exchange.columns))
+    marks: list[Integers] = [columns % 2, rows % 2]
+    for way in _ways(exchange):
+        place = columns if way.axis == "X" else rows
+        marks += [way.sends[place].astype(np.int64), way.links[place].astype(np.int64)]
+    return np.stack([mark.ravel() for mark in marks], axis=1)
+
+
+def _write(code: CodeBuilder, exchange: HaloExchange, kind: list[int], letter: str) -> None:
+    """Write the code of the elements of one kind (`_kinds`)."""
+    ways = {
+        (way.axis, way.step): (bool(kind[2 + 2 * number]), bool(kind[3 + 2 * number]))
+        for number, way in enumerate(_ways(exchange))
+    }
+    for way in _ways(exchange):
+        sends, receives = ways[way.axis, way.step]
+        parity = kind[0 if way.axis == "X" else 1]
+        if sends:
+            code.output_queue(SEND_QUEUES[way.axis, way.step], _color(way, parity))
+        if receives:
+            code.input_queue(RECEIVE_QUEUES[way.axis, way.step], _color(way, 1 - parity))
+    move = f"fmov{letter}"
+    code.mem1d("part", HELD, extent=exchange.held.values)
+    task = code.task("copy", entry=True)
+    task.op(move, _declare(code, "own", exchange.own, exchange), "part", label="copy")
+    rounds = _rounds(exchange)
+    for place, shifts in enumerate(rounds):
+        sent = [item for item in shifts if _ends(ways, item[1])[0]]
+        following = f"round{place + 1}" if place + 1 < len(rounds) else None
+        for count, (number, shift) in enumerate(sent):
+            stream = code.fabout(f"to{number}", SEND_QUEUES[shift.axis, shift.step], shift.values)
+            slab = _declare(code, f"slab{number}", shift.sent, exchange)
+            # The next round waits for the end of both sends, whose queues it uses again.
+            task.start(
+                move,
+                stream,
+                slab,
+                label="send",
+                activate=following if count == 0 else None,
+                unblock=following if count else None,
+            )
+        for number, shift in shifts:
+            box = _declare(code, f"halo{number}", shift.received, exchange)
+            if _ends(ways, shift)[1]:
+                queue = RECEIVE_QUEUES[shift.axis, shift.step]
+                stream = code.fabin(f"from{number}", queue, shift.values)
+                task.op(move, box, stream, label="receive")
+            else:
+                task.op(move, box, 0.0, label="outside")
+        if following is not None:
+            if not sent:
+                task.activate(following)
+            task = code.task(following, blocked=len(sent) > 1)
+
+
+def _ends(ways: dict[tuple[Axis, int], tuple[bool, bool]], shift: Shift) -> tuple[bool, bool]:
+    """Return whether an element sends and receives a slab, from the links of each way."""
+    return ways[shift.axis, shift.step] if shift.links.any() else (False, False)
+
+
+def _rounds(exchange: HaloExchange) -> list[list[tuple[int, Shift]]]:
+    """Return the shifts, numbered, in rounds of one axis in which each step occurs once."""
+    rounds: list[list[tuple[int, Shift]]] = []
+    for number, shift in enumerate(exchange.shifts):
+        last = [(other.axis, other.step) for _, other in rounds[-1]] if rounds else []
+        if not last or last[0][0] != shift.axis or (shift.axis, shift.step) in last:
+            rounds.append([])
+        rounds[-1].append((number, shift))
+    return rounds
+
+
+def _declare(code: CodeBuilder, name: str, box: Box, exchange: HaloExchange) -> Ref:
+    """Declare a descriptor of part of the box that an element needs."""
+    loops, offset = _dimensions(box, exchange)
+    if len(loops) <= 1:
+        extent, stride = loops[0] if loops else (1, 1)
+        return code.mem1d(name, NEEDED, extent=extent, stride=stride, offset=offset)
+    return code.mem4d(name, NEEDED, loops=loops, offset=offset)
+
+
+def _dimensions(box: Box, exchange: HaloExchange) -> tuple[Dimensions, int]:
+    """Return the (extent, stride) of a part of the needed box in memory, outermost first, joined.
+
+    With it the offset of its first value.
+    """
+    loops: Dimensions = []
+    offset, stride = 0, 1
+    for (first, extent), whole in zip(box[::-1], exchange.needed.extents[::-1], strict=True):
+        offset += first * stride
+        if extent > 1:
+            if loops and loops[0][0] * loops[0][1] == stride:
+                count, inner = loops.pop(0)
+                loops.insert(0, (extent * count, inner))
+            else:
+                loops.insert(0, (extent, stride))
+        stride *= whole
+    return loops, offset
