@@ -23,7 +23,7 @@ CASCADES: dict[str, tuple[str, ...]] = {
     ),
     "smoothing": (
         "S[m, n] = A[m, n] + 1",
-        "Z[m, n] = S[M: m + 2*j - 1, N: n + 2*l - 1]",
+        "Z[m, n] = S[M: m + j - 1, N: n + l - 1] * C[j, l]",
     ),
     "read twice": ("S[m] = A[m, k]", "T[m] = square(S[m])", "Z[m] = S[m] * T[m]"),
 }
@@ -34,8 +34,8 @@ CASCADES: dict[str, tuple[str, ...]] = {
 def cascade_workload(name: str, m: int = 4, n: int = 4, k: int = 4) -> Workload:
     """The workload of one cascade."""
     einsums = "\n".join(f'  - "{text}"' for text in CASCADES[name])
-    ends = 2 if name == "smoothing" else 4
-    used = {v.upper(): s for v, s in {"m": m, "n": n, "k": k, "l": ends, "j": 2}.items()}
+    window = 3 if name == "smoothing" else 4
+    used = {v.upper(): s for v, s in {"m": m, "n": n, "k": k, "l": window, "j": 3}.items()}
     sizes = {v: s for v, s in used.items() if v.lower() in " ".join(CASCADES[name])}
     shapes = ", ".join(f"{variable}: {size}" for variable, size in sizes.items())
     text = (
