@@ -41,13 +41,18 @@ class AnalyticalEvaluator:
         leak_power (W), and usage.MEMORY, the most bits in use of each memory. Raises a
         TilewrightError if no mapping of the workload fits the design.
         """
+        from tilewright.dse.report.mapping.machine_details import machine_details
+
         result = self.search(point)
         score, proof = result.best.score, result.certificate
-        leaves = architecture(self.arch, point).leaves()
-        memories = [node.name for node in leaves if node.tag == "Memory"]
+        arch = architecture(self.arch, point)
+        memories = [node.name for node in arch.leaves() if node.tag == "Memory"]
         return Outcome(
             _metrics(score, memories),
-            details={"sections": list(_sections(result, workload(self.workload, point)))},
+            details={
+                "sections": list(_sections(result, workload(self.workload, point))),
+                **machine_details(score, arch),
+            },
             verified=score.verified,
             proof=proof.kind,
             gap=proof.gap if proof.gap < inf else None,

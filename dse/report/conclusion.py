@@ -141,8 +141,12 @@ def conclusion(spec: StudySpec, trials: Sequence[Trial]) -> str:
     """
     front = front_of(trials, spec.objectives)
     lines = [*textwrap.wrap(spec.question, 96), "", census(trials, len(front))]
+    reference = reference_of(trials)
     for best in highlights(spec, trials):
         words = f" ({best.comparison} than the reference)" if best.comparison else ""
+        if reference is not None and best.trial.number == reference.number:
+            lines.append(f"  {best.title}: {best.value}, the reference design")
+            continue
         if best.comparison == "the same" or best.title == "Balanced":
             words = f" (against the reference: {best.comparison})" if best.comparison else ""
         lines.append(f"  {best.title}: {best.value}{words}, trial {best.trial.number}")

@@ -54,6 +54,10 @@ def test_options_of_the_mapper_and_limits_as_written(tmp_path):
     assert len(few["mappings"]) > 1
     report = (tmp_path / "run" / "report.html").read_text()
     assert "each design by its one mapping that is best in energy * latency" in report
+    details = json.loads((tmp_path / "run" / "details" / "000000.json").read_text())
+    assert [row["name"] for row in details["machine"]] == ["Main", "Buffer", "Array", "MAC"]
+    assert any(row["limits"] and row["busy"] == 1.0 for row in details["machine"])
+    assert details["roofline"].startswith("<svg")
 
 
 def test_counts_and_nouns_agree():

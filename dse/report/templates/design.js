@@ -51,7 +51,19 @@ function drawDesign(trial) {
   section = Math.min(section, sections.length - 1);
   const tabs = sections.length < 2 ? null : el("div", { class: "tabs", role: "tablist" }, ...sections.map((one, index) =>
     el("button", { type: "button", role: "tab", "aria-selected": index === section, onclick: () => { section = index; drawDesign(trial); } }, one.einsum)));
-  body.replaceChildren(...[waterfalls(trial), tabs, drawSection(sections[section])].filter(Boolean));
+  body.replaceChildren(...[waterfalls(trial), tabs, drawSection(sections[section]), machinePanel(details)].filter(Boolean));
+}
+
+// The components from the outside in: how full, how busy, which share of the energy; and the roofline.
+function machinePanel({ machine, roofline }) {
+  if (!machine) return null;
+  const meter = (share, text, limits) => el("td", {}, share === null ? "" : el("span", { class: "track" }, el("i", { class: limits ? "limiting" : "", style: `width:${Math.min(100, 100 * share)}%` })), text || (share ? `${digits(100 * share, 3)} %` : ""));
+  const rows = machine.map((row) => el("tr", {}, el("th", { scope: "row", style: `padding-left:${6 + 18 * row.depth}px` }, row.name), el("td", {}, row.count), el("td", { class: "num" }, row.size),
+    meter(row.full, row.in_use && `${row.in_use}${row.full ? ` (${digits(100 * row.full, 2)} %)` : ""}`), meter(row.busy, "", row.limits), meter(row.energy)));
+  const head = el("thead", {}, el("tr", {}, ...["component", "", "size", "in use", "busy, of the latency", "energy"].map((name) => el("th", { scope: "col" }, name))));
+  const panels = [panel("The machine under this design's mapping", el("div", { class: "machine-box" }, el("table", { class: "machine" }, head, el("tbody", {}, ...rows))))];
+  if (roofline) panels.push(panel("Roofline", picture(roofline, "Roofline: operations per second over operations per byte, a line for each memory")));
+  return el("div", { class: "column", style: "margin-top:16px" }, ...panels);
 }
 
 // From the reference to this design, component by component.
@@ -93,7 +105,7 @@ function pairs(metric, before, after) {
 }
 
 function stepChart(heading, steps, unit) {
-  const row = 21, left = 108, right = 84, width = 360, high = Math.max(...steps.flatMap(([, from, to]) => [from, to])) || 1;
+  const row = 21, left = 108, right = 98, width = 372, high = Math.max(...steps.flatMap(([, from, to]) => [from, to])) || 1;
   const x = (value) => left + ((width - left - right) * value) / high;
   const svg = el("svg", { viewBox: `0 0 ${width} ${steps.length * row + 4}`, role: "img", "aria-label": `${heading}: ${steps.map(([name, from, to, kind]) => `${name} ${change(from, to, kind, unit)}`).join(", ")}` });
   steps.forEach(([name, from, to, kind], index) => {
@@ -124,9 +136,9 @@ function drawSection(one) {
 }
 
 // An SVG document of ours, as an image: nothing in it can run, and its styles stay inside.
-function picture(svg) {
+function picture(svg, words = "What lies where") {
   const source = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
-  return el("img", { src: source, alt: "What lies where", style: "max-width:100%" });
+  return el("img", { src: source, alt: words, style: "max-width:100%" });
 }
 
 function column(...panels) {
