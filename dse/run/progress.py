@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from tilewright.arch.quantities import label, quantity
 from tilewright.dse.command.console import say
-from tilewright.dse.run.record import Trial, front_of
+from tilewright.dse.run.record import FrontSoFar, Trial
 from tilewright.dse.run.study_loop import distinct
 from tilewright.dse.study.study import StudySpec
 
@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from tilewright.dse.run.live_view import LiveView
 
 
-def describe_state(spec: StudySpec, trials: Sequence[Trial]) -> str:
+def describe_state(
+    spec: StudySpec, trials: Sequence[Trial], known: FrontSoFar | None = None
+) -> str:
     """Return one line of text on the state of a search.
 
     It has the size of the Pareto front, the best value of each objective, and how many designs are
-    infeasible, over a limit, or failed by an internal error.
+    infeasible, over a limit, or failed by an internal error. `known`: the front of earlier calls.
     """
-    front = front_of(trials, spec.objectives)
+    front = (known or FrontSoFar(spec.objectives)).of(trials)
     phrases = [f"front {len(front)}"]
     for objective in spec.objectives:
         values = [trial.metrics[objective.metric] for trial in front]
@@ -45,6 +47,7 @@ class ProgressLines:
 
     def __init__(self, spec: StudySpec) -> None:
         self._spec = spec
+        self._front = FrontSoFar(spec.objectives)
         self._width = len(str(spec.trials))
         self._shown = -1
 
@@ -65,7 +68,7 @@ class ProgressLines:
         self._shown = designs
         time = f"{seconds:.1f} s" if seconds else "found"
         say(f"batch {trials[-1].batch + 1}: {designs:>{self._width}}/{self._spec.trials} trials"
-            f" ({time}) | {describe_state(self._spec, trials)}")  # fmt: skip
+            f" ({time}) | {describe_state(self._spec, trials, self._front)}")  # fmt: skip
 
     def evaluated(self, done: int, count: int) -> None:
         """Do nothing: this display shows whole batches only."""

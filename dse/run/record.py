@@ -103,3 +103,21 @@ def front_of(trials: Sequence[Trial], objectives: Sequence[Objective]) -> list[T
         if is_kept
     )
     return [trial for _, _, trial in ranked]
+
+
+class FrontSoFar:
+    """The Pareto front of trials that grow: that of the last front and the new trials.
+
+    `objectives`: those of the study.
+    """
+
+    def __init__(self, objectives: Sequence[Objective]) -> None:
+        self._objectives = objectives
+        self._front: list[Trial] = []
+        self._seen = 0
+
+    def of(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Return the front of `trials`, which begin with those of the last call."""
+        self._front = front_of([*self._front, *trials[self._seen :]], self._objectives)
+        self._seen = len(trials)
+        return list(self._front)

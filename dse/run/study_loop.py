@@ -16,7 +16,7 @@ from tilewright.arch.errors import SpecError, TilewrightError
 from tilewright.dse.models.evaluator import Attempt
 from tilewright.dse.models.worker_pool import Pool
 from tilewright.dse.run.figures import is_plain_name, names_of, uses_base, value_of
-from tilewright.dse.run.record import Trial, TrialStatus, front_of
+from tilewright.dse.run.record import FrontSoFar, Trial, TrialStatus, front_of
 from tilewright.dse.run.rundir import RunDirectory, TrialLog
 from tilewright.dse.sampling.samplers import make_sampler
 from tilewright.dse.store.known_outcomes import PENDING, Pending
@@ -335,27 +335,26 @@ def _times(
 
 
 class _KeptDetails:
-    """Stores the details of the designs that the report shows, and drops those it no longer does.
+    """Stores the details of the designs that the report shows, and drops all others.
 
-    The front of all trials is the front of the last one and the new trials.
+    `spec`: the study.
     """
 
     def __init__(self, run: RunDirectory, spec: StudySpec) -> None:
         self._run = run
-        self._spec = spec
-        self._shown: list[Trial] = []
-        self._seen = 0
+        self._front = FrontSoFar(spec.objectives)
+        self._numbers: list[int] = []
 
     def keep(self, trials: Sequence[Trial], attempts: Mapping[str, Attempt]) -> None:
-        """Store the details of the new trials, the last ones of all `trials`, that are shown."""
-        before = {trial.number for trial in self._shown}
-        self._shown = shown_in_detail([*self._shown, *trials[self._seen :]], self._spec)
-        self._seen = len(trials)
-        for trial in self._shown:
+        """Store the details of the last ones of all `trials` where they are shown."""
+        shown = _with_baselines(self._front.of(trials), trials)
+        for trial in shown:
             if trial.key in attempts and attempts[trial.key].outcome.details:
                 self._run.write_details(trial.number, attempts[trial.key].outcome.details)
-        if before != {trial.number for trial in self._shown}:
-            self._run.keep_details([trial.number for trial in self._shown])
+        numbers = [trial.number for trial in shown]
+        if numbers != self._numbers:
+            self._run.keep_details(numbers)
+            self._numbers = numbers
 
 
 def shown_in_detail(trials: Sequence[Trial], spec: StudySpec) -> list[Trial]:
@@ -363,7 +362,10 @@ def shown_in_detail(trials: Sequence[Trial], spec: StudySpec) -> list[Trial]:
 
     Those are the Pareto front, then the baselines that have metrics.
     """
-    front = front_of(trials, spec.objectives)
+    return _with_baselines(front_of(trials, spec.objectives), trials)
+
+
+def _with_baselines(front: list[Trial], trials: Sequence[Trial]) -> list[Trial]:
     numbers = {trial.number for trial in front}
     return front + [
         t

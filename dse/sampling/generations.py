@@ -91,7 +91,8 @@ class Indexed:
         if generation in self.index.parents:
             return self.index.parents[generation]
         selected: list[FrozenTrial] = self.select_parent(study, generation)
-        self.index.parents[generation] = sorted(selected, key=lambda trial: trial.number)
+        by_number = {trial.number: trial for trial in selected}  # NSGA-III may select one twice
+        self.index.parents[generation] = [by_number[number] for number in sorted(by_number)]
         return selected
 
     def select_parent(self, study: Study, generation: int) -> list[FrozenTrial]:

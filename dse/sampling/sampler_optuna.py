@@ -25,6 +25,7 @@ _REBUILT = ("nsga2", "tpe", "bottleneck")
 """Samplers whose state follows from the trials; others propose their batches again at a resume."""
 _DEFAULTS: Mapping[str, Mapping[str, bool]] = {
     "tpe": {"multivariate": True, "constant_liar": True},
+    "cmaes": {"warn_independent_sampling": False},  # a warning for each trial
 }
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)

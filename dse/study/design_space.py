@@ -58,10 +58,14 @@ class Space:
 
     dimensions: tuple[Dimension, ...]
 
-    @property
+    @cached_property
     def paths(self) -> tuple[str, ...]:
         """The names of the knobs, in order."""
         return tuple(dimension.path for dimension in self.dimensions)
+
+    @cached_property
+    def _path_set(self) -> frozenset[str]:
+        return frozenset(self.paths)
 
     @property
     def size(self) -> int:
@@ -83,18 +87,18 @@ class Space:
 
         Raises SpecError if a knob is missing or unknown, or a value is not in the space.
         """
+        if point.keys() == self._path_set:
+            return tuple(dimension.index(point[dimension.path]) for dimension in self.dimensions)
         missing = [path for path in self.paths if path not in point]
         extra = sorted(set(point) - set(self.paths))
-        if missing or extra:
-            raise SpecError(
-                "a design gives every knob of the space one value; "
-                + "; ".join(
-                    f"{name}: {', '.join(paths)}"
-                    for name, paths in (("missing", missing), ("not a knob", extra))
-                    if paths
-                )
+        raise SpecError(
+            "a design gives every knob of the space one value; "
+            + "; ".join(
+                f"{name}: {', '.join(paths)}"
+                for name, paths in (("missing", missing), ("not a knob", extra))
+                if paths
             )
-        return tuple(dimension.index(point[dimension.path]) for dimension in self.dimensions)
+        )
 
     def nth(self, number: int) -> Choice:
         """Return design `number` (from 0) as value indices; the last dimension varies fastest."""

@@ -28,6 +28,7 @@ def proposals(sampler_of, index=None):
     return asked
 
 
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 @pytest.mark.parametrize(
     ("name", "original"),
     [("nsga2", optuna.samplers.NSGAIISampler), ("nsga3", optuna.samplers.NSGAIIISampler)],
