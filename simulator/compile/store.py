@@ -189,17 +189,6 @@ def place_codes(store: at.Table, parts: CodeTablePlaces, tables: ProgramTables) 
         tables.origin("task", "instruction")[:, None], tables.tables.task
     )
     parts.task.view(store)[:] = first
-
-
-def place_special(
-    store: at.Table, parts: StoreLayout, layouts: tuple[CodeLayout, ...], tables: ProgramTables
-) -> None:
-    """Write into the store what few codes have: bindings, scalars, register loads, FIFOs.
-
-    Bindings name the tasks that wavelets start. FIFOs and registers are written for every element,
-    with addresses in its memory. store: int64 array, changed; parts: where each table is in it.
-    """
-    parts.binding.view(store)[:] = tables.tables.binding
     scalar = parts.scalar.view(store)
     scalar[:] = tables.tables.scalar
     operands = tables.origin("scalar", "operand")
@@ -207,6 +196,17 @@ def place_special(
         is_element = scalar[:, column] == at.ELEMENT
         rows = scalar[is_element, column + 1]
         scalar[is_element, column + 1] = parts.operand.address_from(operands[is_element], rows)
+
+
+def place_special(
+    store: at.Table, parts: StoreLayout, layouts: tuple[CodeLayout, ...], tables: ProgramTables
+) -> None:
+    """Write into the store what few codes have: bindings, register loads, FIFOs.
+
+    Bindings name the tasks that wavelets start. FIFOs and registers are written for every element,
+    with addresses in its memory. store: int64 array, changed; parts: where each table is in it.
+    """
+    parts.binding.view(store)[:] = tables.tables.binding
     load = parts.load.view(store)
     load[:] = tables.tables.load
     operands = tables.origin("load", "operand")

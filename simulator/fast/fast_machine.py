@@ -289,8 +289,12 @@ def _values(machine: Machine, timed: TimedProgram, store: at.Table, memory: at.M
         flow.data[places] = store[entries + 1].astype(np.uint32)
     event_count = int(store[at.S_EVENTS])
     store[at.S_EVENTS] = 0
+    element, covered = compiled.parts.element.view(store), timed.division.elements
+    recorded = element[covered, at.E_RECORD]
+    element[covered, at.E_RECORD] = 0  # the timeline is written from the times
     with np.errstate(all="ignore"):
         run_values(flow)
     check_values(flow)
+    element[covered, at.E_RECORD], element[covered, at.E_STATE] = recorded, at.M_IDLE
     store[at.S_EVENTS] = event_count
     return flow

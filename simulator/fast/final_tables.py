@@ -33,6 +33,7 @@ from tilewright.simulator.fast.script import (
     BEGIN,
     END,
     FABRIC,
+    MAP,
     NEST,
     PAUSE,
     Q_GAP,
@@ -151,6 +152,8 @@ class _CodeEvents:
                 self.now = after
             elif event == FABRIC:
                 blocks.append(self._fabric(value, cycles, completion))
+            elif event == MAP:
+                blocks.append(self._row(value, self.now, self.now + cycles))
             elif event == NEST:
                 blocks.append(self._nest(self.script.walk.nests[value]))
                 self.now = self.now + cycles
@@ -167,10 +170,8 @@ class _CodeEvents:
         block[:, :, at.V_ELEMENT], block[:, :, at.V_ROW] = self.address[:, None], nest.row
         block[:, :, at.V_THREAD] = self.store[nest.row + at.O_THREAD]
         block[:, :, at.V_START] = self.now[:, None] + nest.start
-        completion = int(self.store[at.K_MEMORY_COMPLETION])
-        block[:, :, at.V_END] = self.now[:, None] + nest.end + completion
-        free = np.array([self._free(row) for row in nest.row.tolist()], dtype=np.int64)
-        block[:, :, at.V_STALLED] = nest.end - nest.start - free
+        block[:, :, at.V_END] = self.now[:, None] + nest.end
+        block[:, :, at.V_STALLED] = nest.stalled
         return block.reshape(-1, at.V_WIDTH)
 
     def _free(self, row: int) -> int:
@@ -263,5 +264,7 @@ def _states_in_turn(timed: TimedProgram, number: int, script: Script, cycles: in
 def _output_waits(graph: UnitGraph, times: Times, units: Ints) -> Ints:
     """Return the cycles for which each unit waits for space."""
     cycles = np.zeros_like(units)
-    output_waits(graph, times, units, cycles)
+    lists, segments, width = times.work.shape  # due times have a segment more than a unit's times
+    work = np.zeros((lists, segments + 1, width), dtype=np.int64)
+    output_waits(graph, times._replace(work=work), units, cycles)
     return cycles

@@ -1,4 +1,4 @@
-"""Work on memory alone: the cycles of operations and loops, and the words that they touch.
+"""Work on memory alone: the cycles of operations, maps and loops, and the words that they touch.
 
 Such work has a fixed duration. A loop over memory is one number of cycles in a script, and one
 table of runs (`LoopRuns`) in a timeline.
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.bank_costs import BankRead, groups_in, meetings
+from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.plain_code import CodeWords
 
 Ints = npt.NDArray[np.int64]
@@ -37,13 +38,15 @@ class TouchedWords(NamedTuple):
 class LoopRuns(NamedTuple):
     """Hold all runs of operations in a loop on memory, inner loops included; arrays: (runs,).
 
-    `start`, `end`: cycles from the start of the loop. `row`: address of each run's operation.
-    `cycles`: those of the whole loop. `after`: address of the instruction behind the loop.
+    `start`, `end`: cycles from the start of the loop, as in a timeline. `stalled`: cycles of each
+    run. `row`: address of each run's operation. `cycles`: those of the whole loop. `after`: address
+    of the instruction behind the loop.
     """
 
     start: Ints
     """Cycles from the start of the loop."""
     end: Ints
+    stalled: Ints
     row: Ints
     """Addresses of the operations."""
     cycles: int
@@ -97,32 +100,42 @@ def bank_read(code: CodeWords, operand: int, variables: Mapping[int, int]) -> Ba
 def loop_runs(code: CodeWords, pc: int) -> LoopRuns:
     """Return all runs of the operations in a loop, with the loop's cycles and its end.
 
-    pc: address of the loop's first instruction. The loop must hold nothing but operations on memory
-    and such loops. Times count from the start of the loop, with its own instructions.
+    pc: address of the loop's first instruction. The loop must hold nothing but operations on
+    memory, scalar instructions, maps and such loops. Times count from the start of the loop, with
+    its own instructions.
     """
-    parts: list[tuple[Ints, Ints, Ints]] = []
+    parts: list[Ints] = []
     now, pc = 0, pc + at.I_WIDTH
     while code[pc] != at.I_END_LOOP:
         if code[pc] == at.I_LOOP:
             inner = loop_runs(code, pc)
-            parts.append((inner.start + now, inner.end + now, inner.row))
+            moved = (inner.start + now, inner.end + now, inner.stalled, inner.row)
+            parts.append(np.stack(moved, axis=1))
             now, pc = now + inner.cycles, inner.after
-            continue
-        op = code[pc + 1]
-        now += code[op + at.O_LOAD]
-        cycles = busy_cycles(code, op)
-        parts.append((np.array([now]), np.array([now + cycles]), np.array([op])))
-        now, pc = now + cycles, pc + at.I_WIDTH
+        elif code[pc] == at.I_MAP_START:
+            work = map_work(code, pc)
+            parts.append(np.array([[now, now + work.recorded, 0, work.rows[0]]]))
+            now, pc = now + work.cycles, work.after
+        elif code[pc] == at.I_COMPUTE:
+            now, pc = now + scalar_work(code, code[pc + 1]).cycles, pc + at.I_WIDTH
+        else:
+            op = code[pc + 1]
+            now += code[op + at.O_LOAD]
+            cycles = busy_cycles(code, op)
+            end = now + cycles + code.header[at.K_MEMORY_COMPLETION]
+            stalled = cycles - free_cycles(code.row(op, at.O_WIDTH))
+            parts.append(np.array([[now, end, stalled, op]]))
+            now, pc = now + cycles, pc + at.I_WIDTH
     count, header = max(1, code[pc + 2]), code.header
-    start, end, row = (np.concatenate(column) for column in zip(*parts, strict=True))
+    start, end_, stalled_, row = np.concatenate([np.zeros((0, 4), dtype=np.int64), *parts]).T
     turn = now + header[at.K_LOOP]
     begins = header[at.K_COUNTER] + turn * np.arange(count, dtype=np.int64)[:, None]
-    cycles = header[at.K_COUNTER] + (count - 1) * turn + now + header[at.K_NOT_TAKEN]
     return LoopRuns(
         (begins + start).ravel(),
-        (begins + end).ravel(),
+        (begins + end_).ravel(),
+        np.tile(stalled_, count),
         np.tile(row, count),
-        cycles,
+        header[at.K_COUNTER] + (count - 1) * turn + now + header[at.K_NOT_TAKEN],
         pc + at.I_WIDTH,
     )
 
@@ -148,8 +161,7 @@ class OperandReach(NamedTuple):
         """
         low, high = self.low, self.high
         for slot, factor in self.terms:
-            value = variables.get(slot, 0)
-            first, last = ranges.get(slot, (value, value))
+            first, last = ranges.get(slot) or (variables.get(slot, 0),) * 2
             low += factor * (first if factor > 0 else last)
             high += factor * (last if factor > 0 else first)
         return low, high
@@ -160,20 +172,23 @@ def reaches_of(code: CodeWords, op: int) -> list[OperandReach]:
 
     op: address of the operation's row. The destination is marked as written, the others as read.
     """
-    reaches = []
-    for column in range(at.O_OPERANDS, at.O_SCALAR_ROW + 1):
-        row = code[op + column]
-        if row < 0 or code[row + at.D_KIND] != at.MEMORY:
-            continue
-        words = code.row(row, at.D_WIDTH)
-        low, high = words[at.D_BASE] + words[at.D_LOW], words[at.D_BASE] + words[at.D_HIGH]
-        count = words[at.D_TERMS]
-        slots = words[at.D_VARIABLE : at.D_VARIABLE + count]
-        terms = list(zip(slots, words[at.D_FACTOR : at.D_FACTOR + count], strict=True))
-        reaches.append(
-            OperandReach(low, high + words[at.D_WIDE] - 1, terms, column == at.O_OPERANDS)
-        )
-    return reaches
+    columns = range(at.O_OPERANDS, at.O_SCALAR_ROW + 1)
+    rows = [(code[op + column], column == at.O_OPERANDS) for column in columns]
+    return [
+        reach_of(code, row, written=written)
+        for row, written in rows
+        if row >= 0 and code[row + at.D_KIND] == at.MEMORY
+    ]
+
+
+def reach_of(code: CodeWords, row: int, *, written: bool) -> OperandReach:
+    """Return the memory words that an operand in memory touches; row: its address."""
+    words = code.row(row, at.D_WIDTH)
+    low, high = words[at.D_BASE] + words[at.D_LOW], words[at.D_BASE] + words[at.D_HIGH]
+    count = words[at.D_TERMS]
+    slots = words[at.D_VARIABLE : at.D_VARIABLE + count]
+    terms = list(zip(slots, words[at.D_FACTOR : at.D_FACTOR + count], strict=True))
+    return OperandReach(low, high + words[at.D_WIDE] - 1, terms, written)
 
 
 def have_common_word(first: list[Span], second: list[Span]) -> bool:
@@ -182,3 +197,110 @@ def have_common_word(first: list[Span], second: list[Span]) -> bool:
     A span is (first, last) of consecutive words, both included.
     """
     return any(a[0] <= b[1] and b[0] <= a[1] for a in first for b in second)
+
+
+class ScalarWork(NamedTuple):
+    """Hold a scalar instruction as work of the main thread.
+
+    `cycles`: for which it is busy. `reaches`: memory words. `counters`: those that it sets; their
+    values depend on data.
+    """
+
+    cycles: int
+    reaches: list[OperandReach]
+    counters: list[int]
+
+
+class MapWork(NamedTuple):
+    """Hold a whole map as work of the main thread.
+
+    `cycles`, `reaches`, `counters`: as of scalar instructions. `recorded`: cycles that the timeline
+    shows. `rows`: addresses of its operations, with two inputs each; the first has the output.
+    `turns`: how often the body runs. `after`: address of the instruction behind the map.
+    """
+
+    cycles: int
+    reaches: list[OperandReach]
+    counters: list[int]
+    recorded: int
+    rows: list[int]
+    turns: int
+    after: int
+
+
+def scalar_work(code: CodeWords, row: int) -> ScalarWork:
+    """Return the work of a scalar instruction; row: address of the scalar operation."""
+    words = code.scalar(row)
+    cycles, reaches = code.header[at.K_SCALAR], []
+    for column in (at.U_DEST, at.U_LEFT, at.U_RIGHT):
+        if words[column] == at.ELEMENT:
+            cycles += code.header[at.K_SCALAR_OPERAND]
+            reaches.append(reach_of(code, words[column + 1], written=column == at.U_DEST))
+    is_counter = words[at.U_DEST] == at.COUNTER_VALUE
+    return ScalarWork(cycles, reaches, [words[at.U_DEST_VALUE]] if is_counter else [])
+
+
+def map_work(code: CodeWords, pc: int) -> MapWork:
+    """Return the work of the map whose first instruction is at address pc.
+
+    Raises NotCovered for operands that are not in memory, lengths that are known in the run only,
+    and a body with other than scalar instructions.
+    """
+    rows, pc = _rows_of(code, pc, at.I_MAP_START)
+    _, pc = _rows_of(code, pc, at.I_MAP_READ)
+    body: list[ScalarWork] = []
+    while code[pc] != at.I_MAP_WRITE:
+        if code[pc] != at.I_COMPUTE:
+            raise NotCovered("a map with other than scalar instructions")
+        body.append(scalar_work(code, code[pc + 1]))
+        pc += at.I_WIDTH
+    _, after = _rows_of(code, pc + at.I_WIDTH, at.I_MAP_END)
+    turns, cycles = _map_cycles(code, rows, sum(work.cycles for work in body))
+    operands = [(code[row + at.O_OPERANDS + n], code[row + at.O_MAP + n])
+                for row in rows for n in range(3)]  # fmt: skip
+    return MapWork(
+        cycles,
+        [reach for row in rows for reach in reaches_of(code, row)]
+        + [reach for work in body for reach in work.reaches],
+        [counter for operand, counter in operands if operand >= 0]
+        + [counter for work in body for counter in work.counters],
+        cycles - code.header[at.K_SCALAR] + 1,
+        rows,
+        turns,
+        after,
+    )
+
+
+def _rows_of(code: CodeWords, pc: int, kind: int) -> tuple[list[int], int]:
+    """Return the operations of consecutive instructions of a kind, and the address behind them."""
+    rows = []
+    while code[pc] == kind:
+        rows.append(code[pc + 1])
+        pc += at.I_WIDTH
+    return rows, pc
+
+
+def _map_cycles(code: CodeWords, rows: list[int], body: int) -> tuple[int, int]:
+    """Return how often a map's body runs, and the map's cycles; body: cycles of its body."""
+    step, scalar = code.header[at.K_MAP], code.header[at.K_SCALAR]
+    lengths = [_lengths(code, row) for row in rows]
+    turns = min(length for part in lengths for length in part)
+    writes = scalar if code[rows[0] + at.O_OPERANDS] >= 0 else 0
+    loads = sum(max(1, code[row + at.O_LOAD]) for row in rows)
+    # a last read finds no value: that of the first row, or that of a later one behind it
+    last_read = scalar if turns in lengths[0] else step + scalar
+    return turns, loads + turns * (step + body + writes) + last_read + scalar
+
+
+def _lengths(code: CodeWords, op: int) -> list[int]:
+    """Return the lengths of a map's operands that can end it."""
+    lengths = []
+    for place, row in enumerate(code.row(op + at.O_OPERANDS, 3)):
+        if row < 0:
+            continue
+        words = code.row(row, at.D_WIDTH)
+        if words[at.D_KIND] != at.MEMORY or words[at.D_LENGTH_ROW] >= 0:
+            raise NotCovered("a map on a queue or a register")
+        if place > 0 or code[op + at.O_POINTER] == 0:
+            lengths.append(words[at.D_LENGTH] & 0xFFFF)  # as the engine counts
+    return lengths

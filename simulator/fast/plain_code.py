@@ -34,16 +34,22 @@ class CodeWords:
     """Hold compiled code as Python integers by address, which Python reads faster than arrays.
 
     `header`: the header of the store, with the profile's cycles. `words`: the tables of operations,
-    operands, instructions and tasks. `task`: address of the first task. `code[address]` is one
-    word.
+    operands, instructions and tasks. `task`: address of the first task. `scalars`: the table of
+    scalar operations with its address. `code[address]` is one word.
     """
 
-    def __init__(self, header: list[int], words: list[int], first: int, task: int) -> None:
+    def __init__(
+        self,
+        header: list[int],
+        words: tuple[int, list[int]],
+        task: int,
+        scalars: tuple[int, list[int]],
+    ) -> None:
         self.header: Final = header
-        self.words: Final = words
+        self._first, self.words = words
         self.task: Final = task
         """Address of the first task."""
-        self._first = first
+        self._first_scalar, self._scalars = scalars
 
     def __getitem__(self, address: int) -> int:
         return self.words[address - self._first]
@@ -52,6 +58,11 @@ class CodeWords:
         """Return `width` words from an address on, such as a row of a table."""
         return self.words[address - self._first : address - self._first + width]
 
+    def scalar(self, address: int) -> list[int]:
+        """Return the row of a scalar operation."""
+        first = address - self._first_scalar
+        return self._scalars[first : first + at.U_WIDTH]
+
 
 def code_of_store(store: at.Table, parts: StoreLayout) -> CodeWords:
     """Return the compiled code of a whole program, as Python integers by address in the store.
@@ -59,8 +70,13 @@ def code_of_store(store: at.Table, parts: StoreLayout) -> CodeWords:
     store: the engine's int64 array; parts: where each table is in it.
     """
     first, end = parts.operation.start, parts.task.end
-    words = store[first:end].tolist()
-    return CodeWords(store[: at.S_WIDTH].tolist(), words, first, parts.task.start)
+    scalars = store[parts.scalar.start : parts.scalar.end].tolist()
+    return CodeWords(
+        store[: at.S_WIDTH].tolist(),
+        (first, store[first:end].tolist()),
+        parts.task.start,
+        (parts.scalar.start, scalars),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +104,10 @@ def code_of_block(block: CodeBlock) -> CodeWords:
     parts = _BlockLayout(*(StoreTable(*shape) for shape in shapes))
     words = np.zeros(sum(sizes), dtype=np.int64)
     place_codes(words, parts, tables)
-    return CodeWords(tables.header.tolist(), words.tolist(), 0, parts.task.start)
+    scalars = words[parts.scalar.start : parts.scalar.end].tolist()
+    return CodeWords(
+        tables.header.tolist(), (0, words.tolist()), parts.task.start, (parts.scalar.start, scalars)
+    )
 
 
 def code_of_rows(layout: CodeLayout, rows: Rows, target: CompileTarget) -> CodeWords:

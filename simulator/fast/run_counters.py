@@ -36,8 +36,11 @@ def _counters(script: Script, operations: at.Table) -> Ints:
     runs, dispatches, worked = (
         np.array(column, dtype=np.int64) for column in (walk.runs, walk.dispatches, walk.worked)
     )
-    free = np.array([free_cycles(row) for row in operations.tolist()], dtype=np.int64)
-    return np.concatenate([runs, dispatches, np.where(worked > 0, worked - dispatches * free, 0)])
+    stalled = np.zeros_like(worked)
+    for number in np.flatnonzero(worked):
+        free = free_cycles(operations[number].tolist())
+        stalled[number] = worked[number] - dispatches[number] * free
+    return np.concatenate([runs, dispatches, stalled])
 
 
 def wait_events(

@@ -24,6 +24,8 @@ from tilewright.simulator.instructions.control_flow import (
     Loop,
     Set,
 )
+from tilewright.simulator.instructions.element_map import Map
+from tilewright.simulator.instructions.scalar_operation import Compute
 from tilewright.simulator.instructions.task_states import (
     Activate,
     Block,
@@ -72,6 +74,8 @@ KNOWN: Final[dict[type[Any], frozenset[str]]] = {
         (Set, "variable value"),
         (Add, "variable value"),
         (If, "variable below then otherwise"),
+        (Map, "inputs output body"),
+        (Compute, "dest operation sources dtype"),
         (Activate, "task"),
         (Block, "task"),
         (Unblock, "task"),
@@ -171,12 +175,22 @@ def _check_code(code: ElementCode) -> None:
 
 def _check_instruction(instruction: Instruction) -> None:
     _check_known(instruction)
+    for operand in _operands(instruction):
+        _check_known(operand)
+
+
+def _operands(instruction: Instruction) -> tuple[object, ...]:
+    """Return the operands of an instruction, without counters. Raises NotCovered."""
+    if isinstance(instruction, Map):
+        return instruction.operands
+    if isinstance(instruction, Compute):
+        values = (instruction.dest, *instruction.sources)
+        return tuple(value for value in values if not isinstance(value, str))
     if not isinstance(instruction, DsdOperation):
-        return
+        return ()
     if instruction.operation not in KNOWN_OPERATIONS:
         raise NotCovered(f"the operation @{instruction.operation}")
-    for operand in (instruction.dest, *instruction.sources):
-        _check_known(operand)
+    return (instruction.dest, *instruction.sources)
 
 
 def _check_route(route: Route) -> None:

@@ -3,7 +3,8 @@
 Routes are fixed and streams keep their order, so values do not depend on times. An element runs
 until an operation lacks words, and continues when they have been sent. An operation on a
 microthread runs at its dispatch; the walk of the code has checked that no operation beside it
-touches its memory (engines.md §8).
+touches its memory (engines.md §8). Maps and scalar instructions are done by the kernels of the
+reference engine.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tilewright.simulator.engine.datapath import (
     value_of,
     write_word,
 )
+from tilewright.simulator.engine.jit import use
 from tilewright.simulator.engine.operation_steps import load_operands
 from tilewright.simulator.engine.places import Computation, OperandBits
 from tilewright.simulator.fast.fast_jit import inner_kernel, whole
@@ -280,6 +282,11 @@ def run_element(flow: Flow, i: int, top: int) -> int:
             if not next_task(flow, i):
                 store[at.S_EVENTS] += 1
                 return top
+        elif code >= at.I_MAP_START:  # it moves the program counter
+            use(store, flow.memory, at.FEATURE_MAP, (address, 0, 0, 0))
+        elif code == at.I_COMPUTE:
+            use(store, flow.memory, at.FEATURE_CONTROL, (address, pc, 0, 0))
+            store[address + at.E_PC] = pc + at.I_WIDTH
         else:
             store[address + at.E_PC] = after_control(store, address, pc)
     return top

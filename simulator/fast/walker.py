@@ -8,20 +8,22 @@ whole nest of such loops is one number of cycles.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.fast.memory_work import (
     LoopRuns,
+    MapWork,
     OperandReach,
     Span,
     TouchedWords,
     busy_cycles,
     have_common_word,
     loop_runs,
+    map_work,
     reaches_of,
+    scalar_work,
 )
 from tilewright.simulator.fast.no_certificate import NotCovered, TooManySteps
 from tilewright.simulator.fast.plain_code import CodeWords
@@ -32,8 +34,8 @@ from tilewright.simulator.fast.script import (
     COMPLETE,
     END,
     FABRIC,
+    MAP,
     NEST,
-    ORIGIN,
     PAUSE,
     WAIT,
     WORK,
@@ -41,37 +43,13 @@ from tilewright.simulator.fast.script import (
     FabricOp,
     MainSpan,
     MainThreadWalk,
-    Term,
 )
+from tilewright.simulator.fast.walk_state import CodeInstruction, WalkState
 
 MOST_INSTRUCTIONS: Final = 200_000
 """Instructions of a code beyond which it is not walked."""
 THREAD_KEY: Final = 16
 """Number of microthread 0 among the users of `last_users`, behind the 16 queue slots."""
-
-
-class _CodeInstruction(NamedTuple):
-    """An instruction's code and its three words."""
-
-    code: int
-    first: int
-    second: int
-    target: int
-
-
-@dataclass(slots=True)
-class _WalkState:
-    """The state of an element between two instructions of its main thread."""
-
-    active: int = 0
-    """Bits of tasks."""
-    blocked: int = 0
-    variables: dict[int, int] = field(default_factory=dict)
-    pending: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Fabric operations for whose end no task has waited: (action, task)."""
-    touched: dict[int, TouchedWords] = field(default_factory=dict)
-    """Words of these operations."""
-    terms: list[Term] = field(default_factory=lambda: [(ORIGIN, 0, 0)])
 
 
 class ScriptWalker:
@@ -91,7 +69,7 @@ class ScriptWalker:
         self.store = store
         self.layout = layout
         self.every = every
-        self.state = _WalkState()
+        self.state = WalkState()
         self.ops: list[FabricOp] = []
         self.events: list[Event] = []
         self.tasks: list[int] = []
@@ -107,6 +85,9 @@ class ScriptWalker:
         self.spans: list[MainSpan] = []
         self.span_open = False
         """Whether further cycles belong to the last span."""
+        self.maps: dict[int, MapWork] = {}
+        self.set_in_loop: dict[int, set[int]] = {}
+        """Counters that scalar instructions and maps of a loop over memory set, by its start."""
         self.ends: dict[int, int | None] = {}
         """Ends of loops over memory by their starts; None for other loops."""
 
@@ -228,7 +209,7 @@ class ScriptWalker:
     def _instruction(self, pc: int) -> int:
         """Walk one instruction, or a whole loop over memory; return the next one's address."""
         store = self.store
-        instruction = _CodeInstruction(*store.row(pc, at.I_WIDTH))
+        instruction = CodeInstruction(*store.row(pc, at.I_WIDTH))
         code, first, second, _ = instruction
         after = pc + at.I_WIDTH
         if code == at.I_OPERATION:
@@ -238,9 +219,14 @@ class ScriptWalker:
             end = self._end_of(pc)
             if end is not None:
                 return self._whole_loop(pc, end)
+        if code == at.I_MAP_START:
+            return self._map(pc)
+        if code == at.I_COMPUTE:
+            self._scalar(first)
+            return after
         if code in (at.I_LOOP, at.I_SET, at.I_ADD):
-            old = self.state.variables.get(first, 0)
-            self.state.variables[first] = old + second if code == at.I_ADD else second
+            old = self.state.variables.get(first) if code == at.I_ADD else 0
+            self.state.variables[first] = old + second
             self._cycles(self.store.header[at.K_COUNTER])
             return after
         if code in (at.I_END_LOOP, at.I_UNLESS_BELOW, at.I_JUMP):
@@ -250,7 +236,7 @@ class ScriptWalker:
         self._control(code, first)
         return after
 
-    def _branch(self, pc: int, instruction: _CodeInstruction) -> int:
+    def _branch(self, pc: int, instruction: CodeInstruction) -> int:
         """Walk a jump, the end of a loop or a test of a counter; return the next address."""
         code, slot, limit, target = instruction
         if code == at.I_JUMP:
@@ -258,8 +244,8 @@ class ScriptWalker:
             return target
         variables = self.state.variables
         if code == at.I_END_LOOP:
-            variables[slot] = variables.get(slot, 0) + 1
-        below = variables.get(slot, 0) < limit
+            variables[slot] = variables.get(slot) + 1
+        below = variables.get(slot) < limit
         if below == (code == at.I_END_LOOP):
             self._cycles(self.store.header[at.K_LOOP if below else at.K_TAKEN])
             return target
@@ -292,17 +278,26 @@ class ScriptWalker:
 
     def _memory_loop(self, pc: int) -> int | None:
         """Return the address of the end of a loop that holds only loops and work on memory."""
+        first_pc = pc
         open_loops = [(pc + at.I_WIDTH, self.store[pc + 1])]
+        counters, slots = set[int](), {self.store[pc + 1]}
         while open_loops:
             pc += at.I_WIDTH
             code, first, second, target = self.store.row(pc, at.I_WIDTH)
             if code == at.I_OPERATION and self._is_plain(first):
                 continue
+            if code in (at.I_COMPUTE, at.I_MAP_START):
+                after, changed = self._fixed_work(pc)
+                counters.update(changed)
+                pc = after - at.I_WIDTH
+                continue
             if code == at.I_LOOP and second == 0 and first not in [s for _, s in open_loops]:
                 open_loops.append((pc + at.I_WIDTH, first))
+                slots.add(first)
             elif code != at.I_END_LOOP or (target, first) != open_loops.pop():
                 return None
-        return pc
+        self.set_in_loop[first_pc] = counters
+        return None if counters & slots else pc
 
     def _is_plain(self, op: int) -> bool:
         """Return whether an operation works on memory alone, always in as many cycles.
@@ -315,6 +310,7 @@ class ScriptWalker:
     def _whole_loop(self, pc: int, end: int) -> int:
         """Count a loop over memory at once; its counters then have their final values."""
         ranges: dict[int, Span] = {}
+        self.state.variables.unknown.update(self.set_in_loop[pc])
         cycles, _ = self._loop_cycles(pc, 1, ranges)
         if self.every:
             self.state.terms = [(kind, op, delta + cycles) for kind, op, delta in self.state.terms]
@@ -340,7 +336,18 @@ class ScriptWalker:
                 inner, at_pc = self._loop_cycles(at_pc, times * count, ranges)
                 body += inner
                 continue
+            if store[at_pc] == at.I_MAP_START:
+                work = self._map_work(at_pc)
+                self._count_map(work, times * count)
+                self._check_work(work.reaches, ranges)
+                body, at_pc = body + work.cycles, work.after
+                continue
             op = store[at_pc + 1]
+            if store[at_pc] == at.I_COMPUTE:
+                scalar = scalar_work(store, op)
+                self._check_work(scalar.reaches, ranges)
+                body, at_pc = body + scalar.cycles, at_pc + at.I_WIDTH
+                continue
             busy = busy_cycles(store, op)
             body += store[op + at.O_LOAD] + busy
             self._count(op, times * count, busy)
@@ -348,6 +355,45 @@ class ScriptWalker:
             at_pc += at.I_WIDTH
         turns = (count - 1) * self.store.header[at.K_LOOP] + self.store.header[at.K_NOT_TAKEN]
         return self.store.header[at.K_COUNTER] + count * body + turns, end + at.I_WIDTH
+
+    # -- maps and scalar instructions ------------------------------------------------------
+
+    def _map_work(self, pc: int) -> MapWork:
+        """Return the work of the map whose first instruction is at an address."""
+        if pc not in self.maps:
+            self.maps[pc] = map_work(self.store, pc)
+        return self.maps[pc]
+
+    def _fixed_work(self, pc: int) -> tuple[int, list[int]]:
+        """Return the address behind a map or scalar instruction, and the counters that it sets."""
+        if self.store[pc] == at.I_MAP_START:
+            work = self._map_work(pc)
+            return work.after, work.counters
+        return pc + at.I_WIDTH, scalar_work(self.store, self.store[pc + 1]).counters
+
+    def _map(self, pc: int) -> int:
+        """Walk a whole map; return the address behind it."""
+        work = self._map_work(pc)
+        self._check_work(work.reaches, {})
+        self._count_map(work, 1)
+        if self.every:
+            self.events.append((MAP, work.rows[0], work.recorded))
+        self._cycles(work.cycles)
+        self.state.variables.unknown.update(work.counters)
+        return work.after
+
+    def _scalar(self, row: int) -> None:
+        """Walk a scalar instruction; row: address of the scalar operation."""
+        work = scalar_work(self.store, row)
+        self._check_work(work.reaches, {})
+        self._cycles(work.cycles)
+        self.state.variables.unknown.update(work.counters)
+
+    def _count_map(self, work: MapWork, times: int) -> None:
+        """Count runs of a map: the turns of its body, and the runs of each of its operations."""
+        self.runs[self.store[work.rows[0] + at.O_NUMBER]] += times * work.turns
+        for row in work.rows:
+            self.dispatches[self.store[row + at.O_NUMBER]] += times
 
     # -- operations ------------------------------------------------------------------------
 
@@ -456,10 +502,19 @@ class ScriptWalker:
             return TouchedWords([], [])
         if op not in self.reaches:
             self.reaches[op] = reaches_of(self.store, op)
-        reaches, variables = self.reaches[op], self.state.variables
+        return self._words(self.reaches[op], ranges)
+
+    def _words(self, reaches: Sequence[OperandReach], ranges: dict[int, Span]) -> TouchedWords:
+        """Return the words that operands may touch; ranges: values of loop counters."""
+        variables = self.state.variables
         spans = [(reach.written, reach.span(variables, ranges)) for reach in reaches]
         touched = [span for _, span in spans]
         return TouchedWords(touched, [span for written, span in spans if written])
+
+    def _check_work(self, reaches: Sequence[OperandReach], ranges: dict[int, Span]) -> None:
+        """Refuse a map or scalar instruction that shares memory with a microthread beside it."""
+        if self.state.touched:
+            self._check_races(self._words(reaches, ranges))
 
     def _check_races(self, words: TouchedWords) -> None:
         """Refuse work on words that an operation on a microthread may touch at the same time."""

@@ -290,3 +290,59 @@ def _pieces(
         else:
             code.fabin(name, 0, high - low)
             task.op("fmovs", code.mem1d(f"{name}_r", "r", high - low, offset=low), name)
+
+
+def mapping_pair(seed: int) -> Case:
+    """Draw two elements: one sends what maps and scalar instructions made, one receives beside."""
+    rng = np.random.default_rng(seed)
+    words = int(rng.integers(1, 9))
+    b = ProgramBuilder("maps", 1, 2)
+    b.color("x")
+    for column, name in enumerate(("sender", "receiver")):
+        code = b.code(name)
+        b.place(name, Area(0, column))
+        for buffer in ("v", "w", "got"):
+            code.buffer(buffer, "f32", words + 3)
+            code.mem1d(f"all_{buffer}", buffer, words, offset=int(rng.integers(0, 4)))
+            code.mem1d(f"few_{buffer}", buffer, int(rng.integers(1, words + 1)))
+        task = code.task("main", entry=True)
+        if name == "receiver":
+            code.input_queue(2, "x")
+            code.fabin("in", 2, words)
+            done = code.task("done")
+            task.start("fmovs", "all_got", "in", activate="done")
+            _scalars(rng, code, task, ("v", "w"))
+            _scalars(rng, code, done, ("v", "w", "got"))
+        else:
+            code.output_queue(3, "x")
+            code.fabout("out", 3, words)
+            _scalars(rng, code, task, ("v", "w", "got"))
+            task.op("fmovs", "out", "all_v")
+    b.route("x", Area(0, 0), rx="R", tx="E")
+    b.route("x", Area(0, 1), rx="W", tx="R")
+    data = {n: values(rng, "f32", (1, 2, words + 3)) for n in ("v", "w", "got")}
+    return Case(b.build(), data, {})
+
+
+def _scalars(
+    rng: np.random.Generator, code: CodeBuilder, task: TaskBuilder, buffers: tuple[str, ...]
+) -> None:
+    """Append maps of one to three inputs and scalar instructions, in loops and branches."""
+    for part in range(int(rng.integers(1, 4))):
+        name = f"turn{part}"
+        with task.loop(name, int(rng.integers(1, 4))) as turn:
+            if rng.integers(0, 2):
+                with task.when_below(name, 2):
+                    task.compute(code.element(str(rng.choice(buffers)), turn), "add", "y", 1.5,
+                                 dtype="f32")  # fmt: skip
+            task.compute("y", "mov", code.element(str(rng.choice(buffers))), dtype="f32")
+            size = str(rng.choice(["all", "few"]))
+            inputs = [(f"i{n}", Ref(f"{size}_{rng.choice(buffers)}")) for n in range(3)]
+            if size == "all":  # else it would leave the buffer
+                inputs[0] = ("i0", Ref(f"few_{rng.choice(buffers)}").at(turn))
+            inputs = inputs[: int(rng.integers(1, 4))]
+            target = Ref(f"{rng.choice(['all', 'few'])}_{rng.choice(buffers)}")
+            outputs = [("y", target), None, ("y", code.element(buffers[0]))]
+            with task.map(*inputs, output=outputs[int(rng.integers(0, 3))]):
+                for _ in range(int(rng.integers(0, 3))):
+                    task.compute("y", "mul", "y", str(inputs[-1][0]), dtype="f32")

@@ -9,6 +9,7 @@ from tilewright.simulator.fast.memory_work import (
     busy_cycles,
     have_common_word,
     loop_runs,
+    map_work,
     reaches_of,
 )
 from tilewright.simulator.fast.plain_code import CodeWords, code_of_block
@@ -52,7 +53,8 @@ def test_a_loop_is_one_table_of_runs() -> None:
     runs = loop_runs(code, loop)
     turn = load + busy + 9
     assert runs.start.tolist() == [1 + load + turn * i for i in range(TURNS)]
-    assert runs.end.tolist() == [1 + load + busy + turn * i for i in range(TURNS)]
+    end = load + busy + code.header[at.K_MEMORY_COMPLETION]
+    assert runs.end.tolist() == [1 + end + turn * i for i in range(TURNS)]
     assert runs.row.tolist() == [op] * TURNS
     assert runs.cycles == 1 + TURNS * (load + busy) + (TURNS - 1) * 9 + 3
     timeline = machine.run(timeline=True).trace.timeline
@@ -94,3 +96,30 @@ def test_a_negative_step_turns_the_range_around() -> None:
 )
 def test_common_words(first: list[tuple[int, int]], second: list[tuple[int, int]], common: bool):
     assert have_common_word(first, second) is common
+
+
+@pytest.mark.parametrize("lengths", [(6, 4, 5), (3, 5, 4), (5, 6, 2), (0, 3, 3)])
+def test_a_map_takes_as_many_turns_as_its_shortest_operand(lengths: tuple[int, int, int]) -> None:
+    """Three inputs are two operations: whichever ends the map, the cycles are the machine's."""
+    b = ProgramBuilder("map", 1, 1)
+    code = b.code("only")
+    code.buffer("v", "f32", WORDS)
+    for n, length in enumerate(lengths):
+        code.mem1d(f"d{n}", "v", max(1, length))
+    code.mem1d("out", "v", max(1, *lengths))
+    task = code.task("main", entry=True)
+    with task.map(*((f"i{n}", f"d{n}") for n in range(3)), output=("i0", "out")):
+        task.compute("i0", "add", "i1", code.element("v", 1), dtype="f32")
+    task.op("fmovs", "d0", 1.0)
+    b.place("only", Area(0, 0))
+    machine = Machine(b.build(), load_profile("wse3-sdk-sim"))
+    code_words = code_of_block(machine.compiled.tables.blocks[0])
+    work = map_work(code_words, first_instruction(code_words, at.I_MAP_START))
+    assert work.turns == max(1, min(lengths))
+    timeline = machine.run(timeline=True).trace.timeline
+    (mapped,) = [event for event in timeline if event.operation == "map"]
+    (move,) = [event for event in timeline if event.operation == "fmovs"]
+    begin = code_words.header[at.K_SWITCH]
+    load = code_words[code_words[first_instruction(code_words, at.I_OPERATION) + 1] + at.O_LOAD]
+    assert (mapped.start, mapped.end) == (begin, begin + work.recorded)
+    assert move.start == begin + work.cycles + load

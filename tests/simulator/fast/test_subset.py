@@ -8,13 +8,25 @@ import pytest
 
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
 from tilewright.simulator.fast.fast_machine import FastMachine
-from tilewright.simulator.isa.dsd import Ref, Register
+from tilewright.simulator.isa.dsd import Ref, Register, variable
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
 
 GENERIC = load_profile("generic")
 WSE2 = load_profile("wse2-sdk-sim")
 Change = Callable[[ProgramBuilder, CodeBuilder, TaskBuilder], object]
+
+
+def mapped(task: TaskBuilder, operand: str, *operation: object) -> None:
+    with task.map(("k", operand)):
+        if operation:
+            task.op(*operation)  # type: ignore[arg-type]
+
+
+def branch(task: TaskBuilder) -> None:
+    with task.when_below("k", 2):
+        task.set("j", 1)
+
 
 CASES: dict[str, tuple[Change, str]] = {
     "nothing": (lambda b, c, t: t.op("add16", "n", "n", 1), ""),
@@ -66,6 +78,22 @@ CASES: dict[str, tuple[Change, str]] = {
     "length": (
         lambda b, c, t: t.op("fmovs", Ref("all").with_length(2), 0.0),
         "Ref.length is set",
+    ),
+    "map on a queue": (lambda b, c, t: mapped(t, "in"), "a map on a queue or a register"),
+    "operation in a map": (
+        lambda b, c, t: mapped(t, "all", "fmovs", "all", 0.0),
+        "a map with other than scalar instructions",
+    ),
+    "branch on data": (
+        lambda b, c, t: (t.compute("k", "mov", c.element("v"), dtype="f32"), branch(t)),
+        "a counter that depends on data",
+    ),
+    "place by data": (
+        lambda b, c, t: (
+            t.compute("k", "mov", 0, dtype="i16"),
+            t.start("fmovs", Ref("all").at(variable("k")), "in"),
+        ),
+        "a counter that depends on data",
     ),
     "data task": (lambda b, c, t: c.data_task("each", 2), "Task.queue is set"),
     "control task": (lambda b, c, t: c.control_task("each", 2), "Task.control is set"),

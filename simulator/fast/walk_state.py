@@ -1,0 +1,52 @@
+"""The state of a walk of a main thread: tasks, counters, operations that have not ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tilewright.simulator.fast.memory_work import TouchedWords
+from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.fast.script import ORIGIN, Term
+
+
+class CodeInstruction(NamedTuple):
+    """An instruction's code and its three words."""
+
+    code: int
+    first: int
+    second: int
+    target: int
+
+
+class CounterValues(dict[int, int]):
+    """The values of counters that were set, by slot; those that depend on data have none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unknown: set[int] = set()
+
+    def get(self, slot: int, default: int = 0) -> int:  # type: ignore[override]
+        """Return the value of a counter. Raises NotCovered if it depends on data."""
+        if slot in self.unknown:
+            raise NotCovered("a counter that depends on data")
+        return super().get(slot, default)
+
+    def __setitem__(self, slot: int, value: int) -> None:
+        self.unknown.discard(slot)
+        super().__setitem__(slot, value)
+
+
+@dataclass(slots=True)
+class WalkState:
+    """The state of an element between two instructions of its main thread."""
+
+    active: int = 0
+    """Bits of tasks."""
+    blocked: int = 0
+    variables: CounterValues = field(default_factory=CounterValues)
+    pending: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Fabric operations for whose end no task has waited: (action, task)."""
+    touched: dict[int, TouchedWords] = field(default_factory=dict)
+    """Words of these operations."""
+    terms: list[Term] = field(default_factory=lambda: [(ORIGIN, 0, 0)])
