@@ -85,6 +85,7 @@ def _changes() -> list[tuple[Any, str, Callable[..., Any]]]:
 
     def get_executable(target: Any, library: Any, described: Any, environment: Any) -> Any:
         wrapper = described.llvm_cpython_wrapper_name
+        library._ensure_finalized()
         if len(running) < 2 or library.codegen._engine.is_symbol_defined(wrapper):
             return executable(target, library, described, environment)
         name = described.qualname.rpartition(".")[2]
@@ -99,6 +100,7 @@ def _changes() -> list[tuple[Any, str, Callable[..., Any]]]:
         (_TARGET, "get_executable", get_executable),
         (_CACHE, "load_overload", _no_cache),
         (_CACHE, "save_overload", _no_cache),
+        (_CACHE, "flush", _no_cache),
     ]
 
 

@@ -73,6 +73,9 @@ if "record" in sys.argv:
     print(row_total(Row(np.arange(4.0), 2.0, np.ones(4, dtype=bool)), (1, 4)))
 if "part" in sys.argv:
     print(Kernel("home", "plus", "int64(int64, int64)")(2, 3))
+if "called" in sys.argv:
+    from home import plus
+    print(plus(2, 3))
 if "made" in sys.argv:
     print(made(np.ones(5)))
 """
@@ -161,6 +164,11 @@ def test_a_part_of_a_kernel_is_also_compiled_alone(folder: Path) -> None:
     assert run(folder, "part") == ["20", "False", "5"]
     assert len(kept(folder)) == 2
     assert not list(folder.rglob("*.nb[ic]"))
+
+
+def test_python_calls_a_part_of_a_kernel_through_numba(folder: Path) -> None:
+    (folder / "home.py").write_text(HOME.replace("@bare\ndef plus", "@njit\ndef plus"))
+    assert run(folder, "called") == ["20", "True", "5"]
 
 
 def test_the_folder_that_numba_is_given_is_ours_too(folder: Path, tmp_path: Path) -> None:
