@@ -38,14 +38,16 @@ class KnobStep:
 class Explanation:
     """A design of a run explained.
 
-    `trial`: the design; `objectives`: metrics of the study; `steps`: what a step of each knob
-    brings, those with the largest effect on the first objective first.
+    `trial`: the design; `objectives`: metrics of the study; `knobs`: values by label; `steps`: what
+    a step of each knob brings, those with the largest effect on the first objective first;
+    `best_in`: what its mapping was chosen for, empty where that is not known.
     """
 
     trial: Trial
     objectives: tuple[str, ...]
     knobs: Mapping[str, str]
     steps: tuple[KnobStep, ...]
+    best_in: str = ""
 
     def document(self) -> dict[str, Any]:
         """Return the explanation as JSON data."""
@@ -88,7 +90,8 @@ class Explanation:
             return "nothing is proven of its mapping"
         verified = "" if self.trial.verified else "; not verified"
         if self.trial.proof == "optimal":
-            return f"its mapping is proven optimal{verified}"
+            metric = f" in {label(self.best_in)}" if self.best_in else ""
+            return f"its mapping is proven optimal{metric}{verified}"
         gap = "without end" if self.trial.gap is None else f"{100 * self.trial.gap:.3g} %"
         return f"its mapping is within a gap of {gap} of a lower bound{verified}"
 
@@ -133,7 +136,8 @@ def explain_trial(run: RunTrials, number: int) -> Explanation:
     if objectives:
         first, value = objectives[0], trial.metrics[objectives[0]]
         steps.sort(key=lambda step: -abs(step.metrics.get(first, value) - value))
-    return Explanation(trial, objectives, knobs, tuple(steps))
+    best_in = run.spec.mapper_objective if run.spec.model == "analytical" else ""
+    return Explanation(trial, objectives, knobs, tuple(steps), best_in)
 
 
 def _steps(run: RunTrials, trial: Trial) -> Iterator[KnobStep]:

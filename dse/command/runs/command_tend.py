@@ -42,7 +42,7 @@ def rerun_command(source: Path, study: Path | None, out: Path, workers: int) -> 
 def watch_command(run: Path, once: bool) -> None:
     """Follow a run of another process: a line for each new batch, until it ends."""
     from tilewright.dse.query.open_run import open_run
-    from tilewright.dse.run.progress import describe_state
+    from tilewright.dse.run.live_view import state_lines
     from tilewright.dse.run.study_loop import distinct, is_complete
 
     shown = -1
@@ -51,7 +51,7 @@ def watch_command(run: Path, once: bool) -> None:
         if len(opened) > shown:
             shown = len(opened)
             count = f"{distinct(opened.trials)}/{opened.spec.trials} trials"
-            click.echo(f"{count} | {describe_state(opened.spec, opened.trials)}")
+            click.echo(" | ".join([count, *state_lines(opened.spec, opened.trials)[:2]]))
         if once or is_complete(opened.spec, opened.trials):
             return
         time.sleep(_POLL)
