@@ -43,7 +43,7 @@ _BOUNDS = {
 }
 
 
-class _Problem(NamedTuple):
+class _Complaint(NamedTuple):
     """One complaint about a file: its place, the words, the value as written, what to write."""
 
     where: Where
@@ -80,7 +80,7 @@ def explain(
 
     It tells the first problem in file order in plain words, with its place.
     """
-    problems: dict[DocPath, _Problem] = {}
+    problems: dict[DocPath, _Complaint] = {}
     for entry in error.errors(include_url=False):
         inner = _real_path(entry["loc"], value)
         full = (*path, *inner)
@@ -90,7 +90,7 @@ def explain(
         unknown_key = entry["type"] == "extra_forbidden"
         where = document.where_key(full) if unknown_key else document.where(full)
         words, instead = _words(entry, inner, model)
-        problems[full] = _Problem(where, words, entry.get("input", _NOT_GIVEN), instead)
+        problems[full] = _Complaint(where, words, entry.get("input", _NOT_GIVEN), instead)
     ordered = sorted(problems.values(), key=lambda problem: _order(problem, document))
     where, words, written, instead = ordered[0]
     further_problems = len(ordered) - 1
@@ -108,7 +108,7 @@ def _shows_value(words: str, written: object) -> bool:
     return written is not _NOT_GIVEN and not words.startswith(("missing", "unknown"))
 
 
-def _order(problem: _Problem, document: Document) -> tuple[str, int, int]:
+def _order(problem: _Complaint, document: Document) -> tuple[str, int, int]:
     """Return a sort key for file order; a missing field counts at the end of its block."""
     where, words, written, _ = problem
     if not words.startswith("missing") or not isinstance(written, dict):
@@ -194,7 +194,7 @@ def _plain(entry: Mapping[str, Any]) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _merged(problem: _Problem, entry: Mapping[str, Any]) -> _Problem:
+def _merged(problem: _Complaint, entry: Mapping[str, Any]) -> _Complaint:
     """Join "must be a number" and "must be text" of one place into one sentence."""
     words, expected = problem.words, _wanted(entry["type"])
     if expected is None or " must be " not in words or words.endswith(expected):

@@ -93,8 +93,7 @@ def test_deferred_costs_change_no_optimum(monkeypatch: pytest.MonkeyPatch) -> No
     for seed in range(14):
         space, twin = space_of(seed), space_of(seed)
         if defers(space):
-            for objective in OBJECTIVES:
-                check(space, twin, objective, monkeypatch)
+            check(space, twin, OBJECTIVES[seed % 3], monkeypatch)
             compared += 1
     assert compared >= 10
 

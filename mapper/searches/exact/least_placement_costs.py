@@ -109,7 +109,7 @@ def _moved(problem: Problem, placement: Placement) -> float:
         if _is_memory(problem, name)
     ]
     total = 0.0
-    readers: list[_Reader] = []
+    readers: list[_HandedOver] = []
     for access in problem.einsum.accesses:
         chain = [memory for memory, tensors in memories if access.tensor in tensors]
         action_down, action_up = ("write", "read") if access.output else ("read", "write")
@@ -119,7 +119,7 @@ def _moved(problem: Problem, placement: Placement) -> float:
                 _price(upper, access, action_down) + _price(lower, access, action_up)
             )
         if chain and (price := _price(chain[-1], access, action_down)) > 0:
-            readers.append(_Reader(access, problem.level(chain[-1].name), values, price))
+            readers.append(_HandedOver(access, problem.level(chain[-1].name), values, price))
     return total + _least_handed_over(problem, readers)
 
 
@@ -132,7 +132,7 @@ def _price(component: Component, access: TensorAccess, name: str) -> float:
     return float(calls) * action.energy
 
 
-class _Reader(NamedTuple):
+class _HandedOver(NamedTuple):
     """A tensor that the innermost memory which keeps it hands over to the lanes below, or takes.
 
     `level`: of that memory on the path; `values`: the least that pass; `price`: joules per value.
@@ -149,7 +149,7 @@ class _Reader(NamedTuple):
         return frozenset(v for v in bounds if self.access.relevance(v) == "irrelevant")
 
 
-def _least_handed_over(problem: Problem, readers: Sequence[_Reader]) -> float:
+def _least_handed_over(problem: Problem, readers: Sequence[_HandedOver]) -> float:
     """Return the least joules of handing values over to the lanes of the innermost memories.
 
     Over all ways to share lanes out among the rank variables, if these are few; else each tensor
@@ -165,7 +165,7 @@ def _least_handed_over(problem: Problem, readers: Sequence[_Reader]) -> float:
     return float((values @ np.array([r.price for r in readers])).min())
 
 
-def _lane_shares(problem: Problem, readers: Sequence[_Reader]) -> Floats:
+def _lane_shares(problem: Problem, readers: Sequence[_HandedOver]) -> Floats:
     """Return by how many lanes each tensor may be shared, shape (ways, readers)."""
     key = tuple((reader.access.tensor, reader.level) for reader in readers)
     if key not in problem.lane_shares:
@@ -173,7 +173,7 @@ def _lane_shares(problem: Problem, readers: Sequence[_Reader]) -> Floats:
     return problem.lane_shares[key]
 
 
-def _computed_lane_shares(problem: Problem, readers: Sequence[_Reader]) -> Floats:
+def _computed_lane_shares(problem: Problem, readers: Sequence[_HandedOver]) -> Floats:
     fanouts: dict[frozenset[int], int] = {}  # of dimensions that share the same tensors
     for level, component in enumerate(problem.components):
         for dim in component.spatial:
@@ -185,7 +185,7 @@ def _computed_lane_shares(problem: Problem, readers: Sequence[_Reader]) -> Float
             fanouts[frozenset(sharing)] = fanouts.get(frozenset(sharing), 1) * dim.fanout
     ways = np.ones((1, len(readers)))
     for sharing_readers, fanout in fanouts.items():
-        of_fanout = _shares_of_fanout(problem, readers, (sharing_readers, fanout))
+        of_fanout = _shares_of_fanout(problem, readers, sharing_readers, fanout)
         if len(ways) * len(of_fanout) > MOST_WAYS:
             of_fanout = of_fanout.max(axis=0, keepdims=True)
         ways = (ways[:, np.newaxis] * of_fanout).reshape(-1, len(readers))
@@ -193,15 +193,14 @@ def _computed_lane_shares(problem: Problem, readers: Sequence[_Reader]) -> Float
 
 
 def _shares_of_fanout(
-    problem: Problem, readers: Sequence[_Reader], fanout: tuple[frozenset[int], int]
+    problem: Problem, readers: Sequence[_HandedOver], sharing: frozenset[int], most_lanes: int
 ) -> Floats:
     """Return by how many lanes of a fanout each tensor may be shared, shape (ways, readers).
 
-    `fanout`: the readers that its lanes may share, and its lanes. Variables that are irrelevant to
-    the same tensors count as one; lanes over it divide the product of their bounds, if tiles are
-    even.
+    `sharing`: the readers that its lanes may share; `most_lanes`: of the fanout. Variables that are
+    irrelevant to the same tensors count as one; lanes over it divide the product of their bounds,
+    if tiles are even.
     """
-    sharing, most_lanes = fanout
     bounds: dict[frozenset[int], int] = {}
     irrelevant = [reader.irrelevant(problem) for reader in readers]
     for variable, bound in problem.einsum.bounds.items():
