@@ -147,12 +147,12 @@ class SpaceTime:
 
     @cached_property
     def columns(self) -> int:
-        """Columns of elements that work."""
+        """Columns of the grid that the mapping uses, from column 0 on; all their elements work."""
         return prod(loop.count for loop in self.along("X"))
 
     @cached_property
     def rows(self) -> int:
-        """Rows of elements that work."""
+        """Rows of the grid that the mapping uses, from row 0 on; all their elements work."""
         return prod(loop.count for loop in self.along("Y"))
 
     @property

@@ -51,11 +51,13 @@ def active_places(
 def places_at_work(
     components: Sequence[Component], used: Mapping[tuple[str, str], Count], rule: PlacesAtWork
 ) -> dict[str, Count]:
-    """Return how many instances of each memory spread over an Array share its work, by name.
+    """Return how many instances of each distributed memory share its work, by component name.
 
-    `components`: a path, outermost first; `used[component, dim]`: instances of a fanout in use,
-    absent if no loop runs over it; `rule`: turns (lanes in use / lanes served by one memory
-    instance) into instances at work, per dimension.
+    A distributed memory has instances beside each other, over the lanes of the fanout below it
+    (`Array` in files); other components are left out. `components`: a path, outermost first;
+    `used[component name, dimension name]`: lanes of a fanout in use, 1 if absent; `rule`: turns
+    (lanes in use / lanes served by one memory instance) into instances, which are multiplied over
+    the dimensions.
     """
     return {
         component.name: _active(component, grid_of(components, level), used, rule)

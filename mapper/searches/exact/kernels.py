@@ -215,10 +215,11 @@ def undo_distribute(
 
 
 def first_of_groups(groups: Ints, values: Floats, noise: float = 0.0) -> Bools:
-    """Return which rows no earlier row of their group dominates, bool, shape (rows,).
+    """Return which rows are on the Pareto front of their group, bool, shape (rows,).
 
-    `groups`, shape (rows,), and `values`, shape (rows, metrics), are sorted by group, then values;
-    less is better. A row also goes if it is better by less than `noise`, relative.
+    `groups`, shape (rows,), and `values`, shape (rows, metrics), in any units, are sorted by group,
+    then values; less is better. Of equal rows the first stays. A row goes, too, if no metric is
+    better than that of a row that stays by more than `noise` of it (1e-9: a part in 10^9).
     """
     is_first = np.empty(groups.shape, np.bool_)
     _first_of_groups(groups, values, 1.0 + noise, np.empty(groups.shape, np.int64), is_first)

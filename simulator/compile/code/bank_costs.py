@@ -43,7 +43,11 @@ class BankRead(NamedTuple):
         return position + self.strides[len(self.extents) - 1] * passed
 
     def span(self, elements: int) -> tuple[int, int]:
-        """Return (words before the first one, words) from end to end of consecutive elements."""
+        """Return where the words lie that so many elements, one after the other, cover.
+
+        As (words of 16 bits in front of the first element's, words in all, gaps of a stride
+        included). Two f32 with a stride of -4 words: (4, 6).
+        """
         reach = (elements - 1) * self.strides[0]
         return (-reach, self.wide - reach) if reach < 0 else (0, self.wide + reach)
 
