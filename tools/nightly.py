@@ -1,7 +1,7 @@
 """Run a part of the slow checks and write its row of docs/validation/nightly.md.
 
-`make nightly` lists the parts, `make nightly PART=3` runs one, `make nightly PART=all` all in turn.
-A part ends within some twenty minutes on two cores.
+`make nightly` lists the parts, `make nightly PART=3` runs one, `make nightly PART=all` all in turn,
+some two hours on two cores. Of a family with many cases a part runs one share, another every day.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,48 +20,49 @@ PAGE = ROOT / "docs" / "validation" / "nightly.md"
 HEAD = """\
 # Nightly parts
 
-The slow checks in parts that each end within a session: `make nightly PART=3` runs one and writes
-its row (`tools/nightly.py`). Minutes are those of the clock, CPU minutes those of all processes.
+The slow checks in parts that each end within a quarter of an hour or so on two cores:
+`make nightly PART=3` runs one and writes its row (`tools/nightly.py`). Of a family with many random
+cases a part runs one share, another every day; all shares together take some ten hours of one core.
+Minutes are those of the clock, CPU minutes those of all processes.
 
-| part | what | tests | minutes | CPU minutes | date | commit | result |
-|---:|---|---|---:|---:|---|---|---|
+| part | what | share | tests | minutes | CPU minutes | date | commit | result |
+|---:|---|---|---|---:|---:|---|---|---|
 """
 
 
 @dataclass(frozen=True)
 class Part:
-    """The nightly tests of some files or folders; `share` n of m: every m-th of them.
+    """The nightly tests of some files or folders; of `shares` shares, one every day.
 
     Without paths: the tests that ask stored oracles, whose answers are computed again.
     """
 
     what: str
-    paths: tuple[str, ...]
-    share: tuple[int, int] = (1, 1)
+    paths: tuple[str, ...] = ()
+    shares: int = 1
 
     def __str__(self) -> str:
-        number, shares = self.share
-        return self.what + (f", share {number} of {shares}" if shares > 1 else "")
+        return self.what
+
+    @property
+    def share(self) -> str:
+        """The share of today: `3/8` is the third of eight."""
+        return f"{datetime.now(UTC).toordinal() % self.shares + 1}/{self.shares}"
 
     @property
     def command(self) -> list[str]:
+        """The command that runs the share of today."""
         if not self.paths:
             return [sys.executable, "-m", "pytest", "--recompute-oracles"]
-        number, shares = self.share
-        chosen = f"--share={number}/{shares}"
         paths = (f"tests/{path}" for path in self.paths)
+        chosen = f"--share={self.share}"
         return [sys.executable, "-m", "pytest", "-n", "auto", "-m", "nightly", chosen, *paths]
 
 
-def shares(what: str, count: int, *paths: str) -> list[Part]:
-    """Return the parts of some paths."""
-    return [Part(what, paths, (number, count)) for number in range(1, count + 1)]
-
-
 PARTS: list[Part] = [
-    Part("stored answers of oracles, computed again", ()),
+    Part("stored answers of oracles, computed again"),
     Part(
-        "hostile files and programs, properties",
+        "hostile files and programs, properties, tutorials",
         ("faults", "simulator", "properties", "dse", "test_tutorials.py", "test_site.py"),
     ),
     Part(
@@ -70,41 +72,47 @@ PARTS: list[Part] = [
             "agreement/test_parts_agree.py",
             "agreement/test_gemv_example.py",
             "agreement/test_fused_optima.py",
-            "agreement/test_grid_executed.py",
         ),
     ),
-    *shares("one Einsum by brute force", 4, "agreement/test_search_brute_force.py"),
-    *shares("one Einsum by the walk", 2, "agreement/test_search_walked.py"),
-    *shares(
+    Part("mappings of grids, executed", ("agreement/test_grid_executed.py",)),
+    Part("one Einsum by brute force", ("agreement/test_search_brute_force.py",), 8),
+    Part("one Einsum by the walk", ("agreement/test_search_walked.py",), 2),
+    Part(
         "uneven tiles",
-        3,
-        "agreement/test_uneven_averages.py",
-        "agreement/test_uneven_brute_force.py",
-        "agreement/test_uneven_networks.py",
-        "agreement/test_fronts_uneven.py",
+        (
+            "agreement/test_uneven_averages.py",
+            "agreement/test_uneven_brute_force.py",
+            "agreement/test_uneven_networks.py",
+            "agreement/test_fronts_uneven.py",
+        ),
+        6,
     ),
-    *shares("fronts of one Einsum", 2, "agreement/test_fronts_enumerated.py"),
-    *shares(
+    Part("fronts of one Einsum", ("agreement/test_fronts_enumerated.py",), 3),
+    Part(
         "copies, deferred costs, lanes above, explanations",
-        2,
-        "agreement/test_copies_enumerated.py",
-        "agreement/test_deferred_costs.py",
-        "agreement/test_lanes_above.py",
-        "agreement/test_explained_by_listing.py",
-        "agreement/test_explained_alone.py",
-        "agreement/test_fused_as_unfused.py",
-    ),
-    *shares("fused optima", 8, "agreement/test_fused_brute_force.py"),
-    *shares(
-        "fused optima with sizes, widths and networks",
+        (
+            "agreement/test_copies_enumerated.py",
+            "agreement/test_deferred_costs.py",
+            "agreement/test_lanes_above.py",
+            "agreement/test_explained_by_listing.py",
+            "agreement/test_explained_alone.py",
+            "agreement/test_fused_as_unfused.py",
+        ),
         4,
-        "agreement/test_memory_sizes.py",
-        "agreement/test_shared_tiles.py",
-        "agreement/test_fused_networks.py",
     ),
-    *shares("fused optima by the walk", 2, "agreement/test_fused_walked.py"),
-    *shares("fused fronts", 1, "agreement/test_fronts_fused.py"),
-    *shares("usage of fused mappings", 6, "agreement/test_fused_usage.py"),
+    Part("fused optima", ("agreement/test_fused_brute_force.py",), 16),
+    Part(
+        "fused optima with sizes, widths and networks",
+        (
+            "agreement/test_memory_sizes.py",
+            "agreement/test_shared_tiles.py",
+            "agreement/test_fused_networks.py",
+        ),
+        8,
+    ),
+    Part("fused optima by the walk", ("agreement/test_fused_walked.py",), 4),
+    Part("fused fronts", ("agreement/test_fronts_fused.py",), 2),
+    Part("usage of fused mappings", ("agreement/test_fused_usage.py",), 12),
     Part("random mappings executed on numbers", ("agreement/test_mutated_mappings.py",)),
 ]
 
@@ -112,9 +120,10 @@ PARTS: list[Part] = [
 def run(number: int) -> int:
     """Run a part and write its row; return pytest's exit code."""
     part = PARTS[number - 1]
-    print(f"nightly part {number}: {part}", flush=True)
+    share, command = part.share, part.command  # of the day on which it begins
+    print(f"nightly part {number}: {part}, share {share}", flush=True)
     began, before = time.monotonic(), sum(os.times()[2:4])
-    done = subprocess.Popen(part.command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    done = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert done.stdout is not None
     last = ""
     for line in done.stdout:
@@ -126,7 +135,7 @@ def run(number: int) -> int:
     counts = re.sub(r"(, \d+ deselected)?(, \d+ warnings?)? in .*", "", last)
     result = "passed" if code == 0 else "failed"
     row = f"{counts} | {minutes:.1f} | {busy:.1f} | {time.strftime('%Y-%m-%d')} | {commit()}"
-    write(number, f"| {number} | {part} | {row} | {result} |")
+    write(number, f"| {number} | {part} | {share} | {row} | {result} |")
     return code
 
 
@@ -143,7 +152,7 @@ def commit() -> str:
 
 def write(number: int, row: str) -> None:
     """Put a row into the page; parts that were never run have rows, too."""
-    rows = {n: f"| {n} | {part} | | | | | | not run |" for n, part in enumerate(PARTS, 1)}
+    rows = {n: f"| {n} | {part} | | | | | | | not run |" for n, part in enumerate(PARTS, 1)}
     if PAGE.exists():
         for line in PAGE.read_text(encoding="utf-8").splitlines():
             known = re.match(r"\| (\d+) \| ([^|]*) \|", line)
