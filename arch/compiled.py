@@ -18,7 +18,7 @@ import gc
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
@@ -136,7 +136,7 @@ class Kernel:
         """
         if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
             return None
-        code = _kept(self) or _compiled(self)
+        code = _kept(self) or _compiled_once(self)
         return _loaded(code) if code.body else None
 
     def python(self) -> Any:
@@ -210,6 +210,35 @@ def _flattened(arguments: tuple[Any, ...]) -> list[Any]:
 
 def _refused(kernel: Kernel, value: Any) -> TypeError:
     return TypeError(f"{kernel.name} takes {kernel.signature}, not {value!r}")
+
+
+def _compiled_once(kernel: Kernel) -> ObjectCode:
+    """Compile a kernel, unless another process is at it: then wait for the code that it keeps."""
+    with compiling(kernel):
+        return _kept(kernel) or _compiled(kernel)
+
+
+@contextmanager
+def compiling(kernel: Kernel, *, waits: bool = True) -> Iterator[bool]:
+    """Hold the lock of a kernel, which processes that compile it take; yield whether it is held.
+
+    waits: for another process that holds it. Where no lock file can be made it counts as held. The
+    lock of a process that ends is free.
+    """
+    path = _file(kernel).with_suffix(".lock")
+    with ExitStack() as held:
+        got = True
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = held.enter_context(path.open("w"))
+            with suppress(ImportError):  # no locks on this system
+                import fcntl
+
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+                except BlockingIOError:
+                    got = False
+        yield got
 
 
 def _compiled(kernel: Kernel) -> ObjectCode:

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from tilewright.arch.compiled import Kernel, is_kept, keeps
+from tilewright.arch.compiled import Kernel, compiling, is_kept, keeps
 
 MOST_PROCESSES: Final = 4
 _CHILD: Final = "from tilewright.arch import parallel_compilation as p; p.compile_as_told()"
@@ -51,12 +51,23 @@ def compile_as_told() -> None:
 
 
 def _compile_untaken(kernels: Sequence[Kernel], folder: Path) -> None:
-    """Compile each kernel for which this process is the first to make its file in a folder."""
+    """Compile each kernel for which this process is the first to make its file in a folder.
+
+    Those that a process of another command is compiling come last: then they are on disk.
+    """
+    later = []
     for kernel in kernels:
         try:
             (folder / f"{kernel.home}.{kernel.name}").touch(exist_ok=False)
         except FileExistsError:
             continue
+        with compiling(kernel, waits=False) as free:
+            pass
+        if free:
+            kernel.address()
+        else:
+            later.append(kernel)
+    for kernel in later:
         kernel.address()
 
 

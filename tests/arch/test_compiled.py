@@ -166,6 +166,23 @@ def test_a_part_of_a_kernel_is_also_compiled_alone(folder: Path) -> None:
     assert not list(folder.rglob("*.nb[ic]"))
 
 
+def test_two_processes_compile_a_kernel_once(folder: Path) -> None:
+    """The second one waits for the first, and takes its code from disk."""
+    (folder / "home.py").write_text(
+        HOME + "\nfrom time import sleep\nprint('imported')\nsleep(1)\n"
+    )
+    paths = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", USE], text=True, stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": paths, "NUMBA_CACHE_DIR": ""},
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    texts = sorted(process.communicate()[0].split() for process in both)
+    assert texts == [["20", "False"], ["imported", "20", "True"]]
+
+
 def test_python_calls_a_part_of_a_kernel_through_numba(folder: Path) -> None:
     (folder / "home.py").write_text(HOME.replace("@bare\ndef plus", "@njit\ndef plus"))
     assert run(folder, "called") == ["20", "True", "5"]
