@@ -117,6 +117,7 @@ function makeScale(values, from, to, asked = null) {
   if (!log && low >= 0 && start < 0) start = 0;
   const place = (value) => from + ((f(value) - start) / (end - start)) * (to - from);
   const back = log ? Math.exp : (value) => value;
-  const ticks = log ? logTicks(back(start), back(end)) : niceTicks(start, end, Math.abs(to - from) / 75);
+  let ticks = log ? logTicks(back(start), back(end)) : [];
+  if (ticks.length < 3) ticks = niceTicks(back(start), back(end), Math.abs(to - from) / 75); // also of a log scale that spans little
   return { place, ticks, log };
 }

@@ -100,12 +100,12 @@ function waterfall(metric, before, after) {
 // Times of components pass side by side: they do not add up, so each is set beside its former one.
 function pairs(metric, before, after) {
   const unit = METRICS.get(metric).unit;
-  const steps = ranked(before, after).slice(0, 6).flatMap(([name, from, to]) => [[`${name}, reference`, 0, from, "before"], [name, 0, to, "total"]]);
+  const steps = ranked(before, after).slice(0, 6).flatMap(([name, from, to]) => [[name, 0, to, "total"], ["the reference", 0, from, "before"]]);
   return stepChart(`${METRICS.get(metric).label} by component, side by side`, steps, unit);
 }
 
 function stepChart(heading, steps, unit) {
-  const row = 21, left = 108, right = 98, width = 372, high = Math.max(...steps.flatMap(([, from, to]) => [from, to])) || 1;
+  const row = 21, left = 122, right = 98, width = 386, high = Math.max(...steps.flatMap(([, from, to]) => [from, to])) || 1;
   const x = (value) => left + ((width - left - right) * value) / high;
   const svg = el("svg", { viewBox: `0 0 ${width} ${steps.length * row + 4}`, role: "img", "aria-label": `${heading}: ${steps.map(([name, from, to, kind]) => `${name} ${change(from, to, kind, unit)}`).join(", ")}` });
   steps.forEach(([name, from, to, kind], index) => {

@@ -54,6 +54,7 @@ seen.again = rows().length;
 seen.steps = document.querySelectorAll("#design .step-total").length;
 byId("log-x").click();
 seen.log = byId("scatter").textContent.includes("log scale");
+seen.ticks = document.querySelectorAll("#scatter line.grid").length;
 location.hash = "#trial-0";
 setTimeout(() => {
   seen.linked = selected;
@@ -100,6 +101,7 @@ def test_charts_are_drawn_and_every_control_works(toy, tmp_path):
     assert seen["csv"][0].startswith("trial,status,energy,cycles")
     assert float(seen["csv"][1].split(",")[2]) > 0
     assert seen["log"]
+    assert seen["ticks"] >= 6, "both axes have ticks"
     assert seen["linked"] == 0
 
 
