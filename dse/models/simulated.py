@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.dse.models.evaluator import Outcome
 from tilewright.dse.models.inputs import architecture, knobs, mapping_choices, workload
 from tilewright.dse.report.details import MAX_LANES
-from tilewright.dse.report.execution_details import by_component, execution_section
+from tilewright.dse.report.execution_details import by_component, execution_sections
 from tilewright.dse.study.design_space import Point
 from tilewright.dse.study.study import StudyInput
 
@@ -45,9 +45,8 @@ class SimulatedEvaluator:
         with the reason if the design cannot be built; LoweringDefect if our program is wrong.
         """
         found = self.run(point)
-        sections = [
-            execution_section(run, str(found.certificate)) for run in found.execution.einsums
-        ]
+        shown = dict.fromkeys(found.results, str(found.certificate))
+        sections = execution_sections(found.execution, shown)
         return Outcome(
             total_metrics(found),
             details={"sections": sections},

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright.arch.quantities import quantity
 from tilewright.dse.report.details import Spans, section, timeline
 
 if TYPE_CHECKING:
     from tilewright.simulator.execution.einsum_execution import EinsumExecution
+    from tilewright.simulator.execution.execution import Execution
+    from tilewright.simulator.execution.halo_execution import HaloExecution
     from tilewright.simulator.run.trace import RunResult, Trace
 
 _DIRECTIONS = ("north", "east", "south", "west")  # the order of Trace.link_words
 
 
-def execution_section(run: EinsumExecution, certificate: str = "") -> dict[str, Any]:
-    """Return the report's section on one executed Einsum, as plain JSON values.
+def execution_sections(
+    execution: Execution, certificates: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return the report's sections on an execution, one for each Einsum, as plain JSON values.
 
-    It has the loop nest, energy (J) by component, mean cycles per element by state, heat maps of
-    elements and links, and the timeline. `certificate`: what a search has shown, "" for none.
+    They have the loop nest, energy (J) by component, mean cycles per element by state, heat maps of
+    elements and links, and the timeline. `certificates`: by Einsum, what a search has shown.
     """
+    return [
+        _einsum_section(
+            run,
+            [halo for halo in execution.halos if halo.einsum == run.name],
+            certificates.get(run.name, ""),
+        )
+        for run in execution.einsums
+    ]
+
+
+def _einsum_section(
+    run: EinsumExecution, halos: Sequence[HaloExecution], certificate: str
+) -> dict[str, Any]:
     read = run.plan.read
     facts = {
         "result equals numpy": "yes",
@@ -34,6 +52,11 @@ def execution_section(run: EinsumExecution, certificate: str = "") -> dict[str, 
         "grid": f"{read.columns} × {read.rows} elements",
         "engine": run.engine,
         "SRAM per element": f"{run.sram_bits / 8:,.0f} bytes",
+        **{
+            f"halos of {halo.exchange.tensor}, before it": f"{halo.cycles:,} cycles, "
+            f"{quantity(halo.energy, 'energy')}"
+            for halo in halos
+        },
         **({"search": certificate} if certificate else {}),
     }
     energy_by = by_component(run.energy_by)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.quantities import quantity
-from tilewright.dse.report.execution_details import by_component, execution_section
+from tilewright.dse.report.execution_details import by_component, execution_sections
 from tilewright.dse.report.page import script_safe, templates
 from tilewright.dse.run.environment import code_hash, version
 from tilewright.dse.store.safe_files import write_atomically
@@ -178,9 +178,7 @@ def page_of(
                 for halo in execution.halos
             ),
         ),
-        sections=tuple(
-            execution_section(run, given.get(run.name, "")) for run in execution.einsums
-        ),
+        sections=tuple(execution_sections(execution, given)),
     )
 
 

@@ -1,0 +1,40 @@
+"""Texts, JSON and page of an execution with an exchange of halos."""
+
+from functools import cache
+
+import pytest
+from cascades import cascade_arch, cascade_workload
+
+from tilewright.dse.report.execution_page import execution_lines, page_of, whole_document
+from tilewright.simulator.execution.execution import Execution
+from tilewright.simulator.execution.grid_mapping import map_on_grid
+
+
+@cache
+def smoothed() -> Execution:
+    """Two Einsums on 2 x 2 elements; the second one reads around each point."""
+    return map_on_grid(cascade_arch(2, 2), cascade_workload("smoothing", m=16, n=12)).execution
+
+
+def test_halos_are_said_before_the_einsum_that_needs_them() -> None:
+    lines = execution_lines(smoothed())
+    (number,) = (n for n, line in enumerate(lines) if "halos exchanged for Z" in line)
+    assert lines[number] == "S: halos exchanged for Z, 8 x 6 -> 10 x 8 values of an element"
+    assert any(line.startswith("Z: the result equals numpy") for line in lines[number:])
+
+
+def test_totals_are_those_of_all_programs() -> None:
+    execution, document = smoothed(), whole_document(smoothed())
+    cycles = [run["cycles"] for run in (*document["einsums"], *document["halos"])]
+    assert sum(cycles) == document["cycles"] == execution.cycles
+    assert document["halos"][0]["counts_equal"]
+    assert sum(execution.energy_by.values()) == pytest.approx(document["energy"], rel=1e-12)
+
+
+def test_the_page_shows_their_cycles_with_the_einsum() -> None:
+    page = page_of(smoothed(), "smoothing on a grid")
+    (halo,) = smoothed().halos
+    facts = {section["einsum"]: section["facts"] for section in page.sections}
+    assert facts["Z"]["halos of S, before it"].startswith(f"{halo.cycles:,} cycles")
+    assert not any("halos" in name for name in facts["S"])
+    assert any("halos exchanged" in note for note in page.notes)
