@@ -278,7 +278,8 @@ class JoinSearch:
         if self.problem.is_narrowed:
             self._search_narrowed(bounds)
             return
-        if self._best is None and self.problem.ties is None:
+        starts_unfused = self.problem.counts_capacity or not self.problem.by_cost
+        if self._best is None and self.problem.ties is None and starts_unfused:
             bounds.attain(_keeps_nothing_on_chip)
             self._solve_unfused(bounds)
         if self.problem.by_cost:
@@ -327,15 +328,13 @@ class JoinSearch:
         return self._narrowed._bounds.attained_by(choice)
 
     def _search_narrowed(self, bounds: EinsumBounds) -> None:
-        """Find mappings from the cheapest pmapping per tile shape, unfused ones first."""
-        bounds.start_all(_keeps_nothing_on_chip)
-        pmapping_filter = PmappingFilter(CostLimit(), fused=False, beam=True)
-        for slack in BEAM_SLACKS:
-            if self._best is None:
-                limits = _unfused(bounds.own_limits(), 1 + slack)
-                graph = self._build_graph(limits, bounds.join_limits(NEVER), pmapping_filter)
-                self._solve_graph(graph, inf)
-        if self.problem.counts_capacity or self._has_many_einsums:
+        """Find mappings from the cheapest pmapping per tile shape.
+
+        Where tensors on chip compete for room, unfused ones come first, then one tensor after the
+        other is kept on chip.
+        """
+        if self.problem.counts_capacity:
+            self._solve_unfused_beam(bounds)
             self._solve_greedily(bounds)
         try:
             bounds.raise_cheapest(self._incumbent_ceilings)
@@ -344,6 +343,16 @@ class JoinSearch:
                 raise
         if not self._has_many_einsums or self._best is None:
             self._solve_beam(bounds)
+
+    def _solve_unfused_beam(self, bounds: EinsumBounds) -> None:
+        """Find some mapping that keeps nothing on chip, from the cheapest pmappings."""
+        bounds.start_all(_keeps_nothing_on_chip)
+        pmapping_filter = PmappingFilter(CostLimit(), fused=False, beam=True)
+        for slack in BEAM_SLACKS:
+            if self._best is None:
+                limits = _unfused(bounds.own_limits(), 1 + slack)
+                graph = self._build_graph(limits, bounds.join_limits(NEVER), pmapping_filter)
+                self._solve_graph(graph, inf)
 
     def _solve_greedily(self, bounds: EinsumBounds) -> None:
         """Find a mapping fast by keeping one tensor after the other on chip."""

@@ -59,6 +59,7 @@ from tilewright.mapper.searches.program.program import most_deferred
 from tilewright.mapper.searches.result import SearchStatistics
 from tilewright.mapper.templates.placement import Placement
 
+SAMPLED = 12  # templates of a placement that tell how many columns the labels need
 NOISE = 1e-9  # relative: sums of the same terms in another order
 
 
@@ -360,8 +361,8 @@ class TableBuilder:
         leaks = leaks_of(space.flat, space.conventions)
         made = checked(space.each_template(choice.placements), check)
         templates = fused.some_of(list(checked(fused_templates(space, places, made), check)))
-        sample = {template.template.placement: template for template in templates}
-        fields = self._fields(space, leaks, tuple(sample.values()))
+        sample = _sample(templates)
+        fields = self._fields(space, leaks, sample)
         fields = replace(fields, has_all_deferred=len(sample) == len(templates))
         engine = LabelEngine(space.problem, fields)
         return PreparedChoice(space, engine, leaks, self._region_rules(fused), templates)
@@ -449,6 +450,18 @@ def _spatial_variables(
             allowed = allowed & shareable.get(holder.tensor, allowed)
         variables.insert(0, allowed)
     return variables
+
+
+def _sample(templates: Sequence[FusedTemplate]) -> list[FusedTemplate]:
+    """Return a few templates of each placement, which mostly need as many columns as all."""
+    by_placement: dict[Placement, list[FusedTemplate]] = {}
+    for template in templates:
+        by_placement.setdefault(template.template.placement, []).append(template)
+    return [
+        template
+        for several in by_placement.values()
+        for template in several[:: -(-len(several) // SAMPLED)]
+    ]
 
 
 def _n_deciding_fields(
