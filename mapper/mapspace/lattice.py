@@ -35,6 +35,9 @@ class LatticeAxis:
     stride: int
 
 
+MOST_DIMENSIONS = 32  # of a numpy array
+
+
 class Lattice:
     """All tiles whose extents divide the bounds of the rank variables, numbered from 0.
 
@@ -163,9 +166,14 @@ class Lattice:
         """
         smaller = dict.fromkeys(self.variables, 1) | dict(zip(variables, lanes, strict=True))
         exponents = self.exponents(list(smaller.values()))
-        possible = (self.digits >= exponents).all(axis=1)
-        states = np.arange(self.size, dtype=np.int64)
-        return np.where(possible, states - self.offset(exponents), -1)
+        if len(self.shape) > MOST_DIMENSIONS:
+            possible = (self.digits >= exponents).all(axis=1)
+            return np.where(possible, np.arange(self.size) - self.offset(exponents), -1)
+        reached = np.full(self.shape, -1, np.int64)
+        if all(e < radix for e, radix in zip(exponents.tolist(), self.shape, strict=True)):
+            above, below = self.meeting(exponents)
+            reached[above] = np.arange(self.size).reshape(self.shape)[below]
+        return reached.reshape(-1)
 
     def occupancy(
         self, access: TensorAccess, lanes: Mapping[str, int] | None = None
