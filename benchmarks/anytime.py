@@ -1,11 +1,11 @@
 """Time when a search has its first mapping and when its gap is 5 %; write the page of it.
 
-    python benchmarks/anytime.py [--limit 60] [--again]
+    python benchmarks/anytime.py [--limit 60] [--again | --only "edge_npu mlp4" …]
 
 Blocks of ResNet-50, MobileNetV2, BERT and Llama 3 and a perceptron are mapped onto five
 architectures, each in a process of its own with a budget of LIMIT seconds of a processor, which
 count alike on a busy machine. Rows are kept in docs/validation/anytime.json, so that the command
-can be stopped and run again.
+can be stopped and run again; --again runs all anew, --only those that are named.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,11 +72,11 @@ PAGE = """\
 
 Written by
 
-    python benchmarks/anytime.py --limit {limit:g}
+    python benchmarks/anytime.py
 
-({machine}). Each row is one search for the least energy, in a process of its own, with a
-budget of {limit:g} s of a processor: the machine was shared with other work, and processor seconds
-count alike then. "first": seconds until there is some mapping, from the call of `search` on;
+({machine}). Each row is one search for the least energy, in a process of its own, with
+the budget that stands in its row, in seconds of a processor: the machine was shared with other work,
+and processor seconds count alike then. {budgets} "first": seconds until there is some mapping, from the call of `search` on;
 "5 %": until the mapping is proven to be within 5 % of the optimum (–: not within the budget); "s":
 until the end, with the check of the answer. "on chip": tensors that Einsums exchange without the
 outermost memory. Within 5 %: {close} of {count}; proven: {proven}; median gap of the others:
@@ -84,16 +84,16 @@ outermost memory. Within 5 %: {close} of {count}; proven: {proven}; median gap o
 
 Where a gap is large, two things are left of it. The lower bound takes each Einsum by itself: it
 does not see that tensors kept on chip share one memory with those of other Einsums. And to raise
-the bound all templates of all Einsums are compiled, which takes most of the time of a transformer
-layer. The note of the answer names the Einsum with most work, and the constraint that makes it
-smaller.
+the bound most templates of the Einsums on the cheapest path are compiled, which takes most of the
+time of a transformer layer. The note of the answer names the Einsum with most work, and the
+constraint that makes it smaller.
 {tables}
 """
 TABLE = """
 ## {architecture}
 
-| workload | Einsums | energy | gap | on chip | first | 5 % | s | MB |
-|---|---|---|---|---|---|---|---|---|
+| workload | Einsums | budget | energy | gap | on chip | first | 5 % | s | MB |
+|---|---|---|---|---|---|---|---|---|---|
 {rows}"""
 
 
@@ -126,15 +126,15 @@ def measure(pair: Pair, limit: float) -> dict[str, Any]:
 def cells(row: Mapping[str, Any]) -> list[str]:
     """Return the cells of a row behind its name."""
     if "miss" in row:
-        return ["", "", f"missed: {row['miss']}", *[""] * 5]
+        return ["", "", "", f"missed: {row['miss']}", *[""] * 5]
     gap = "optimal" if row["kind"] == "optimal" else f"{100 * row['gap']:.2g} %"
     close = "–" if row["close"] is None else f"{row['close']:.1f}"
     times = [f"{row['first']:.1f}", close, f"{row['seconds']:.1f}", f"{row['megabytes']:.0f}"]
     energy = with_unit(row["energy"], "J")
-    return [str(row["einsums"]), energy, gap, str(row["on_chip"]), *times]
+    return [str(row["einsums"]), f"{row['limit']:g}", energy, gap, str(row["on_chip"]), *times]
 
 
-def page(rows: Mapping[str, Mapping[str, Any]], limit: float) -> str:
+def page(rows: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the page; a pair without a row is shown as not run."""
     tables = []
     for architecture in ARCHITECTURES:
@@ -144,14 +144,14 @@ def page(rows: Mapping[str, Mapping[str, Any]], limit: float) -> str:
         lines = []
         for pair in of_architecture:
             row = rows.get(pair.name)
-            shown = cells(row) if row else ["not run yet"] + [""] * 7
+            shown = cells(row) if row else ["not run yet"] + [""] * 8
             lines.append(" | ".join([f"| {pair.title}", *shown]) + " |")
         tables.append(TABLE.format(architecture=architecture, rows="\n".join(lines)))
     done = [row for row in rows.values() if "miss" not in row]
     open_gaps = sorted(row["gap"] for row in done if row["close"] is None)
     median = f"{100 * open_gaps[len(open_gaps) // 2]:.2g} %" if open_gaps else "none"
     return PAGE.format(
-        limit=limit,
+        budgets=_budgets(done),
         machine=f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}",
         close=sum(row["close"] is not None for row in done),
         proven=sum(row["kind"] == "optimal" for row in done),
@@ -161,11 +161,19 @@ def page(rows: Mapping[str, Mapping[str, Any]], limit: float) -> str:
     )
 
 
+def _budgets(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a sentence on how many rows have which budget."""
+    limits = sorted({row["limit"] for row in rows})
+    counts = [f"{sum(row['limit'] == limit for row in rows)} of {limit:g} s" for limit in limits]
+    return f"Budgets: {', '.join(counts)}."
+
+
 def main() -> None:
     """Run the pairs that have no row yet."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=_plain)
     parser.add_argument("--limit", type=float, default=60.0)
     parser.add_argument("--again", action="store_true")
+    parser.add_argument("--only", nargs="+", default=[], metavar="PAIR")
     parser.add_argument("--folder", type=Path, default=PAGES)
     given = parser.parse_args()
     path = given.folder / "anytime.json"
@@ -173,7 +181,7 @@ def main() -> None:
     if path.is_file() and not given.again:
         rows = json.loads(path.read_text(encoding="utf-8"))
     for pair in pairs():
-        if pair.name not in rows:
+        if pair.name in given.only or (pair.name not in rows and not given.only):
             rows[pair.name] = measure(pair, given.limit)
             print(pair.name, *cells(rows[pair.name]), sep=" | ", flush=True)
             kept = {name: rows[name] for name in sorted(rows)}
@@ -181,7 +189,7 @@ def main() -> None:
             fresh = path.with_suffix(".new")
             fresh.write_text(text, encoding="utf-8")
             fresh.replace(path)
-    (given.folder / "anytime.md").write_text(page(rows, given.limit), encoding="utf-8")
+    (given.folder / "anytime.md").write_text(page(rows), encoding="utf-8")
 
 
 def _plain(prog: str) -> argparse.HelpFormatter:
