@@ -75,12 +75,12 @@ Written by
     python benchmarks/anytime.py
 
 ({machine}). Each row is one search for the least energy, in a process of its own, with
-the budget that stands in its row, in seconds of a processor: the machine was shared with other work,
-and processor seconds count alike then. {budgets} "first": seconds until there is some mapping, from the call of `search` on;
-"5 %": until the mapping is proven to be within 5 % of the optimum (–: not within the budget); "s":
-until the end, with the check of the answer. "on chip": tensors that Einsums exchange without the
-outermost memory. Within 5 %: {close} of {count}; proven: {proven}; median gap of the others:
-{median}.
+the budget of its row, in seconds of a processor: the machine was shared with other work, and
+processor seconds count alike then. {budgets} "first": seconds until there is some mapping, from
+the call of `search` on; "5 %": until the mapping is proven to be within 5 % of the optimum (–: not
+within the budget); "s": until the end, with the check of the answer. "on chip": tensors that
+Einsums exchange without the outermost memory. Within 5 %: {close} of {count}; proven: {proven};
+median gap of the others: {median}.
 
 Where a gap is large, two things are left of it. The lower bound takes each Einsum by itself: it
 does not see that tensors kept on chip share one memory with those of other Einsums. And to raise
@@ -165,7 +165,10 @@ def _budgets(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return a sentence on how many rows have which budget."""
     limits = sorted({row["limit"] for row in rows})
     counts = [f"{sum(row['limit'] == limit for row in rows)} of {limit:g} s" for limit in limits]
-    return f"Budgets: {', '.join(counts)}."
+    sentence = f"Budgets: {', '.join(counts)}."
+    if len(limits) > 1:
+        sentence += f"\nRows of less than {limits[-1]:g} s are of an earlier version of the search."
+    return sentence
 
 
 def main() -> None:
