@@ -36,6 +36,14 @@ _EXECUTOR = click.option(
     help="Where designs are evaluated: loky (processes of this machine), dask (the same by Dask),"
     " or dask://HOST:PORT, a Dask scheduler whose workers see the run directory.",
 )
+_MIRROR = click.option(
+    "--mirror",
+    "mirrors",
+    multiple=True,
+    metavar="URL",
+    help="Copy the trials to an Optuna study, which optuna-dashboard opens: sqlite:///study.db,"
+    " postgresql://USER:PASSWORD@HOST/DATABASE, or the path of a journal.log. May be repeated.",
+)
 _DIRECTORY = click.argument("directory", type=click.Path(path_type=Path))
 
 
@@ -69,6 +77,7 @@ def list_studies(as_json: bool) -> None:
 @click.argument("study", metavar="NAME_OR_FILE")
 @_WORKERS
 @_EXECUTOR
+@_MIRROR
 @click.option("--out", type=click.Path(path_type=Path), default=None,
               help="Directory of the run; must be new.  [default: runs/NAME]")  # fmt: skip
 @click.option("--trials", type=click.IntRange(min=1), default=None, help="Instead of the study's.")
@@ -86,6 +95,7 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
     study: str,
     workers: int | None,
     executor: str,
+    mirrors: tuple[str, ...],
     out: Path | None,
     trials: int | None,
     dry_run: bool,
@@ -105,6 +115,7 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
       tilewright study run wafer_matvec --trials 20 --set SCALE=32 --set search.sampler=random
     """
     from tilewright.dse.command.shipped import find_study
+    from tilewright.dse.run.mirror import with_mirrors
     from tilewright.dse.run.progress import watcher_for
     from tilewright.dse.run.runner import Execution, start_study
     from tilewright.dse.study.study_loading import load_study
@@ -127,7 +138,8 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
     directory = out or _free_directory(Path("runs") / spec.name)
     say(f"{spec.name}: {spec.space.size:,} designs, {spec.trials} trials, run in {directory}")
     with _stopping(directory) as stop:
-        with watcher_for(spec) as watcher:
+        with watcher_for(spec) as shown:
+            watcher = with_mirrors(shown, spec, mirrors, directory.name)
             execution = Execution(
                 workers or _cpus(), watcher, stop=stop, known=known, executor=executor
             )
@@ -139,6 +151,7 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
 @_DIRECTORY
 @_WORKERS
 @_EXECUTOR
+@_MIRROR
 @click.option("--trials", type=click.IntRange(min=1), default=None,
               help="Extend the run to so many trials in all.")  # fmt: skip
 @click.option("--add", "settings", metavar="KEY=VALUE", multiple=True,
@@ -151,6 +164,7 @@ def resume_command(  # noqa: PLR0913, PLR0917 (one per option)
     directory: Path,
     workers: int | None,
     executor: str,
+    mirrors: tuple[str, ...],
     trials: int | None,
     settings: tuple[str, ...],
     retry: bool,
@@ -167,6 +181,7 @@ def resume_command(  # noqa: PLR0913, PLR0917 (one per option)
       tilewright study resume runs/wafer_matvec --trials 200
       tilewright study resume runs/wafer_matvec --trials 200 --add search.sampler=bottleneck
     """
+    from tilewright.dse.run.mirror import with_mirrors
     from tilewright.dse.run.progress import watcher_for
     from tilewright.dse.run.rundir import SPEC, RunDirectory
     from tilewright.dse.run.runner import (
@@ -188,7 +203,9 @@ def resume_command(  # noqa: PLR0913, PLR0917 (one per option)
     with _stopping(directory) as stop:
         check_unchanged(run)
         extend_run(run, changes)
-        with watcher_for(load_study(directory / SPEC)) as watcher:
+        spec = load_study(directory / SPEC)
+        with watcher_for(spec) as shown:
+            watcher = with_mirrors(shown, spec, mirrors, directory.resolve().name)
             execution = Execution(workers or _cpus(), watcher, stop=stop, executor=executor)
             result = resume_study(directory, execution)
         _conclude(result, as_json)

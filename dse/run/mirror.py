@@ -1,0 +1,146 @@
+"""A copy of a run in a storage of Optuna, which optuna-dashboard opens.
+
+The run's own trials.jsonl stays the record of truth: a mirror that cannot be written is left behind
+with a note, and brought up to date by the next resume with it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.dse.command.console import say
+from tilewright.dse.run.record import Trial
+from tilewright.dse.run.study_loop import Watcher, excess_of
+from tilewright.dse.study.design_space import Dimension
+from tilewright.dse.study.study import StudySpec
+
+_SCHEMES = ("sqlite://", "postgresql", "mysql")
+
+
+class Mirror:
+    """Copies the trials of a run into an Optuna study; a watcher of the run.
+
+    `target`: URL of a database (`sqlite:///study.db`, `postgresql://…`) or the path of a journal
+    file (`journal.log`); `name`: of the Optuna study. Raises TilewrightError if it cannot be
+    opened.
+    """
+
+    def __init__(self, spec: StudySpec, target: str, name: str) -> None:
+        self._spec = spec
+        self._target = target
+        self._distributions = {d.path: _distribution(d) for d in spec.space.dimensions}
+        try:
+            self._study = _opened(spec, target, name)
+            self._count = len(self._study.get_trials(deepcopy=False))
+        except Exception as error:  # of any driver of a database
+            raise TilewrightError(
+                f"the mirror cannot be opened: {_first_line(error)}",
+                value=target,
+                instead="sqlite:///study.db, postgresql://…, or the path of a journal.log",
+            ) from error
+
+    def batch(self, trials: Sequence[Trial], seconds: float) -> None:
+        """Copy the trials that the mirror does not have yet."""
+        del seconds
+        base = next((t.metrics for t in trials[:1] if t.baseline), None)
+        try:
+            self._study.add_trials([self._frozen(t, base) for t in trials[self._count :]])
+        except Exception as error:  # of any driver of a database
+            say(f"note: the mirror {self._target} is left behind: {_first_line(error)}")
+            return
+        self._count = len(trials)
+
+    def evaluated(self, done: int, count: int) -> None:
+        """Do nothing: a mirror has whole batches only."""
+
+    def _frozen(self, trial: Trial, base: Any) -> Any:
+        from optuna.trial import TrialState, create_trial
+
+        notes: dict[str, Any] = {
+            "number": trial.number,
+            "status": trial.status,
+            "reason": trial.reason,
+        }
+        design: Any = {"params": dict(trial.point), "distributions": self._distributions}
+        if not trial.metrics:
+            return create_trial(state=TrialState.FAIL, user_attrs=notes, **design)
+        return create_trial(
+            state=TrialState.COMPLETE,
+            values=[trial.metrics[objective.metric] for objective in self._spec.objectives],
+            constraints=excess_of(trial.metrics, self._spec, base),
+            user_attrs={**notes, "proof": trial.proof, "gap": trial.gap, **trial.metrics},
+            **design,
+        )
+
+
+class Together:
+    """Several watchers of one run."""
+
+    def __init__(self, *watchers: Watcher) -> None:
+        self._watchers = watchers
+
+    def batch(self, trials: Sequence[Trial], seconds: float) -> None:
+        """Tell all of a finished batch."""
+        for watcher in self._watchers:
+            watcher.batch(trials, seconds)
+
+    def evaluated(self, done: int, count: int) -> None:
+        """Tell all of an evaluation."""
+        for watcher in self._watchers:
+            watcher.evaluated(done, count)
+
+
+def with_mirrors(watcher: Watcher, spec: StudySpec, targets: Sequence[str], name: str) -> Watcher:
+    """Return a watcher that also copies the trials to each of `targets`, as a study `name`."""
+    if not targets:
+        return watcher
+    return Together(watcher, *(Mirror(spec, target, name) for target in targets))
+
+
+def _opened(spec: StudySpec, target: str, name: str) -> Any:
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(
+        storage=target if target.startswith(_SCHEMES) else _journal(Path(target)),
+        study_name=name,
+        directions=[objective.goal for objective in spec.objectives],
+        load_if_exists=True,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Optuna's mark of what is experimental
+        study.set_metric_names([objective.metric for objective in spec.objectives])
+    return study
+
+
+def _journal(path: Path) -> Any:
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return JournalStorage(JournalFileBackend(str(path)))
+
+
+def _distribution(dimension: Dimension) -> Any:
+    """Return the distribution of a knob with its true values, for a dashboard's axes."""
+    from optuna.distributions import (
+        CategoricalDistribution,
+        FloatDistribution,
+        IntDistribution,
+    )
+
+    values = list(dimension.values)
+    if not dimension.ordered:
+        return CategoricalDistribution(values)
+    numbers: list[Any] = values
+    if all(isinstance(value, int) for value in numbers):
+        return IntDistribution(numbers[0], numbers[-1])
+    return FloatDistribution(float(numbers[0]), float(numbers[-1]))
+
+
+def _first_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0][:200]

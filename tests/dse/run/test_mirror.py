@@ -1,0 +1,52 @@
+"""A run copied to storages of Optuna."""
+
+from __future__ import annotations
+
+import optuna
+import pytest
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.dse.run.mirror import Mirror, with_mirrors
+from tilewright.dse.run.runner import Execution, resume_study, start_study
+from tilewright.dse.store.extension import Changes
+from tilewright.dse.study.study_loading import load_study
+
+
+class Silent:
+    def batch(self, trials, seconds):
+        pass
+
+    def evaluated(self, done, count):
+        pass
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_trials_stand_in_both_mirrors_and_a_resume_adds_the_new_ones(toy, tmp_path):
+    spec = load_study(toy.write_study(tmp_path), {"search.trials": 16})
+    targets = (f"sqlite:///{tmp_path / 'study.db'}", str(tmp_path / "journal.log"))
+    out = tmp_path / "run"
+
+    def execution():
+        watcher = with_mirrors(Silent(), spec, targets, "toy")
+        return Execution(evaluator=toy.ToyModel(0.0), watcher=watcher)
+
+    start_study(spec, out, execution())
+    trials = resume_study(out, execution(), Changes(trials=24)).trials
+    journal = JournalStorage(JournalFileBackend(targets[1]))
+    for storage in (targets[0], journal):
+        study = optuna.load_study(study_name="toy", storage=storage)
+        mirrored = study.get_trials(deepcopy=False)
+        assert [each.user_attrs["number"] for each in mirrored] == [t.number for t in trials]
+        assert [each.params for each in mirrored] == [dict(trial.point) for trial in trials]
+        assert [each.values for each in mirrored] == [
+            [trial.metrics["energy"], trial.metrics["cycles"]] if trial.metrics else None
+            for trial in trials
+        ]
+
+
+def test_a_mirror_that_cannot_be_opened(toy, tmp_path):
+    spec = load_study(toy.write_study(tmp_path))
+    with pytest.raises(TilewrightError, match="cannot be opened"):
+        Mirror(spec, "sqlite:////nowhere/at/all/study.db", "toy")
