@@ -8,9 +8,9 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.dse.run.mirror import Mirror, with_mirrors
 from tilewright.dse.run.runner import Execution, resume_study, start_study
 from tilewright.dse.store.extension import Changes
+from tilewright.dse.store.mirror import Mirror, with_mirrors
 from tilewright.dse.study.study_loading import load_study
 
 
