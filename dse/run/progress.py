@@ -22,7 +22,8 @@ def describe_state(
     """Return one line of text on the state of a search.
 
     It has the size of the Pareto front, the best value of each objective, and how many designs are
-    infeasible, over a limit, or failed by an internal error. `known`: the front of earlier calls.
+    infeasible, over a limit, or failed by an internal error, and how many repeat one. `known`: the
+    front of earlier calls.
     """
     front = (known or FrontSoFar(spec.objectives)).of(trials)
     phrases = [f"front {len(front)}"]
@@ -35,6 +36,8 @@ def describe_state(
     violating = sum(t.status == "violates" for t in trials)
     failed = sum(t.status == "failed" for t in trials)
     defects = sum(t.status == "error" for t in trials)
+    repeated = sum(t.same_as is not None for t in trials)
+    phrases += [f"repeated {repeated}"] * bool(repeated)
     phrases += [f"infeasible {unbuildable}"] * bool(unbuildable)
     phrases += [f"over a limit {violating}"] * bool(violating)
     phrases += [f"not evaluated {failed}"] * bool(failed)

@@ -326,12 +326,20 @@ def _times(
         "batch": new[0].batch,
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds, 6),
+        "shared": _shared(new, attempts),
         "evaluations": {
             str(trial.number): round(attempts[trial.key].seconds, 6)
             for trial in new
             if trial.same_as is None
         },
     }
+
+
+def _shared(new: Sequence[Trial], attempts: Mapping[str, Attempt]) -> dict[str, int]:
+    """Return how many trials of a batch needed no evaluation: they repeat one, or were known."""
+    fresh = [trial for trial in new if trial.same_as is None]
+    known = sum(attempts[trial.key].seconds == 0.0 for trial in fresh)
+    return {"repeated": len(new) - len(fresh), "known": known}
 
 
 class _KeptDetails:
