@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,8 +32,13 @@ from tilewright.simulator.lowering.cycle_bound import lower_bound
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
 from tilewright.simulator.lowering.tile_values import output_of, run_inputs
 from tilewright.simulator.profiles.profile import Profile, load_profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.run.machine import Machine
 from tilewright.simulator.run.run_data import TimelineRequest
-from tilewright.simulator.run.trace import Trace
+from tilewright.simulator.run.trace import RunResult, Trace
+
+LARGE_GRID = 8192
+"""Elements from which on the fast engine is tried: on fewer it saves nothing (fast_engine.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +139,7 @@ def execute_plan(
     """
     read = plan.read
     memory, edges = run_inputs(plan, operands)
-    run = run_fast(program_of(plan), profile, {**memory, **(held or {})}, edges, timeline)
+    run = _run(program_of(plan), profile, {**memory, **(held or {})}, edges, timeline)
     result = run.result
     streams = {name: stream.values for name, stream in result.edges.items()}
     output = output_of(plan, result.memory, streams)
@@ -161,6 +167,26 @@ def execute_plan(
         trace=result.trace,
         engine=run.engine,
     )
+
+
+class _EngineRun(NamedTuple):
+    result: RunResult
+    engine: str
+
+
+def _run(
+    program: Program,
+    profile: Profile,
+    memory: Mapping[str, AnyArray],
+    edges: Mapping[str, AnyArray],
+    timeline: TimelineRequest,
+) -> _EngineRun:
+    """Run a program by the engine that is likely to be the faster one; both give the same."""
+    if program.placement.size < LARGE_GRID:
+        machine = Machine(program, profile)
+        return _EngineRun(machine.run(memory=memory, edges=edges, timeline=timeline), "reference")
+    fast = run_fast(program, profile, memory, edges, timeline)
+    return _EngineRun(fast.result, fast.engine)
 
 
 def execute_einsum(

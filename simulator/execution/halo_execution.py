@@ -11,11 +11,11 @@ from tilewright.mapper.grid.halo import HaloExchange
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.execution.action_counts import action_energies, leak_energies
 from tilewright.simulator.execution.operands import NUMPY, AnyArray, WrongResult
-from tilewright.simulator.fast.fast_machine import run_fast
 from tilewright.simulator.isa.dsd import DTYPES
 from tilewright.simulator.lowering.addresses import Taken, free_word
 from tilewright.simulator.lowering.halo_program import HELD, NEEDED, halo_program
 from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.run.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def execute_halo(
         return None
     shape = exchange.rows, exchange.columns
     parts = np.asarray(held).reshape(*shape, *exchange.held.extents)
-    result = run_fast(program, profile, {HELD: parts}).result
+    result = Machine(program, profile).run(memory={HELD: parts})
     boxes = np.asarray(result.memory[NEEDED]).reshape(*shape, *exchange.needed.extents)
     if not np.array_equal(boxes, boxes_of(exchange, parts)):
         raise WrongResult(f"halos of {exchange.tensor} are wrong: please report this")

@@ -68,7 +68,7 @@ def test_a_program_that_does_not_run_is_our_defect_not_an_infeasible_design(file
         raise DeadlockError("deadlock", cycle=3, waits=("a waits for b",))
 
     Path(files[1].file).write_text(WORKLOAD.replace("All: 8", "All: 32"))
-    monkeypatch.setattr("tilewright.simulator.execution.einsum_execution.run_fast", stuck)
+    monkeypatch.setattr("tilewright.simulator.execution.einsum_execution.Machine.run", stuck)
     outcome = attempt(grid_model(files), GRID).outcome
     assert outcome.status == "error"
     assert outcome.reason.startswith("internal error: LoweringDefect: deadlock")

@@ -8,7 +8,7 @@ from grid_mappings import read
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.mapper.mapping.mapping import Compute, Storage, Temporal
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.simulator.lowering.addresses import LeftTensors, addresses_of, words_of
+from tilewright.simulator.lowering.addresses import LeftTensors, Taken, addresses_of, words_of
 
 WORK = (Temporal("m", 1), Temporal("k", 1), Temporal("n", 1), Compute("Z", "Engine"))
 
@@ -32,7 +32,7 @@ def test_vectors_that_are_read_together_lie_apart(bits: int) -> None:
 
 def test_what_is_kept_is_left_alone() -> None:
     mapped = product()
-    kept = LeftTensors(first_word={"A": 200}, taken=((0, 24), (100, 150)))
+    kept = LeftTensors(first_word={"A": 200}, taken=(Taken(0, 24), Taken(100, 150)))
     addresses = addresses_of(mapped, kept=kept)
     assert addresses.first_word["A"] == 200
     used = [
