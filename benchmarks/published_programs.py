@@ -1,0 +1,167 @@
+"""Compute docs/validation/published-programs.md: published programs, reached by search.
+
+    python benchmarks/published_programs.py [--only ROW …]
+
+Each row is a search with the machine in the loop over the mapspace of a grid, under the constraints
+that the row names; nothing is written by hand. Rows that are not asked for keep their figures
+(published-programs.json). The largest take minutes and gigabytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from tilewright.arch.files.source import load_document
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.grid.grid_constraints import GridConstraints
+from tilewright.mapper.workload.workload_loading import load_workload
+from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+from tilewright.simulator.execution.grid_mapping import GridRequest, map_on_grid
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "validation" / "published-programs.md"
+FIGURES = PAGE.with_suffix(".json")
+HARDWARE = ROOT / "studies" / "hardware" / "wafer_grid.yaml"
+GEMV = "Y[m] = A[m, k] * X[k]"
+PRODUCT = "C[m, n] = A[m, k] * B[k, n]"
+HEAD = """\
+# Published programs, reached by search
+
+Written by `python benchmarks/published_programs.py`; do not edit. Each row is a search with the
+machine in the loop (theory/grid.md §7, §9) on the profile named, its answer executed on numbers and
+compared with numpy. Weights are in the elements before the run, all else enters and leaves over the
+border and is counted. "executed": candidates; "gap": how far the answer may be from the optimum of
+the mapspace under the constraints; "s", "GB": processor time and memory of the search.
+
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One published program: its Einsums, sizes, grid, machine, and what the search is limited to.
+
+    `published`: what is published or wanted of it, in words.
+    """
+
+    name: str
+    einsums: tuple[str, ...]
+    sizes: Mapping[str, int]
+    grid: int
+    machine: str
+    bits: int
+    published: str
+    constraints: Mapping[str, str] = field(default_factory=dict)
+    persistent: str = "A"
+    executions: int = 4
+
+
+ROWS = (
+    Row("GEMV 4K, f16, 128 x 128", (GEMV,), {"M": 4096, "K": 4096}, 128, "wse2-sdk-sim", 16,
+        "–", {"x": "k", "y": "m", "tile": "none"}),
+    Row("GEMV 16K, f16, 512 x 512", (GEMV,), {"M": 16384, "K": 16384}, 512, "wse2-sdk-sim", 16,
+        "WaferLLM: 1.20 µs, elements and clock not published; wanted: 1,700 cycles",
+        {"x": "k", "y": "m", "tile": "none"}, executions=4),
+    Row("product, 16 x 16 tiles, f32, 8 x 8", (PRODUCT,), {"M": 128, "K": 128, "N": 128}, 8,
+        "wse3-sdk-sim", 32, "MeshGEMM on 720 x 720: over 0.7 of the peak of 1",
+        {"x": "n", "y": "m", "tile": "k"}, persistent="Nothing"),
+    Row("product, 32 x 32 tiles, f32, 8 x 8", (PRODUCT,), {"M": 256, "K": 256, "N": 256}, 8,
+        "wse3-sdk-sim", 32, "–", {"x": "n", "y": "m", "tile": "k"}, persistent="Nothing"),
+    Row("product, 16 x 16 tiles, f32, 16 x 16", (PRODUCT,), {"M": 256, "K": 256, "N": 256}, 16,
+        "wse3-sdk-sim", 32, "–", {"x": "n", "y": "m", "tile": "k"}, persistent="Nothing",
+        executions=2),
+)  # fmt: skip
+
+
+def workload_text(row: Row) -> str:
+    """Return the workload of a row as a file."""
+    sizes = ", ".join(f"{rank}: {size}" for rank, size in row.sizes.items())
+    einsums = "\n".join(f'  - "{text}"' for text in row.einsums)
+    return (
+        f"workload:\n  rank_sizes: {{{sizes}}}\n  bits_per_value: {{All: {row.bits}}}\n"
+        f"  persistent_tensors: {row.persistent}\n  einsums:\n{einsums}\n"
+    )
+
+
+def measured(row: Row) -> dict[str, Any]:
+    """Search and execute a row; return its figures."""
+    begun = time.process_time()
+    arch = load_arch(HARDWARE, variables={"GridX": row.grid, "GridY": row.grid})
+    workload = load_workload(load_document("published.yaml", text=workload_text(row)))
+    constraints = {e.name: GridConstraints.of(dict(row.constraints)) for e in workload.einsums}
+    answer = map_on_grid(
+        arch,
+        workload,
+        GridRequest(
+            settings=ExecutionSettings(machine=row.machine),
+            constraints=constraints,
+            most_executions=row.executions,
+        ),
+    )
+    work = sum(einsum.operations for einsum in workload.einsums)
+    elements = max(run.elements for run in answer.execution.einsums)
+    return {
+        "cycles": answer.execution.cycles,
+        "latency": answer.execution.latency,
+        "bound": answer.execution.lower_bound_cycles,
+        "efficiency": work / (elements * answer.execution.cycles),
+        "executed": answer.certificate.executed,
+        "gap": answer.gap,
+        "optimal": answer.certificate.is_optimal,
+        "seconds": time.process_time() - begun,
+        "gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+        "mapping": str(answer.mapping),
+    }
+
+
+def lines(figures: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the lines of the table, then the mappings."""
+    names = "program", "machine", "cycles", "time", "published, wanted", "MAC", "executed", "gap"
+    yield f"| {' | '.join(names)} | s | GB |"
+    yield "|---|---|---:|---:|---|---:|---:|---:|---:|---:|"
+    rows = [row for row in ROWS if row.name in figures]
+    for row in rows:
+        f = figures[row.name]
+        gap = "optimal" if f["optimal"] else f"{f['gap']:.0%}"
+        yield (
+            f"| {row.name} | {row.machine} | {f['cycles']:,} | {f['latency'] * 1e6:.2f} µs "
+            f"| {row.published} | {f['efficiency']:.2f} | {f['executed']} | {gap} "
+            f"| {f['seconds']:.0f} | {f['gigabytes']:.1f} |"
+        )
+    yield ""
+    yield (
+        '"MAC": multiply-adds per element and cycle. Constraints: rank variables over columns '
+        "and rows, and what passes in tiles."
+    )
+    for row in rows:
+        yield f"\n## {row.name}\n\n`{json.dumps(dict(row.constraints))}`\n"
+        yield "\n".join(f"    {line}" for line in figures[row.name]["mapping"].splitlines())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="*", help="names of rows, or parts of them; none: all")
+    only = parser.parse_args().only
+    figures = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
+    for row in ROWS:
+        if only is None or any(part in row.name for part in only):
+            print(row.name, flush=True)
+            with ProcessPoolExecutor(1, get_context("spawn")) as alone:  # memory is of one row
+                figures[row.name] = alone.submit(measured, row).result()
+            print({k: v for k, v in figures[row.name].items() if k != "mapping"}, flush=True)
+            FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    PAGE.write_text(HEAD + "\n".join(lines(figures)) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
