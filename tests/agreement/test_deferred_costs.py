@@ -90,12 +90,12 @@ def check(
 @pytest.mark.usefixtures("compiled_once")
 def test_deferred_costs_change_no_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
     compared = 0
-    for seed in range(14):
+    for seed in range(9):
         space, twin = space_of(seed), space_of(seed)
         if defers(space):
             check(space, twin, OBJECTIVES[seed % 3], monkeypatch)
             compared += 1
-    assert compared >= 10
+    assert compared >= 6
 
 
 @pytest.mark.nightly

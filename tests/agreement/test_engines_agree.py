@@ -59,7 +59,7 @@ def lowered(seed: int) -> tuple[Case, Profile]:
     return Case(program_of(plan), memory, {}, edges), profile
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @example(421)  # an operation waits for space between two segments of its times
 @given(SEEDS)
 def test_mappings_on_a_grid(seed: int) -> None:
@@ -82,45 +82,45 @@ def test_most_mappings_on_a_grid_have_a_certificate() -> None:
     assert certified.total() >= 60
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(SEEDS, SEEDS)
 def test_maps_and_scalar_instructions(seed: int, profile_seed: int) -> None:
     profile = load_profile("generic").with_values(fair_changes(profile_seed))
     both(mapping_pair(seed), profile)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(SEEDS, SEEDS)
 def test_pipelines(seed: int, profile_seed: int) -> None:
     both(pipeline(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(SEEDS, SEEDS)
 def test_pipelines_with_filters(seed: int, profile_seed: int) -> None:
     profile = load_profile("generic").with_values(fair_changes(profile_seed))
     both(filtered_pipeline(seed), profile)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=90, deadline=None)
 @given(SEEDS, SEEDS)
 def test_chains_broadcasts_contention(seed: int, profile_seed: int) -> None:
     both(random_case(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=90, deadline=None)
 @given(SEEDS, SEEDS)
 def test_threads_side_by_side(seed: int, profile_seed: int) -> None:
     both(duplex(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(SEEDS, SEEDS)
 def test_streams_that_meet_on_links(seed: int, profile_seed: int) -> None:
     both(meeting(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(SEEDS, SEEDS)
 def test_any_profile(seed: int, profile_seed: int) -> None:
     """Shallow queues and broken paces: no certificate, and the reference engine's result."""
@@ -140,7 +140,7 @@ def test_examples(program: Program, machine: str) -> None:
     assert both(Case(program, memory, {}), load_profile(machine)).certificate.granted
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(SEEDS, SEEDS)
 def test_switches_fifos_wavelet_tasks(seed: int, profile_seed: int) -> None:
     """What the fast engine does not know goes to the reference engine, with the same results."""
