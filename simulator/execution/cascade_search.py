@@ -14,8 +14,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
+from itertools import accumulate, combinations
 from math import inf
+from operator import or_
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.distribution import Distribution, check_padding, needed, produced
@@ -104,6 +105,8 @@ class Cascade:
         self._known_reading: dict[tuple[int, frozenset[str], frozenset[str]], int] = {}
         self._known_reaching: dict[tuple[int, str, int], int] = {}
         self._last = intermediates(workload)
+        self._inputs = [frozenset(a.tensor for a in e.inputs) for e in workload.einsums]
+        self._written = _written(workload, frozenset(self._last))
         self._make, self._constraints, self._exchanges = candidates, constraints, exchanges
         self.options = [list(self._options(einsum)) for einsum in workload.einsums]
         self._by_reads = [_by_reads(options) for options in self.options]
@@ -221,8 +224,7 @@ class Cascade:
 
     def _fitting(self, number: int, held: Held) -> list[tuple[Option, float]]:
         """Return the options of an Einsum that find what is held, with the value of the moves."""
-        inputs = {access.tensor for access in self.workload.einsums[number].inputs}
-        key = number, tuple(item for item in held if item[0] in inputs)
+        key = number, tuple(item for item in held if item[0] in self._inputs[number])
         if key not in self._known_fitting:
             places, fitting = dict(key[1]), []
             for option in self._by_reads[number].get(tuple(places), ()):
@@ -235,9 +237,8 @@ class Cascade:
     def _is_useful(self, number: int, held: Held) -> bool:
         """Return whether a later Einsum's options find all that it reads of what is held."""
         for later in range(number + 1, len(self.options)):
-            inputs = {access.tensor for access in self.workload.einsums[later].inputs}
-            places = tuple(item for item in held if item[0] in inputs)
-            if places and not self._is_readable(later, places, self._written(number)):
+            places = tuple(item for item in held if item[0] in self._inputs[later])
+            if places and not self._is_readable(later, places, self._written[number]):
                 return False
         return True
 
@@ -271,11 +272,6 @@ class Cascade:
             )
         return self._known_reaching[key]
 
-    def _written(self, number: int) -> frozenset[str]:
-        """Return the intermediates that the Einsums up to a number have computed."""
-        done = self.workload.einsums[: number + 1]
-        return frozenset(a.tensor for einsum in done for a in einsum.outputs) & set(self._last)
-
     def _step(
         self, number: int, held: dict[str, int], option: Option, moves: float
     ) -> _Step | None:
@@ -305,6 +301,12 @@ class _Step:
 
 
 _WORST = OptionPath((), inf)
+
+
+def _written(workload: Workload, exchanged: frozenset[str]) -> list[frozenset[str]]:
+    """Return the intermediates that have been computed behind each Einsum."""
+    outputs = [frozenset(a.tensor for a in e.outputs) & exchanged for e in workload.einsums]
+    return list(accumulate(outputs, or_))
 
 
 def _by_reads(options: list[Option]) -> dict[tuple[str, ...], list[Option]]:

@@ -48,7 +48,7 @@ class HaloExecution:
     @property
     def name(self) -> str:
         """Words for the exchange: `A to Z`, the tensor and the Einsum that needs it."""
-        return f"{self.exchange.tensor} to {self.einsum}"
+        return _name(self.exchange, self.einsum)
 
     @property
     def energy(self) -> float:
@@ -83,7 +83,7 @@ def execute_halo(
     boxes = np.asarray(result.memory[NEEDED]).reshape(*shape, *exchange.needed.extents)
     if not np.array_equal(boxes, boxes_of(exchange, parts)):
         raise WrongResult(f"halos of {exchange.tensor} are wrong: please report this")
-    name = f"{exchange.tensor} to {read.einsum.name}"
+    name = _name(exchange, read.einsum.name)
     predicted = predicted_halo(exchange, read)
     counted = result.counts
     counts = _counts(
@@ -138,7 +138,7 @@ def predicted_halo(exchange: HaloExchange, read: SpaceTime) -> dict[str, int]:
 def _counts(
     exchange: HaloExchange, read: SpaceTime, reads: int, writes: int, hops: int
 ) -> dict[str, int]:
-    name, memory = f"{exchange.tensor} to {read.einsum.name}", read.grid.memory.name
+    name, memory = _name(exchange, read.einsum.name), read.grid.memory.name
     fabric = read.grid.fabric.name if read.grid.fabric is not None else "fabric"
     counts = {
         f"{name}/{fabric}/None/hop": hops,
@@ -146,6 +146,10 @@ def _counts(
         f"{name}/{memory}/{exchange.tensor}/write": writes,
     }
     return {key: number for key, number in sorted(counts.items()) if number}
+
+
+def _name(exchange: HaloExchange, einsum: str) -> str:
+    return f"{exchange.tensor} to {einsum}"
 
 
 def boxes_of(exchange: HaloExchange, parts: AnyArray) -> AnyArray:
