@@ -58,6 +58,15 @@ class Affine:
         """
         return self.constant + sum(factor * point[name] for name, factor in self.terms)
 
+    def ends(self, bounds: Mapping[str, int]) -> tuple[int, int]:
+        """Return the least and the greatest value over variables that count from 0.
+
+        `bounds[v]`: values of rank variable v. `2*p + r - 1` over p = 4, r = 3 is (-1, 7).
+        """
+        last = [factor * (bounds[name] - 1) for name, factor in self.terms]
+        low = self.constant + sum(min(0, value) for value in last)
+        return low, self.constant + sum(max(0, value) for value in last)
+
 
 @dataclass(frozen=True)
 class TensorAccess:
@@ -67,7 +76,8 @@ class TensorAccess:
     it), in rank order. `output`: it is written. `persistent`: it stays in memory for all instances
     of the Einsum. `bits_per_value`: width of a value in bits. `same_as`: the tensor whose values
     are read, where the Einsum reads it once more with other indices; such an access is held and
-    moved under a name of its own, `A.2` for the second one of `A`.
+    moved under a name of its own, `A.2` for the second one of `A`. `padded`: pairs (rank, size) of
+    the ranks that are read beyond their last value, where values are zeros.
     """
 
     tensor: str
@@ -76,6 +86,7 @@ class TensorAccess:
     persistent: bool = False
     bits_per_value: Fraction = Fraction(1)
     same_as: str | None = None
+    padded: tuple[tuple[str, int], ...] = ()
 
     @property
     def values_of(self) -> str:

@@ -29,6 +29,7 @@ from tilewright.mapper.workload.workload_check import (
     check_agreement,
     check_draft,
     outside_indices,
+    padded_ranks,
 )
 from tilewright.mapper.workload.workload_file import (
     AccessSpec,
@@ -132,7 +133,8 @@ def _draft(
     limits = workload_limits.of(draft)
     draft = replace(draft, ranges=ranges(draft.variables, limits, name, where))
     sizes, padding = workload_limits.sizes_of(draft), workload_limits.padding_of(draft)
-    return replace(draft, outside=tuple(outside_indices(draft, sizes, padding)))
+    outside = tuple(outside_indices(draft, sizes, padding))
+    return replace(draft, outside=outside, sizes={rank: size for rank, (size, _) in sizes.items()})
 
 
 def _accesses(
@@ -318,6 +320,7 @@ def _finish(draft: EinsumDraft, names: Names) -> tuple[Einsum, Scope]:
             access.tensor in resolved.persistent,
             resolved.bits_per_value[access.tensor],
             draft.repeated.get(access.tensor),
+            () if output else padded_ranks(draft, access),
         )
         for access, output, _ in draft.accesses
     )

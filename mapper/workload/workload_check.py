@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tilewright.arch.errors import Where
 from tilewright.arch.files.document import DocPath
 from tilewright.arch.names import fault_of_name
-from tilewright.mapper.workload.einsum import Combine
+from tilewright.mapper.workload.einsum import Affine, Combine
 from tilewright.mapper.workload.errors import WorkloadError
 from tilewright.mapper.workload.formulas.formula import Formula
 from tilewright.mapper.workload.notation import ParsedAccess
@@ -27,7 +27,7 @@ class EinsumDraft:
     long form or None). `ranges`: rank variable to (first, last value). `combine`: "*" or "+"
     between inputs; `formula`: something else, None if nothing. `outside`: indices that leave their
     ranks. `repeated`: name of each further access of a tensor that is read several times, and the
-    tensor.
+    tensor. `sizes`: of the ranks.
     """
 
     name: str
@@ -40,6 +40,7 @@ class EinsumDraft:
     formula: Formula | None = None
     outside: tuple[OutsideIndex, ...] = ()
     repeated: Mapping[str, str] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -139,9 +140,7 @@ def outside_indices(
             if rank not in sizes:
                 continue
             size, place = sizes[rank]
-            ends = [[factor * value for value in draft.ranges[v]] for v, factor in form.terms]
-            low = form.constant + sum(map(min, ends))
-            high = form.constant + sum(map(max, ends))
+            low, high = _ends(form, draft.ranges)
             pad, needed = padding.get(rank, 0), max(-low, high - (size - 1))
             if needed > pad:
                 yield OutsideIndex(
@@ -153,6 +152,21 @@ def outside_indices(
                     f"pad: {{{rank}: {needed}}} if these values are zeros; else change "
                     f"rank_sizes (at {place}) or iteration_space_shape",
                 )
+
+
+def padded_ranks(draft: EinsumDraft, access: ParsedAccess) -> tuple[tuple[str, int], ...]:
+    """Return (rank, size) of the ranks of a tensor with an index beyond their last value."""
+    return tuple(
+        (rank, draft.sizes[rank])
+        for rank, form in access.projection
+        if rank in draft.sizes and _ends(form, draft.ranges)[1] >= draft.sizes[rank]
+    )
+
+
+def _ends(form: Affine, ranges: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
+    """Return the least and the greatest value of an index."""
+    ends = [[factor * value for value in ranges[name]] for name, factor in form.terms]
+    return form.constant + sum(map(min, ends)), form.constant + sum(map(max, ends))
 
 
 def check_agreement(drafts: list[EinsumDraft]) -> None:

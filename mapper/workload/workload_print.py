@@ -79,7 +79,7 @@ def _signed(size: str, negative: bool, *, first: bool) -> str:
 
 def _einsum(einsum: Einsum) -> dict[str, object]:
     """Return the fields of an Einsum in the file."""
-    fields = _accesses(einsum)
+    fields = {**_accesses(einsum), **_padding(einsum)}
     if einsum.is_copy:
         fields["is_copy_operation"] = True
     if einsum.n_instances != 1:
@@ -90,6 +90,20 @@ def _einsum(einsum: Einsum) -> dict[str, object]:
             for name, tensors in einsum.renames.items()
         }
     return fields
+
+
+def _padding(einsum: Einsum) -> dict[str, object]:
+    """Return the sizes of the padded ranks, and how far indices reach beyond either end."""
+    sizes: dict[str, int] = {}
+    beyond: dict[str, int] = {}
+    for access in einsum.inputs:
+        padded = dict(access.padded)
+        for rank, form in access.projection:
+            if rank in padded:
+                low, high = form.ends(einsum.bounds)
+                sizes[rank] = padded[rank]
+                beyond[rank] = max(beyond.get(rank, 0), -low, high - padded[rank] + 1)
+    return {"rank_sizes": sizes, "pad": beyond} if sizes else {}
 
 
 def _accesses(einsum: Einsum) -> dict[str, object]:

@@ -57,10 +57,15 @@ def random_operands(einsum: Einsum, dtype: str, seed: int) -> dict[str, AnyArray
 
 
 def operand_shape(einsum: Einsum, tensor: str) -> tuple[int, ...]:
-    """Return the positions of each rank of a tensor that an Einsum uses, from 0 on."""
+    """Return the positions of each rank of a tensor that an Einsum uses, from 0 on.
+
+    Those of a padded rank end with its values: behind them an index reads zeros.
+    """
+    access = einsum.access(tensor)
+    sizes = dict(access.padded)
     return tuple(
-        max(1, 1 + form.constant + sum(max(0, f) * (einsum.bounds[n] - 1) for n, f in form.terms))
-        for _, form in einsum.access(tensor).projection
+        sizes[rank] if rank in sizes else max(1, 1 + form.ends(einsum.bounds)[1])
+        for rank, form in access.projection
     )
 
 
@@ -127,6 +132,7 @@ def _summed(einsum: Einsum) -> int:
 def _is_plain_product(einsum: Einsum) -> bool:
     forms = [form for access in einsum.accesses for _, form in access.projection]
     plain = all(f.is_single and f.terms[0][1] == 1 and not f.constant for f in forms)
+    plain = plain and not any(access.padded for access in einsum.accesses)
     return plain and einsum.formula is None and einsum.combine == "*"
 
 

@@ -8,20 +8,27 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from grid_mappings import FORMS, einsum_workload, grid_arch, random_space_time
+from grid_mappings import FORMS, HARDWARE, einsum_workload, grid_arch, random_space_time
+from numpy.lib.stride_tricks import sliding_window_view
 
+from tilewright.arch.files.source import load_document
 from tilewright.arch.flattening.flat import FlatArch
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.distribution import produced
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.grid.space_time import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.formulas.reference import reference_values
+from tilewright.mapper.workload.workload_loading import load_workload
+from tilewright.mapper.workload.workload_print import dump_workload
 from tilewright.simulator.execution.einsum_execution import (
     EinsumExecution,
     ExecutionSettings,
     execute_einsum,
 )
+from tilewright.simulator.execution.execution import grid_path
+from tilewright.simulator.execution.operands import random_operands
 
 MACHINES = ("wse2-sdk-sim", "wse3-sdk-sim")
 RESOURCES = ("free bytes", "depends on", "runs over", "no instructions")
@@ -139,3 +146,35 @@ def test_an_all_reduce_leaves_the_result_in_every_element(form: str) -> None:
                 assert np.array_equal(tiles, heads.repeat(tall, axis=0).repeat(wide, axis=1))
                 executed += 1
     assert executed >= 10
+
+
+def test_values_beyond_a_padded_rank_are_zeros() -> None:
+    """A convolution with zeros on all sides, against numpy.pad and numpy.einsum."""
+    text = (
+        "workload:\n  rank_sizes: {P: 10, Q: 7, R: 3, S: 3, C: 2, N: 2}\n  pad: {P: 1, Q: 1}\n"
+        "  bits_per_value: {All: 32}\n  einsums:\n"
+        '  - "Z[n, p, q] = A[c, P: p + r - 1, Q: q + s - 1] * B[n, c, r, s]"\n'
+    )
+    workload = load_workload(load_document("padded.yaml", text=text))
+    einsum, executed = workload.einsums[0], 0
+    arch = load_arch(HARDWARE).with_values({"variables.GridX": 4, "variables.GridY": 2})
+    flat = grid_path(arch, workload, einsum)
+    space = GridMapspace(grid_of(flat), einsum)
+    rng = np.random.default_rng(7)
+    shapes = {"A": (2, 10, 7), "B": (2, 2, 3, 3)}
+    given = {name: rng.integers(-8, 9, s).astype(np.float32) for name, s in shapes.items()}
+    windows = sliding_window_view(np.pad(given["A"], [(0, 0), (1, 1), (1, 1)]), (3, 3), (1, 2))
+    expected = np.einsum("cpqrs,ncrs->npq", windows, given["B"])
+    for family in list(space.families()):
+        read = space_time(flat, einsum, space.mapping_of(space.members(family)[0]))
+        try:
+            run = execute_einsum(read, operands=given)
+        except InfeasibleMapping as error:
+            check_names_a_resource(error)
+            continue
+        executed += 1
+        assert np.array_equal(run.output, expected)
+    assert executed >= 20
+    drawn = random_operands(einsum, "f32", seed=0)
+    assert {name: values.shape for name, values in drawn.items()} == shapes
+    assert load_workload(dump_workload(workload)) == workload
