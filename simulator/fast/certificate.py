@@ -119,7 +119,7 @@ def check_links(
     to the simulated arbiter. Raises NotCovered with the FIFOs of the parts concerned and those that
     contend (engines.md §5).
     """
-    pairs = _link_pairs(network, graph)
+    pairs = link_pairs(network, graph)
     pairs = pairs[:, ~division.contended[pairs].all(axis=0)]
     overlapping = _overlapping(network, graph, layout, times, pairs)
     if not overlapping.any():
@@ -148,7 +148,7 @@ def _conflicting_parts(graph: UnitGraph, times: Times, lines: FifoLines, pairs: 
     return np.flatnonzero(bad)
 
 
-def _link_pairs(network: FifoNetwork, graph: UnitGraph) -> Numbers:
+def link_pairs(network: FifoNetwork, graph: UnitGraph) -> Numbers:
     """Return the pairs of FIFOs with words on one link: (2, pairs)."""
     fifo, words = network.fifo, graph.port[:, at.P_WORDS] > 0
     sharing = np.flatnonzero((fifo[:, engine.F_SHARED] != 0) & words).astype(np.int32)
@@ -173,12 +173,12 @@ def _overlapping(
     overlapping = np.zeros(pairs.shape[1], dtype=bool)
     for first in range(0, overlapping.size, BATCH):
         piece = slice(first, first + BATCH)
-        low, high = _intervals(network, graph, layout, times, pairs[:, piece])
+        low, high = intervals(network, graph, layout, times, pairs[:, piece])
         overlapping[piece] = (low[0] <= high[1]) & (low[1] <= high[0])
     return overlapping
 
 
-def _intervals(
+def intervals(
     network: FifoNetwork, graph: UnitGraph, layout: UnitLayout, times: Times, fifos: Numbers
 ) -> tuple[Ints, Ints]:
     """Return bounds of the first and last cycle in which words leave each FIFO."""

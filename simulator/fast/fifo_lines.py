@@ -40,7 +40,7 @@ class LineTables(NamedTuple):
     Arrays over the FIFOs. `channel`: source FIFO of each one's channel, and latency, space and
     credit delay (cycles, words, cycles) from there. `down`: the FIFO at the end of the line.
     `root`: where the stream begins. `branch`: router buffers that feed several FIFOs, have a
-    filter, or contend for a link. `sends`, `takes`: output and input queues. `enters`, `leaves`:
+    filter, contend for a link, or are all to be timed by themselves. `sends`, `takes`: output and input queues. `enters`, `leaves`:
     edge inputs and outputs that the fast engine covers.
     """
 
@@ -50,7 +50,7 @@ class LineTables(NamedTuple):
     root: Ints
     """FIFO where the stream of each FIFO begins; `down`: the next port down."""
     branch: Bools
-    """Router buffers that feed several FIFOs or contend for a link."""
+    """Router buffers that are timed by themselves."""
     sends: Bools
     """Output queues."""
     takes: Bools
@@ -95,6 +95,7 @@ def _endless(pointer: Ints) -> Ints:
 def _line_tables(network: FifoNetwork, division: Division) -> LineTables:
     kind = network.kind
     several = (network.fifo[:, at.F_SUCCESSORS] > 1) | division.contended
+    several |= division.separate_routers
     several[filters_of(network, division).router] = True
     branch = (kind == ROUTER) & several
     parent = _parents(network, division)

@@ -44,11 +44,13 @@ class Division:
     A part is a set of elements, queues and links that no other part touches (engines.md §7); it is
     covered or refused as a whole. `elements`, `fifos`: masks of what is covered. `contended`: mask
     of FIFOs whose link the simulated arbiter decides. `reasons`: by number of the part, -1 for all
-    parts.
+    parts. `separate_routers`: whether every router is timed by itself, and no straight line of
+    routers is one channel.
     """
 
-    def __init__(self, network: FifoNetwork) -> None:
+    def __init__(self, network: FifoNetwork, *, separate_routers: bool = False) -> None:
         self.network = network
+        self.separate_routers = separate_routers
         self.elements = np.ones(network.queue.shape[0], dtype=bool)
         self.fifos = np.ones(network.kind.size, dtype=bool)
         self.contended = np.zeros(network.kind.size, dtype=bool)
@@ -64,8 +66,8 @@ class Division:
 
     @property
     def untouched(self) -> bool:
-        """Whether all parts are covered, and no link needs the simulated arbiter."""
-        return self.whole and not self.contended.any()
+        """Whether all parts are covered, no link needs the simulated arbiter, and lines merge."""
+        return self.whole and not self.contended.any() and not self.separate_routers
 
     @property
     def reason(self) -> str:

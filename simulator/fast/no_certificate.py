@@ -9,7 +9,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class NotCovered(Exception):  # noqa: N818 - it is an outcome, and never leaves the fast engine
-    """Say why the fast engine cannot prove the times of a program, or of parts of it.
+    """Say why the times of a program, or of parts of it, cannot be proved.
 
     It never leaves the fast engine: the reference engine then runs these parts. `reason`: in words.
     `elements`, `fifos`: numbers of those whose parts are not covered; neither: the whole program.

@@ -26,15 +26,19 @@ EMPTY_SCRIPT = script_from(MainThreadWalk((), (), (), (), (0,) * 16))
 """The script of a code whose elements are all refused."""
 
 
-def solve_parts(machine: Machine) -> tuple[TimedProgram | None, Division]:
+def solve_parts(
+    machine: Machine, *, separate_routers: bool = False
+) -> tuple[TimedProgram | None, Division]:
     """Find the times of all parts of a program that the fast engine can prove.
+
+    separate_routers: time every router by itself, as quotients of a large grid need it.
 
     Parts share no queue, link or element (engines.md §7). A part that cannot be proved is refused,
     and the others are solved again. Returns the program with the times of the granted parts, or
     None if there are none, and the division into granted and refused parts. Raises nothing for a
     refusal.
     """
-    division = Division(machine.compiled.network)
+    division = Division(machine.compiled.network, separate_routers=separate_routers)
     for missing in subset.unknown_parts(machine.program, machine.compiled.network):
         division.refuse(missing)
     scripts = scripts_of(machine, division)

@@ -1,0 +1,155 @@
+"""The guess: times on the large grid as affine functions of a unit's place and of the grid's size.
+
+Three small grids give it: the differences between the first two periods of a block are the slope
+inside it, the differences between a small grid and one that is a period longer are the slope by
+size. Whether the guess is right is another matter (`pattern_proof.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from tilewright.simulator.fast.graph import X_EVALUATIONS, Ints, Times
+from tilewright.simulator.fast.segments import T
+from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.quotient.line_blocks import KEPT_PERIODS, LineCut
+from tilewright.simulator.quotient.shrink import GridCut, canonical_lines, shrink
+from tilewright.simulator.quotient.small_times import SmallTimes, matching, small_times
+
+WORDS, START = 0, 1
+"""The two times of a unit that move: its words, and its dispatch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Corner:
+    """Which end of the blocks the periods of the small grid stand for, by axis (rows, columns).
+
+    False: the first three periods of every block; True: the last three.
+    """
+
+    far: tuple[bool, bool]
+
+
+CORNERS = tuple(Corner(far) for far in product((False, True), repeat=2))
+
+
+@dataclass(frozen=True, slots=True)
+class AffineTimes:
+    """Guessed times of all units of a large grid.
+
+    `small`: a small grid; `cut`: its lines. `base`: (units, 2) cycles of the first word and of the
+    dispatch of each unit of the small grid if it stood in the first period of its blocks, on the
+    large grid. `slope`: (units, 2 axes, 2) cycles per period of its block, 0 outside.
+    """
+
+    small: SmallTimes
+    cut: GridCut
+    base: Ints
+    slope: Ints
+
+    def shifts(self, corner: Corner) -> Ints:
+        """Return (units, 2): the cycles from the small grid's times to those of a corner."""
+        cycles = self.base.copy()
+        for axis, cut in enumerate(self.cut.axes):
+            period = _periods(cut, far=corner.far[axis])[self.small.places[:, axis]]
+            cycles += self.slope[:, axis] * period[:, None]
+        times = self.small.timed.times
+        return np.asarray(cycles - np.column_stack([times.first, times.start]))
+
+    def at(self, corner: Corner) -> Times:
+        """Return the times of the units of the small grid, as if they stood at a corner."""
+        times, shift = self.small.timed.times, self.shifts(corner)
+        segment = times.segment.copy()
+        segment[:, :, T] += shift[:, WORDS, None]
+        header = times.header.copy()
+        header[X_EVALUATIONS] = 0
+        return times._replace(
+            segment=segment,
+            pieces=times.pieces.copy(),
+            start=times.start + shift[:, START],
+            first=times.first + shift[:, WORDS],
+            last=times.last + shift[:, WORDS],
+            header=header,
+        )
+
+
+def guess_times(program: Program, profile: Profile, cut: GridCut) -> AffineTimes:
+    """Guess the times of a large program from small ones.
+
+    Raises NotCovered where a small program has no certificate, or does not repeat.
+    """
+    small = small_times(shrink(program, cut), profile)
+    canonical = _canonical_units(small, cut)
+    now = _moving(small)
+    base = now[canonical]
+    for length in cut.lengths:
+        longer_cut = cut.lengthened(length)
+        longer = small_times(shrink(program, longer_cut), profile)
+        units = _units_of_longer(small, longer, cut, longer_cut)[canonical]
+        base += (_moving(longer)[units] - now[canonical]) * (length - KEPT_PERIODS)
+    slope = np.zeros((canonical.size, 2, 2), dtype=np.int64)
+    for axis, lines in enumerate(cut.axes):
+        units, following = _next_period(small, lines, axis)
+        slope[units, axis] = now[following] - now[units]
+    return AffineTimes(small, cut, base, slope[canonical])
+
+
+def _moving(small: SmallTimes) -> Ints:
+    times = small.timed.times
+    return np.column_stack([times.first, times.start])
+
+
+def _canonical_units(small: SmallTimes, cut: GridCut) -> Ints:
+    """Return for each unit the one at the same place in the first period of its blocks."""
+    wanted = small.places.copy()
+    for axis, lines in enumerate(cut.axes):
+        wanted[:, axis] = canonical_lines(lines)[wanted[:, axis]]
+    return matching(small.places, wanted)
+
+
+def _units_of_longer(
+    small: SmallTimes, longer: SmallTimes, cut: GridCut, longer_cut: GridCut
+) -> Ints:
+    """Return the unit of a longer grid that stands for each unit of the small one."""
+    wanted = small.places.copy()
+    for axis, (lines, more) in enumerate(zip(cut.axes, longer_cut.axes, strict=True)):
+        wanted[:, axis] = np.searchsorted(more.kept, lines.kept[wanted[:, axis]])
+    return matching(longer.places, wanted)
+
+
+def _next_period(small: SmallTimes, lines: LineCut, axis: int) -> tuple[Ints, Ints]:
+    """Return the units in the first periods of the blocks, and those one period further."""
+    shift = np.zeros(lines.kept.size, dtype=np.int64)
+    for block in lines.blocks:
+        shift[block.start : block.start + block.period] = block.period
+    units = np.flatnonzero(shift[small.places[:, axis]])
+    wanted = small.places[units]
+    wanted[:, axis] += shift[wanted[:, axis]]
+    return units, matching(small.places, wanted)
+
+
+def _periods(lines: LineCut, *, far: bool) -> Ints:
+    """Return for each line of the small grid the period of its block that it stands for."""
+    periods = np.zeros(lines.kept.size, dtype=np.int64)
+    for block in lines.blocks:
+        inside = periods[block.start : block.start + KEPT_PERIODS * block.period]
+        inside[:] = np.arange(inside.size) // block.period
+        inside += (block.times - KEPT_PERIODS) * far
+    return periods
+
+
+def checked_lines(lines: LineCut, *, far: bool) -> Iterator[int]:
+    """Yield the lines of the small grid whose neighbours stand for their neighbours at a corner."""
+    left_out: set[int] = set()
+    for block in lines.blocks:
+        end = block.start + KEPT_PERIODS * block.period
+        if far:
+            left_out.update(range(block.start - 1, block.start + block.period))
+        else:
+            left_out.update(range(end - block.period, end + 1))
+    yield from (line for line in range(lines.kept.size) if line not in left_out)

@@ -1,0 +1,158 @@
+"""Lines of a grid that repeat: which columns (or rows) a smaller grid of the same pattern keeps.
+
+Two columns are equal if their elements run the same codes and their routers and border ports do
+the same. A stretch in which every column equals the one `period` before it is a block. A small
+grid keeps three periods of each block, and some columns at both of its ends.
+
+Example: a chain of sums along a row uses two colors in turns, so columns 1 to 747 of 750 repeat
+with period 2.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import EdgeInput, EdgeOutput
+
+Ints = npt.NDArray[np.int64]
+Digests = npt.NDArray[np.uint64]
+KEPT_PERIODS: Final = 3
+"""Periods of a block in the small grid: one at each end, and one whose neighbours are equal."""
+LONGEST_PERIOD: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A stretch of lines that repeats.
+
+    `start`: its first line in the small grid. `period`: lines until it repeats. `times`: periods in
+    the large grid; the small grid has three.
+    """
+
+    start: int
+    period: int
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class LineCut:
+    """The lines of one axis that a small grid keeps.
+
+    `kept`: (lines of the small grid,) their numbers in the large grid, ascending. `blocks`: from
+    first to last; at least two other lines lie between two of them.
+    """
+
+    kept: Ints
+    blocks: tuple[Block, ...]
+
+    def lengthened(self, times: int) -> LineCut:
+        """Return the cut with one period more of each block of `times` periods."""
+        added = [
+            self.kept[b.start + KEPT_PERIODS * b.period - 1] + 1 + np.arange(b.period)
+            for b in self.blocks
+            if b.times == times
+        ]
+        return LineCut(np.sort(np.concatenate([self.kept, *added])), self.blocks)
+
+
+def cut_lines(digests: Digests, margin: int) -> LineCut:
+    """Choose the lines that a small grid keeps: of each block three periods and its margins.
+
+    digests: (lines, 2), equal where lines are equal; margin: periods kept at both ends of a block,
+    beside its three. Blocks are taken by the lines that they save, the largest first.
+    """
+    _, number = np.unique(digests, axis=0, return_inverse=True)
+    stretches = sorted(_best_stretches(number.ravel(), 0, margin))
+    removed = np.zeros(number.size, dtype=bool)
+    blocks = []
+    for start, end, period in stretches:
+        first = start + margin * period
+        times = (end - margin * period - first) // period
+        blocks.append((first - int(removed.sum()), period, times))
+        removed[first + KEPT_PERIODS * period : first + times * period] = True
+    return LineCut(np.flatnonzero(~removed), tuple(Block(*block) for block in blocks))
+
+
+def _best_stretches(number: Ints, offset: int, margin: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (first line, end, period) of the blocks of some lines; `offset`: of the first line."""
+    saved, start, end, period = max(_stretches(number, margin), default=(0, 0, 0, 0))
+    if saved <= 0:
+        return
+    yield offset + start, offset + end, period
+    yield from _best_stretches(number[:start], offset, margin)
+    yield from _best_stretches(number[end:], offset + end, margin)
+
+
+def _stretches(number: Ints, margin: int) -> Iterator[tuple[int, int, int, int]]:
+    """Yield (lines saved, first, end, -period) of every stretch that repeats."""
+    for period in range(1, min(LONGEST_PERIOD, number.size // (2 * margin + KEPT_PERIODS)) + 1):
+        equal = np.concatenate([[False], number[period:] == number[:-period], [False]])
+        changes = np.flatnonzero(equal[1:] != equal[:-1])
+        for first, last in zip(changes[::2].tolist(), changes[1::2].tolist(), strict=True):
+            length = last - first + period
+            kept = (2 * margin + KEPT_PERIODS) * period + length % period
+            yield length - kept, first, last + period, period
+
+
+def line_digests(program: Program) -> tuple[Digests, Digests]:
+    """Return digests of all rows and of all columns: (rows, 2) and (columns, 2).
+
+    Lines with equal digests have the same codes, routes and border ports.
+    """
+    placement = np.ascontiguousarray(program.placement)
+    rows = _digests(row.tobytes() for row in placement)
+    columns = _digests(column.tobytes() for column in np.ascontiguousarray(placement.T))
+    row_marks, column_marks = _Marks(program.height), _Marks(program.width)
+    for route in program.routes:
+        area, rest = route.area, (route.color, route.rx, route.tx, route.switch, route.filter)
+        what = (*rest, route.teardown, route.swap)
+        row_marks.add(area.row, area.height, ("route", area.column, area.width, *what))
+        column_marks.add(area.column, area.width, ("route", area.row, area.height, *what))
+    for port in (*program.edge_inputs, *program.edge_outputs):
+        marks = column_marks if port.side in "NS" else row_marks
+        marks.add(port.first, port.positions, _port_text(port))
+    return rows + row_marks.sums(), columns + column_marks.sums()
+
+
+def _port_text(port: EdgeInput | EdgeOutput) -> tuple[object, ...]:
+    if isinstance(port, EdgeInput):
+        rest = (port.interval, port.start, port.control)
+        return "in", port.name, port.side, port.color, port.dtype, port.count, *rest
+    return "out", port.name, port.side, port.color, port.dtype, port.count
+
+
+class _Marks:
+    """Sums of digests of what covers each line."""
+
+    def __init__(self, lines: int) -> None:
+        self.first: list[int] = []
+        self.end: list[int] = []
+        self.texts: list[bytes] = []
+        self.lines = lines
+
+    def add(self, first: int, count: int, what: tuple[object, ...]) -> None:
+        """Note that `count` lines from `first` on are covered by `what`."""
+        self.first.append(first)
+        self.end.append(first + count)
+        self.texts.append(repr(what).encode())
+
+    def sums(self) -> Digests:
+        """Return (lines, 2): the sums, modulo 2^64, of the digests of what covers each line."""
+        steps = np.zeros((self.lines + 1, 2), dtype=np.uint64)
+        digests = _digests(self.texts)
+        np.add.at(steps, self.first, digests)
+        np.subtract.at(steps, self.end, digests)
+        return np.cumsum(steps[:-1], axis=0, dtype=np.uint64)
+
+
+def _digests(texts: Iterable[bytes]) -> Digests:
+    """Return a digest of each text: (texts, 2)."""
+    joined = b"".join(hashlib.blake2b(text, digest_size=16).digest() for text in texts)
+    return np.frombuffer(joined, dtype=np.uint64).reshape(-1, 2)

@@ -1,0 +1,61 @@
+"""Exact cycles of a program on a large grid, from a small grid of the same pattern.
+
+The time does not depend on the size of the grid: some small programs are solved instead of the
+large one, and a proof says that the times of the large one follow (theory/engines.md §11).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.fast.timed_program import end_cycle, last_arrival
+from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.quotient.affine_times import guess_times
+from tilewright.simulator.quotient.pattern_proof import prove
+from tilewright.simulator.quotient.shrink import cut_grid
+
+MARGINS: Final = (2, 8)
+"""Periods kept at both ends of a block, by attempt: times settle some periods from its ends."""
+LARGEST_SHARE: Final = 4
+"""A small grid of more than a quarter of the elements saves nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class PatternCycles:
+    """The cycles of a program, if they follow from small grids.
+
+    `cycles`: those of any run, None without a proof; `reason`: why there is none, else empty.
+    `elements`: of the small grid.
+    """
+
+    cycles: int | None
+    reason: str
+    elements: int
+
+
+def pattern_cycles(program: Program, profile: Profile) -> PatternCycles:
+    """Return the exact cycles of a program by its pattern, or why they do not follow.
+
+    They are those of `Machine.run` on any data. Raises ProgramError if the program does not fit the
+    machine.
+    """
+    reason, elements = "", 0
+    for margin in MARGINS:
+        cut = cut_grid(program, margin)
+        if cut.elements * LARGEST_SHARE > program.placement.size:
+            reason = reason or "too few lines of the grid repeat"
+            break
+        elements = cut.elements
+        try:
+            guess = guess_times(program, profile, cut)
+            corners = prove(guess)
+        except NotCovered as missing:
+            reason = missing.reason
+            continue
+        timed = [replace(guess.small.timed, times=times) for times in corners]
+        ends = [end_cycle(t, guess.small.execute) for t in timed]
+        return PatternCycles(max(*ends, *map(last_arrival, timed)), "", elements)
+    return PatternCycles(None, reason, elements)

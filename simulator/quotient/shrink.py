@@ -1,0 +1,99 @@
+"""The small program: a program on the lines that a cut keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput, Route
+from tilewright.simulator.quotient.line_blocks import (
+    KEPT_PERIODS,
+    Ints,
+    LineCut,
+    cut_lines,
+    line_digests,
+)
+
+Port = TypeVar("Port", EdgeInput, EdgeOutput)
+
+
+@dataclass(frozen=True, slots=True)
+class GridCut:
+    """The rows and columns that a small grid keeps of a large one."""
+
+    rows: LineCut
+    columns: LineCut
+
+    @property
+    def axes(self) -> tuple[LineCut, LineCut]:
+        """The cuts of both axes, rows first."""
+        return self.rows, self.columns
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The different numbers of periods that blocks have in the large grid, ascending."""
+        return tuple(sorted({b.times for axis in self.axes for b in axis.blocks}))
+
+    @property
+    def elements(self) -> int:
+        """Elements of the small grid."""
+        return self.rows.kept.size * self.columns.kept.size
+
+    def lengthened(self, times: int) -> GridCut:
+        """Return the cut with one period more of each block of `times` periods."""
+        return GridCut(self.rows.lengthened(times), self.columns.lengthened(times))
+
+
+def cut_grid(program: Program, margin: int) -> GridCut:
+    """Choose the rows and columns that a small program keeps; margin: as in `cut_lines`."""
+    rows, columns = line_digests(program)
+    return GridCut(cut_lines(rows, margin), cut_lines(columns, margin))
+
+
+def shrink(program: Program, cut: GridCut) -> Program:
+    """Return a program on the kept lines alone; routes and ports lose what lies elsewhere."""
+    rows, columns = cut.rows.kept, cut.columns.kept
+    return replace(
+        program,
+        placement=np.ascontiguousarray(program.placement[np.ix_(rows, columns)]),
+        routes=tuple(_routes(program.routes, cut)),
+        edge_inputs=tuple(_ports(program.edge_inputs, cut)),
+        edge_outputs=tuple(_ports(program.edge_outputs, cut)),
+    )
+
+
+def _routes(routes: tuple[Route, ...], cut: GridCut) -> Iterator[Route]:
+    bounds = np.array(
+        [
+            (r.area.row, r.area.row + r.area.height, r.area.column, r.area.column + r.area.width)
+            for r in routes
+        ],
+        dtype=np.int64,
+    ).reshape(-1, 4)
+    ends = np.empty_like(bounds)
+    ends[:, :2] = np.searchsorted(cut.rows.kept, bounds[:, :2])
+    ends[:, 2:] = np.searchsorted(cut.columns.kept, bounds[:, 2:])
+    left = np.flatnonzero((ends[:, 0] < ends[:, 1]) & (ends[:, 2] < ends[:, 3]))
+    for number, (top, bottom, west, east) in zip(left.tolist(), ends[left].tolist(), strict=True):
+        yield replace(routes[number], area=Area(top, west, bottom - top, east - west))
+
+
+def _ports(ports: tuple[Port, ...], cut: GridCut) -> Iterator[Port]:
+    for port in ports:
+        kept = (cut.columns if port.side in "NS" else cut.rows).kept
+        first, end = np.searchsorted(kept, (port.first, port.first + port.positions)).tolist()
+        if end > first:
+            yield replace(port, first=first, positions=end - first)
+
+
+def canonical_lines(cut: LineCut) -> Ints:
+    """Return for each line of the small grid the equal line in the first period of its block."""
+    lines = np.arange(cut.kept.size, dtype=np.int64)
+    for block in cut.blocks:
+        inside = lines[block.start : block.start + KEPT_PERIODS * block.period]
+        inside[:] = block.start + np.arange(inside.size) % block.period
+    return lines

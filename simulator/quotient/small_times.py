@@ -1,0 +1,90 @@
+"""Times of the units of a small grid, and where each unit is.
+
+A unit is one run of an operation on queues in an element, or one message through a router or in at
+an edge. Every router is timed by itself here: a straight line of routers would depend on the size
+of the grid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.fast.certificate import units_of
+from tilewright.simulator.fast.graph import EDGE, NODE, THREAD, U_FIRST, U_KIND, U_OUT, Ints
+from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.fast.partition_solve import solve_parts
+from tilewright.simulator.fast.timed_program import TimedProgram
+from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.run.machine import Machine
+
+
+@dataclass(frozen=True, slots=True)
+class SmallTimes:
+    """A small program with the times of its units.
+
+    `places`: (units, 5) row, column, kind, number (operation, color or edge port) and message of
+    each unit; no two are equal. `timed`: the program with its times; `execute`: cycles from the
+    dispatch of a task's last instruction to the task's end.
+    """
+
+    timed: TimedProgram
+    places: Ints
+    execute: int
+
+
+def small_times(program: Program, profile: Profile) -> SmallTimes:
+    """Find the times of a program by the fast engine.
+
+    Raises NotCovered where the fast engine has no certificate, or an arbiter decides on a link.
+    """
+    machine = Machine(program, profile)
+    timed, division = solve_parts(machine, separate_routers=True)
+    if timed is None or not division.whole:
+        raise NotCovered(division.reason)
+    if division.contended.any():
+        raise NotCovered("two colors want a link at once")
+    execute = int(machine.compiled.tables.header[at.K_EXECUTE])
+    return SmallTimes(timed, _places(timed, program.width), execute)
+
+
+def _places(timed: TimedProgram, width: int) -> Ints:
+    graph, layout, network = timed.graph, timed.layout, timed.network
+    kind = graph.unit[:, U_KIND]
+    places = np.zeros((kind.size, 5), dtype=np.int64)
+    places[:, 2] = kind
+    element = np.zeros(kind.size, dtype=np.int64)
+    for number, script in enumerate(timed.scripts):
+        for operation in range(script.size):
+            units = units_of(layout, number, script, operation)
+            element[units], places[units, 3] = layout.elements[number], operation
+    passed = np.flatnonzero(kind != THREAD)
+    fifo = graph.unit[passed, U_OUT]
+    element[passed] = network.element[fifo]
+    tag = network.fifo[:, at.F_COLOR].astype(np.int64)
+    for port, fifos in enumerate(network.edge_inputs):
+        tag[fifos] = port
+    places[passed, 3] = tag[fifo]
+    places[passed, 4] = passed - graph.unit[passed, U_FIRST]
+    assert {THREAD, NODE, EDGE} >= set(np.unique(kind).tolist())
+    places[:, 0], places[:, 1] = np.divmod(element, width)
+    return places
+
+
+def matching(places: Ints, wanted: Ints) -> Ints:
+    """Return for each wanted place the unit that is there.
+
+    places: (units, 5), wanted: (n, 5). Raises NotCovered if no unit is at a wanted place.
+    """
+    order = np.lexsort(places.T[::-1])
+    sorted_places = np.ascontiguousarray(places[order])
+    fields = np.dtype([(str(k), np.int64) for k in range(places.shape[1])])
+    keys = sorted_places.view(fields).ravel()
+    at_keys = np.ascontiguousarray(wanted).view(fields).ravel()
+    found = np.minimum(np.searchsorted(keys, at_keys), max(0, keys.size - 1))
+    if keys.size == 0 or not np.array_equal(keys[found], at_keys):
+        raise NotCovered("equal lines of the grid do not do the same")
+    return np.asarray(order[found], dtype=np.int64)
