@@ -75,19 +75,21 @@ CONTENDED_ATTEMPTS: Final = (
 """With an arbiter: guesses go up and down, and each evaluation simulates the words of a link."""
 
 
-def solved_times(graph: UnitGraph, issue: int, completion: int) -> Times:
+def solved_times(graph: UnitGraph, issue: int, completion: int, patience: int = 1) -> Times:
     """Find the cycles of all words of a program's units, in attempts with growing limits.
 
     graph: units (runs of operations on queues, and messages) with their channels. issue: cycles
     from a dispatch to the main thread's next instruction; completion: from an operation's last
-    element to its end. Raises NotCovered, with FIFOs of the units concerned, if units wait for each
-    other, or if no attempt finds the times in its segments and evaluations.
+    element to its end. patience: how many times the usual evaluations are worth it. Raises
+    NotCovered, with FIFOs of the units concerned, if units wait for each other, or if no attempt
+    finds the times in its segments and evaluations.
     """
     units, failed_window = graph.unit.shape[0], -1
     for attempt in _attempts(graph):
         if attempt.window == failed_window:
             continue
         times = new_times(graph, attempt, issue, completion)
+        times.header[X_LIMIT] *= patience
         compile_entries()
         solve(graph, times)
         if times.header[X_OUTCOME] == SOLVED:

@@ -21,8 +21,9 @@ from tilewright.simulator.quotient.line_blocks import KEPT_PERIODS, LineCut
 from tilewright.simulator.quotient.shrink import GridCut, canonical_lines, shrink
 from tilewright.simulator.quotient.small_times import SmallTimes, matching, small_times
 
-WORDS, START = 0, 1
-"""The two times of a unit that move: its words, and its dispatch."""
+WORDS, START, READY = 0, 1, 2
+"""The times of a unit that move: its words, its dispatch, and when its words could go if an arbiter
+let them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,9 @@ CORNERS = tuple(Corner(far) for far in product((False, True), repeat=2))
 class AffineTimes:
     """Guessed times of all units of a large grid.
 
-    `small`: a small grid; `cut`: its lines. `base`: (units, 2) cycles of the first word and of the
-    dispatch of each unit of the small grid if it stood in the first period of its blocks, on the
-    large grid. `slope`: (units, 2 axes, 2) cycles per period of its block, 0 outside.
+    `small`: a small grid; `cut`: its lines. `base`: (units, 3) cycles of WORDS (the first one),
+    START and READY of each unit of the small grid if it stood in the first period of its blocks, on
+    the large grid. `slope`: (units, 2 axes, 3) cycles per period of its block, 0 outside.
     """
 
     small: SmallTimes
@@ -53,23 +54,25 @@ class AffineTimes:
     slope: Ints
 
     def shifts(self, corner: Corner) -> Ints:
-        """Return (units, 2): the cycles from the small grid's times to those of a corner."""
+        """Return (units, 3): the cycles from the small grid's times to those of a corner."""
         cycles = self.base.copy()
         for axis, cut in enumerate(self.cut.axes):
             period = _periods(cut, far=corner.far[axis])[self.small.places[:, axis]]
             cycles += self.slope[:, axis] * period[:, None]
-        times = self.small.timed.times
-        return np.asarray(cycles - np.column_stack([times.first, times.start]))
+        return np.asarray(cycles - _moving(self.small))
 
     def at(self, corner: Corner) -> Times:
         """Return the times of the units of the small grid, as if they stood at a corner."""
         times, shift = self.small.timed.times, self.shifts(corner)
         segment = times.segment.copy()
         segment[:, :, T] += shift[:, WORDS, None]
+        ready = times.ready.copy()
+        ready[:, :, T] += shift[: ready.shape[0], READY, None]
         header = times.header.copy()
         header[X_EVALUATIONS] = 0
         return times._replace(
             segment=segment,
+            ready=ready,
             pieces=times.pieces.copy(),
             start=times.start + shift[:, START],
             first=times.first + shift[:, WORDS],
@@ -92,7 +95,7 @@ def guess_times(program: Program, profile: Profile, cut: GridCut) -> AffineTimes
         longer = small_times(shrink(program, longer_cut), profile)
         units = _units_of_longer(small, longer, cut, longer_cut)[canonical]
         base += (_moving(longer)[units] - now[canonical]) * (length - KEPT_PERIODS)
-    slope = np.zeros((canonical.size, 2, 2), dtype=np.int64)
+    slope = np.zeros((canonical.size, 2, 3), dtype=np.int64)
     for axis, lines in enumerate(cut.axes):
         units, following = _next_period(small, lines, axis)
         slope[units, axis] = now[following] - now[units]
@@ -101,7 +104,10 @@ def guess_times(program: Program, profile: Profile, cut: GridCut) -> AffineTimes
 
 def _moving(small: SmallTimes) -> Ints:
     times = small.timed.times
-    return np.column_stack([times.first, times.start])
+    ready = times.first.copy()
+    arbitrated = np.flatnonzero(times.arrived)
+    ready[arbitrated] = times.ready[arbitrated, 0, T]
+    return np.column_stack([times.first, times.start, ready])
 
 
 def _canonical_units(small: SmallTimes, cut: GridCut) -> Ints:

@@ -29,6 +29,7 @@ from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.script import COMPLETE, ORIGIN
 from tilewright.simulator.quotient.affine_times import (
     CORNERS,
+    READY,
     START,
     WORDS,
     AffineTimes,
@@ -124,6 +125,8 @@ def _check_between(guess: AffineTimes) -> None:
     _check_one_way(guess, *_awaited_by_starts(graph, slope), slope[:, :, START])
     if graph.span.size:
         _check_spans(guess, low, high)
+    if graph.rival.size:
+        _check_arbiters(guess, low, high)
 
 
 def _middle(guess: AffineTimes) -> Bools:
@@ -218,6 +221,25 @@ def _check_spans(guess: AffineTimes, low: Ints, high: Ints) -> None:
         raise NotCovered("words beside the main thread move otherwise than it along the grid")
 
 
+def _check_arbiters(guess: AffineTimes, low: Ints, high: Ints) -> None:
+    """Check that messages which an arbiter orders, their rivals and all that moves them, move
+    together: then the arbiter, who compares cycles, decides the same everywhere.
+    """
+    graph, slope = guess.small.timed.graph, guess.slope
+    ranges = _Ranges.of(graph, slope[:, :, WORDS])
+    out = np.maximum(graph.unit[:, at.U_OUT], 0)
+    rivals = np.where(graph.unit[:, at.U_OUT] >= 0, graph.contest[out, at.C_RIVALS], 0)
+    apart = slope[:, :, READY] != slope[:, :, WORDS]
+    for rank in range(int(rivals.max(initial=0))):
+        units = np.flatnonzero(rivals > rank)
+        port = graph.rival[graph.contest[out[units], at.C_RIVAL] + rank]
+        more = ranges.joined(port)
+        low[units], high[units] = np.minimum(low[units], more[0]), np.maximum(high[units], more[1])
+    apart |= (low != slope[:, :, WORDS]) | (high != slope[:, :, WORDS])
+    if (apart & _middle(guess) & (rivals > 0)[:, None]).any():
+        raise NotCovered("two colors want a link at once")
+
+
 # -- who is first ------------------------------------------------------------------------------
 
 
@@ -243,6 +265,7 @@ def _check_link_order(guess: AffineTimes, corners: Sequence[Times]) -> None:
     """Check pairs of FIFOs on a link: they move together, or one is always first."""
     timed = guess.small.timed
     pairs = link_pairs(timed.network, timed.graph)
+    pairs = pairs[:, ~timed.division.contended[pairs].all(axis=0)]
     ranges = _Ranges.of(timed.graph, guess.slope[:, :, WORDS])
     low = np.full((pairs.shape[1], 2), LATE, dtype=np.int64)
     high = np.full((pairs.shape[1], 2), -LATE, dtype=np.int64)

@@ -39,14 +39,12 @@ class SmallTimes:
 def small_times(program: Program, profile: Profile) -> SmallTimes:
     """Find the times of a program by the fast engine.
 
-    Raises NotCovered where the fast engine has no certificate, or an arbiter decides on a link.
+    Raises NotCovered where the fast engine has no certificate.
     """
     machine = Machine(program, profile)
     timed, division = solve_parts(machine, separate_routers=True)
     if timed is None or not division.whole:
         raise NotCovered(division.reason)
-    if division.contended.any():
-        raise NotCovered("two colors want a link at once")
     execute = int(machine.compiled.tables.header[at.K_EXECUTE])
     return SmallTimes(timed, _places(timed, program.width), execute)
 
