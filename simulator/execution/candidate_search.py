@@ -1,4 +1,8 @@
-"""The candidates of one Einsum in the order of their bounds, and the best of those executed."""
+"""The candidates of one Einsum in the order of their bounds, and the best of those executed.
+
+On a large grid the exact cycles of a candidate often follow from a small grid of the same pattern;
+then only the best candidate runs on numbers.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +18,11 @@ from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMap
 from tilewright.mapper.grid.halo import HaloExchange
 from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.space_time import SpaceTime, space_time
+from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.simulator.execution.action_counts import action_energies
+from tilewright.simulator.execution.action_counts import action_energies, leak_energies
 from tilewright.simulator.execution.einsum_execution import (
+    LARGE_GRID,
     EinsumExecution,
     ExecutionSettings,
     execute_einsum,
@@ -26,7 +32,8 @@ from tilewright.simulator.execution.quick_bound import QuickBound
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
 from tilewright.simulator.lowering.cycle_bound import lower_bound
-from tilewright.simulator.lowering.plan import plan_of
+from tilewright.simulator.lowering.plan import plan_of, program_of
+from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
 
 GridObjective = Literal["latency", "energy", "edp"]
 
@@ -42,12 +49,14 @@ def objective_value(objective: GridObjective, latency: float, energy: float) -> 
 class GridCertificate:
     """What a search on a grid has shown of its answer.
 
-    `executed`: candidates that ran on the machine; `excluded`: those whose bound is not below the
+    `executed`: candidates that ran on the machine; `timed`: those whose exact cycles follow from a
+    smaller grid, the best of which runs at the end; `excluded`: those whose bound is not below the
     best value; `infeasible`: those that the machine cannot hold or run, by reason in `reasons`.
     `bound`: no candidate of the mapspace has a smaller value. `is_optimal`: the bound is the value.
     """
 
     executed: int
+    timed: int
     excluded: int
     infeasible: int
     reasons: tuple[tuple[str, int], ...]
@@ -56,7 +65,8 @@ class GridCertificate:
 
     def __str__(self) -> str:
         kind = "optimal" if self.is_optimal else "best of those executed"
-        return f"{kind}: {self.executed:,} executed, {self.excluded:,} excluded by the bound"
+        timed = f"{self.timed:,} timed by their pattern, " if self.timed else ""
+        return f"{kind}: {self.executed:,} executed, {timed}{self.excluded:,} excluded by the bound"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +144,22 @@ class Candidates:
         """Execute a choice; raises InfeasibleMapping or ProgramError if the machine cannot."""
         return execute_einsum(self.read(choice), self.settings, kept=self.kept)
 
+    def timed_value(self, choice: GridChoice) -> float | None:
+        """Return the value of a choice on a large grid by its pattern, None if it is not known so.
+
+        Raises InfeasibleMapping or ProgramError if the machine cannot run it.
+        """
+        read, profile = self.read(choice), self.quick.profile
+        if read.rows * read.columns < LARGE_GRID:
+            return None
+        plan = plan_of(read, profile.sram_reserved_bytes, self.kept)
+        cycles = pattern_cycles(program_of(plan), profile).cycles
+        if cycles is None:
+            return None
+        latency = cycles / profile.clock_hz
+        counted = {**action_energies(read, predict(read)), **leak_energies(read, latency)}
+        return objective_value(self.objective, latency, float(sum(counted.values())))
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Entry:
@@ -148,9 +174,9 @@ class _Entry:
 class CandidateSearch:
     """A search of families, best first by the bound, that executes one candidate at each step.
 
-    `best`, `value`: the best execution so far, None and inf before the first. `executed`:
-    candidates that ran; `left`: those that are neither executed nor infeasible; `reasons`: why
-    others are infeasible.
+    `choice`, `value`: the best candidate so far, None and inf before the first. `executed`:
+    candidates that ran; `timed`: those whose cycles follow from a smaller grid; `left`: those that
+    are neither of both nor infeasible; `reasons`: why others are infeasible.
     """
 
     def __init__(
@@ -158,12 +184,39 @@ class CandidateSearch:
     ) -> None:
         self.candidates = candidates
         self.reasons: Counter[str] = Counter()
-        self.executed = 0
-        self.best: EinsumExecution | None = None
+        self.executed = self.timed = 0
+        self.choice: GridChoice | None = None
         self.value = inf
+        self._execution: EinsumExecution | None = None
         self.heap = [_Entry(bound, (n, -1), family) for n, (bound, family) in enumerate(families)]
         self.left = sum(len(candidates.space.members(entry.family)) for entry in self.heap)
         heapq.heapify(self.heap)
+
+    @property
+    def looked_at(self) -> int:
+        """Candidates whose exact value is known."""
+        return self.executed + self.timed
+
+    @property
+    def has_run(self) -> bool:
+        """Whether the best candidate ran on numbers, and was not only timed."""
+        return self._execution is not None
+
+    @property
+    def best(self) -> EinsumExecution | None:
+        """The execution of the best candidate, which runs now if it was only timed."""
+        if self.choice is not None and self._execution is None:
+            self._execution = self.candidates.execute(self.choice)
+            self.executed += 1
+            reached = self._value_of(self._execution)
+            assert reached == self.value, (reached, self.value)
+        return self._execution
+
+    @property
+    def mapping(self) -> Mapping:
+        """The mapping of the best candidate; there must be one."""
+        assert self.choice is not None
+        return self.candidates.space.mapping_of(self.choice)
 
     @property
     def bound(self) -> float:
@@ -207,17 +260,25 @@ class CandidateSearch:
         return False
 
     def _execute(self, choice: GridChoice) -> bool:
+        """Find the exact value of a choice; return False if the machine cannot run it."""
         self.left -= 1
+        run = None
         try:
-            execution = self.candidates.execute(choice)
+            reached = self.candidates.timed_value(choice)
+            if reached is None:
+                run = self.candidates.execute(choice)
+                reached = self._value_of(run)
         except (InfeasibleMapping, ProgramError) as error:
             self.reasons[error.what] += 1
             return False
-        self.executed += 1
-        reached = objective_value(self.candidates.objective, execution.latency, execution.energy)
+        self.timed += run is None
+        self.executed += run is not None
         if reached < self.value:
-            self.best, self.value = execution, reached
+            self.choice, self.value, self._execution = choice, reached, run
         return True
+
+    def _value_of(self, run: EinsumExecution) -> float:
+        return objective_value(self.candidates.objective, run.latency, run.energy)
 
     def _expand(self, entry: _Entry) -> None:
         """Put the choices of a family with the bounds of their plans in its place."""
@@ -241,9 +302,10 @@ class CandidateSearch:
         reasons = self.reasons + self.candidates.infeasible
         return GridCertificate(
             executed=self.executed,
+            timed=self.timed,
             excluded=self.left,
             infeasible=sum(reasons.values()),
             reasons=tuple(reasons.most_common(5)),
             bound=self.bound,
-            is_optimal=self.is_closed and self.best is not None,
+            is_optimal=self.is_closed and self.choice is not None,
         )

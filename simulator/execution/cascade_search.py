@@ -351,7 +351,7 @@ def search_cascade(
         if _is_over(limits, executed, start, best):
             return best, bound
         for search in least.searches:
-            if search.best is None:
+            if search.choice is None:
                 executed += search.start()
             else:
                 executed += not search.is_closed and search.step()

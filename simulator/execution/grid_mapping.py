@@ -19,6 +19,7 @@ from tilewright.simulator.execution.candidate_search import (
     CandidateSearch,
     GridCertificate,
     GridObjective,
+    objective_value,
 )
 from tilewright.simulator.execution.cascade_search import (
     Cascade,
@@ -26,9 +27,10 @@ from tilewright.simulator.execution.cascade_search import (
     OptionPath,
     search_cascade,
 )
-from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 from tilewright.simulator.execution.execution import Execution, execute, grid_path
 from tilewright.simulator.execution.grid_search import GridSearchResult, no_mapping
+from tilewright.simulator.execution.operands import WrongResult
 
 Progress = Callable[[int, float, float], None]
 
@@ -108,8 +110,8 @@ def map_on_grid(
     seconds = time.perf_counter() - start
     return GridMapping(
         results={
-            einsum.name: _result(search, seconds)
-            for einsum, search in zip(workload.einsums, path.searches, strict=True)
+            run.name: _result(search, run, request.objective, seconds)
+            for run, search in zip(execution.einsums, path.searches, strict=True)
         },
         mapping=mapping,
         execution=execution,
@@ -141,9 +143,20 @@ def _search(
     return cascade, path, bound
 
 
-def _result(search: CandidateSearch, seconds: float) -> GridSearchResult:
-    assert search.best is not None  # a path has values only
-    return GridSearchResult(search.best, search.value, search.certificate(), seconds)
+def _result(
+    search: CandidateSearch, run: EinsumExecution, objective: GridObjective, seconds: float
+) -> GridSearchResult:
+    """Return what the search of an Einsum has shown, with its run in the whole execution.
+
+    Raises WrongResult if a candidate that was only timed takes other cycles when it runs.
+    """
+    reached = objective_value(objective, run.latency, run.energy)
+    if not search.has_run and reached != search.value:
+        raise WrongResult(
+            f"{run.name} was timed by its pattern at {search.value}, but its run gives {reached}: "
+            "please report this"
+        )
+    return GridSearchResult(run, search.value, search.certificate(), seconds)
 
 
 def _certificate(cascade: Cascade, path: OptionPath, bound: float) -> GridCertificate:
@@ -152,7 +165,8 @@ def _certificate(cascade: Cascade, path: OptionPath, bound: float) -> GridCertif
     for candidates in {id(s.candidates): s.candidates for s in searches}.values():
         reasons += candidates.infeasible
     return GridCertificate(
-        executed=sum(search.executed for search in searches),
+        executed=sum(s.executed for s in searches) + sum(not s.has_run for s in path.searches),
+        timed=sum(search.timed for search in searches),
         excluded=sum(search.left for search in searches),
         infeasible=sum(reasons.values()),
         reasons=tuple(reasons.most_common(5)),
@@ -165,7 +179,7 @@ def _infeasible(cascade: Cascade) -> Exception:
     """Return the error for the first Einsum of which no mapping can be built."""
     for einsum, options in zip(cascade.workload.einsums, cascade.options, strict=True):
         searches = [search for option in options for search in option.searches.values()]
-        if all(search.best is None for search in searches):
+        if all(search.choice is None for search in searches):
             reasons = sum((search.reasons for search in searches), Counter[str]())
             return no_mapping(einsum, reasons + cascade.infeasible[einsum.name])
     raise AssertionError("each Einsum has an executed mapping, so the path of them has")
@@ -173,8 +187,7 @@ def _infeasible(cascade: Cascade) -> Exception:
 
 def _joined(path: OptionPath) -> Mapping:
     """Return one mapping whose branches are those of the best execution of each Einsum."""
-    runs = [search.best for search in path.searches]
-    mappings = [run.plan.read.mapping for run in runs if run is not None]
+    mappings = [search.mapping for search in path.searches]
     if len(mappings) == 1:
         return mappings[0]
     return Mapping((Sequential(tuple(mapping.nodes for mapping in mappings)),))

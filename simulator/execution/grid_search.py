@@ -47,8 +47,8 @@ class GridSearch:
     """A search for one Einsum on the grid of an architecture.
 
     `objective`: latency (cycles), energy, or edp, of the execution. `settings`: machine and
-    operands. `most_executions`, `budget_s`: limits; None for none. `on_progress`: called with
-    (executed, best value, bound) after each execution.
+    operands. `most_executions` (candidates executed, or timed by their pattern), `budget_s`:
+    limits; None for none. `on_progress`: called with (candidates, best value, bound) after each.
     """
 
     objective: GridObjective = "latency"
@@ -68,21 +68,22 @@ class GridSearch:
         candidates = Candidates.of(self.objective, self.settings, flat, space)
         search = CandidateSearch(candidates, candidates.families)
         advance = search.start  # the first candidate is no better than others, but at once there
-        while not self._is_over(search.executed, start) and advance():
+        while not self._is_over(search.looked_at, start) and advance():
             advance = search.step
             if self.on_progress is not None:
-                self.on_progress(search.executed, search.value, search.bound)
-        certificate = search.certificate()
-        if search.best is None:
+                self.on_progress(search.looked_at, search.value, search.bound)
+        best = search.best
+        if best is None:
             raise no_mapping(einsum, search.reasons + candidates.infeasible)
+        certificate = search.certificate()
         seconds = time.perf_counter() - start
-        return GridSearchResult(search.best, search.value, certificate, seconds)
+        return GridSearchResult(best, search.value, certificate, seconds)
 
-    def _is_over(self, executed: int, start: float) -> bool:
-        """Return whether a limit is reached; the first candidate runs in any case."""
-        if not executed:
+    def _is_over(self, looked_at: int, start: float) -> bool:
+        """Return whether a limit is reached; the first candidate is looked at in any case."""
+        if not looked_at:
             return False
-        if self.most_executions is not None and executed >= self.most_executions:
+        if self.most_executions is not None and looked_at >= self.most_executions:
             return True
         return self.budget_s is not None and time.perf_counter() - start >= self.budget_s
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from typing import Final
 
 import numpy as np
 
 from tilewright.simulator.fast.graph import X_EVALUATIONS, Ints, Times
+from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.segments import T
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
@@ -36,7 +37,9 @@ class Corner:
     far: tuple[bool, bool]
 
 
-CORNERS = tuple(Corner(far) for far in product((False, True), repeat=2))
+FARS: Final = (False, True)
+NOT_AFFINE: Final = "times are not affine in the size of the grid"
+CORNERS: Final = tuple(Corner((rows, columns)) for rows in FARS for columns in FARS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +90,16 @@ def guess_times(program: Program, profile: Profile, cut: GridCut) -> AffineTimes
     Raises NotCovered where a small program has no certificate, or does not repeat.
     """
     small = small_times(shrink(program, cut), profile)
-    canonical = _canonical_units(small, cut)
     now = _moving(small)
+    canonical = _canonical_units(small, cut)
+    slope = _slopes(small, cut, now)[canonical]
     base = now[canonical]
     for length in cut.lengths:
         longer_cut = cut.lengthened(length)
         longer = small_times(shrink(program, longer_cut), profile)
         units = _units_of_longer(small, longer, cut, longer_cut)[canonical]
         base += (_moving(longer)[units] - now[canonical]) * (length - KEPT_PERIODS)
-    slope = np.zeros((canonical.size, 2, 3), dtype=np.int64)
-    for axis, lines in enumerate(cut.axes):
-        units, following = _next_period(small, lines, axis)
-        slope[units, axis] = now[following] - now[units]
-    return AffineTimes(small, cut, base, slope[canonical])
+    return AffineTimes(small, cut, base, slope)
 
 
 def _moving(small: SmallTimes) -> Ints:
@@ -128,15 +128,27 @@ def _units_of_longer(
     return matching(longer.places, wanted)
 
 
-def _next_period(small: SmallTimes, lines: LineCut, axis: int) -> tuple[Ints, Ints]:
-    """Return the units in the first periods of the blocks, and those one period further."""
-    shift = np.zeros(lines.kept.size, dtype=np.int64)
-    for block in lines.blocks:
-        shift[block.start : block.start + block.period] = block.period
-    units = np.flatnonzero(shift[small.places[:, axis]])
-    wanted = small.places[units]
-    wanted[:, axis] += shift[wanted[:, axis]]
-    return units, matching(small.places, wanted)
+def _slopes(small: SmallTimes, cut: GridCut, now: Ints) -> Ints:
+    """Return (units, 2 axes, 3): cycles from the first to the second period of each unit's block.
+
+    now: (units, 3) times of the small grid. Units outside the first periods have 0. Raises
+    NotCovered if the third period does not follow the second one in the same way.
+    """
+    slope = np.zeros((now.shape[0], 2, 3), dtype=np.int64)
+    for axis, lines in enumerate(cut.axes):
+        period = np.zeros(lines.kept.size, dtype=np.int64)
+        for block in lines.blocks:
+            period[block.start : block.start + block.period] = block.period
+        units = np.flatnonzero(period[small.places[:, axis]])
+        place = small.places[units]
+        steps = []
+        for _ in range(KEPT_PERIODS):
+            steps.append(now[matching(small.places, place)])
+            place[:, axis] += period[small.places[units, axis]]
+        if not np.array_equal(steps[1] - steps[0], steps[2] - steps[1]):
+            raise NotCovered(NOT_AFFINE)
+        slope[units, axis] = steps[1] - steps[0]
+    return slope
 
 
 def _periods(lines: LineCut, *, far: bool) -> Ints:

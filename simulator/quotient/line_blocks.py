@@ -115,7 +115,8 @@ def line_digests(program: Program) -> tuple[Digests, Digests]:
         what = (*rest, route.teardown, route.swap)
         row_marks.add(area.row, area.height, ("route", area.column, area.width, *what))
         column_marks.add(area.column, area.width, ("route", area.row, area.height, *what))
-    for port in (*program.edge_inputs, *program.edge_outputs):
+    ports: tuple[EdgeInput | EdgeOutput, ...] = (*program.edge_inputs, *program.edge_outputs)
+    for port in ports:
         marks = column_marks if port.side in "NS" else row_marks
         marks.add(port.first, port.positions, _port_text(port))
     return rows + row_marks.sums(), columns + column_marks.sums()

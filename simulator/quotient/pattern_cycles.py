@@ -17,7 +17,7 @@ from tilewright.simulator.quotient.affine_times import guess_times
 from tilewright.simulator.quotient.pattern_proof import prove
 from tilewright.simulator.quotient.shrink import cut_grid
 
-MARGINS: Final = (2, 8)
+MARGINS: Final = (2, 4, 8)
 """Periods kept at both ends of a block, by attempt: times settle some periods from its ends."""
 LARGEST_SHARE: Final = 4
 """A small grid of more than a quarter of the elements saves nothing."""

@@ -29,6 +29,7 @@ from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.script import COMPLETE, ORIGIN
 from tilewright.simulator.quotient.affine_times import (
     CORNERS,
+    NOT_AFFINE,
     READY,
     START,
     WORDS,
@@ -79,7 +80,7 @@ def _solved_at(guess: AffineTimes, corner: Corner) -> Times:
     last = times.last.copy()
     solve(graph, times)
     if header[at.X_OUTCOME] != SOLVED or header[at.X_CHANGES] != 0:
-        raise NotCovered("times are not affine in the size of the grid")
+        raise NotCovered(NOT_AFFINE)
     assert np.array_equal(times.last, last)
     return times
 

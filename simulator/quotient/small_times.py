@@ -77,12 +77,12 @@ def matching(places: Ints, wanted: Ints) -> Ints:
 
     places: (units, 5), wanted: (n, 5). Raises NotCovered if no unit is at a wanted place.
     """
-    order = np.lexsort(places.T[::-1])
-    sorted_places = np.ascontiguousarray(places[order])
-    fields = np.dtype([(str(k), np.int64) for k in range(places.shape[1])])
-    keys = sorted_places.view(fields).ravel()
-    at_keys = np.ascontiguousarray(wanted).view(fields).ravel()
-    found = np.minimum(np.searchsorted(keys, at_keys), max(0, keys.size - 1))
-    if keys.size == 0 or not np.array_equal(keys[found], at_keys):
+    sizes = np.maximum(places.max(axis=0, initial=0), wanted.max(axis=0, initial=0)) + 1
+    numbers = np.ravel_multi_index(tuple(places.T), tuple(sizes))
+    wanted_numbers = np.ravel_multi_index(tuple(wanted.T), tuple(sizes))
+    order = np.argsort(numbers, kind="stable")
+    last = max(0, order.size - 1)
+    rank = np.minimum(np.searchsorted(numbers[order], wanted_numbers), last)
+    if order.size == 0 or not np.array_equal(numbers[order[rank]], wanted_numbers):
         raise NotCovered("equal lines of the grid do not do the same")
-    return np.asarray(order[found], dtype=np.int64)
+    return np.asarray(order[rank], dtype=np.int64)

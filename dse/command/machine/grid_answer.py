@@ -66,6 +66,7 @@ class GridAnswer:
             "lower_bound": certificate.bound,
             "gap": self.found.gap,
             "executed": certificate.executed,
+            "timed": certificate.timed,
             "excluded": certificate.excluded,
             "infeasible": certificate.infeasible,
             "seconds": self.found.seconds,
