@@ -15,7 +15,7 @@ from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.quotient.affine_times import guess_times
 from tilewright.simulator.quotient.pattern_proof import prove
-from tilewright.simulator.quotient.shrink import cut_grid
+from tilewright.simulator.quotient.shrink import GridCut, cut_grid
 
 MARGINS: Final = (2, 4, 8)
 """Periods kept at both ends of a block, by attempt: times settle some periods from its ends."""
@@ -50,12 +50,17 @@ def pattern_cycles(program: Program, profile: Profile) -> PatternCycles:
             break
         elements = cut.elements
         try:
-            guess = guess_times(program, profile, cut)
-            corners = prove(guess)
+            return PatternCycles(cycles_by_cut(program, profile, cut), "", elements)
         except NotCovered as missing:
             reason = missing.reason
-            continue
-        timed = [replace(guess.small.timed, times=times) for times in corners]
-        ends = [end_cycle(t, guess.small.execute) for t in timed]
-        return PatternCycles(max(*ends, *map(last_arrival, timed)), "", elements)
     return PatternCycles(None, reason, elements)
+
+
+def cycles_by_cut(program: Program, profile: Profile, cut: GridCut) -> int:
+    """Return the exact cycles of a program from the small grid of a cut.
+
+    Raises NotCovered, with the reason, if they do not follow.
+    """
+    guess = guess_times(program, profile, cut)
+    timed = [replace(guess.small.timed, times=times) for times in prove(guess)]
+    return max(max(end_cycle(t, guess.small.execute), last_arrival(t)) for t in timed)

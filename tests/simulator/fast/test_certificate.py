@@ -171,11 +171,13 @@ def test_runs_are_independent() -> None:
     assert first.memory["v"][0, 0].tolist() == [3.0] * 5
 
 
-def test_the_example_on_the_page_runs(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_examples_on_the_page_run(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = (root / "docs" / "fast_engine.md").read_text()
-    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    exec(compile(block, "docs/fast_engine.md", "exec"), {})
-    assert "granted=True" in capsys.readouterr().out
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(compile(block, "docs/fast_engine.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert "granted=True" in printed
+    assert printed.endswith("\n256\n")
 
 
 def test_the_subset_knows_the_examples() -> None:

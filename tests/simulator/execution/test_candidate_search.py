@@ -1,0 +1,85 @@
+"""Candidates on a large grid: timed by their pattern, the best of them executed."""
+
+from pathlib import Path
+
+import pytest
+
+from tilewright.arch.files.source import load_document
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.grid.grid_constraints import GridConstraints
+from tilewright.mapper.workload.workload_loading import load_workload
+from tilewright.simulator.execution import candidate_search
+from tilewright.simulator.execution.execution import grid_path
+from tilewright.simulator.execution.grid_mapping import GridMapping, GridRequest, map_on_grid
+from tilewright.simulator.execution.grid_search import GridObjective, GridSearch, GridSearchResult
+from tilewright.simulator.quotient import pattern_cycles
+
+HARDWARE = Path(__file__).resolve().parents[3] / "studies" / "hardware" / "wafer_grid.yaml"
+WORKLOAD = """
+workload:
+  rank_sizes: {M: 24, K: 90}
+  bits_per_value: {All: 32}
+  persistent_tensors: A
+  einsums:
+  - "Y[m] = A[m, k] * X[k]"
+"""
+CONSTRAINTS = GridConstraints(x="k", y="m", tile="none")
+
+
+@pytest.fixture
+def patterns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let small grids be timed by their pattern, too."""
+    monkeypatch.setattr(candidate_search, "LARGE_GRID", 64)
+    monkeypatch.setattr(pattern_cycles, "LARGEST_SHARE", 1)
+
+
+def search(objective: GridObjective) -> GridSearchResult:
+    arch = load_arch(HARDWARE, variables={"GridX": 30, "GridY": 6})
+    workload = load_workload(load_document("w.yaml", text=WORKLOAD))
+    flat = grid_path(arch, workload, workload.einsums[0])
+    return GridSearch(objective=objective, constraints=CONSTRAINTS).run(flat, workload.einsums[0])
+
+
+def mapped() -> GridMapping:
+    arch = load_arch(HARDWARE, variables={"GridX": 30, "GridY": 6})
+    workload = load_workload(load_document("w.yaml", text=WORKLOAD))
+    return map_on_grid(arch, workload, GridRequest(constraints={"Y": CONSTRAINTS}))
+
+
+OBJECTIVES: tuple[GridObjective, ...] = ("latency", "energy", "edp")
+
+
+@pytest.fixture(scope="module")
+def executions() -> dict[GridObjective, GridSearchResult]:
+    """Return the answers of searches that execute every candidate."""
+    return {objective: search(objective) for objective in OBJECTIVES}
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.usefixtures("patterns")
+def test_the_answer_is_that_of_executions(
+    executions: dict[GridObjective, GridSearchResult], objective: GridObjective
+) -> None:
+    timed, executed = search(objective), executions[objective]
+    assert timed.value == executed.value
+    assert timed.execution.cycles == executed.execution.cycles
+    assert timed.certificate.is_optimal
+    assert timed.certificate.bound == executed.certificate.bound
+    assert timed.certificate.excluded == executed.certificate.excluded
+    assert timed.certificate.timed > 0
+    assert executed.certificate.timed == 0
+    assert "timed by their pattern" in str(timed.certificate)
+    assert "timed" not in str(executed.certificate)
+
+
+@pytest.mark.usefixtures("patterns")
+def test_a_mapped_workload_runs_only_its_best_mapping(
+    executions: dict[GridObjective, GridSearchResult],
+) -> None:
+    found, executed = mapped(), executions["latency"]
+    assert found.value == executed.value
+    assert found.execution.latency == found.value
+    assert found.results["Y"].execution.cycles == executed.execution.cycles
+    timed = found.certificate.timed
+    assert timed > 0
+    assert found.certificate.executed + timed >= executed.certificate.executed
