@@ -14,7 +14,7 @@ from tilewright.mapper.searches.exact.label_tables import LabelEngine
 from tilewright.mapper.searches.program.compiled_mapspace import CompiledMapspace
 from tilewright.mapper.searches.program.deferred_costs import deferred_reservation_count
 from tilewright.mapper.searches.program.program import TemplateCompiler
-from tilewright.mapper.searches.program.program_tree import bound_remaining_cost, program_tree
+from tilewright.mapper.searches.program.program_tree import bounded_tree, program_tree
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slot_sequence import slot_sequence
@@ -30,8 +30,8 @@ def reach_open(problem: Problem, template: Template) -> tuple[Tile, ...] | None:
     n_deferred = deferred_reservation_count(problem, slot_sequence(problem, template), frozenset())
     fields = label_fields(problem, (), deferred=DeferredCounts(bits=n_deferred))
     engine = LabelEngine(problem, fields)
-    root = program_tree([TemplateCompiler(problem, fields).without_costs(template)])
-    bound_remaining_cost(root, engine)
-    search = DynamicSearch(CompiledMapspace(engine, LabelMetrics(problem, fields, ()), root))
+    tree = program_tree([TemplateCompiler(problem, fields).without_costs(template)])
+    bounded = bounded_tree(tree, engine)
+    search = DynamicSearch(CompiledMapspace(engine, LabelMetrics(problem, fields, ()), bounded))
     best = search.solve("energy").best
     return None if best is None else best.tiles

@@ -43,7 +43,7 @@ class LabelSweep:
     ) -> None:
         self._engine = compiled.engine
         self._metrics = compiled.metrics
-        self._root = compiled.root
+        self._tree = compiled.tree
         self._used_bits = list(used_bits)
         self._budget = budget
         self._most_energy = np.inf
@@ -61,7 +61,7 @@ class LabelSweep:
         Of one instance of the Einsum; inf for energy and latency if there is no mapping. Bits are
         0.
         """
-        remaining, usage = self._root.before, (0.0 for _ in self._used_bits)
+        remaining, usage = self._tree.at_start, (0.0 for _ in self._used_bits)
         if remaining is None:  # no program
             return (np.inf, np.inf, *usage)
         start = self._engine.initial().label.copy()
@@ -89,7 +89,9 @@ class LabelSweep:
         Shape (labels, 2 + used memories). `n_deciding`: leading fields that decide between labels.
         """
         bounds: list[Floats] = [np.zeros((0, 2 + len(self._used_bits)))]
-        self._visit(self._root, _SweepPass(target, n_deciding, bounds), [self._engine.initial()])
+        self._visit(
+            self._tree.tree.root, _SweepPass(target, n_deciding, bounds), [self._engine.initial()]
+        )
         return np.concatenate(bounds)
 
     def _visit(self, node: ProgramNode, sweep: _SweepPass, path: list[LabelTable]) -> None:
@@ -104,11 +106,8 @@ class LabelSweep:
     def _step(self, child: ProgramNode, sweep: _SweepPass, table: LabelTable) -> LabelTable:
         """Return the labels above the step of `child` that the target may want; OutOfBudget."""
         self._budget.check(more_bytes=GROWTH * table.label.nbytes)
-        assert child.step is not None
-        assert child.before is not None
-        assert child.after is not None
-        bounds = StepBounds(child.before, child.after, self._bound(sweep.target.corners()))
-        result = self._engine.apply(child.step, table, sweep.n_deciding, bounds)
+        bounds = StepBounds(*self._tree.bounds_of(child), self._bound(sweep.target.corners()))
+        result = self._engine.apply(self._tree.step(child), table, sweep.n_deciding, bounds)
         self.labels += result.label.shape[0]
         if result.label.shape[0] > MAX_LABELS:
             raise OutOfBudget(EndReason.LABELS)

@@ -24,11 +24,17 @@ from tilewright.mapper.searches.exact.label_tables import (
     LabelTable,
     RemainingCost,
     StepBounds,
-    least_remaining,
 )
 from tilewright.mapper.searches.exact.remaining_latency import FieldAmount, remaining_at_arrival
 from tilewright.mapper.searches.program.charge_sites import CostTerm
-from tilewright.mapper.searches.program.program_tree import ProgramNode, program_tree
+from tilewright.mapper.searches.program.program import TemplateProgram
+from tilewright.mapper.searches.program.program_tree import (
+    ROOT,
+    NodeBounds,
+    ProgramNode,
+    bounds_of_node,
+    program_tree,
+)
 from tilewright.mapper.templates.spatial_choices import Lanes
 
 TREE_BYTES = 800_000_000  # of lower bounds; of larger trees one branch at a time is kept
@@ -115,13 +121,17 @@ class InnerSearch:
         self._whole: dict[frozenset[int], NDArray[np.bool_]] = {}
         self._fitting: dict[Hashable, NDArray[np.bool_]] = {}
         self._count_ranges: dict[tuple[str, str, Lanes], tuple[float, float]] = {}
-        self._root = program_tree(inner.program for inner in inner_programs)
+        self._tree = program_tree((inner.program for inner in inner_programs), self._end_key)
+        self._root = self._tree.root
+        self._bounds: dict[int, NodeBounds] = {}  # by continuation
         self._branch = self._root.size
         bound_rows = 1 + LANES_ROWS + len(latency_terms)
-        bound_bytes = int(bound_rows * 8 * engine.lattice.size)  # of each node
-        if self._root.size * bound_bytes > TREE_BYTES:
+        bound_bytes = int(bound_rows * 8 * engine.lattice.size)  # of each continuation
+        n_kept = len(self._tree.continuations)
+        if n_kept * bound_bytes > TREE_BYTES:
             self._branch = BRANCH_BYTES // bound_bytes
-        self.nbytes = (self._branch + _n_kept_bounds(self._root, self._branch)) * bound_bytes
+            n_kept = self._branch + _n_kept_bounds(self._root, self._branch)
+        self.nbytes = n_kept * bound_bytes
         """Bytes of the lower bounds that are kept at a time."""
         self.labels = 0
 
@@ -133,14 +143,11 @@ class InnerSearch:
     @property
     def has_bounds(self) -> bool:
         """Whether `look_ahead` has run and its bounds were not dropped."""
-        return self._root.before is not None
+        return bool(self._bounds)
 
     def drop_bounds(self) -> None:
         """Drop the lower bounds, to free their memory; `look_ahead` computes them again."""
-        nodes = [self._root]
-        for node in nodes:
-            node.before = node.after = None
-            nodes += node.children.values()
+        self._bounds.clear()
         self._engine.forget_steps()
 
     def look_ahead(self, check: Callable[[], None]) -> None:
@@ -173,8 +180,7 @@ class InnerSearch:
         Joule and second, of one instance of the Einsum; inf if no mapping fits. `metrics`: turn
         labels into energy and latency (theory/lattice.md §6.1).
         """
-        remaining = self._root.before
-        assert remaining is not None
+        remaining = self._bounds[self._root.continuation].before
         label = self._engine.initial().label.copy()
         label[0, 0] += remaining.energy[0]
         label[0, self._engine.fields.lanes] *= max(float(remaining.lanes[0]), 1.0)
@@ -183,24 +189,31 @@ class InnerSearch:
         )
         return energy, max(latency, remaining.latency.least_latency())
 
+    def _end_key(self, programs: Sequence[TemplateProgram]) -> Hashable:
+        """Return what decides about the cost still to come where programs end."""
+        ends = [self._by_program[id(program)] for program in programs]
+        return tuple(
+            (_free_variables(inner), _fitting_key(inner), tuple(_region_charges(inner)))
+            for inner in ends
+        )
+
     def _look_ahead(self, node: ProgramNode, check: Callable[[], None]) -> RemainingCost:
         """Fill in where labels can still arrive: only fused loops stand above."""
+        if node.continuation in self._bounds:
+            return self._bounds[node.continuation].before
         check()
         views = [self._look_ahead(child, check) for child in node.children.values()]
         views += [
             self._remaining_cost_of_region(self._by_program[id(program)])
             for program in node.programs
         ]
-        node.after = least_remaining(views) if views else self._no_remaining_cost()
-        node.before = (
-            node.after
-            if node.step is None
-            else self._engine.remaining_before(node.step, node.after)
-        )
+        step = None if node.step == ROOT else self._tree.steps[node.step]
+        bounds = bounds_of_node(self._engine, step, views or [self._no_remaining_cost()])
+        self._bounds[node.continuation] = bounds
         if node.size > self._branch:
             for child in node.children.values():
                 self._forget(child)
-        return node.before
+        return bounds.before
 
     def _forget(self, node: ProgramNode) -> None:
         """Drop the lower bounds below the foot of a branch; a later visit computes them again."""
@@ -208,7 +221,7 @@ class InnerSearch:
             return
         descendants = list(node.children.values())
         for descendant in descendants:
-            descendant.before = descendant.after = None
+            self._bounds.pop(descendant.continuation, None)
             descendants += descendant.children.values()
 
     def _no_remaining_cost(self) -> RemainingCost:
@@ -223,8 +236,7 @@ class InnerSearch:
 
     def _remaining_cost_of_region(self, inner: InnerProgram) -> RemainingCost:
         """Return where labels may arrive, and the least that the region above costs them."""
-        free = frozenset(variable for variable, _ in inner.loop_gaps)
-        arrived = self._arrived(free) & self._fits(inner)
+        arrived = self._arrived(_free_variables(inner)) & self._fits(inner)
         charges = [
             FieldAmount(term.field, self._least_charge(term)) for term in _region_charges(inner)
         ]
@@ -246,7 +258,7 @@ class InnerSearch:
     def _fits(self, inner: InnerProgram) -> NDArray[np.bool_]:
         """Tell for which states the tensors on chip fit, no larger than below all fused loops."""
         lattice, region = self._engine.lattice, inner.template.region
-        key = tuple((h, inner.spatial_loops_above(i)) for i, h in enumerate(region) if h.backing)
+        key = _fitting_key(inner)
         if key in self._fitting:
             return self._fitting[key]
         fits = np.ones(lattice.size, np.bool_)
@@ -273,29 +285,39 @@ class InnerSearch:
         tables = (*tables, replace(table, label=_NO_LABELS))
         for program in node.programs:
             self._solved.append(SolvedProgram(self._by_program[id(program)], table.label, tables))
-        forgotten = [child for child in node.children.values() if child.before is None]
+        forgotten = [c for c in node.children.values() if c.continuation not in self._bounds]
         for child in forgotten:
             self._look_ahead(child, self._budget.check)
         for child in node.children.values():
             following = self._step(child, table)
             if following.label.shape[0]:
                 self._visit(child, following, tables)
-        if forgotten:
-            self._forget(node)
+        for child in (*forgotten, node) if forgotten else ():
+            self._forget(child)
 
     def _step(self, child: ProgramNode, table: LabelTable) -> LabelTable:
         """Return the labels above the step of `child`."""
-        assert child.step is not None
-        assert child.before is not None
-        assert child.after is not None
-        bounds = StepBounds(child.before, child.after, self._bound)
+        bounds = StepBounds(*self._bounds[child.continuation], self._bound)
         self._budget.check(more_bytes=GROWTH * table.label.nbytes)
-        following = self._engine.apply(child.step, table, self._n_deciding, bounds)
+        following = self._engine.apply(
+            self._tree.steps[child.step], table, self._n_deciding, bounds
+        )
         count = following.label.shape[0]
         self.labels += count
         self._live_labels += count
         self._budget.check(self._live_labels)
         return following
+
+
+def _free_variables(inner: InnerProgram) -> frozenset[int]:
+    """Return the numbers of the variables that fused loops may cut."""
+    return frozenset(variable for variable, _ in inner.loop_gaps)
+
+
+def _fitting_key(inner: InnerProgram) -> Hashable:
+    """Return what decides for which tile shapes the tensors on chip fit."""
+    region = enumerate(inner.template.region)
+    return tuple((h, inner.spatial_loops_above(i)) for i, h in region if h.backing)
 
 
 def _region_charges(inner: InnerProgram) -> Iterator[CostTerm]:

@@ -78,7 +78,7 @@ class DynamicSearch:
     ) -> None:
         self._compiled = compiled
         self._engine = compiled.engine
-        self._root = compiled.root
+        self._tree = compiled.tree
         self._metrics = compiled.metrics
         self._budget = budget
         self._kind = ENERGY
@@ -126,7 +126,7 @@ class DynamicSearch:
 
         Unit: J, s or J s. Infinity if there is no mapping.
         """
-        remaining = self._root.before
+        remaining = self._tree.at_start
         if remaining is None:  # no program
             return inf
         start = self._engine.initial().label.copy()
@@ -202,7 +202,7 @@ class DynamicSearch:
         self.passes += 1
         self._limit = limit
         self._least_arrived = inf
-        self._visit(self._root, self._engine.initial(), nd, [])
+        self._visit(self._tree.tree.root, self._engine.initial(), nd, [])
 
     def _visit(self, node: ProgramNode, table: LabelTable, nd: int, path: list[LabelTable]) -> None:
         path.append(table)
@@ -217,14 +217,11 @@ class DynamicSearch:
     def _step(self, child: ProgramNode, table: LabelTable, nd: int) -> LabelTable:
         """Apply the step of `child`. OutOfBudget, also for too many labels."""
         self._budget.check(more_bytes=GROWTH * table.label.nbytes)
-        assert child.step is not None
-        assert child.before is not None
-        assert child.after is not None
         limits = self._metrics.pruning_limits(
             self._kind, self._limit * (1 + TIE), self._max_energy * (1 + TIE)
         )
-        bounds = StepBounds(child.before, child.after, limits)
-        result = self._engine.apply(child.step, table, nd, bounds)
+        bounds = StepBounds(*self._tree.bounds_of(child), limits)
+        result = self._engine.apply(self._tree.step(child), table, nd, bounds)
         self.labels += result.label.shape[0]
         if nd > 1 and result.label.shape[0] > MAX_LABELS:
             raise OutOfBudget(EndReason.LABELS)

@@ -18,8 +18,8 @@ from tilewright.mapper.searches.program.program import (
     most_deferred,
 )
 from tilewright.mapper.searches.program.program_tree import (
-    ProgramNode,
-    bound_remaining_cost,
+    BoundedTree,
+    bounded_tree,
     program_tree,
 )
 from tilewright.mapper.searches.program.track_usage import with_tracked_usage
@@ -31,13 +31,13 @@ class CompiledMapspace:
     """Templates as one tree of steps, ready for the dynamic program.
 
     `engine`: carries the steps out over all tiles. `metrics`: turns labels (cost tuples) into
-    energy and latency. `root`: the tree, with lower bounds of the cost still to come at each node.
+    energy and latency. `tree`: with lower bounds of the cost still to come at each node.
     A template is a mapping without its loops.
     """
 
     engine: LabelEngine
     metrics: LabelMetrics
-    root: ProgramNode
+    tree: BoundedTree
 
 
 def compile_mapspace(
@@ -90,8 +90,5 @@ def compile_template(
 def _with_tree(
     engine: LabelEngine, metrics: LabelMetrics, programs: Iterable[TemplateProgram], budget: Budget
 ) -> CompiledMapspace:
-    """Build the tree of the programs and fill in its remaining costs."""
-    root = program_tree(programs)
-    if root.children or root.programs:
-        bound_remaining_cost(root, engine, budget)
-    return CompiledMapspace(engine, metrics, root)
+    """Build the tree of the programs with its remaining costs."""
+    return CompiledMapspace(engine, metrics, bounded_tree(program_tree(programs), engine, budget))

@@ -1,12 +1,15 @@
 """The programs of all templates in one tree, shared from the Compute up (lattice.md §1.2).
 
-Programs with the same first steps share these steps and their labels.
+Programs with the same first steps share these steps and their labels. What may still be added above
+a node depends on the steps from there on alone: nodes with the same continuation share the bounds
+of the cost still to come.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.searches.exact.label_tables import (
@@ -16,64 +19,147 @@ from tilewright.mapper.searches.exact.label_tables import (
 )
 from tilewright.mapper.searches.program.program import ProgramStep, TemplateProgram
 
+ROOT = -1  # in place of the number of a step
+
 
 @dataclass(slots=True)
 class ProgramNode:
     """A node of the tree of all templates' steps: the dynamic program after one more step.
 
-    `step`: that step, None at the root. `children`: next steps; templates with the same first
-    steps share them. `programs`: templates that end here. `before`, `after`: lower bounds of the
-    cost still to come below and above the step, over all templates that go on from here. `size`:
-    nodes from here on. A template is a mapping without its loops.
+    `step`: the number of that step, ROOT at the root. `children`: next nodes, by the numbers of
+    their steps; templates with the same first steps share them. `programs`: templates that end
+    here. `size`: nodes from here on. `continuation`: nodes with the same number have equal steps,
+    and equal ways to go on. A template is a mapping without its loops.
     """
 
-    step: ProgramStep | None
-    children: dict[ProgramStep, ProgramNode] = field(default_factory=dict)
+    step: int = ROOT
+    children: dict[int, ProgramNode] = field(default_factory=dict)
     programs: list[TemplateProgram] = field(default_factory=list)
-    before: RemainingCost | None = None
-    after: RemainingCost | None = None
     size: int = 1
+    continuation: int = 0
 
 
-def program_tree(programs: Iterable[TemplateProgram]) -> ProgramNode:
+@dataclass(frozen=True, slots=True)
+class ProgramTree:
+    """All templates' steps in one tree, in which equal first steps are shared.
+
+    `root`: where all programs begin. `steps`: each step once, by number. `continuations`: one node
+    of each continuation, by number, after those of its children. A template is a mapping without
+    its loops.
+    """
+
+    root: ProgramNode
+    steps: tuple[ProgramStep, ...]
+    continuations: tuple[ProgramNode, ...]
+
+
+EndKey = Callable[[Sequence[TemplateProgram]], Hashable]
+
+
+def program_tree(programs: Iterable[TemplateProgram], end_key: EndKey = bool) -> ProgramTree:
     """Put the steps of all templates into one tree, in which equal first steps are shared.
 
-    Lower bounds of the cost still to come are not filled in; `bound_remaining_cost` does that. A
-    template is a mapping without its loops.
+    `end_key`: of the programs that end at a node, what decides about the cost still to come there.
+    A template is a mapping without its loops.
     """
-    root = ProgramNode(None)
+    root = ProgramNode()
+    numbers: dict[ProgramStep, int] = {}
     for program in programs:
         path = [root]
         for step in program.steps:
-            child = path[-1].children.get(step)
+            number = numbers.setdefault(step, len(numbers))
+            child = path[-1].children.get(number)
             if child is None:
-                child = path[-1].children[step] = ProgramNode(step)
+                child = path[-1].children[number] = ProgramNode(number)
                 for node in path:
                     node.size += 1
             path.append(child)
         path[-1].programs.append(program)
-    return root
+    continuations: dict[Hashable, ProgramNode] = {}
+    _number_continuations(root, end_key, continuations)
+    return ProgramTree(root, tuple(numbers), tuple(continuations.values()))
 
 
-def bound_remaining_cost(
-    node: ProgramNode, engine: LabelEngine, budget: Budget = UNLIMITED
-) -> RemainingCost:
-    """Fill in lower bounds of the cost still to come at each node of a tree of steps.
+def _number_continuations(
+    node: ProgramNode, end_key: EndKey, continuations: dict[Hashable, ProgramNode]
+) -> int:
+    """Give nodes from which programs go on alike one number; return that of `node`."""
+    following = tuple(
+        _number_continuations(child, end_key, continuations) for child in node.children.values()
+    )
+    known = continuations.setdefault((node.step, following, end_key(node.programs)), node)
+    node.continuation = len(continuations) - 1 if known is node else known.continuation
+    return node.continuation
+
+
+class NodeBounds(NamedTuple):
+    """Lower bounds of the cost still to come below (`before`) and above (`after`) a step."""
+
+    before: RemainingCost
+    after: RemainingCost
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedTree:
+    """A tree of steps with lower bounds of the cost still to come at each node.
+
+    `tree`: whose steps may name rates (costs of a value) by number; `steps`: the same ones with all
+    costs in numbers; `bounds`: by the number of a continuation, none without programs.
+    """
+
+    tree: ProgramTree
+    steps: tuple[ProgramStep, ...]
+    bounds: tuple[NodeBounds, ...]
+
+    def step(self, node: ProgramNode) -> ProgramStep:
+        """Return the step of a node other than the root."""
+        return self.steps[node.step]
+
+    def bounds_of(self, node: ProgramNode) -> NodeBounds:
+        """Return the lower bounds of the cost still to come below and above the step of a node."""
+        return self.bounds[node.continuation]
+
+    @property
+    def at_start(self) -> RemainingCost | None:
+        """The cost still to come before the first step; None if there is no program."""
+        return self.bounds[self.tree.root.continuation].before if self.bounds else None
+
+
+def bounded_tree(
+    tree: ProgramTree,
+    engine: LabelEngine,
+    budget: Budget = UNLIMITED,
+    steps: tuple[ProgramStep, ...] | None = None,
+) -> BoundedTree:
+    """Compute lower bounds of the cost still to come at each node of a tree of steps.
 
     The tree has the steps of the dynamic program for all templates (mappings without their loops),
-    equal first steps being shared; `node` is its root. Goes from the leaves to the root and
-    returns the root's bounds: least joules, most lanes and least seconds by tile. Capacity is
-    checked for each tile alone, so that these are lower bounds (theory/lattice.md §6.1). Raises
-    OutOfBudget when the budget ends.
+    equal first steps being shared; `steps`: instead of its own ones. Goes from the leaves to the
+    root. Bounds are the least joules, most lanes (instances of fanouts) and least seconds by tile.
+    Capacity is checked for each tile alone, so that these are lower bounds (theory/lattice.md
+    §6.1). Raises OutOfBudget when the budget ends.
     """
-    budget.check()
-    continuations = [
-        bound_remaining_cost(child, engine, budget) for child in node.children.values()
-    ]
-    if node.programs:
-        continuations.append(engine.remaining_at_top())
-    node.after = least_remaining(continuations)
-    node.before = node.after
-    if node.step is not None:
-        node.before = engine.remaining_before(node.step, node.after)
-    return node.before
+    priced = tree.steps if steps is None else steps
+    bounds: list[NodeBounds] = []
+    if tree.root.children or tree.root.programs:
+        for node in tree.continuations:
+            budget.check()
+            views = [bounds[child.continuation].before for child in node.children.values()]
+            if node.programs:
+                views.append(engine.remaining_at_top())
+            bounds.append(
+                bounds_of_node(engine, None if node.step == ROOT else priced[node.step], views)
+            )
+    return BoundedTree(tree, priced, tuple(bounds))
+
+
+def bounds_of_node(
+    engine: LabelEngine, step: ProgramStep | None, views: list[RemainingCost]
+) -> NodeBounds:
+    """Return the bounds below and above a step (None: at the root) from those of all ways to go on.
+
+    `views`: at least one. Bounds are the least joules and seconds, and the most lanes (instances of
+    fanouts), still to come for each tile.
+    """
+    after = least_remaining(views)
+    return NodeBounds(after if step is None else engine.remaining_before(step, after), after)
