@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.quantities import label, quantity
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
+@cache
 def templates() -> Environment:
     """Return the Jinja2 environment of the report's pages.
 

@@ -24,6 +24,7 @@ from tilewright.arch.components.components import (
 )
 from tilewright.mapper.model.conventions import DEFAULT, Conventions
 from tilewright.mapper.templates.placement import Holder, Template
+from tilewright.mapper.templates.size_tests import SizeTests
 from tilewright.mapper.templates.slots import Fill, Reservation, Slot
 from tilewright.mapper.templates.spatial_choices import (
     PathDimension,
@@ -61,7 +62,8 @@ class Problem:
     this one, so the outermost memory holds these whole. `first_network`: place of the outermost
     Network on the path, len(components) if none. `slot_sequences`: the slots (places for loops,
     fills, reservations) of the templates laid out so far. `lane_shares`: by how many lanes tensors
-    may be shared, by the memories that hand them over (least_placement_costs.py).
+    may be shared, by the memories that hand them over (least_placement_costs.py). `size_tests`:
+    for which other sizes of memories all answers about fitting tiles are the same.
 
     The caches are not part of the value: `dataclasses.replace` starts with empty ones.
     """
@@ -80,6 +82,7 @@ class Problem:
     lane_shares: dict[object, NDArray[np.float64]] = field(
         init=False, default_factory=dict, compare=False, repr=False
     )
+    size_tests: SizeTests = field(init=False, default_factory=SizeTests, compare=False, repr=False)
     _spatial_loops: dict[object, tuple[SpatialLoops, ...]] = field(
         init=False, default_factory=dict, compare=False, repr=False
     )
@@ -202,7 +205,9 @@ class Problem:
             )
             bits = (self.value_bits(slot) for slot in reservations)
             total = sum(size * value_bits for size, value_bits in zip(sizes, bits, strict=True))
-            self._overflows[reservations] = total > self.capacity_bits(reservations[0])
+            memory, places = self.holder(reservations[0].component), float(reservations[0].places)
+            assert isinstance(memory, Memory)
+            self._overflows[reservations] = not self.size_tests.fits(memory, total, places)
         return self._overflows[reservations]
 
     def fits_single_values(self, template: Template) -> bool:
@@ -218,7 +223,10 @@ class Problem:
             bits = values * self.value_bits(self.reservation(holder))
             needed_bits[holder.component] = needed_bits.get(holder.component, 0.0) + bits
         memories = (c for c in self.components if isinstance(c, Memory))
-        return all(needed_bits.get(m.name, 0.0) <= m.size * m.physical_fanout for m in memories)
+        return all(
+            self.size_tests.fits(m, needed_bits.get(m.name, 0.0), m.physical_fanout)
+            for m in memories
+        )
 
     def holder(self, component: str) -> TensorHolder:
         """Return a Memory or Toll of the path by name.
@@ -295,7 +303,6 @@ def _smallest_tiles_fit(
     memory = problem.components[level]
     if not isinstance(memory, Memory) or memory.size == inf:
         return True
-    capacity = memory.size * memory.physical_fanout  # how many places work is not known yet
     bits = 0.0
     for holder in template.holders:
         if holder.component == memory.name:
@@ -303,7 +310,8 @@ def _smallest_tiles_fit(
             smallest = problem.einsum.bounds if keeps_whole_tensor else tile
             values = problem.einsum.access(holder.tensor).tile_size(smallest)
             bits += values * problem.value_bits(problem.reservation(holder))
-    return bits <= capacity
+    # how many places work is not known yet
+    return problem.size_tests.fits(memory, bits, memory.physical_fanout)
 
 
 def _spatial_bans(problem: Problem, template: Template) -> _Bans:

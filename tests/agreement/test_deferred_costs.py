@@ -17,8 +17,8 @@ from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_fields import NO_DEFERRED, label_fields
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.exact.metric_terms import leaks_of
-from tilewright.mapper.searches.program import compiled_mapspace as compiled
 from tilewright.mapper.searches.program.program import most_deferred
+from tilewright.mapper.searches.shared import known_programs
 from tilewright.mapper.workload.workload_loading import load_workload
 
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
@@ -72,7 +72,8 @@ def check(
     goal = Goal(objective)
     deferred = ExactSearch().find(space, goal, None)
     with monkeypatch.context() as patched:
-        patched.setattr(compiled, "most_deferred", lambda problem, layout, templates: NO_DEFERRED)
+        patched.setattr(known_programs, "KNOWN", known_programs.KnownPrograms())
+        patched.setattr(known_programs, "most_deferred", lambda *problem: NO_DEFERRED)
         enumerated = ExactSearch().find(twin, goal, None)
     assert (deferred.best is None) == (enumerated.best is None)
     if deferred.best is None or enumerated.best is None:

@@ -73,7 +73,7 @@ def _dynamic_result(
         return _result_without_program(space, goal, first)
     outcome = DynamicSearch(compiled, limits, first).solve(goal.objective)
     statistics = SearchStatistics(
-        templates=len(space.search_templates(limits.check)),
+        templates=compiled.n_templates,
         states=compiled.engine.lattice.size,
         labels=outcome.labels,
         solved=1,

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from tilewright.arch.components.components import Component, Compute, Memory, Network
 from tilewright.arch.flattening.latency import LinearLatency
+from tilewright.mapper.searches.program.rates import RateTable
 from tilewright.mapper.templates.problem import Problem
 
 Gate = tuple[str, str, int]  # component, dimension, places along it (0: each lane by itself)
@@ -58,7 +59,7 @@ class LabelFields:
     the column of its busiest link. `longest_paths`: level of a network to that of its longest way.
     `deferred_energy`, `deferred_bits`, `deferred_calls`: columns of costs paid later. `tracked`:
     memories whose bits labels keep to the end. `has_all_deferred`: there are as many columns of
-    deferred costs as any template can use. `rates`: cache of what one value adds.
+    deferred costs as any template can use. `rates`: what one value adds.
     """
 
     used_bits: Mapping[str, int]
@@ -73,7 +74,7 @@ class LabelFields:
     tracked: frozenset[str] = frozenset()
     seconds: Mapping[TimedAction, float] = field(default_factory=dict)
     has_all_deferred: bool = True
-    rates: dict[object, dict[int, float]] = field(default_factory=dict, compare=False, repr=False)
+    rates: RateTable = field(default_factory=RateTable, compare=False, repr=False)
 
     @property
     def width(self) -> int:

@@ -126,6 +126,20 @@ class _Charge(NamedTuple):
     excludes_states: bool
 
 
+class _ChargeOfStep(NamedTuple):
+    """A step, kept so that its id stays its own, with its charge."""
+
+    step: ProgramStep
+    charge: _Charge
+
+
+class _ChoicesOfStep(NamedTuple):
+    """A step, kept so that its id stays its own, with the arrays of its choices of lanes."""
+
+    step: SpatialStep
+    choices: ChoiceArrays
+
+
 class _FieldAmounts(NamedTuple):
     """The fields that costs are charged to, energy first, and the amounts per state.
 
@@ -149,8 +163,8 @@ class LabelEngine:
         self.problem = problem
         self.fields = fields
         self.lattice = Lattice(problem.einsum.bounds)
-        self._charges: dict[ProgramStep, _Charge] = {}
-        self._choices: dict[SpatialStep, ChoiceArrays] = {}
+        self._charges: dict[int, _ChargeOfStep] = {}  # by the step's id: to hash it takes long
+        self._choices: dict[int, _ChoicesOfStep] = {}
         self._counts: dict[tuple[str, str, Lanes], Floats] = {}
         self._axes: dict[tuple[str, ...], list[LatticeAxis]] = {}
         self._lane_bounds: dict[int, Floats] = {}  # by checksum
@@ -354,13 +368,14 @@ class LabelEngine:
 
     def _charge(self, step: ProgramStep) -> _Charge:
         """Return the arrays of a charge or a reservation."""
-        if step not in self._charges:
+        if id(step) not in self._charges:
             if isinstance(step, ReserveStep):
-                self._charges[step] = self._reservation_charge(step)
+                charge = self._reservation_charge(step)
             else:
                 assert isinstance(step, ChargeStep)
-                self._charges[step] = self._tile_charge(step)
-        return self._charges[step]
+                charge = self._tile_charge(step)
+            self._charges[id(step)] = _ChargeOfStep(step, charge)
+        return self._charges[id(step)].charge
 
     def _tile_charge(self, step: ChargeStep) -> _Charge:
         fields, amounts = self._summed([step.terms])
@@ -391,17 +406,17 @@ class LabelEngine:
         return _FieldAmounts(fields, amounts)
 
     def _choice_arrays(self, step: SpatialStep) -> ChoiceArrays:
-        if step not in self._choices:
-            self._choices[step] = self._computed_choices(step)
-        return self._choices[step]
+        if id(step) not in self._choices:
+            self._choices[id(step)] = _ChoicesOfStep(step, self._computed_choices(step))
+        return self._choices[id(step)].choices
 
     def _computed_choices(self, step: SpatialStep) -> ChoiceArrays:
         loops = step.loops
         lanes = np.array([float(prod(choice)) for choice in loops.choices])
         factors = field_factors(self.problem, self.fields, loops)
         added = np.zeros(factors.shape)
-        for field, values in step.added:
-            added[:, field] += values
+        for amount in step.added:
+            added[:, amount.field] += amount.values
         for field, values in step.factors:
             factors[:, field] = values
         below = self._tiles_below(loops)

@@ -94,10 +94,13 @@ def compulsory_latency(space: Mapspace, templates: Sequence[Template] | None = N
     a mapping without its loops.
     """
     chosen_templates = space.templates if templates is None else templates
-    return seconds_of_first_moves(space, [_tops(template) for template in chosen_templates])
+    return seconds_of_first_moves(
+        space, [backing_holders(template) for template in chosen_templates]
+    )
 
 
-def _tops(template: Template) -> BackingHolders:
+def backing_holders(template: Template) -> BackingHolders:
+    """Return the holders of a template above all loops. A template has no loops of its own."""
     return frozenset((h.tensor, h.component) for h in template.holders if h.backing)
 
 

@@ -22,23 +22,22 @@ from math import prod
 from typing import NamedTuple
 
 from tilewright.arch.components.components import SpatialDim
-from tilewright.mapper.model.view import Count
 from tilewright.mapper.searches.exact.label_fields import LabelFields
-from tilewright.mapper.searches.program.edge_traffic import EdgeCharge, values_per_move
+from tilewright.mapper.searches.program.edge_traffic import EdgeCharge
 from tilewright.mapper.searches.program.out_of_order import (
     NO_LANES_SEEN_BELOW,
     Factors,
     LanesBelowHolder,
     lanes_seen_below,
 )
+from tilewright.mapper.searches.program.rates import IN_NUMBERS, Rates
 from tilewright.mapper.templates.lane_variants import working_places
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Fill, Slot, TemporalLoops
 from tilewright.mapper.templates.spatial_choices import Lanes, SpatialLoops
 from tilewright.mapper.workload.einsum import TensorAccess
 
-Rates = dict[int, float]  # field of the label -> what one value adds to it
-ChoiceAmounts = tuple[tuple[int, tuple[float, ...]], ...]  # field, amount per spatial choice
+ChoiceFactors = tuple[tuple[int, tuple[float, ...]], ...]  # field, factor per spatial choice
 
 
 class CostTerm(NamedTuple):
@@ -47,7 +46,8 @@ class CostTerm(NamedTuple):
     To column `field` of a label (a partial mapping's tuple of costs) it adds `factor` times a
     count of the values of `tensor` at the label's tile. `kind` of count: "moved" (tile times
     iterations above), "first" (times relevant ones only), "tile" or "once" (1). `lanes`: pairs
-    (variable, lanes) by which the tile is larger.
+    (variable, lanes) by which the tile is larger. `rate`: number of a rate by which `factor` is
+    still to be multiplied, or IN_NUMBERS.
     """
 
     field: int
@@ -55,6 +55,19 @@ class CostTerm(NamedTuple):
     kind: str
     factor: float
     lanes: Lanes = ()
+    rate: int = IN_NUMBERS
+
+
+class ChoiceAmount(NamedTuple):
+    """What each choice of a dimension's lanes adds to a column of a label.
+
+    A label is a partial mapping's tuple of costs. `values`: an amount per choice; `rate`: number
+    of a rate by which they are still to be multiplied, or IN_NUMBERS.
+    """
+
+    field: int
+    values: tuple[float, ...]
+    rate: int = IN_NUMBERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +103,11 @@ class ChargeSite:
 
     slot: int = 0
     terms: tuple[CostTerm, ...] = ()
-    per_choice: ChoiceAmounts = ()
+    per_choice: tuple[ChoiceAmount, ...] = ()
     blocking_slots: tuple[int, ...] = ()
     deferral: DeferredCharge | None = None
     charges: tuple[tuple[CostTerm, ...], ...] = ()
-    factors: ChoiceAmounts = ()
+    factors: ChoiceFactors = ()
 
 
 class _ChildSite(NamedTuple):
@@ -163,26 +176,7 @@ class ChargeLocator:
     def _rates(self, charge: EdgeCharge) -> Rates:
         """Return, per field, what one value of the charge adds (signed)."""
         places = self._places.get(self._problem.components[charge.level].name, 1)
-        last = charge.edge.child is None
-        key = (charge.edge.tensor, charge.level, charge.action, charge.sign, places, last)
-        if key not in self._fields.rates:
-            self._fields.rates[key] = self._computed_rates(charge, places)
-        return self._fields.rates[key]
-
-    def _computed_rates(self, charge: EdgeCharge, places: Count) -> Rates:
-        """Compute the rates; `places` of a distributed memory share the calls."""
-        component = self._problem.components[charge.level]
-        action = next((a for a in component.actions if a.name == charge.action), None)
-        if action is None:
-            return {}
-        per_action = action.values_per_action[charge.edge.tensor]
-        values = per_action * values_per_move(self._problem, charge)
-        calls = float(charge.sign * component.actions_scale / values)
-        rates = {0: calls * action.energy}
-        if (field := self._fields.calls.get((charge.level, charge.action))) is not None:
-            seconds = self._fields.seconds.get((charge.level, charge.action), 1.0)
-            rates[field] = seconds * calls / float(places)
-        return {field: rate for field, rate in rates.items() if rate != 0.0}
+        return self._fields.rates.rates_of(self._problem, self._fields, charge, places)
 
     def _child(self, charge: EdgeCharge) -> _ChildSite:
         """Return the site of the child; the Compute stands behind the last slot."""
@@ -384,10 +378,14 @@ def _terms(
 ) -> tuple[CostTerm, ...]:
     """Return one term per field that a count is charged to."""
     return tuple(
-        CostTerm(field, tensor, kind, rate * factor, lanes) for field, rate in rates.items()
+        CostTerm(field, tensor, kind, rate.scale * factor, lanes, rate.number)
+        for field, rate in rates.items()
     )
 
 
-def _per_choice(rates: Rates, values: Sequence[float]) -> ChoiceAmounts:
+def _per_choice(rates: Rates, values: Sequence[float]) -> tuple[ChoiceAmount, ...]:
     """Return the amounts that so many values, one number per choice, add to each field."""
-    return tuple((field, tuple(rate * v for v in values)) for field, rate in rates.items())
+    return tuple(
+        ChoiceAmount(field, tuple(rate.scale * v for v in values), rate.number)
+        for field, rate in rates.items()
+    )

@@ -8,10 +8,10 @@ from itertools import islice
 
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
-from tilewright.mapper.searches.exact.label_fields import NO_DEFERRED, label_fields
+from tilewright.mapper.searches.exact.label_fields import label_fields
 from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
 from tilewright.mapper.searches.exact.label_tables import LabelEngine
-from tilewright.mapper.searches.exact.metric_terms import compulsory_latency, leaks_of
+from tilewright.mapper.searches.exact.metric_terms import leaks_of, seconds_of_first_moves
 from tilewright.mapper.searches.program.program import (
     TemplateCompiler,
     TemplateProgram,
@@ -22,7 +22,7 @@ from tilewright.mapper.searches.program.program_tree import (
     bounded_tree,
     program_tree,
 )
-from tilewright.mapper.searches.program.track_usage import with_tracked_usage
+from tilewright.mapper.searches.shared.known_programs import priced_programs
 from tilewright.mapper.templates.placement import Template
 
 
@@ -32,12 +32,13 @@ class CompiledMapspace:
 
     `engine`: carries the steps out over all tiles. `metrics`: turns labels (cost tuples) into
     energy and latency. `tree`: with lower bounds of the cost still to come at each node.
-    A template is a mapping without its loops.
+    `n_templates`: how many a search needs. A template is a mapping without its loops.
     """
 
     engine: LabelEngine
     metrics: LabelMetrics
     tree: BoundedTree
+    n_templates: int = 1
 
 
 def compile_mapspace(
@@ -50,24 +51,18 @@ def compile_mapspace(
 
     `price`: joules that a second of latency costs on top. `tracked`: memories whose bits in use
     labels keep to the end. A template is a mapping without its loops; a label is the tuple of
-    costs of a partial mapping. Raises OutOfBudget when the budget ends, UnsupportedFeature for a
+    costs of a partial mapping. Programs that a mapspace with other costs left in this process are
+    used again where they hold. Raises OutOfBudget when the budget ends, UnsupportedFeature for a
     template that the dynamic program does not model.
     """
-    templates = space.search_templates(budget.check)
     leaks = leaks_of(space.flat, space.conventions)
-    fields = label_fields(space.problem, leaks, tracked)
-    deferred = most_deferred(space.problem, fields, budget.checking(templates))
-    if deferred != NO_DEFERRED:
-        fields = label_fields(space.problem, leaks, tracked, deferred)
-    compiler = TemplateCompiler(space.problem, fields)
-    programs = (
-        with_tracked_usage(program, tracked)
-        for template in templates
-        for program in budget.checking(compiler.programs(template))
-    )
-    compulsory = compulsory_latency(space, templates)
-    metrics = LabelMetrics(space.problem, fields, leaks, compulsory, price)
-    return _with_tree(LabelEngine(space.problem, fields), metrics, programs, budget)
+    programs, prices = priced_programs(space, leaks, tracked, budget)
+    compulsory = seconds_of_first_moves(space, programs.backing_holders)
+    metrics = LabelMetrics(space.problem, prices.fields, leaks, compulsory, price)
+    engine = LabelEngine(space.problem, prices.fields)
+    steps = prices.steps(programs.tree.steps)
+    tree = bounded_tree(programs.tree, engine, budget, steps)
+    return CompiledMapspace(engine, metrics, tree, programs.n_templates)
 
 
 def compile_template(

@@ -16,7 +16,12 @@ from collections.abc import Sequence
 from math import prod
 
 from tilewright.mapper.searches.exact.label_fields import LabelFields
-from tilewright.mapper.searches.program.charge_sites import ChargeSite, ChoiceAmounts, CostTerm
+from tilewright.mapper.searches.program.charge_sites import (
+    ChargeSite,
+    ChoiceAmount,
+    ChoiceFactors,
+    CostTerm,
+)
 from tilewright.mapper.searches.program.holder_order import below_deeper_lanes
 from tilewright.mapper.searches.program.network_hops import (
     ChargedLeg,
@@ -84,7 +89,7 @@ def charge_sites_at_fixed_lanes(sites: Sequence[ChargeSite], limit: int) -> list
     return fixed_sites
 
 
-def _share_of(field: int, factors: ChoiceAmounts) -> float:
+def _share_of(field: int, factors: ChoiceFactors) -> float:
     """Return the product of the factors of one field at the first choice of each dimension."""
     return prod(values[0] for factor_field, values in factors if factor_field == field)
 
@@ -124,7 +129,7 @@ def _dimension_site(
     )
     return ChargeSite(
         dimension.slot,
-        per_choice=() if longest_path is None else ((longest_path, paths),),
+        per_choice=() if longest_path is None else (ChoiceAmount(longest_path, paths),),
         factors=tuple(factors),
     )
 

@@ -22,7 +22,8 @@ from tilewright.mapper.searches.exact.label_fields import NO_DEFERRED, DeferredC
 from tilewright.mapper.searches.program.charge_sites import (
     ChargeLocator,
     ChargeSite,
-    ChoiceAmounts,
+    ChoiceAmount,
+    ChoiceFactors,
     CostTerm,
 )
 from tilewright.mapper.searches.program.deferred_costs import (
@@ -76,13 +77,13 @@ class SpatialStep:
 
     `loops`: the dimension and its choices. Choice i first charges the costs `charges[i]` for the
     tile below, unless `charges` is empty. Then it multiplies column `factors[n][0]` of a label (a
-    partial mapping's tuple of costs) by `factors[n][1][i]`, and adds `added[n][1][i]` to column
-    `added[n][0]`. A lane is one instance along a dimension of a fanout.
+    partial mapping's tuple of costs) by `factors[n][1][i]`, and adds `added[n].values[i]` to column
+    `added[n].field`. A lane is one instance along a dimension of a fanout.
     """
 
     loops: SpatialLoops
-    added: ChoiceAmounts
-    factors: ChoiceAmounts = ()
+    added: tuple[ChoiceAmount, ...]
+    factors: ChoiceFactors = ()
     charges: tuple[tuple[CostTerm, ...], ...] = ()
 
 
@@ -390,7 +391,7 @@ class CostsBySlot:
 
     def __init__(self, sites: Sequence[ChargeSite], deferred: Sequence[DeferredCost]) -> None:
         self._terms: dict[int, list[CostTerm]] = {}
-        self._added: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
+        self._added: dict[int, list[ChoiceAmount]] = {}
         self._factors: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
         self._paid: dict[int, list[DeferredCost]] = {}
         self._charges: dict[int, list[tuple[tuple[CostTerm, ...], ...]]] = {}

@@ -1,0 +1,1 @@
+"""What searches of architectures that differ in numbers alone have in common."""
