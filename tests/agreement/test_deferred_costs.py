@@ -10,7 +10,7 @@ from search_cases import EINSUMS, MATMUL, memory, random_workload, zero
 
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
-from tilewright.mapper.fusion.pmappings import pmapping_builder as maker
+from tilewright.mapper.fusion import choice_programs as maker
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact.exact import ExactSearch
@@ -18,7 +18,8 @@ from tilewright.mapper.searches.exact.label_fields import NO_DEFERRED, label_fie
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.exact.metric_terms import leaks_of
 from tilewright.mapper.searches.program.program import most_deferred
-from tilewright.mapper.searches.shared import known_programs
+from tilewright.mapper.searches.shared import mapspace_programs
+from tilewright.mapper.searches.shared.known_structures import KnownStructures
 from tilewright.mapper.workload.workload_loading import load_workload
 
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
@@ -72,8 +73,8 @@ def check(
     goal = Goal(objective)
     deferred = ExactSearch().find(space, goal, None)
     with monkeypatch.context() as patched:
-        patched.setattr(known_programs, "KNOWN", known_programs.KnownPrograms())
-        patched.setattr(known_programs, "most_deferred", lambda *problem: NO_DEFERRED)
+        patched.setattr(mapspace_programs, "KNOWN", KnownStructures())
+        patched.setattr(mapspace_programs, "most_deferred", lambda *problem: NO_DEFERRED)
         enumerated = ExactSearch().find(twin, goal, None)
     assert (deferred.best is None) == (enumerated.best is None)
     if deferred.best is None or enumerated.best is None:
@@ -146,6 +147,7 @@ def test_deferred_costs_change_no_fused_optimum(
     arch, workload = load_arch(chip(reused)), load_workload(CHAIN)
     deferred = search(arch, workload)
     with monkeypatch.context() as patched:
+        patched.setattr(maker, "KNOWN_CHOICES", KnownStructures())
         patched.setattr(maker, "most_deferred", lambda *given: NO_DEFERRED)
         enumerated = search(arch, workload)
     assert deferred.certificate.kind == enumerated.certificate.kind == "optimal"

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from tilewright.mapper.fusion import choice_programs
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.searches.shared import known_programs
+from tilewright.mapper.searches.shared import mapspace_programs
+from tilewright.mapper.searches.shared.known_structures import KnownStructures
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 ARCH = """\
@@ -82,20 +84,24 @@ def check(designs: int, workload: str, seed: int, **options: Any) -> None:
         [dict(zip(KNOBS, v, strict=True)) for v in product(*KNOBS.values())], designs
     )
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(known_programs, "KNOWN", known_programs.KnownPrograms())
+        einsums, choices = KnownStructures[Any](), KnownStructures[Any]()
+        patched.setattr(mapspace_programs, "KNOWN", einsums)
+        patched.setattr(choice_programs, "KNOWN_CHOICES", choices)
         alone = []
         for design in drawn:
-            known_programs.KNOWN.clear()
+            einsums.clear()
+            choices.clear()
             alone.append(answer(design, workload, **options))
-        shared_alone = known_programs.KNOWN.shared  # by the searches of one design
+        shared_alone = einsums.shared + choices.shared  # by the searches of one design
         order = rng.sample(range(designs), designs)
         assert [answer(drawn[i], workload, **options) for i in order] == [alone[i] for i in order]
-        assert known_programs.KNOWN.shared - shared_alone > shared_alone + designs // 4
+        assert einsums.shared + choices.shared > 2 * shared_alone + designs // 4
 
 
-def test_designs_of_one_einsum_alone_and_together() -> None:
+def test_designs_alone_and_together() -> None:
     check(12, ONE, 1, objective="edp")
     check(6, ONE, 2, objective="energy", front=("energy", "latency"))
+    check(5, TWO, 2, objective="edp")
 
 
 @pytest.mark.nightly

@@ -373,7 +373,7 @@ def _reserve_steps(
     bits = (
         reserved_bits(problem, reservation, problem.einsum.bounds) for reservation in reservations
     )
-    if sum(bits) > memory.size:
+    if not problem.size_tests.fits(memory, sum(bits)):
         yield ReserveStep(slot, len(reservations) > 1, slot is reservations[0])
 
 

@@ -7,7 +7,7 @@ in the label, because what other Einsums leave there is only known when they are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -27,11 +27,12 @@ from tilewright.mapper.searches.exact.label_tables import (
 )
 from tilewright.mapper.searches.exact.remaining_latency import FieldAmount, remaining_at_arrival
 from tilewright.mapper.searches.program.charge_sites import CostTerm
-from tilewright.mapper.searches.program.program import TemplateProgram
+from tilewright.mapper.searches.program.program import ProgramStep, TemplateProgram
 from tilewright.mapper.searches.program.program_tree import (
     ROOT,
     NodeBounds,
     ProgramNode,
+    ProgramTree,
     bounds_of_node,
     program_tree,
 )
@@ -91,11 +92,41 @@ class SolvedProgram:
     tables: tuple[LabelTable, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class InnerTree:
+    """The programs below the lowest tensor on chip in one tree of steps.
+
+    `tree`: whose steps may have their costs by name; `steps`: the same ones as they are to be run,
+    by number. `inner_programs`: the programs, with what the region above costs.
+    """
+
+    tree: ProgramTree
+    steps: tuple[ProgramStep, ...]
+    inner_programs: tuple[InnerProgram, ...]
+
+
+def inner_tree(inner_programs: Iterable[InnerProgram]) -> InnerTree:
+    """Put the programs below the lowest tensor on chip into one tree of steps."""
+    programs = tuple(inner_programs)
+    by_program = {id(inner.program): inner for inner in programs}
+
+    def end_key(ends: Sequence[TemplateProgram]) -> Hashable:
+        """Return what decides about the cost still to come where programs end."""
+        return tuple(map(_end_key, (by_program[id(program)] for program in ends)))
+
+    tree = program_tree((inner.program for inner in programs), end_key)
+    return InnerTree(tree, tree.steps, programs)
+
+
+def _end_key(inner: InnerProgram) -> Hashable:
+    return _free_variables(inner), _fitting_key(inner), tuple(_region_charges(inner))
+
+
 class InnerSearch:
     """Run the searches below the lowest tensor on chip for one Einsum and one set of such tensors.
 
     Operations that several programs begin with are run once (a tree of operations). `engine`: the
-    lattice of tile shapes and the fields of a label. `inner_programs`: what to run. `rules`: what
+    lattice of tile shapes and the fields of a label. `inner`: the programs to run. `rules`: what
     decides in the region above. `latency_terms`: terms of a lower bound of latency, shape (terms,
     3); without them labels are not pruned by latency. `nbytes`: bytes of lower bounds kept at a
     time. `labels`: number of labels made so far. `look_ahead` must be called first.
@@ -104,7 +135,7 @@ class InnerSearch:
     def __init__(
         self,
         engine: LabelEngine,
-        inner_programs: Sequence[InnerProgram],
+        inner: InnerTree,
         rules: RegionRules,
         latency_terms: Floats = NO_LATENCY_TERMS,
     ) -> None:
@@ -114,20 +145,19 @@ class InnerSearch:
         self._n_deciding = 0
         self._budget = Budget()
         self._bound = np.zeros(0)
-        self.inner_programs = tuple(inner_programs)
-        self._by_program = {id(inner.program): inner for inner in inner_programs}
+        self._by_program = {id(each.program): each for each in inner.inner_programs}
         self._solved: list[SolvedProgram] = []
         self._live_labels = 0
         self._whole: dict[frozenset[int], NDArray[np.bool_]] = {}
         self._fitting: dict[Hashable, NDArray[np.bool_]] = {}
         self._count_ranges: dict[tuple[str, str, Lanes], tuple[float, float]] = {}
-        self._tree = program_tree((inner.program for inner in inner_programs), self._end_key)
-        self._root = self._tree.root
+        self.inner = inner
+        self._root = inner.tree.root
         self._bounds: dict[int, NodeBounds] = {}  # by continuation
         self._branch = self._root.size
         bound_rows = 1 + LANES_ROWS + len(latency_terms)
         bound_bytes = int(bound_rows * 8 * engine.lattice.size)  # of each continuation
-        n_kept = len(self._tree.continuations)
+        n_kept = len(inner.tree.continuations)
         if n_kept * bound_bytes > TREE_BYTES:
             self._branch = BRANCH_BYTES // bound_bytes
             n_kept = self._branch + _n_kept_bounds(self._root, self._branch)
@@ -189,14 +219,6 @@ class InnerSearch:
         )
         return energy, max(latency, remaining.latency.least_latency())
 
-    def _end_key(self, programs: Sequence[TemplateProgram]) -> Hashable:
-        """Return what decides about the cost still to come where programs end."""
-        ends = [self._by_program[id(program)] for program in programs]
-        return tuple(
-            (_free_variables(inner), _fitting_key(inner), tuple(_region_charges(inner)))
-            for inner in ends
-        )
-
     def _look_ahead(self, node: ProgramNode, check: Callable[[], None]) -> RemainingCost:
         """Fill in where labels can still arrive: only fused loops stand above."""
         if node.continuation in self._bounds:
@@ -207,7 +229,7 @@ class InnerSearch:
             self._remaining_cost_of_region(self._by_program[id(program)])
             for program in node.programs
         ]
-        step = None if node.step == ROOT else self._tree.steps[node.step]
+        step = None if node.step == ROOT else self.inner.steps[node.step]
         bounds = bounds_of_node(self._engine, step, views or [self._no_remaining_cost()])
         self._bounds[node.continuation] = bounds
         if node.size > self._branch:
@@ -300,7 +322,7 @@ class InnerSearch:
         bounds = StepBounds(*self._bounds[child.continuation], self._bound)
         self._budget.check(more_bytes=GROWTH * table.label.nbytes)
         following = self._engine.apply(
-            self._tree.steps[child.step], table, self._n_deciding, bounds
+            self.inner.steps[child.step], table, self._n_deciding, bounds
         )
         count = following.label.shape[0]
         self.labels += count

@@ -5,26 +5,19 @@ Einsums that pose the same problem under other names share one solution.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import NamedTuple
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors
 from tilewright.mapper.fusion.boundary.usage_peaks import NO_USAGE, CountedUsage
+from tilewright.mapper.fusion.choice_programs import ChoiceRules, choice_programs
 from tilewright.mapper.fusion.fused_einsum import FusedEinsum
 from tilewright.mapper.fusion.join.cost_limit import CostLimit, EnergyLatency
 from tilewright.mapper.fusion.pmappings.backpointers import backpointers_of
 from tilewright.mapper.fusion.pmappings.fused_templates import (
-    FusedTemplate,
-    banned_variables,
-    fused_templates,
     private_tensors,
-)
-from tilewright.mapper.fusion.pmappings.inner_programs import (
-    InnerProgram,
-    SharingRules,
-    inner_programs,
 )
 from tilewright.mapper.fusion.pmappings.inner_search import (
     NO_LATENCY_TERMS,
@@ -42,24 +35,19 @@ from tilewright.mapper.fusion.pmappings.pmapping_table import (
     PmappingTable,
     named_table,
 )
-from tilewright.mapper.fusion.pmappings.pmappings import PmappingMaker, legal_places
-from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.mapspace.template_space import checked
+from tilewright.mapper.fusion.pmappings.pmappings import PmappingMaker
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY
-from tilewright.mapper.searches.exact.label_fields import LabelFields, Leak, label_fields
+from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
 from tilewright.mapper.searches.exact.label_tables import LabelEngine
 from tilewright.mapper.searches.exact.metric_terms import (
-    compulsory_latency,
     leaks_of,
+    seconds_of_first_moves,
 )
-from tilewright.mapper.searches.program.deferred_costs import TooFewColumns
-from tilewright.mapper.searches.program.program import most_deferred
 from tilewright.mapper.searches.result import SearchStatistics
 from tilewright.mapper.templates.placement import Placement
 
-SAMPLED = 12  # templates of a placement that tell how many columns the labels need
 NOISE = 1e-9  # relative: sums of the same terms in another order
 
 
@@ -296,20 +284,14 @@ class TableBuilder:
         """Compile a choice and compute its lower bounds; `known`: without those of latency."""
         prepared = self._prepared(choice)
         if known is None:
-            try:
-                programs = self._inner_programs(prepared)
-            except TooFewColumns:
-                prepared = self._with_all_columns(prepared)
-                self.cache.prepared[choice.key] = prepared
-                programs = self._inner_programs(prepared)
-            self._count(SearchStatistics(len(programs)))
+            self._count(SearchStatistics(len(prepared.programs.tree.inner_programs)))
         else:
-            programs = known.search.inner_programs
             known.search.drop_bounds()
         metrics = self._metrics(prepared)
         prunes = self._scope.prunes_by_latency
         latency_terms = metrics.latency_terms() if prunes else NO_LATENCY_TERMS
-        search = InnerSearch(prepared.engine, programs, prepared.rules, latency_terms)
+        inner = prepared.programs.tree
+        search = InnerSearch(prepared.engine, inner, prepared.rules, latency_terms)
         self.cache.make_room(search.nbytes)
         search.look_ahead(self._budget.check)
         compiled = CompiledChoice(prepared, metrics, search, search.start_bounds(metrics))
@@ -355,23 +337,28 @@ class TableBuilder:
         return PmappingMaker(prepared.engine, compiled.metrics, rules, limit, self._budget), solved
 
     def _prepare(self, choice: OnChipChoice) -> PreparedChoice:
-        """Enumerate the fused templates of a choice, and choose the fields of its labels."""
-        fused, check = choice.fused_einsum, self._budget.check
-        space, places = fused.space, frozenset(fused.boundary)
-        leaks = leaks_of(space.flat, space.conventions)
-        made = checked(space.each_template(choice.placements), check)
-        templates = fused.some_of(list(checked(fused_templates(space, places, made), check)))
-        sample = _sample(templates)
-        fields = self._fields(space, leaks, sample)
-        fields = replace(fields, has_all_deferred=len(sample) == len(templates))
-        engine = LabelEngine(space.problem, fields)
-        return PreparedChoice(space, engine, leaks, self._region_rules(fused), templates)
-
-    def _with_all_columns(self, prepared: PreparedChoice) -> PreparedChoice:
-        """Return a choice whose labels have a column for whatever a template may carry."""
-        space = prepared.space
-        fields = self._fields(space, prepared.leaks, prepared.templates)
-        return replace(prepared, engine=LabelEngine(space.problem, fields))
+        """Compile the fused templates of a choice, and choose the fields of its labels."""
+        fused, scope = choice.fused_einsum, self._scope
+        space = fused.space
+        leaks, rules = leaks_of(space.flat, space.conventions), self._region_rules(fused)
+        sizes = dict(zip(self._exchanged.memories, scope.capacities, strict=True))
+        unlimited = {m for m, n in sizes.items() if n == inf and m not in scope.usage.exchange}
+        on_path = {component.name for component in space.flat.components}
+        shared = (set(sizes) & on_path) - unlimited if scope.fused else set()
+        programs = choice_programs(
+            ChoiceRules(
+                fused,
+                choice.placements,
+                rules.shareable,
+                scope.fused,
+                frozenset(scope.usage.private) | shared,
+                frozenset(unlimited),
+                leaks,
+            ),
+            self._budget,
+        )
+        engine = LabelEngine(space.problem, programs.fields)
+        return PreparedChoice(space, engine, leaks, rules, programs)
 
     def _region_rules(self, fused: FusedEinsum) -> RegionRules:
         """Return the rules of the region, with latency counted."""
@@ -392,76 +379,15 @@ class TableBuilder:
             frozenset(private),
         )
 
-    def _fields(
-        self, space: Mapspace, leaks: tuple[Leak, ...], templates: Sequence[FusedTemplate]
-    ) -> LabelFields:
-        """Return the fields of labels, with used bits of memories that may be full or count.
-
-        `templates`: those that decide how many costs labels carry to where they are paid.
-        """
-        scope, problem = self._scope, space.problem
-        sizes = dict(zip(self._exchanged.memories, scope.capacities, strict=True))
-        unlimited = {m for m, n in sizes.items() if n == inf and m not in scope.usage.exchange}
-        on_path = {component.name for component in space.flat.components}
-        shared = (set(sizes) & on_path) - unlimited if scope.fused else set()
-        checked = self._budget.checking([template.template for template in templates])
-        deferred = most_deferred(problem, label_fields(problem, leaks), checked)
-        tracked = frozenset(scope.usage.private) | shared
-        fields = label_fields(problem, leaks, tracked, deferred)
-        used_bits = {m: field for m, field in fields.used_bits.items() if m not in unlimited}
-        return replace(fields, used_bits=used_bits)
-
     def _metrics(self, prepared: PreparedChoice) -> LabelMetrics:
-        templates = [fused.template for fused in prepared.templates]
-        least_latency = compulsory_latency(prepared.space, templates)
+        tops = prepared.programs.backing_holders
+        least_latency = seconds_of_first_moves(prepared.space, tops)
         return LabelMetrics(
             prepared.space.problem, prepared.engine.fields, prepared.leaks, least_latency
         )
 
-    def _inner_programs(self, prepared: PreparedChoice) -> Sequence[InnerProgram]:
-        """Compile the templates of a choice."""
-        space, shareable = prepared.space, prepared.rules.shareable
-        variables = tuple(space.einsum.bounds) if self._scope.fused else ()
-        programs: list[InnerProgram] = []
-        for template in prepared.templates:
-            self._budget.check()
-            banned = banned_variables(space, template)
-            places = [legal_places(v, template, shareable, banned) for v in variables]
-            loop_places = tuple((v, gaps) for v, gaps in enumerate(places) if gaps)
-            rules = SharingRules(loop_places, _spatial_variables(space, template, shareable))
-            programs += inner_programs(space.problem, prepared.engine.fields, template, rules)
-        return programs
-
     def _count(self, statistics: SearchStatistics) -> None:
         self.statistics = self.statistics.plus(statistics)
-
-
-def _spatial_variables(
-    space: Mapspace, template: FusedTemplate, shareable: Mapping[str, frozenset[str]]
-) -> list[frozenset[str]]:
-    """Return the variables that may be distributed right above each holder of the region.
-
-    Those of loops that may stand above every tensor on chip below.
-    """
-    variables: list[frozenset[str]] = []
-    allowed = frozenset(space.einsum.bounds)
-    for holder in reversed(template.region):
-        if holder.backing:
-            allowed = allowed & shareable.get(holder.tensor, allowed)
-        variables.insert(0, allowed)
-    return variables
-
-
-def _sample(templates: Sequence[FusedTemplate]) -> list[FusedTemplate]:
-    """Return a few templates of each placement, which mostly need as many columns as all."""
-    by_placement: dict[Placement, list[FusedTemplate]] = {}
-    for template in templates:
-        by_placement.setdefault(template.template.placement, []).append(template)
-    return [
-        template
-        for several in by_placement.values()
-        for template in several[:: -(-len(several) // SAMPLED)]
-    ]
 
 
 def _n_deciding_fields(

@@ -10,8 +10,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tilewright.mapper.fusion.choice_programs import ChoicePrograms
 from tilewright.mapper.fusion.join.cost_limit import EnergyLatency
-from tilewright.mapper.fusion.pmappings.fused_templates import FusedTemplate
 from tilewright.mapper.fusion.pmappings.inner_search import InnerSearch, RegionRules
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.label_fields import Leak
@@ -27,7 +27,7 @@ class PreparedChoice:
 
     `space`: the mapspace of the Einsum. `engine`: the lattice of tile shapes and the fields of a
     label. `leaks`: powers of leaking components. `rules`: what decides in the region above the
-    lowest tensor on chip, with latency counted. `templates`: the fused templates with just these
+    lowest tensor on chip, with latency counted. `programs`: of the fused templates with just these
     tensors on chip.
     """
 
@@ -35,7 +35,7 @@ class PreparedChoice:
     engine: LabelEngine
     leaks: tuple[Leak, ...]
     rules: RegionRules
-    templates: tuple[FusedTemplate, ...]
+    programs: ChoicePrograms
 
 
 @dataclass(frozen=True, slots=True)

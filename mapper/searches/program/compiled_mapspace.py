@@ -22,7 +22,7 @@ from tilewright.mapper.searches.program.program_tree import (
     bounded_tree,
     program_tree,
 )
-from tilewright.mapper.searches.shared.known_programs import priced_programs
+from tilewright.mapper.searches.shared.mapspace_programs import priced_programs
 from tilewright.mapper.templates.placement import Template
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tilewright.arch.components.components import Memory
 from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.program.charge_sites import ChoiceAmount, CostTerm
 from tilewright.mapper.searches.program.program import (
@@ -15,6 +16,7 @@ from tilewright.mapper.searches.program.program import (
     SpatialStep,
 )
 from tilewright.mapper.searches.program.rates import IN_NUMBERS
+from tilewright.mapper.templates.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +45,20 @@ class Prices:
             for term in terms
         )
 
+    def sorted_terms(self, terms: Iterable[CostTerm]) -> tuple[CostTerm, ...]:
+        """Return cost terms in numbers, without zeros, in the order in which they are added up."""
+        return tuple(sorted(term for term in self.terms(terms) if term.factor != 0.0))
+
     def _step(self, step: ProgramStep) -> ProgramStep:
         if isinstance(step, ChargeStep):
-            return replace(step, terms=self._sorted(step.terms))
+            return replace(step, terms=self.sorted_terms(step.terms))
         if isinstance(step, SpatialStep):
             added = tuple(sorted(map(self._amount, step.added)))
-            return replace(step, added=added, charges=tuple(map(self._sorted, step.charges)))
+            return replace(step, added=added, charges=tuple(map(self.sorted_terms, step.charges)))
         if isinstance(step, PaymentStep):
             limits = tuple(map(self._limit, step.limits))
             return replace(step, refunds=self.terms(step.refunds), limits=limits)
         return step
-
-    def _sorted(self, terms: Iterable[CostTerm]) -> tuple[CostTerm, ...]:
-        """Return terms in the order of their numbers, in which they are added up."""
-        return tuple(sorted(term for term in self.terms(terms) if term.factor != 0.0))
 
     def _amount(self, amount: ChoiceAmount) -> ChoiceAmount:
         if amount.rate == IN_NUMBERS:
@@ -66,3 +68,26 @@ class Prices:
 
     def _limit(self, limit: FieldLimit) -> FieldLimit:
         return limit._replace(capacity=self.capacities.get(limit.field, limit.capacity))
+
+
+def prices_of(
+    problem: Problem, columns: LabelFields, named: LabelFields, *, one_instance: bool
+) -> Prices | None:
+    """Return the numbers of a problem for steps that name them.
+
+    `columns`: of its labels (cost tuples of partial mappings); `named`: those of the steps, with
+    their table of rates. `one_instance`: every memory holds tiles in one instance alone. None if
+    the columns or the signs of rates differ, so that the steps would be others.
+    """
+    if _without_speeds(columns) != _without_speeds(named):
+        return None
+    rates = named.rates.values(problem, columns)
+    if rates is None:
+        return None
+    sizes = {c.name: float(c.size) for c in problem.components if isinstance(c, Memory)}
+    fields_of = columns.used_bits.items() if one_instance else ()
+    return Prices(columns, rates, {field: sizes[name] for name, field in fields_of})
+
+
+def _without_speeds(columns: LabelFields) -> LabelFields:
+    return replace(columns, seconds=dict.fromkeys(columns.seconds, 1.0))
