@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -28,11 +29,36 @@ def flatten(
     empty, listed in `unresolved`) and every component counts as enabled. `kept`: tensors that each
     memory keeps, for expressions that name memories outside of `tensors:`. `switch`: what stands in
     the place of a disabled component. Paths come in file order. Raises SpecError, with the place,
-    for every expression or number that is wrong.
+    for every expression or number that is wrong. The last answers are kept: a search, the model and
+    the verification ask for the same ones.
     """
-    walk = _TreeWalk(arch, scope, kept or {}, switch)
+    asked = _Question(arch, scope, dict(kept or {}), switch)
+    for question, paths in _LATEST:
+        if question.is_same(asked):
+            return paths
+    walk = _TreeWalk(arch, scope, asked.kept, switch)
     walk.visit_list(arch.root.children, _TreeSurroundings())
-    return tuple(walk.flat(place) for place in walk.places if walk.is_usable_compute(place))
+    paths = tuple(walk.flat(place) for place in walk.places if walk.is_usable_compute(place))
+    _LATEST.append((asked, paths))
+    return paths
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Question:
+    """What an architecture is flattened for."""
+
+    arch: Arch
+    scope: Scope | None
+    kept: Kept
+    switch: Switch
+
+    def is_same(self, other: _Question) -> bool:
+        """Tell whether two questions about one object have the same answer."""
+        same = self.arch is other.arch and self.switch is other.switch
+        return same and self.kept == other.kept and self.scope == other.scope
+
+
+_LATEST: deque[tuple[_Question, tuple[FlatArch, ...]]] = deque(maxlen=32)
 
 
 @dataclass(frozen=True, slots=True)

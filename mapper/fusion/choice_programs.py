@@ -110,6 +110,7 @@ def choice_programs(rules: ChoiceRules, budget: Budget) -> ChoicePrograms:
             None if prices is None else replace(known, tree=_priced(known.tree, prices), fields=own)
         )
 
+    budget.check()  # else it would depend on earlier designs whether there is time
     space, einsum = rules.space, rules.fused_einsum
     key = structure_key(
         space, rules.placements, einsum.boundary, einsum.most_templates, rules.shareable,

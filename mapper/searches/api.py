@@ -121,11 +121,15 @@ def _fused(request: Request, explain: bool) -> SearchResult:
     from tilewright.mapper.fusion.fused_search import NoMappingInBudget, solve_fused
 
     einsums = request.workload.einsums
-    first = _first_mapping(request)
+    is_late = request.options.progress is None and not request.budget.is_limited
+    first = None if is_late else _first_mapping(request)
     try:
         fused = solve_fused(_knowing(request.with_budget_share(FUSED_SHARE), first))
+        if is_late and fused.certificate.kind != "optimal":
+            first = _first_mapping(request)
         return fused if first is None else _with_better_mapping(fused, first)
     except NoMappingInBudget as error:
+        first = _first_mapping(request) if is_late else first
         if first is not None and not _has_time_for_more(request, first):
             return _bounded_by(error, first)
         unfused = _bounded_by(error, _apart(request, einsums))
@@ -140,7 +144,8 @@ def _fused(request: Request, explain: bool) -> SearchResult:
 def _first_mapping(request: Request) -> SearchResult | None:
     """Return some mapping without fusion as soon as there is one; None where that is not needed.
 
-    It is needed where the fused search may take long. Each Einsum gets its first mapping, which
+    It is needed where the fused search may take long, before it if there are limits or somebody
+    watches, else only if that search proves nothing. Each Einsum gets its first mapping, which
     takes tenths of a second; what all of them cost is reported.
     """
     options, einsums = request.options, request.workload.einsums

@@ -69,6 +69,7 @@ def priced_programs(
         prices = prices_of(space.problem, own, programs.fields, one_instance=is_comparable(space))
         return None if prices is None else PricedPrograms(programs, prices)
 
+    budget.check()  # else it would depend on earlier designs whether there is time
     key = structure_key(space, tracked)
     known = KNOWN.priced(key, space, priced)
     if known is not None:
