@@ -35,7 +35,8 @@ class LabelSweep:
 
     A label is a partial mapping: the tiles below some slot, with costs. `compiled`: the mapspace as
     a tree of operations on labels. `used_bits`: numbers of the label fields with the bits in use of
-    the counted memories. `budget`: limits. `labels`: number of labels made so far.
+    the counted memories. `budget`: limits. `labels`: number of labels made so far; `templates`: of
+    mappings without their loops gone through.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class LabelSweep:
         self._budget = budget
         self._most_energy = np.inf
         self.labels = 0
+        self.templates = compiled.n_templates
 
     @property
     def states(self) -> int:

@@ -55,6 +55,11 @@ class MapspaceSweep(Protocol):
         ...
 
     @property
+    def templates(self) -> int:
+        """Number of templates (mappings without their loops) gone through."""
+        ...
+
+    @property
     def states(self) -> int:
         """Number of tile shapes looked at, or of classes of them where tiles may be uneven."""
         ...
@@ -159,7 +164,7 @@ def front_of_space(space: Mapspace, measures: FrontMetrics, budget: Budget) -> M
     times = space.einsum.n_instances
     points = verified_points(space, measures, target.mappings)
     statistics = SearchStatistics(
-        space.templates_made, sweep.states, sweep.labels, len(points), 1,
+        sweep.templates, sweep.states, sweep.labels, len(points), 1,
         time.monotonic() - began,
     )  # fmt: skip
     return MapspaceFront(points, proven * times if proven > 0 else 0.0, statistics)
@@ -208,7 +213,7 @@ def least_of_space(space: Mapspace, formula: Formula, budget: Budget) -> Mapspac
     best = points[0] if points else None
     value = inf if best is None else formula.of_row(*best.row)
     statistics = SearchStatistics(
-        space.templates_made, sweep.states, sweep.labels, len(points), 1,
+        sweep.templates, sweep.states, sweep.labels, len(points), 1,
         time.monotonic() - began,
     )  # fmt: skip
     return MapspaceLeast(best, value, min(bound, value), statistics)

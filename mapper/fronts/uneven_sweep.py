@@ -36,7 +36,7 @@ class UnevenSweep:
     def __init__(self, space: Mapspace, memories: tuple[str, ...], budget: Budget) -> None:
         refuse_unsupported(space.problem, networks=space.problem.conventions.links_carry_all_rounds)
         self._run = UnevenRun(space, Goal("energy"), budget, memories)
-        self._memories = len(memories)
+        self._space, self._memories = space, len(memories)
         self._run.rank()
         self._begun = False
 
@@ -44,6 +44,11 @@ class UnevenSweep:
     def labels(self) -> int:
         """Number of partial mappings made so far."""
         return self._run.ranking.labels
+
+    @property
+    def templates(self) -> int:
+        """Number of templates (mappings without their loops) gone through."""
+        return self._space.templates_made
 
     @property
     def states(self) -> int:
