@@ -28,7 +28,8 @@ def nightly(root: Path) -> ModuleType:
 def test_every_nightly_test_is_in_one_part(nightly: ModuleType) -> None:
     groups = [part.paths for part in nightly.PARTS if part.paths]
     for path in TESTS.rglob("test_*.py"):
-        if "mark.nightly" in path.read_text(encoding="utf-8") and path != Path(__file__):
+        text = path.read_text(encoding="utf-8")
+        if ("mark.nightly" in text or "at_night(" in text) and path != Path(__file__):
             inside = [g for g in groups if any(path.is_relative_to(TESTS / p) for p in g)]
             assert len(inside) == 1, path
     assert all((TESTS / path).exists() for group in groups for path in group)

@@ -63,7 +63,16 @@ PARTS: list[Part] = [
     Part("stored answers of oracles, computed again"),
     Part(
         "hostile files and programs, properties, tutorials",
-        ("faults", "simulator", "properties", "dse", "test_tutorials.py", "test_site.py"),
+        (
+            "conformance",
+            "dse",
+            "faults",
+            "mapper",
+            "properties",
+            "simulator",
+            "test_site.py",
+            "test_tutorials.py",
+        ),
     ),
     Part(
         "engines, parts of programs, a full wafer, prefill of GPT-3",
@@ -92,6 +101,7 @@ PARTS: list[Part] = [
         "copies, deferred costs, lanes above, explanations",
         (
             "agreement/test_copies_enumerated.py",
+            "agreement/test_repeating_copies.py",
             "agreement/test_deferred_costs.py",
             "agreement/test_lanes_above.py",
             "agreement/test_explained_by_listing.py",

@@ -53,17 +53,17 @@ def run(seeds: range, case: Callable[[int], Mapspace] = copied_space_of) -> int:
 
 
 def test_copies_equal_enumeration() -> None:
-    assert run(range(60, 72)) >= 8  # the bound of few mappings is too low in several of these
+    assert run(range(60, 66)) >= 4  # the bound of few mappings is too low in several of these
 
 
 def test_copies_over_networks_equal_enumeration() -> None:
-    assert run(range(16), copied_network_space_of) >= 8
+    assert run(range(8), copied_network_space_of) >= 4
 
 
 def test_what_is_sent_at_least_bounds_the_energy() -> None:
     """Where not every way to deal lanes is looked at, the fewest lanes send the least."""
     attained = 0
-    for seed in range(40):
+    for seed in range(20):
         space = copied_network_space_of(seed)
         copies = CopyMappings(space)
         if space.size.points > LIMIT or not copies.representatives:
@@ -75,7 +75,7 @@ def test_what_is_sent_at_least_bounds_the_energy() -> None:
         assert best is not None
         assert bound <= least * (1 + 1e-9)
         attained += best.energy <= bound * (1 + 1e-9)
-    assert attained >= 10
+    assert attained >= 5
 
 
 def test_too_many_lanes_leave_a_bound() -> None:

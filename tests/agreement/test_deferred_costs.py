@@ -91,13 +91,10 @@ def check(
 
 @pytest.mark.usefixtures("compiled_once")
 def test_deferred_costs_change_no_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
-    compared = 0
-    for seed in range(9):
+    for seed in (0, 2, 3, 4, 5, 6, 8):
         space, twin = space_of(seed), space_of(seed)
-        if defers(space):
-            check(space, twin, OBJECTIVES[seed % 3], monkeypatch)
-            compared += 1
-    assert compared >= 6
+        assert defers(space)
+        check(space, twin, OBJECTIVES[seed % 3], monkeypatch)
 
 
 @pytest.mark.nightly
@@ -117,7 +114,7 @@ def test_deferred_costs_change_no_optimum_of_many(
 
 CHAIN = """
 workload:
-  rank_sizes: {M: 4, K: 4, N: 8, J: 2}
+  rank_sizes: {M: 2, K: 2, N: 4, J: 2}
   bits_per_value: {All: 8}
   einsums:
   - {einsum: "Y[m, n] = A[m, k] * B[k, n]", renames: {input: A, weight: B, output: Y}}

@@ -60,7 +60,7 @@ def check(case: Case, seed: int) -> bool:
 
 @pytest.mark.parametrize("case", CASES)
 def test_an_einsum_is_blamed_only_where_nothing_fits(case: Case) -> None:
-    assert sum(check(case, seed) for seed in range(12)) >= 1
+    assert any(check(case, seed) for seed in range(12))
 
 
 @pytest.mark.nightly

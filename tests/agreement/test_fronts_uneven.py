@@ -31,7 +31,7 @@ SETS = (
     ("usage.DRAM", "energy"),
 )
 FORMULAS = ("energy * latency**2", "max(energy / 1e3, latency)", "energy * usage.BUF")
-SEEDS = (1, 2, 7, 9)
+SEEDS = (1, 2, 9)
 MOST = 1_000_000  # mappings: more than any of them has
 
 

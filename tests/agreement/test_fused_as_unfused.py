@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from explore import enough
+from explore import at_night, enough
 from search_cases import EINSUMS, random_arch, random_workload
 
 from tilewright.arch.spec.load import load_arch
@@ -37,7 +37,7 @@ def check(seed: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("block", [2, 3])
+@pytest.mark.parametrize("block", [2, *at_night(3)])
 def test_one_einsum_is_the_same_problem(block: int) -> None:
     done = [check(seed) for seed in range(block * 20, block * 20 + 20)]
     assert enough(sum(done), 12)
@@ -57,7 +57,7 @@ def matmuls(numbers: Sequence[int], sizes: Sequence[tuple[int, int, int]]) -> Wo
 @pytest.mark.parametrize("objective", ["energy", "latency"])
 def test_strangers_cost_what_each_costs(objective: Objective) -> None:
     """Einsums that share no tensor: ties of all together are those of each."""
-    for seed in (0, 2, 3, 5, 9):
+    for seed in (0, 3):
         rng = random.Random(seed)
         arch = load_arch(random_arch(rng))
         sizes = [(rng.choice((2, 3)), rng.choice((2, 4)), 2) for _ in range(4)]

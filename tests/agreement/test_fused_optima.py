@@ -134,7 +134,7 @@ def test_prefill_of_gpt3_at_real_size(shared_data: Path) -> None:
 
 @pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
 def test_answer_can_be_written_and_read(objective: str) -> None:
-    arch, workload = two_memories(300), chain(6, (4, 6, 4))
+    arch, workload = two_memories(300), chain(4, (4, 2, 4))
     result = fused_search(arch, workload, objective=objective)
     again = load_mapping(dump_mapping(result.best.mapping))
     score = score_mapping(arch, workload, again)
@@ -145,7 +145,7 @@ def test_a_larger_buffer_never_hurts() -> None:
     workload = chain(6, (4, 6, 4))
     values = [
         fused_search(two_memories(size), workload).certificate.value
-        for size in (24, 40, 64, 100, 160, 300, 600, "inf")
+        for size in (24, 64, 160, "inf")
     ]
     assert values == sorted(values, reverse=True)
     assert values[0] > values[-1]

@@ -25,7 +25,7 @@ workload: {rank_sizes: {M: 4, N: 2, K: 2}, bits_per_value: {All: 8}, einsums: [
   {einsum: "Z[m, n] = A[m, k] * B[k, n]", renames: {input: A, weight: B, output: Z}}]}
 """
 TWO = """
-workload: {rank_sizes: {M: 4, N: 2, K: 2}, bits_per_value: {All: 8}, einsums: [
+workload: {rank_sizes: {M: 2, N: 2, K: 2}, bits_per_value: {All: 8}, einsums: [
   {einsum: "Y[m, n] = A[m, k] * B[k, n]", renames: {input: A, weight: B, output: Y}},
   {einsum: "Z[m, n] = Y[m, n] * C[n]", renames: {input: Y, weight: C, output: Z}}]}
 """

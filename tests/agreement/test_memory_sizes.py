@@ -31,13 +31,13 @@ def test_many_sizes_that_depend_on_the_einsum(block: int) -> None:
 @pytest.mark.parametrize("conventions", ["default", "accelforge"])
 def test_a_larger_memory_for_one_einsum_only_does_not_hurt(conventions: str) -> None:
     workload = workload_of(
-        ("Y[m, n] = A[m, k] * B[k, n]", "Z[m] = Y[m, n] * C[n]"), {"m": 4, "n": 4, "k": 4}
+        ("Y[m, n] = A[m, k] * B[k, n]", "Z[m] = Y[m, n] * C[n]"), {"m": 4, "n": 4, "k": 2}
     )
     values = [
         fused_search(
             two_memories(f"{one} if A else {two}"), workload, conventions=conventions
         ).certificate.value
-        for one, two in ((6, 6), (7, 6), (24, 6), ("inf", 6), ("inf", 24), ("inf", "inf"))
+        for one, two in ((6, 6), (7, 6), (24, 6), ("inf", 24))
     ]
     assert values == sorted(values, reverse=True)
-    assert values[0] > values[2] > values[4]
+    assert values[0] > values[2] > values[3]

@@ -6,7 +6,7 @@ from contextlib import suppress
 from math import inf
 
 import pytest
-from explore import enough
+from explore import at_night, enough
 from memo import stored_figures
 from points import of_points
 from repeating_cases import repeating_space_of
@@ -22,11 +22,11 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 MOST = 1_000_000  # mappings: more than any of them has
 
 
-@pytest.mark.parametrize("block", range(2))
+@pytest.mark.parametrize("block", [0, *at_night(1, 2, 3)])
 def test_as_all_mappings(block: int) -> None:
     """The bound is never above the least, and what counts as proven is the least."""
     proven = 0
-    for seed in range(block * 20, block * 20 + 20):
+    for seed in range(block * 10, block * 10 + 10):
         space = repeating_space_of(seed)
         listed = stored_figures(of_points, repeating_space_of, seed, MOST)
         assert listed is not None
@@ -43,14 +43,14 @@ def test_as_all_mappings(block: int) -> None:
                 bound = copies.lower_bound(few, goal)
                 assert bound <= value * (1 + 1e-9), (seed, goal)
                 proven += few.value(goal) <= bound * (1 + 1e-9)
-    assert enough(proven, 11)
+    assert enough(proven, 20)
 
 
-@pytest.mark.parametrize("block", range(2))
+@pytest.mark.parametrize("block", [0, *at_night(1, 2)])
 def test_outermost_memories(block: int) -> None:
     """The bound of the mappings that keep a tensor in some memory first is below all of these."""
     tight = 0
-    for seed in range(block * 15, block * 15 + 15):
+    for seed in range(block * 10, block * 10 + 10):
         space = repeating_space_of(seed)
         judge = MappingScorer(space)
         scores: dict[tuple[str, str], list[Score]] = {}
@@ -65,7 +65,7 @@ def test_outermost_memories(block: int) -> None:
             assert energy <= least * (1 + 1e-9), (seed, tensor, memory)
             assert latency <= min(one.latency for one in several) * (1 + 1e-9), (seed, tensor)
             tight += energy >= least * (1 - 1e-9)
-    assert enough(tight, 11)
+    assert enough(tight, 4)
 
 
 def _outermost(mapping: Mapping) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from array_cases import array_space_of, half_places_space_of, loose_space_of
 from bound_cases import bound_space_of
-from explore import enough
+from explore import at_night, enough
 from memo import stored_figures
 from network_cases import network_space_of
 from search_cases import of_brute_force, space_of
@@ -73,7 +73,7 @@ def test_search_equals_brute_force_on_many(block: int) -> None:
 
 def test_runs_of_holders_equal_brute_force() -> None:
     """By default tiles stream past holders of deeper memories, and windows slide together."""
-    for seed in (*TIGHT, LOOP_ABOVE_A_RUN):
+    for seed in (*TIGHT[::3], LOOP_ABOVE_A_RUN):
         assert any(template.adjacent for template in tight_space_of(seed).templates)
         assert check(seed, 1500, tight_space_of)
 
@@ -104,7 +104,7 @@ def test_bounds_of_lanes_equal_brute_force_on_many(block: int) -> None:
 
 def test_networks_equal_brute_force() -> None:
     """Hops count the loops above the lanes, links the rounds: all gaps of the mapspace are open."""
-    assert sum(check(seed, 600, network_space_of) for seed in range(24)) >= 5
+    assert sum(check(seed, 600, network_space_of) for seed in range(12)) >= 2
 
 
 @pytest.mark.nightly
@@ -139,7 +139,7 @@ def test_arrays_and_open_hierarchies_equal_brute_force_on_many(
     assert enough(sum(check(seed, 3000, make) for seed in seeds), 3)
 
 
-@pytest.mark.parametrize("seed", [3, 11, 27, 40])
+@pytest.mark.parametrize("seed", [3, 27, *at_night(11, 40)])
 def test_canonical_mapspace_holds_an_optimum(seed: int) -> None:
     space = space_of(seed)
     if space.size.points > 4000:

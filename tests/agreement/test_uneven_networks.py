@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 from explore import enough
@@ -24,7 +26,7 @@ FRONT = 7  # seed of a case with several points
 TWICE = "two dimensions below a network that takes time"
 
 
-def check(seeds: range, limit: int) -> int:
+def check(seeds: Iterable[int], limit: int) -> int:
     """Compare values, bounds and ties; return how many cases were small enough and searched."""
     done = 0
     for seed in seeds:
@@ -57,7 +59,7 @@ def check(seeds: range, limit: int) -> int:
 
 
 def test_search_equals_the_best_of_all_mappings() -> None:
-    assert check(range(12), 400) >= 3
+    assert check((0, 1, 2, 5, 8), 400) == 3
 
 
 def test_fronts_are_those_of_all_mappings() -> None:

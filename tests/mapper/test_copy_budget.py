@@ -27,7 +27,7 @@ def test_a_copy_stopped_anywhere_has_a_bound(
     maker: str, objective: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     goal, close = Goal(objective), 0  # type: ignore[arg-type]
-    for seed in range(16):
+    for seed in range(6):
         whole = CopySearch().find(MAKERS[maker](seed), goal, None)
         if whole.best is None:
             continue

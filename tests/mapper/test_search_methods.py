@@ -45,7 +45,7 @@ def test_other_methods_follow_the_same_protocol() -> None:
 
 @pytest.mark.parametrize("method", ["exact", "exhaustive", "random", "annealing", "optuna"])
 def test_methods_by_name(method: str) -> None:
-    work = chain(4, 4, m=4)
+    work = chain(2, 4, m=4)
     best = search(arch(), work).certificate.value
     found = search(arch(), work, method=method, seed=3)
     assert found.best == search(arch(), work, method=method, seed=3).best
@@ -59,7 +59,7 @@ def test_methods_by_name(method: str) -> None:
 @pytest.mark.parametrize("method", ["exhaustive", "random", "annealing", "optuna"])
 def test_methods_report_how_far_they_are(method: str) -> None:
     seen: list[Progress] = []
-    result = search(arch(), chain(4, 4, m=4), method=method, progress=seen.append)
+    result = search(arch(), chain(2, 4, m=4), method=method, progress=seen.append)
     mine = [one.value for one in seen if one.doing == "searching T1"]
     assert mine == sorted(mine, reverse=True)
     assert mine[-1] == result.certificate.value

@@ -28,6 +28,11 @@ def enough(done: int, least: int) -> bool:
     return bool(_SHIFT) or done >= least
 
 
+def at_night(*seeds: Any) -> list[Any]:
+    """Return parameters of a family whose tests are nightly."""
+    return [pytest.param(seed, marks=pytest.mark.nightly) for seed in seeds]
+
+
 def is_family(item: pytest.Item) -> bool:
     """Tell whether any seed will do."""
     if not isinstance(item, pytest.Function):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from explore import at_night
 
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
@@ -85,7 +86,7 @@ def test_a_memory_that_stands_in_the_way_is_named_whatever_the_searches(
     assert "BUF.size: " in str(caught.value)
 
 
-@pytest.mark.parametrize("work", [0.0, 10.0, 30.0, 100.0, 300.0])
+@pytest.mark.parametrize("work", [0.0, 30.0, *at_night(10.0, 100.0, 300.0)])
 def test_what_takes_too_long_is_left_unsaid(work: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever work is allowed, nothing false is said: X has none alone, the others have."""
     monkeypatch.setattr(subject, "WORK", work)

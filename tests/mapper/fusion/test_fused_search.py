@@ -13,7 +13,7 @@ from tilewright.mapper import evaluate, search
 from tilewright.mapper.searches.budget import Budget, OutOfBudget, resident_bytes
 from tilewright.mapper.searches.result import Progress
 
-CHAIN = chain(8, (2, 8, 2, 8))
+CHAIN = chain(4, (2, 4, 2, 4))
 
 
 @pytest.mark.parametrize("objective", ["energy", "latency", "edp"])

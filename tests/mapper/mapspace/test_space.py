@@ -16,8 +16,8 @@ from tilewright.mapper.searches.mapping_scorer import MappingScorer
 
 Maker = Callable[[int], Mapspace]
 MAKERS = {"network": network_space_of, "array": array_space_of}
-SMALL = 100
-SEEDS = range(12)
+SMALL = 60
+SEEDS = range(6)
 
 
 def small_spaces(maker: Maker) -> list[Mapspace]:

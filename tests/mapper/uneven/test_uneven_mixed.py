@@ -46,7 +46,7 @@ ODD = ("V[p, r] = U[p, q] * W[q, r]", "UW")  # nothing but 13s: uneven tiles fil
 
 def workload(*einsums: tuple[str, str]) -> str:
     lines = ["workload:", "  bits_per_value: {All: 8}", "  rank_sizes:"]
-    lines += [f"    {name}: {16 if name in 'MKNJ' else 13}" for name in "MKNJPQR"]
+    lines += [f"    {name}: {8 if name in 'MKNJ' else 13}" for name in "MKNJPQR"]
     lines += ["  einsums:"]
     for text, (first, second) in einsums:
         names = f"{{input: {first}, weight: {second}, output: {text[0]}}}"

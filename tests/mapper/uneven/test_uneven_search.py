@@ -154,7 +154,7 @@ def test_fronts_and_formulas_over_uneven_tiles_are_those_of_all_mappings(
     "options", [{"front": ["energy", "usage"]}, {"objective": "energy * (1 + usage.BUF)"}]
 )
 def test_usage_over_uneven_tiles_goes_where_no_list_does(options: dict[str, object]) -> None:
-    work = matmuls(41, 16, m=37)
+    work = matmuls(31, 12, m=29)
     even = search(ARCH, work, **options)  # type: ignore[arg-type]
     found = search(ARCH, work, uneven="all", **options)  # type: ignore[arg-type]
     assert found.certificate.kind == "optimal"
@@ -169,7 +169,7 @@ def test_usage_over_uneven_tiles_goes_where_no_list_does(options: dict[str, obje
 
 
 def test_a_front_over_uneven_tiles_goes_where_no_list_does() -> None:
-    work = matmuls(41, 16, m=37)
+    work = matmuls(31, 12, m=29)
     found = search(ARCH, work, uneven="all", front=("energy", "latency"))
     assert space(work, "m", "k", "n").size.points > 20_000
     assert found.front_proof is not None
