@@ -5,7 +5,8 @@ help: ## Show these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 setup: ## Make .venv with everything for development
-	python3 -m venv .venv && .venv/bin/pip install --quiet --editable ".[dev]" && $(PY) tools/dev_links.py
+	python3 -m venv .venv && .venv/bin/pip install --quiet uv
+	.venv/bin/uv pip install --quiet --editable ".[dev]" && $(PY) tools/dev_links.py
 
 lint: ## Run the linter and the formatter's check
 	.venv/bin/ruff check . && .venv/bin/ruff format --check .
@@ -39,7 +40,7 @@ oracles: ## Store the answers of slow oracles whose sources have changed, drop s
 	$(PY) -m pytest --update-oracles
 
 site: ## Build the documentation as a site, into site/
-	.venv/bin/pip install --quiet --editable ".[docs]" && $(PY) tools/dev_links.py && .venv/bin/zensical build -f mkdocs.yml
+	.venv/bin/uv pip install --quiet --editable ".[docs]" && $(PY) tools/dev_links.py && .venv/bin/zensical build -f mkdocs.yml
 
 check: lint types test ## All of the above that CI runs
 
