@@ -79,6 +79,7 @@ PARTS: list[Part] = [
         (
             "agreement/test_engines_agree.py",
             "agreement/test_parts_agree.py",
+            "agreement/test_pattern_cycles.py",
             "agreement/test_gemv_example.py",
             "agreement/test_fused_optima.py",
         ),
@@ -115,6 +116,7 @@ PARTS: list[Part] = [
         "fused optima with sizes, widths and networks",
         (
             "agreement/test_memory_sizes.py",
+            "agreement/test_shared_programs.py",
             "agreement/test_shared_tiles.py",
             "agreement/test_fused_networks.py",
         ),

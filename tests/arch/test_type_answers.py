@@ -18,7 +18,7 @@ def mixed(a, b):
 
 def test_every_combination_of_types_gives_what_python_gives() -> None:
     cases = [(2, 3), (2.5, 3), (3, 2.5), (True, 4), (np.uint32(7), 2), (np.float32(1.5), 2.0)]
-    for first, second in cases * 2:
+    for first, second in [*cases, cases[-1]]:
         with remembered_answers():
             compiled = njit(mixed)
             found = compiled(first, second)

@@ -34,7 +34,20 @@ def validation(root: Path) -> ModuleType:
     return module
 
 
-def test_page_shows_the_figures_of_today(validation: ModuleType) -> None:
+QUICK = ("operation", "relay", "chain", "collective", "bank", "rate", "kernel", "overlap", "spada")
+
+
+@pytest.mark.parametrize("kind", QUICK)
+def test_page_shows_the_figures_of_today(validation: ModuleType, kind: str) -> None:
+    """Each row of the tables that take a second or less; at night the whole page."""
+    shown = validation.PAGE.read_text(encoding="utf-8").splitlines()
+    rows = getattr(validation, f"{kind}_rows")()
+    assert rows
+    assert [str(row) for row in rows if str(row) not in shown] == []
+
+
+@pytest.mark.nightly
+def test_the_whole_page_is_that_of_today(validation: ModuleType) -> None:
     assert validation.PAGE.read_text(encoding="utf-8") == validation.page()
 
 

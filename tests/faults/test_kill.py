@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from explore import at_night
 
 TOY = Path(__file__).parents[1] / "dse" / "toy_study.py"
 
@@ -53,7 +54,7 @@ def finished(folder, whole):
     assert (run / "front.json").read_bytes() == whole[1]
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [2, *at_night(1)])
 def test_kill_twice_and_resume(tmp_path, whole, workers):
     log = tmp_path / "run" / "trials.jsonl"
     process = start(tmp_path, "start", workers)
@@ -79,7 +80,7 @@ def test_kill_right_after_the_start(tmp_path, whole):
     finished(tmp_path, whole)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [2, *at_night(1)])
 def test_ctrl_c_finishes_the_batch_and_can_be_resumed(tmp_path, whole, workers):
     log = tmp_path / "run" / "trials.jsonl"
     process = start(tmp_path, "start", workers)

@@ -30,7 +30,8 @@ def enough(done: int, least: int) -> bool:
 
 def at_night(*seeds: Any) -> list[Any]:
     """Return parameters of a family whose tests are nightly."""
-    return [pytest.param(seed, marks=pytest.mark.nightly) for seed in seeds]
+    every = (seed if isinstance(seed, tuple) else (seed,) for seed in seeds)
+    return [pytest.param(*each, marks=pytest.mark.nightly) for each in every]
 
 
 def is_family(item: pytest.Item) -> bool:

@@ -39,7 +39,7 @@ def test_the_total_area_is_that_of_the_model(tmp_path):
         'workload:\n  rank_sizes: {M: 4}\n  bits_per_value: {All: 8}\n  einsums: ["Z[m] = A[m]"]\n'
     )
     work = load_workload(tmp_path / "w.yaml")
-    best = search(machine, work).best
+    best = search(machine, work, budget=0.0).best  # any mapping will do
     score = evaluate(machine, work, best.mapping)
     assert math.isclose(total(arch_facts(machine), "area"), score.area, rel_tol=1e-12)
     assert math.isclose(total(arch_facts(machine), "leak_power"), score.leak_power, rel_tol=1e-12)

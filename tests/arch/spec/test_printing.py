@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.arch.errors import SpecError
@@ -29,6 +29,7 @@ _TREES = st.recursive(
 )
 
 
+@settings(max_examples=50)
 @given(_TREES)
 def test_what_is_printed_reads_back(data: object) -> None:
     printed = dump_yaml({"data": data})

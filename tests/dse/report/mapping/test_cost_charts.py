@@ -15,7 +15,15 @@ from tilewright.dse.report.mapping.cost_charts import (
 from tilewright.mapper import search
 from tilewright.studies import path_of
 
-ARCH, WORKLOAD = path_of("hardware", "edge_npu"), path_of("workloads", "stencil")
+ARCH = path_of("hardware", "edge_npu")
+WORKLOAD = """
+workload:
+  rank_sizes: {M: 64, K: 64, N: 64, J: 64}
+  bits_per_value: {All: 8}
+  einsums:
+  - {einsum: "Y[m, n] = A[m, k] * B[k, n]", renames: {input: A, weight: B, output: Y}}
+  - {einsum: "Z[m, j] = Y[m, n] * C[n, j]", renames: {input: Y, weight: C, output: Z}}
+"""
 
 
 def test_bars_add_up_and_the_longest_fills_its_track() -> None:
