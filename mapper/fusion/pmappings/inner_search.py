@@ -128,7 +128,8 @@ class InnerSearch:
     Operations that several programs begin with are run once (a tree of operations). `engine`: the
     lattice of tile shapes and the fields of a label. `inner`: the programs to run. `rules`: what
     decides in the region above. `latency_terms`: terms of a lower bound of latency, shape (terms,
-    3); without them labels are not pruned by latency. `nbytes`: bytes of lower bounds kept at a
+    3); without them labels are not pruned by latency. `known`: a search of the same programs that
+    lacks them, whose other bounds are taken over. `nbytes`: bytes of lower bounds kept at a
     time. `labels`: number of labels made so far. `look_ahead` must be called first.
     """
 
@@ -138,6 +139,7 @@ class InnerSearch:
         inner: InnerTree,
         rules: RegionRules,
         latency_terms: Floats = NO_LATENCY_TERMS,
+        known: InnerSearch | None = None,
     ) -> None:
         self._engine = engine
         self._rules = rules
@@ -154,6 +156,7 @@ class InnerSearch:
         self.inner = inner
         self._root = inner.tree.root
         self._bounds: dict[int, NodeBounds] = {}  # by continuation
+        self._known: Mapping[int, NodeBounds] = {} if known is None else dict(known._bounds)
         self._branch = self._root.size
         bound_rows = 1 + LANES_ROWS + len(latency_terms)
         bound_bytes = int(bound_rows * 8 * engine.lattice.size)  # of each continuation
@@ -188,6 +191,7 @@ class InnerSearch:
         (theory/lattice.md §6.1).
         """
         self._look_ahead(self._root, check)
+        self._known = {}
 
     def solve(self, bound: Floats, budget: Budget, n_deciding: int) -> list[SolvedProgram]:
         """Return the labels of every program that may lead to a mapping within the bound.
@@ -230,7 +234,8 @@ class InnerSearch:
             for program in node.programs
         ]
         step = None if node.step == ROOT else self.inner.steps[node.step]
-        bounds = bounds_of_node(self._engine, step, views or [self._no_remaining_cost()])
+        known = self._known.get(node.continuation)
+        bounds = bounds_of_node(self._engine, step, views or [self._no_remaining_cost()], known)
         self._bounds[node.continuation] = bounds
         if node.size > self._branch:
             for child in node.children.values():

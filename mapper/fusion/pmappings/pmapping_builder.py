@@ -285,13 +285,14 @@ class TableBuilder:
         prepared = self._prepared(choice)
         if known is None:
             self._count(SearchStatistics(len(prepared.programs.tree.inner_programs)))
-        else:
-            known.search.drop_bounds()
         metrics = self._metrics(prepared)
         prunes = self._scope.prunes_by_latency
         latency_terms = metrics.latency_terms() if prunes else NO_LATENCY_TERMS
         inner = prepared.programs.tree
-        search = InnerSearch(prepared.engine, inner, prepared.rules, latency_terms)
+        timeless = None if known is None else known.search
+        search = InnerSearch(prepared.engine, inner, prepared.rules, latency_terms, timeless)
+        if known is not None:
+            known.search.drop_bounds()
         self.cache.make_room(search.nbytes)
         search.look_ahead(self._budget.check)
         compiled = CompiledChoice(prepared, metrics, search, search.start_bounds(metrics))

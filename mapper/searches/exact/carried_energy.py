@@ -39,8 +39,10 @@ class CarriedEnergy:
 
     def factors_of(self, field: int) -> FactorRange | None:
         """Return the factors that a column still gets; None if it carries no joules here."""
-        chosen = self.rows[self.rows[:, 0] == field]
-        return FactorRange(*chosen[0, 1:].tolist()) if len(chosen) else None
+        for column, least, greatest in self.rows.tolist():  # few: to index arrays takes longer
+            if column == field:
+                return FactorRange(least, greatest)
+        return None
 
     def before_payment(self, fields: Iterable[int]) -> CarriedEnergy:
         """Return the columns below a step that adds some of them, `fields`, to the energy."""

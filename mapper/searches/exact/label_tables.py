@@ -8,7 +8,7 @@ cannot meet the limits with the least remaining cost are pruned.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import NamedTuple
@@ -140,6 +140,14 @@ class _ChoicesOfStep(NamedTuple):
     choices: ChoiceArrays
 
 
+class _LanesOfStep(NamedTuple):
+    """A step and the most lanes above it, kept so that their ids stay their own; lanes below it."""
+
+    step: ProgramStep
+    after: Floats
+    before: Floats
+
+
 class _FieldAmounts(NamedTuple):
     """The fields that costs are charged to, energy first, and the amounts per state.
 
@@ -168,12 +176,14 @@ class LabelEngine:
         self._counts: dict[tuple[str, str, Lanes], Floats] = {}
         self._axes: dict[tuple[str, ...], list[LatticeAxis]] = {}
         self._lane_bounds: dict[int, Floats] = {}  # by checksum
+        self._lanes_of_step: dict[tuple[int, int], _LanesOfStep] = {}  # by ids
         self._below: dict[tuple[tuple[str, ...], tuple[tuple[int, ...], ...]], Ints] = {}
 
     def forget_steps(self) -> None:
         """Drop the arrays of all steps, to free their memory; they are made again when needed."""
         self._charges.clear()
         self._choices.clear()
+        self._lanes_of_step.clear()
 
     def initial(self) -> LabelTable:
         """Return the table to start from: one label at the tile of one value.
@@ -229,29 +239,52 @@ class LabelEngine:
         joules, most lanes (instances of fanouts) and least seconds for each tile
         (theory/lattice.md §6.1).
         """
+        before = self._energy_before(step, after)
+        return replace(before, latency=self.latency_before(step, after.latency))
+
+    def latency_before(self, step: ProgramStep, after: RemainingLatency) -> RemainingLatency:
+        """Return lower bounds of the seconds still to come below a step, from those above it."""
+        if not len(after.terms):
+            return after
         if isinstance(step, LoopStep):
-            return self._before_loops(self._axes_of(step.variables), after)
+            return after.before_loops(self._axes_of(step.variables))
         if isinstance(step, SingleLoopStep):
-            looped = [self._before_loops(self._axes_of((v,)), after) for v in step.variables]
+            looped = (after.before_loops(self._axes_of((v,))) for v in step.variables)
+            return least_latencies([after, *looped])
+        if isinstance(step, PaymentStep):
+            calls = (term for term in step.refunds if term.field != 0)
+            refunds = [FieldAmount(term.field, self._most_amount(term)) for term in calls]
+            return after.before_refunds(refunds)
+        if isinstance(step, SpatialStep):
+            return after.before_choices(self._choice_arrays(step))
+        return after.before_charge(*self._charge(step))
+
+    def _energy_before(self, step: ProgramStep, after: RemainingCost) -> RemainingCost:
+        """Return lower bounds of energy and lanes below a step, from those above it."""
+        if isinstance(step, LoopStep):
+            return self._before_loops(step, self._axes_of(step.variables), after)
+        if isinstance(step, SingleLoopStep):
+            looped = [self._before_loops(None, self._axes_of((v,)), after) for v in step.variables]
             return least_remaining([after, *looped])
         if isinstance(step, PaymentStep):
-            return self._before_payment(step, after)
+            fields = [field for field, target in step.moves if target == 0]
+            return replace(after, carried=after.carried.before_payment(fields))
         if isinstance(step, SpatialStep):
             choices = self._choice_arrays(step)
-            latency = after.latency.before_choices(choices)
             joules = choices.energy(self.fields.width)
             energy, lanes = kernels.undo_distribute(after.energy, after.lanes, choices, joules)
             carried = after.carried.before_choices(choices)
-            return RemainingCost(energy, self._shared(lanes), latency, carried)
+            known = self._lanes_before(step, after.lanes, lambda: lanes)
+            return RemainingCost(energy, known, after.latency, carried)
         arrays, excludes_states = self._charge(step)
         energy = after.energy + arrays.amounts[0]
-        if isinstance(step, ChargeStep):
+        if isinstance(step, ChargeStep) and len(after.carried.rows):
             energy += self._least_carried(step, after.carried)
-        latency = after.latency.before_charge(arrays)
         lanes = after.lanes
         if excludes_states:
-            lanes = self._shared(np.where(energy < inf, lanes, 0.0))
-        return RemainingCost(energy, lanes, latency, after.carried)
+            reached = energy < inf
+            lanes = self._shared(np.where(reached, lanes, 0.0))
+        return RemainingCost(energy, lanes, after.latency, after.carried)
 
     def _least_carried(self, step: ChargeStep, carried: CarriedEnergy) -> Floats:
         """Return the least joules that become of what labels carry from a step, shape (states,).
@@ -279,17 +312,6 @@ class LabelEngine:
         if term.kind != "moved" or term.lanes:
             return factors.least
         return np.maximum(factors.least, 1.0 / self.lattice.visits(access, ("irrelevant",)))
-
-    def _before_payment(self, step: PaymentStep, after: RemainingCost) -> RemainingCost:
-        """Return the remaining cost below a payment: labels carry the joules that it pays."""
-        calls = (term for term in step.refunds if term.field != 0)
-        refunds = [FieldAmount(term.field, self._most_amount(term)) for term in calls]
-        fields = [field for field, target in step.moves if target == 0]
-        return replace(
-            after,
-            latency=after.latency.before_refunds(refunds),
-            carried=after.carried.before_payment(fields),
-        )
 
     def _most_amount(self, term: CostTerm) -> float:
         return term.factor * float(self.count(term.tensor, term.kind, term.lanes).max())
@@ -324,14 +346,34 @@ class LabelEngine:
             result = LabelTable(*merged)
         return result
 
-    def _before_loops(self, axes: Sequence[LatticeAxis], after: RemainingCost) -> RemainingCost:
-        """Return the remaining cost below temporal loops along some axes."""
-        energy, lanes = after.energy.copy(), after.lanes.copy()
+    def _before_loops(
+        self, step: ProgramStep | None, axes: Sequence[LatticeAxis], after: RemainingCost
+    ) -> RemainingCost:
+        """Return energy and lanes below temporal loops along some axes; `step`: all loops of it."""
+        energy = after.energy.copy()
         for axis in axes:
             kernels.least_above(energy, axis.stride, axis.radix, 1.0)
-            kernels.least_above(lanes, axis.stride, axis.radix, -1.0)
-        latency = after.latency.before_loops(axes)
-        return replace(after, energy=energy, lanes=self._shared(lanes), latency=latency)
+
+        def most_lanes() -> Floats:
+            lanes = after.lanes.copy()
+            for axis in axes:
+                kernels.least_above(lanes, axis.stride, axis.radix, -1.0)
+            return lanes
+
+        return replace(
+            after, energy=energy, lanes=self._lanes_before(step, after.lanes, most_lanes)
+        )
+
+    def _lanes_before(
+        self, step: ProgramStep | None, after: Floats, most_lanes: Callable[[], Floats]
+    ) -> Floats:
+        """Return the most lanes below a step, made once for each step and array above it."""
+        if step is None:
+            return self._shared(most_lanes())
+        key = id(step), id(after)
+        if key not in self._lanes_of_step:
+            self._lanes_of_step[key] = _LanesOfStep(step, after, self._shared(most_lanes()))
+        return self._lanes_of_step[key].before
 
     def _shared(self, lanes: Floats) -> Floats:
         """Return an equal array that earlier calls returned, or this one: few of them differ."""

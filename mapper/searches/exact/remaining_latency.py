@@ -64,19 +64,23 @@ class RemainingLatency:
             kernels.least_above(flat, axis.stride, axis.radix, 1.0)
         return replace(self, seconds=seconds)
 
-    def before_charge(self, charge: ChargeArrays) -> RemainingLatency:
+    def before_charge(self, charge: ChargeArrays, excludes_tiles: bool = True) -> RemainingLatency:
         """Return the bounds below a charge from those above it, in seconds.
 
-        A charge adds amounts to columns of labels by tile; its first column is the energy. A label
-        is the tuple of costs of a partial mapping.
+        A charge adds amounts to columns of labels by tile; its first column is the energy, which
+        is inf at some tiles if `excludes_tiles`. A label is the tuple of costs of a partial
+        mapping.
         """
-        if not len(self.terms):
+        rows = {field: i for i, field in enumerate(charge.fields.tolist())}
+        timed = [rows.get(int(field)) for field in self.terms[:, 0].tolist()]
+        if not excludes_tiles and not any(row is not None for row in timed):
             return self
-        seconds = np.where(charge.amounts[0] < inf, self.seconds, inf)
-        rows = {field: charge.amounts[i] for i, field in enumerate(charge.fields.tolist())}
-        for i, term in enumerate(self.terms):
-            if (calls := rows.get(int(term[0]))) is not None:
-                seconds[i] += _least_seconds(term, calls)
+        seconds = self.seconds.copy()
+        if excludes_tiles:
+            seconds[:, charge.amounts[0] == inf] = inf
+        for i, row in enumerate(timed):
+            if row is not None:
+                seconds[i] += _least_seconds(self.terms[i], charge.amounts[row])
         return replace(self, seconds=seconds)
 
     def before_choices(self, choices: ChoiceArrays) -> RemainingLatency:
@@ -138,6 +142,8 @@ def least_latencies(alternatives: Sequence[RemainingLatency]) -> RemainingLatenc
 
     All must have the same components.
     """
+    if len(alternatives) == 1:
+        return alternatives[0]
     return RemainingLatency(
         np.minimum.reduce([each.terms for each in alternatives]),
         np.minimum.reduce([each.seconds for each in alternatives]),

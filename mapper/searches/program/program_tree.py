@@ -8,7 +8,7 @@ of the cost still to come.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
@@ -17,6 +17,7 @@ from tilewright.mapper.searches.exact.label_tables import (
     RemainingCost,
     least_remaining,
 )
+from tilewright.mapper.searches.exact.remaining_latency import least_latencies
 from tilewright.mapper.searches.program.program import ProgramStep, TemplateProgram
 
 ROOT = -1  # in place of the number of a step
@@ -154,12 +155,22 @@ def bounded_tree(
 
 
 def bounds_of_node(
-    engine: LabelEngine, step: ProgramStep | None, views: list[RemainingCost]
+    engine: LabelEngine,
+    step: ProgramStep | None,
+    views: list[RemainingCost],
+    known: NodeBounds | None = None,
 ) -> NodeBounds:
     """Return the bounds below and above a step (None: at the root) from those of all ways to go on.
 
     `views`: at least one. Bounds are the least joules and seconds, and the most lanes (instances of
-    fanouts), still to come for each tile.
+    fanouts), still to come for each tile. `known`: the same ones but for the seconds.
     """
+    if known is not None:
+        latency = least_latencies([view.latency for view in views])
+        after = replace(known.after, latency=latency)
+        if step is None:
+            return NodeBounds(after, after)
+        below = engine.latency_before(step, latency)
+        return NodeBounds(replace(known.before, latency=below), after)
     after = least_remaining(views)
     return NodeBounds(after if step is None else engine.remaining_before(step, after), after)
