@@ -6,11 +6,12 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.dse.study.design_space import Point
 from tilewright.mapper.searches.search_errors import MemoryUsedUp
+from tilewright.mapper.searches.shared.hit_counts import STRUCTURES
 
 Status = Literal["feasible", "infeasible", "failed", "error"]
 """`failed`: not evaluated for want of time, memory or a worker; `error`: the model failed on the
@@ -61,12 +62,30 @@ class DesignLimit(BaseException):
     """A design reached a limit of the study while it was evaluated; the text says which."""
 
 
+class Sharing(NamedTuple):
+    """What designs had in common, so that it was worked out once.
+
+    `repeated`: trials that repeat a design; `known`: designs with an outcome from elsewhere.
+    `structures`: templates with their steps that searches asked for, `shared_structures` of them
+    left by earlier designs of the same process.
+    """
+
+    repeated: int = 0
+    known: int = 0
+    structures: int = 0
+    shared_structures: int = 0
+
+
+NOTHING_SHARED = Sharing()
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The outcome of one evaluation and the wall-clock seconds that it took."""
+    """The outcome of one evaluation, the wall-clock seconds that it took, and what it shared."""
 
     outcome: Outcome
     seconds: float
+    sharing: Sharing = NOTHING_SHARED
 
 
 def attempt(evaluator: Evaluator, point: Point) -> Attempt:
@@ -76,7 +95,7 @@ def attempt(evaluator: Evaluator, point: Point) -> Attempt:
     exception (a defect, also one that would end the process) error; a metric that is infinite or
     NaN gives infeasible. KeyboardInterrupt passes.
     """
-    start = time.perf_counter()
+    start, asked, shared = time.perf_counter(), STRUCTURES.asked, STRUCTURES.shared
     try:
         outcome = _checked(evaluator.evaluate(point))
     except KeyboardInterrupt:
@@ -87,7 +106,8 @@ def attempt(evaluator: Evaluator, point: Point) -> Attempt:
         outcome = Outcome(reason=_words(error), status="infeasible")
     except BaseException as error:  # a defect of a model must not cost the user a night of trials
         outcome = Outcome(reason=_defect(error), status="error")
-    return Attempt(outcome, time.perf_counter() - start)
+    sharing = Sharing(0, 0, STRUCTURES.asked - asked, STRUCTURES.shared - shared)
+    return Attempt(outcome, time.perf_counter() - start, sharing)
 
 
 def _checked(outcome: Outcome) -> Outcome:

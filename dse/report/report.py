@@ -12,8 +12,9 @@ from tilewright.dse.report.health import health_cards, importance, smallest_chan
 from tilewright.dse.report.page import script_safe, templates
 from tilewright.dse.report.reasons import group_reasons, limit_text, reason_of
 from tilewright.dse.report.report_data import metric_names, report_data
+from tilewright.dse.report.sharing import sharing_of, sharing_text
 from tilewright.dse.run.record import Trial, front_of
-from tilewright.dse.run.rundir import REPORT, RunDirectory
+from tilewright.dse.run.rundir import REPORT, TIMES, RunDirectory
 from tilewright.dse.run.study_loop import distinct, is_complete
 from tilewright.dse.store.safe_files import write_atomically
 from tilewright.dse.study.knobs import knob_text
@@ -70,6 +71,7 @@ def _context(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dic
         ],
         "environment": environment,
         "directory": str(run.path),
+        "sharing": sharing_text(sharing_of(run.path / TIMES)),
         "command": _command(environment),
         # JSON is safe in a script element once no `<` can end the element.
         "data": Markup(script_safe(data)),  # noqa: S704

@@ -8,10 +8,11 @@ from typing import Any
 from tilewright.arch.quantities import label, unit_of_metric
 from tilewright.dse.report.conclusion import highlights, reference_of
 from tilewright.dse.report.reasons import reason_of
+from tilewright.dse.report.sharing import sharing_of
 from tilewright.dse.run.figures import Constraint, is_plain_name
 from tilewright.dse.run.front_file import hypervolume_by_batch
 from tilewright.dse.run.record import Trial, front_of
-from tilewright.dse.run.rundir import RunDirectory
+from tilewright.dse.run.rundir import TIMES, RunDirectory
 from tilewright.dse.run.study_loop import shown_in_detail
 from tilewright.dse.study.knobs import knob_text, labels_of
 from tilewright.dse.study.study import StudySpec
@@ -45,6 +46,7 @@ def report_data(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> 
         "reference": None if reference is None else reference.number,
         "details": _details(run, spec, trials),
         "hypervolume": hypervolume_by_batch(spec, trials),
+        "sharing": sharing_of(run.path / TIMES)._asdict(),
     }
 
 

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from tilewright.arch.quantities import some
+from tilewright.dse.models.evaluator import NOTHING_SHARED, Sharing
 from tilewright.dse.run.front_file import hypervolume_by_batch
 from tilewright.dse.run.progress import describe_state
 from tilewright.dse.run.record import Trial
@@ -39,6 +40,7 @@ class LiveView:
         self._done = 0
         self._start: tuple[float, int] | None = None
         self._next = 0.0
+        self._sharing = NOTHING_SHARED
         self._bar: Progress = Progress(
             TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn(), TimeLeft()
         )
@@ -59,14 +61,19 @@ class LiveView:
     ) -> None:
         self._live.stop()
 
-    def batch(self, trials: Sequence[Trial], seconds: float) -> None:
+    def batch(
+        self, trials: Sequence[Trial], seconds: float, sharing: Sharing = NOTHING_SHARED
+    ) -> None:
         """Show the state after a batch; `seconds` is 0 for the batches that a resume finds."""
+        from tilewright.dse.report.sharing import total_of
+
+        self._sharing = total_of([self._sharing, sharing])
         self._done = distinct(trials)
         now = time.monotonic()
         if self._start is None:
             self._start = now - seconds, self._done if seconds == 0 else 0
         if now >= self._next or self._done == self._spec.trials:
-            lines = state_lines(self._spec, trials, self._rate(now))
+            lines = state_lines(self._spec, trials, self._rate(now), self._sharing)
             self._state.plain = "\n".join(f"  {line}" for line in lines)
             self._next = now + _SHARE * (time.monotonic() - now)
         self._bar.update(self._task, completed=self._done)
@@ -84,18 +91,26 @@ class LiveView:
 
 
 def state_lines(
-    spec: StudySpec, trials: Sequence[Trial], rate: float | None = None
+    spec: StudySpec,
+    trials: Sequence[Trial],
+    rate: float | None = None,
+    sharing: Sharing = NOTHING_SHARED,
 ) -> tuple[str, ...]:
     """Return the state of a search in lines of text.
 
     They have the front, the hypervolume, the rate (designs per second) with the share of repeated
-    designs, and the most frequent reasons why designs cannot be built.
+    designs and of searches that found their templates ready, and the most frequent reasons why
+    designs cannot be built.
     """
     repeats = sum(trial.same_as is not None for trial in trials)
     speed = "" if rate is None else f"{rate:.3g} designs/s; " if rate >= 1 else (
         f"{1 / rate:.3g} s a design; ")  # fmt: skip
     lines = [describe_state(spec, trials), *_growth(spec, trials)]
     lines.append(f"{speed}{some(len(trials), 'proposal')}, {repeats} of them known already")
+    if sharing.structures:
+        from tilewright.dse.report.sharing import structures_text
+
+        lines.append(structures_text(sharing))
     return (*lines, *_frequent_reasons(trials))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from tilewright.arch.quantities import label, quantity
 from tilewright.dse.command.console import say
+from tilewright.dse.models.evaluator import NOTHING_SHARED, Sharing
 from tilewright.dse.run.record import FrontSoFar, Trial
 from tilewright.dse.run.study_loop import distinct
 from tilewright.dse.study.study import StudySpec
@@ -60,11 +61,14 @@ class ProgressLines:
     def __exit__(self, *_: object) -> None:
         """Nothing to close."""
 
-    def batch(self, trials: Sequence[Trial], seconds: float) -> None:
+    def batch(
+        self, trials: Sequence[Trial], seconds: float, sharing: Sharing = NOTHING_SHARED
+    ) -> None:
         """Print the state after a batch; nothing if it only repeated designs.
 
         `trials`: all so far; `seconds`: duration of the batch, 0 if it was found at a resume.
         """
+        del sharing
         designs = distinct(trials)
         if designs == self._shown:
             return

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.files.source import load_document
-from tilewright.dse.models.evaluator import Attempt, Evaluator
+from tilewright.dse.models.evaluator import NOTHING_SHARED, Attempt, Evaluator, Sharing
 from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.models.worker_pool import LOKY, Pool, make_pool
 from tilewright.dse.run.environment import Keys, Start, code_hash, describe
@@ -213,7 +213,9 @@ def _finish(spec: StudySpec, run: RunDirectory, trials: Sequence[Trial]) -> Stud
 
 
 class _Silent:
-    def batch(self, trials: Sequence[Trial], seconds: float) -> None:
+    def batch(
+        self, trials: Sequence[Trial], seconds: float, sharing: Sharing = NOTHING_SHARED
+    ) -> None:
         """Show nothing."""
 
     def evaluated(self, done: int, count: int) -> None:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from tilewright.arch.errors import SpecError, TilewrightError
-from tilewright.dse.models.evaluator import Attempt
+from tilewright.dse.models.evaluator import NOTHING_SHARED, Attempt, Sharing
 from tilewright.dse.models.worker_pool import Pool
 from tilewright.dse.run.figures import is_plain_name, names_of, uses_base, value_of
 from tilewright.dse.run.record import FrontSoFar, Trial, TrialStatus, front_of
@@ -28,10 +28,13 @@ from tilewright.dse.study.study import StudySpec
 class Watcher(Protocol):
     """Something that is told how a study goes, to show it to the user."""
 
-    def batch(self, trials: Sequence[Trial], seconds: float) -> None:
+    def batch(
+        self, trials: Sequence[Trial], seconds: float, sharing: Sharing = NOTHING_SHARED
+    ) -> None:
         """Take note of a finished batch.
 
-        `trials`: all so far; `seconds`: duration of the batch, 0 for those found at a resume.
+        `trials`: all so far; `seconds`: duration of the batch, 0 for those found at a resume;
+        `sharing`: what its designs did not need to work out.
         """
         ...
 
@@ -84,7 +87,8 @@ def explore(
             search.pending.clear()
             trials += new
             details.keep(trials, attempts)
-            setting.watcher.batch(trials, time.perf_counter() - start)
+            sharing = _shared(new, attempts)
+            setting.watcher.batch(trials, time.perf_counter() - start, sharing)
     return trials
 
 
@@ -326,7 +330,7 @@ def _times(
         "batch": new[0].batch,
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds, 6),
-        "shared": _shared(new, attempts),
+        "shared": _shared(new, attempts)._asdict(),
         "evaluations": {
             str(trial.number): round(attempts[trial.key].seconds, 6)
             for trial in new
@@ -335,11 +339,14 @@ def _times(
     }
 
 
-def _shared(new: Sequence[Trial], attempts: Mapping[str, Attempt]) -> dict[str, int]:
-    """Return how many trials of a batch needed no evaluation: they repeat one, or were known."""
+def _shared(new: Sequence[Trial], attempts: Mapping[str, Attempt]) -> Sharing:
+    """Return what the trials of a batch did not need to work out."""
     fresh = [trial for trial in new if trial.same_as is None]
     known = sum(attempts[trial.key].seconds == 0.0 for trial in fresh)
-    return {"repeated": len(new) - len(fresh), "known": known}
+    searched = [attempts[trial.key].sharing for trial in fresh]
+    structures = sum(sharing.structures for sharing in searched)
+    shared = sum(sharing.shared_structures for sharing in searched)
+    return Sharing(len(new) - len(fresh), known, structures, shared)
 
 
 class _KeptDetails:

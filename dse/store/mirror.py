@@ -13,6 +13,7 @@ from typing import Any
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.dse.command.console import say
+from tilewright.dse.models.evaluator import NOTHING_SHARED, Sharing
 from tilewright.dse.run.record import Trial
 from tilewright.dse.run.study_loop import Watcher, excess_of
 from tilewright.dse.study.design_space import Dimension
@@ -43,9 +44,11 @@ class Mirror:
                 instead="sqlite:///study.db, postgresql://…, or the path of a journal.log",
             ) from error
 
-    def batch(self, trials: Sequence[Trial], seconds: float) -> None:
+    def batch(
+        self, trials: Sequence[Trial], seconds: float, sharing: Sharing = NOTHING_SHARED
+    ) -> None:
         """Copy the trials that the mirror does not have yet."""
-        del seconds
+        del seconds, sharing
         base = next((t.metrics for t in trials[:1] if t.baseline), None)
         try:
             self._study.add_trials([self._frozen(t, base) for t in trials[self._count :]])
@@ -83,10 +86,12 @@ class Together:
     def __init__(self, *watchers: Watcher) -> None:
         self._watchers = watchers
 
-    def batch(self, trials: Sequence[Trial], seconds: float) -> None:
+    def batch(
+        self, trials: Sequence[Trial], seconds: float, sharing: Sharing = NOTHING_SHARED
+    ) -> None:
         """Tell all of a finished batch."""
         for watcher in self._watchers:
-            watcher.batch(trials, seconds)
+            watcher.batch(trials, seconds, sharing)
 
     def evaluated(self, done: int, count: int) -> None:
         """Tell all of an evaluation."""

@@ -17,6 +17,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from tilewright.arch.components.components import Component, Memory
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.shared.hit_counts import STRUCTURES
 from tilewright.mapper.templates.size_tests import SizeTests
 
 MOST_NODES = 200_000  # of all trees of one kind that are kept: some 200 MB
@@ -69,11 +70,13 @@ class KnownStructures(Generic[T]):
         `price` puts the numbers of the mapspace in, or returns None where they do not go with it.
         """
         self.looked_up += 1
+        STRUCTURES.asked += 1
         for known in self._known.get(key.quick, ()):
             if known.key.rules == key.rules and known.size_tests.hold_for(space.problem.components):
                 priced = price(known.structure)  # type: ignore[arg-type]
                 if priced is not None:
                     self.shared += 1
+                    STRUCTURES.shared += 1
                     self._known.move_to_end(key.quick)
                     return priced
         return None

@@ -15,7 +15,7 @@ from tilewright.dse.study.study_loading import load_study
 
 
 class Silent:
-    def batch(self, trials, seconds):
+    def batch(self, trials, seconds, sharing):
         pass
 
     def evaluated(self, done, count):
