@@ -124,8 +124,8 @@ def _breakdown(
         for into, by in ((energy, by_component(run.energy_by)), (cycles, section["time_by"])):
             for name, value in by.items():
                 into[name] = into.get(name, 0.0) + float(value)
-    for halo in found.execution.halos:
-        for name, value in by_component(halo.energy_by).items():
+    for done in found.execution.exchanges:
+        for name, value in by_component(done.energy_by).items():
             energy[name] = energy.get(name, 0.0) + value
-        cycles["halos"] = cycles.get("halos", 0.0) + halo.cycles
+        cycles["exchanges"] = cycles.get("exchanges", 0.0) + done.cycles
     return {"energy": energy, "latency": cycles}

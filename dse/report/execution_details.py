@@ -11,9 +11,9 @@ from tilewright.arch.quantities import quantity
 from tilewright.dse.report.details import Spans, section, timeline
 
 if TYPE_CHECKING:
+    from tilewright.simulator.exchanges.exchange_execution import ExchangeExecution
     from tilewright.simulator.execution.einsum_execution import EinsumExecution
     from tilewright.simulator.execution.execution import Execution
-    from tilewright.simulator.execution.halo_execution import HaloExecution
     from tilewright.simulator.run.trace import RunResult, Trace
 
 _DIRECTIONS = ("north", "east", "south", "west")  # the order of Trace.link_words
@@ -30,7 +30,7 @@ def execution_sections(
     return [
         _einsum_section(
             run,
-            [halo for halo in execution.halos if halo.einsum == run.name],
+            [done for done in execution.exchanges if done.einsum == run.name],
             certificates.get(run.name, ""),
         )
         for run in execution.einsums
@@ -38,7 +38,7 @@ def execution_sections(
 
 
 def _einsum_section(
-    run: EinsumExecution, halos: Sequence[HaloExecution], certificate: str
+    run: EinsumExecution, exchanges: Sequence[ExchangeExecution], certificate: str
 ) -> dict[str, Any]:
     read = run.plan.read
     facts = {
@@ -53,9 +53,9 @@ def _einsum_section(
         "engine": run.engine,
         "SRAM per element": f"{run.sram_bits / 8:,.0f} bytes",
         **{
-            f"halos of {halo.exchange.tensor}, before it": f"{halo.cycles:,} cycles, "
-            f"{quantity(halo.energy, 'energy')}"
-            for halo in halos
+            f"{done.kind} of {done.exchange.tensor}, before it": f"{done.cycles:,} cycles, "
+            f"{quantity(done.energy, 'energy')}"
+            for done in exchanges
         },
         **({"search": certificate} if certificate else {}),
     }

@@ -17,9 +17,9 @@ from tilewright.dse.run.environment import code_hash, version
 from tilewright.dse.store.safe_files import write_atomically
 
 if TYPE_CHECKING:
+    from tilewright.simulator.exchanges.exchange_execution import ExchangeExecution
     from tilewright.simulator.execution.einsum_execution import EinsumExecution
     from tilewright.simulator.execution.execution import Execution
-    from tilewright.simulator.execution.halo_execution import HaloExecution
 
 
 def execution_document(run: EinsumExecution) -> dict[str, Any]:
@@ -57,21 +57,23 @@ def whole_document(execution: Execution) -> dict[str, Any]:
         "counts_equal": all(document["counts_equal"] for document in einsums),
         "equal_to_reference": all(document["equal_to_reference"] for document in einsums),
         "einsums": einsums,
-        "halos": [halo_document(halo) for halo in execution.halos],
+        "exchanges": [exchange_document(done) for done in execution.exchanges],
     }
 
 
-def halo_document(halo: HaloExecution) -> dict[str, Any]:
-    """Return one exchange of halos as JSON data: tensor, Einsum, cycles, energy, counts."""
+def exchange_document(done: ExchangeExecution) -> dict[str, Any]:
+    """Return an exchange between elements as JSON data: tensor, Einsum, cycles, energy, counts."""
     return {
-        "tensor": halo.exchange.tensor,
-        "einsum": halo.einsum,
-        "cycles": halo.cycles,
-        "latency": halo.latency,
-        "energy": halo.energy,
-        "hops": halo.hops,
-        "counts": dict(halo.counts),
-        "counts_equal": dict(halo.counts) == dict(halo.predicted),
+        "tensor": done.exchange.tensor,
+        "einsum": done.einsum,
+        "kind": done.kind,
+        "cycles": done.cycles,
+        "lower_bound_cycles": done.lower_bound_cycles,
+        "latency": done.latency,
+        "energy": done.energy,
+        "hops": done.hops,
+        "counts": dict(done.counts),
+        "counts_equal": dict(done.counts) == dict(done.predicted),
     }
 
 
@@ -79,8 +81,8 @@ def execution_lines(execution: Execution) -> list[str]:
     """Return the execution of a workload as lines for the terminal."""
     lines: list[str] = []
     for run in execution.einsums:
-        for halo in execution.halos:
-            lines += _halo_lines(halo) if halo.einsum == run.name else []
+        for done in execution.exchanges:
+            lines += _exchange_lines(done) if done.einsum == run.name else []
         share = _rounded_down(run.lower_bound_cycles / run.cycles)
         lines += [
             f"{run.name}: the result equals numpy, {len(run.counts)} counts equal the model's",
@@ -98,18 +100,23 @@ def execution_lines(execution: Execution) -> list[str]:
     return [*lines, "", total + quantity(execution.energy, "energy")]
 
 
-def _halo_lines(halo: HaloExecution) -> list[str]:
-    """Return an exchange of halos as lines for the terminal."""
+def _exchange_lines(done: ExchangeExecution) -> list[str]:
+    """Return an exchange between elements as lines for the terminal."""
     held, needed = (
-        " x ".join(map(str, part.extents)) for part in (halo.exchange.held, halo.exchange.needed)
+        " x ".join(map(str, part.extents)) or "1"
+        for part in (done.exchange.held, done.exchange.needed)
     )
-    name, einsum = halo.exchange.tensor, halo.einsum
+    name, bound = done.exchange.tensor, done.lower_bound_cycles
+    share, moved = _rounded_down(bound / done.cycles), _EXCHANGED[done.kind]
     return [
-        f"{name}: halos exchanged for {einsum}, {held} -> {needed} values of an element",
-        f"  cycles    {halo.cycles:>14,}",
-        f"  energy    {quantity(halo.energy, 'energy'):>14}",
-        *(f"    {line}" for line in _count_lines(halo.counts)),
+        f"{name}: {moved} for {done.einsum}, {held} -> {needed} values of an element",
+        f"  cycles    {done.cycles:>14,}  lower bound {bound:,} ({share})",
+        f"  energy    {quantity(done.energy, 'energy'):>14}",
+        *(f"    {line}" for line in _count_lines(done.counts)),
     ]
+
+
+_EXCHANGED = {"halos": "halos exchanged", "reshard": "resharded between elements"}
 
 
 def _rounded_down(share: float) -> str:
@@ -173,9 +180,9 @@ def page_of(
         notes=(
             *(f"{name}: {text}." for name, text in given.items()),
             *(
-                f"{halo.exchange.tensor} for {halo.einsum}: halos exchanged in {halo.cycles:,} "
-                f"cycles, {quantity(halo.energy, 'energy')}."
-                for halo in execution.halos
+                f"{done.exchange.tensor} for {done.einsum}: {_EXCHANGED[done.kind]} in "
+                f"{done.cycles:,} cycles, {quantity(done.energy, 'energy')}."
+                for done in execution.exchanges
             ),
         ),
         sections=tuple(execution_sections(execution, given)),

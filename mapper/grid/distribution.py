@@ -7,6 +7,7 @@ part of it already has this part (theory/grid.md §8).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -23,18 +24,43 @@ class Distribution:
 
     `first`: (rows, columns, ranks) first position in each rank. `extents`: positions of each rank,
     the same for all elements. `has`: (rows, columns) whether the element has its part. `padded`:
-    the last parts reach beyond the tensor, where the elements' memories have any values.
+    the last parts reach beyond the tensor, where the elements' memories have any values. `shape`:
+    positions in each rank that the Einsum has of it, None for any.
     """
 
     first: Integers
     extents: tuple[int, ...]
     has: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
     padded: bool = False
+    shape: tuple[int, ...] | None = None
 
     @property
     def values(self) -> int:
         """Values of one part."""
         return prod(self.extents)
+
+    @cached_property
+    def starts(self) -> tuple[Integers, ...]:
+        """The different first positions in each rank, rising."""
+        parts = self.first[self.has]
+        return tuple(np.unique(parts[:, rank]) for rank in range(parts.shape[1]))
+
+    @cached_property
+    def parts(self) -> int:
+        """Number of different parts."""
+        number = np.zeros(int(self.has.sum()), dtype=np.int64)
+        for rank, starts in enumerate(self.starts):
+            number = number * len(starts) + np.searchsorted(starts, self.first[self.has][:, rank])
+        return len(np.unique(number))
+
+    @cached_property
+    def is_disjoint(self) -> bool:
+        """Whether parts have no position in common, and there is one for all ranks' positions."""
+        spaced = all(
+            (np.diff(starts) >= extent).all()
+            for starts, extent in zip(self.starts, self.extents, strict=True)
+        )
+        return spaced and self.parts == prod(map(len, self.starts))
 
     def serves(self, needed: Distribution) -> bool:
         """Return whether every element that needs a part of the tensor has it."""
@@ -49,7 +75,7 @@ class Distribution:
     @property
     def key(self) -> bytes:
         """Bytes that are equal for equal distributions."""
-        return repr((self.first.shape, self.extents, self.padded)).encode() + (
+        return repr((self.first.shape, self.extents, self.padded, self.shape)).encode() + (
             np.where(self.has[:, :, None], self.first, -1).tobytes() + self.has.tobytes()
         )
 
@@ -67,13 +93,20 @@ def produced(read: SpaceTime) -> Distribution:
         read.einsum.bounds[name] != read.workload_einsum.bounds[name]
         for name in read.output.access.rank_variables
     )
-    return Distribution(_first(read, read.output), read.output.extents, has, padded)
+    shape = _shape(read, read.output)
+    return Distribution(_first(read, read.output), read.output.extents, has, padded, shape)
 
 
 def needed(read: SpaceTime, tensor: HeldTensor) -> Distribution:
     """Return which part of an input every element of a mapping works on."""
     has = np.ones((read.rows, read.columns), dtype=bool)
-    return Distribution(_first(read, tensor), tensor.extents, has)
+    return Distribution(_first(read, tensor), tensor.extents, has, shape=_shape(read, tensor))
+
+
+def _shape(read: SpaceTime, tensor: HeldTensor) -> tuple[int, ...]:
+    """Return the positions of each rank that the Einsum uses, from 0 on."""
+    forms = [form for _, form in tensor.access.projection]
+    return tuple(1 + form.ends(read.workload_einsum.bounds)[1] for form in forms)
 
 
 def _first(read: SpaceTime, tensor: HeldTensor) -> Integers:
@@ -93,7 +126,7 @@ def lies_elsewhere(read: SpaceTime, tensor: HeldTensor) -> InfeasibleMapping:
     name = tensor.name
     return InfeasibleMapping(
         f"{name} stays in the elements, but {read.einsum.name} needs other parts of it than they "
-        "hold, and no exchange of halos between neighbours brings them",
+        "hold, and no exchange between elements brings them",
         instead=f"the same loops over {read.grid.fanout} above {name} as in the Einsum that "
         f"computes it, or {name} in {read.grid.host.name} for both",
     )

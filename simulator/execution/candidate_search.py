@@ -15,7 +15,6 @@ from typing import Literal
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
-from tilewright.mapper.grid.halo import HaloExchange
 from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.space_time import SpaceTime, space_time
 from tilewright.mapper.mapping.mapping import Mapping
@@ -27,7 +26,6 @@ from tilewright.simulator.execution.einsum_execution import (
     ExecutionSettings,
     execute_einsum,
 )
-from tilewright.simulator.execution.halo_execution import try_halo
 from tilewright.simulator.execution.quick_bound import QuickBound
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
@@ -115,16 +113,6 @@ class Candidates:
         """Return the objective's value of cycles and of an energy (J), leakage added to it."""
         latency = cycles / self.quick.profile.clock_hz
         return objective_value(self.objective, latency, energy + self.quick.leak_power * latency)
-
-    def value_of_halo(self, exchange: HaloExchange) -> float:
-        """Return the objective's value of an exchange of halos, by an execution; inf without one.
-
-        The cycles are the same wherever the boxes lie: their addresses agree modulo the period of
-        the banks.
-        """
-        read = self.read(self.space.members(self.families[0][1])[0])
-        done = try_halo(exchange, read, self.quick.profile, self.kept.offsets[exchange.tensor])
-        return inf if done is None else objective_value(self.objective, done.latency, done.energy)
 
     def read(self, choice: GridChoice) -> SpaceTime:
         """Return the reading of a choice's mapping."""

@@ -1,22 +1,21 @@
-"""Search for the mappings of a whole workload, and for what stays in the elements between Einsums.
+"""The mappings of a whole workload on a grid, with what stays in the elements between Einsums.
 
 An *option* of an Einsum says which of its tensors stay in the elements between Einsums, and which
 part of each tensor an element has. A path takes an option of each Einsum so that every tensor that
-stays is where the next Einsum needs it, or an exchange of halos brings it there. The search looks
-at the path with the least sum of bounds, executes a candidate of each of its options, and ends when
-no path may be better than the best (theory/grid.md §8, §9).
+stays is where the next Einsum needs it, or an exchange brings it there (theory/grid.md §8 to §10).
 """
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate, combinations
+from heapq import heappop, heappush
+from itertools import accumulate, combinations, count
 from math import inf
-from operator import or_
+from operator import attrgetter, or_
+from typing import Literal
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.distribution import Distribution, check_padding, needed, produced
@@ -24,11 +23,11 @@ from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
 from tilewright.mapper.grid.grid_shares import Share
-from tilewright.mapper.grid.halo import halo_exchange
 from tilewright.mapper.grid.space_time import space_time
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload
+from tilewright.simulator.exchanges.exchange_move import Move
 from tilewright.simulator.execution.candidate_search import Candidates, CandidateSearch
 from tilewright.simulator.execution.exchange import bank_offsets, intermediates
 from tilewright.simulator.isa.dsd import DTYPES
@@ -57,6 +56,16 @@ class Option:
         """Words that the families need, each number once, rising."""
         return sorted({words for _, words, _ in self.families})
 
+    @cached_property
+    def least_bound(self) -> float:
+        """No candidate of the families has a smaller value."""
+        return min((bound for bound, _, _ in self.families), default=inf)
+
+    @property
+    def least_value(self) -> float:
+        """The least value of those executed; inf before the first."""
+        return min((search.value for search in self.searches.values()), default=inf)
+
     def search(self, free: int) -> CandidateSearch | None:
         """Return the search of the families that fit `free` words; None if none fits."""
         fitting = [words for words in self.steps if words <= free]
@@ -71,9 +80,10 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class OptionPath:
-    """An option for each Einsum, as searches of what fits, and the sum of their values."""
+    """An option for each Einsum, as searches of what fits, the moves, and the sum of all values."""
 
     searches: tuple[CandidateSearch, ...]
+    moves: tuple[Move, ...]
     value: float
 
 
@@ -98,12 +108,10 @@ class Cascade:
         self.distributions: list[Distribution] = []
         self.words: list[int] = []
         self._numbers: dict[bytes, int] = {}
-        self._serving: dict[tuple[int, int], bool] = {}
-        self._moves: dict[tuple[str, int, int], float] = {}
-        self._known_fitting: dict[tuple[int, Held], list[tuple[Option, float]]] = {}
+        self._moves: dict[tuple[str, int, int], Move] = {}
+        self._known_fitting: dict[tuple[int, Held], list[_Fitting]] = {}
+        self._known_useful: dict[tuple[int, frozenset[str]], bool] = {}
         self._known_steps: dict[tuple[int, Held], list[_Step]] = {}
-        self._known_reading: dict[tuple[int, frozenset[str], frozenset[str]], int] = {}
-        self._known_reaching: dict[tuple[int, str, int], int] = {}
         self._last = intermediates(workload)
         self._inputs = [frozenset(a.tensor for a in e.inputs) for e in workload.einsums]
         self._written = _written(workload, frozenset(self._last))
@@ -168,29 +176,13 @@ class Cascade:
             self.words.append(place.values * DTYPES[dtype] + PERIOD_WORDS)
         return number
 
-    def _move(self, tensor: str, producer: int, consumer: int, option: Option) -> float:
-        """Return the value of bringing a tensor from where it stays to where an option needs it.
-
-        0 if it is there, inf if no exchange of halos brings it.
-        """
+    def _move(self, tensor: str, producer: int, consumer: int, option: Option) -> Move:
+        """Return the move of a tensor from where it stays to where an option needs it."""
         key = tensor, producer, consumer
         if key not in self._moves:
-            self._moves[key] = self._value_of_move(tensor, producer, consumer, option)
+            held, wanted = self.distributions[producer], self.distributions[consumer]
+            self._moves[key] = Move(tensor, held, wanted, option.candidates)
         return self._moves[key]
-
-    def _value_of_move(self, tensor: str, producer: int, consumer: int, option: Option) -> float:
-        if self._is_there(producer, consumer):
-            return 0.0
-        held, wanted = self.distributions[producer], self.distributions[consumer]
-        exchange = halo_exchange(tensor, held, wanted)
-        return inf if exchange is None else option.candidates.value_of_halo(exchange)
-
-    def _is_there(self, producer: int, consumer: int) -> bool:
-        key = producer, consumer
-        if key not in self._serving:
-            first, second = self.distributions[producer], self.distributions[consumer]
-            self._serving[key] = first.serves(second)
-        return self._serving[key]
 
     @property
     def searches(self) -> list[CandidateSearch]:
@@ -198,109 +190,129 @@ class Cascade:
         options = [option for of_einsum in self.options for option in of_einsum]
         return [search for option in options for search in option.searches.values()]
 
-    def best_path(self, value: Callable[[CandidateSearch], float]) -> OptionPath | None:
-        """Return the path with the least sum of values; None if there is none below infinity."""
-        states: dict[Held, OptionPath] = {(): OptionPath((), 0.0)}
-        for number in range(len(self.options)):
-            following: dict[Held, OptionPath] = {}
-            for held, path in states.items():
-                for step in self._steps(number, held):
-                    total = path.value + step.moves + value(step.search)
-                    if total < following.get(step.held, _WORST).value:
-                        following[step.held] = OptionPath((*path.searches, step.search), total)
-            states = following
-        return min(states.values(), key=lambda path: path.value, default=None)
+    def best_path(
+        self, which: Literal["bound", "value"], *, reshards: bool = True
+    ) -> OptionPath | None:
+        """Return the path with the least sum of bounds or values; None if none is below infinity.
+
+        `reshards`: paths with reshards, too. Paths grow from the one with the least sum so far and
+        the least that may follow.
+        """
+        value: Callable[[CandidateSearch | Move], float] = attrgetter(which)
+        behind = self._least_behind(which)
+        order = count()
+        heap = [(behind[0], 0, next(order), _Begun((), OptionPath((), (), 0.0)))]
+        seen: set[tuple[int, Held]] = set()
+        while heap:
+            least, depth, _, begun = heappop(heap)
+            number = -depth
+            if least == inf or number == len(self.options):
+                return None if least == inf else begun.path
+            if (number, begun.held) in seen:
+                continue
+            seen.add((number, begun.held))
+            path = begun.path
+            for step in self._steps(number, begun.held):
+                if not reshards and any(move.is_reshard for move in step.moves):
+                    continue
+                total = path.value + value(step.search) + sum(map(value, step.moves))
+                if total < inf and (number + 1, step.held) not in seen:
+                    following = OptionPath(
+                        (*path.searches, step.search), (*path.moves, *step.moves), total
+                    )
+                    item = _Begun(step.held, following)
+                    heappush(heap, (total + behind[number + 1], depth - 1, next(order), item))
+        return None
+
+    def _least_behind(self, which: Literal["bound", "value"]) -> list[float]:
+        """Return the least sum of the Einsums from each number on, whatever is held."""
+        sums = [0.0]
+        for options in reversed(self.options):
+            least = min((o.least_bound if which == "bound" else o.least_value for o in options),
+                        default=inf)  # fmt: skip
+            sums.append(sums[-1] + least)
+        return sums[::-1]
 
     def _steps(self, number: int, held: Held) -> list[_Step]:
         """Return the steps of an Einsum when something is held; known from the second time on."""
         key = number, held
         if key not in self._known_steps:
             steps = (
-                self._step(number, dict(held), option, moves)
-                for option, moves in self._fitting(number, held)
+                self._step(number, dict(held), fitting) for fitting in self._fitting(number, held)
             )
             self._known_steps[key] = [step for step in steps if step is not None]
         return self._known_steps[key]
 
-    def _fitting(self, number: int, held: Held) -> list[tuple[Option, float]]:
-        """Return the options of an Einsum that find what is held, with the value of the moves."""
+    def _fitting(self, number: int, held: Held) -> list[_Fitting]:
+        """Return the options of an Einsum that read what is held, with the moves before them."""
         key = number, tuple(item for item in held if item[0] in self._inputs[number])
         if key not in self._known_fitting:
-            places, fitting = dict(key[1]), []
-            for option in self._by_reads[number].get(tuple(places), ()):
-                moves = sum(self._move(n, places[n], place, option) for n, place in option.reads)
-                if moves < inf:
-                    fitting.append((option, moves))
-            self._known_fitting[key] = fitting
+            places = dict(key[1])
+            self._known_fitting[key] = [
+                _Fitting(
+                    option,
+                    tuple(self._move(n, places[n], place, option) for n, place in option.reads),
+                )
+                for option in self._by_reads[number].get(tuple(places), ())
+            ]
         return self._known_fitting[key]
 
-    def _is_useful(self, number: int, held: Held) -> bool:
-        """Return whether a later Einsum's options find all that it reads of what is held."""
-        for later in range(number + 1, len(self.options)):
-            places = tuple(item for item in held if item[0] in self._inputs[later])
-            if places and not self._is_readable(later, places, self._written[number]):
-                return False
-        return True
+    def _is_useful(self, number: int, names: frozenset[str]) -> bool:
+        """Return whether a later Einsum's options find in the elements all that it reads of them.
 
-    def _is_readable(self, number: int, places: Held, written: frozenset[str]) -> bool:
-        """Return whether an option finds places, and nothing else in the elements of `written`."""
-        mask = self._reading(number, frozenset(name for name, _ in places), written)
-        for name, place in places:
-            mask &= self._reaching(number, name, place)
-        return mask != 0
-
-    def _reading(self, number: int, names: frozenset[str], written: frozenset[str]) -> int:
-        """Return the options, a bit each, that find of `written` these tensors in the elements."""
-        key = number, names, written
-        if key not in self._known_reading:
-            self._known_reading[key] = sum(
-                1 << bit
-                for bit, option in enumerate(self.options[number])
-                if {name for name, _ in option.reads} & written == names
+        `names`: tensors that are there behind an Einsum, of all that have been computed.
+        """
+        key = number, names
+        if key not in self._known_useful:
+            written = self._written[number]
+            self._known_useful[key] = all(
+                not names & self._inputs[later]
+                or any(
+                    frozenset(read) & written == names & self._inputs[later]
+                    for read in self._by_reads[later]
+                )
+                for later in range(number + 1, len(self.options))
             )
-        return self._known_reading[key]
+        return self._known_useful[key]
 
-    def _reaching(self, number: int, tensor: str, producer: int) -> int:
-        """Return the options, a bit each, to which a tensor can come from where it stays."""
-        key = number, tensor, producer
-        if key not in self._known_reaching:
-            self._known_reaching[key] = sum(
-                1 << bit
-                for bit, option in enumerate(self.options[number])
-                for name, place in option.reads
-                if name == tensor and self._move(tensor, producer, place, option) < inf
-            )
-        return self._known_reaching[key]
-
-    def _step(
-        self, number: int, held: dict[str, int], option: Option, moves: float
-    ) -> _Step | None:
+    def _step(self, number: int, held: dict[str, int], fitting: _Fitting) -> _Step | None:
         """Return the step of an Einsum with an option; None if it does not fit or leads nowhere."""
-        einsum = self.workload.einsums[number]
+        einsum, option = self.workload.einsums[number], fitting.option
         after = {**held, **dict(option.writes)}
         left = sorted((name, place) for name, place in after.items() if self._last[name] > number)
-        if not self._is_useful(number, tuple(left)):
+        if not self._is_useful(number, frozenset(name for name, _ in left)):
             return None
-        used = {name for name, place in option.reads if self._is_there(held[name], place)}
+        used = {move.tensor for move in fitting.moves if move.is_there}
         beside = [self.words[place] for name, place in held.items() if name not in used]
         slack = PERIOD_WORDS * len(einsum.tensors) if beside else 0
         search = option.search(option.candidates.quick.free_words - sum(beside) - slack)
+        moves = tuple(move for move in fitting.moves if not move.is_there)
         return None if search is None else _Step(tuple(left), search, moves)
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
-    """An Einsum with an option behind what is held: what is held then, its search, its moves.
+class _Begun:
+    """The first options of a path, and what is held behind them."""
 
-    `moves`: value of the exchanges of halos before it.
-    """
+    held: Held
+    path: OptionPath
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitting:
+    """An option of an Einsum that reads what is held, and the moves of what it reads."""
+
+    option: Option
+    moves: tuple[Move, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """An Einsum with an option behind what is held: what is held then, its search, its moves."""
 
     held: Held
     search: CandidateSearch
-    moves: float
-
-
-_WORST = OptionPath((), inf)
+    moves: tuple[Move, ...]
 
 
 def _written(workload: Workload, exchanged: frozenset[str]) -> list[frozenset[str]]:
@@ -315,55 +327,3 @@ def _by_reads(options: list[Option]) -> dict[tuple[str, ...], list[Option]]:
     for option in options:
         groups.setdefault(tuple(name for name, _ in option.reads), []).append(option)
     return groups
-
-
-@dataclass(frozen=True, slots=True)
-class CascadeLimits:
-    """Limits of a search: executions, seconds; None for none."""
-
-    most_executions: int | None = None
-    budget_s: float | None = None
-
-
-def search_cascade(
-    cascade: Cascade,
-    limits: CascadeLimits,
-    on_progress: Callable[[int, float, float], None] | None = None,
-) -> tuple[OptionPath | None, float]:
-    """Return the best executed path, None if there is none, and a bound of all paths.
-
-    `on_progress`: called with (executed, best value, bound) after each round of executions. One
-    candidate of every Einsum that exchanges nothing runs first, whatever the limits are.
-    """
-    start, executed = time.perf_counter(), 0
-    for options in cascade.options:
-        for option in options:
-            search = None if option.reads or option.writes else option.search(_ALL)
-            executed += search is not None and search.start()
-    while True:
-        least = cascade.best_path(lambda search: search.bound)
-        best = cascade.best_path(lambda search: search.value)
-        bound = inf if least is None else least.value
-        if on_progress is not None:
-            on_progress(executed, inf if best is None else best.value, bound)
-        if least is None or (best is not None and bound >= best.value):
-            return best, bound
-        if _is_over(limits, executed, start, best):
-            return best, bound
-        for search in least.searches:
-            if search.choice is None:
-                executed += search.start()
-            else:
-                executed += not search.is_closed and search.step()
-
-
-_ALL = 1 << 60
-"""More words than any element has."""
-
-
-def _is_over(limits: CascadeLimits, executed: int, start: float, best: OptionPath | None) -> bool:
-    if best is None:
-        return False
-    if limits.most_executions is not None and executed >= limits.most_executions:
-        return True
-    return limits.budget_s is not None and time.perf_counter() - start >= limits.budget_s

@@ -16,17 +16,17 @@ from tilewright.mapper.grid.distribution import (
     needed,
     produced,
 )
-from tilewright.mapper.grid.halo import halo_exchange
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.mapper.mapping.mapping import Mapping, Storage
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload
-from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
-from tilewright.simulator.execution.halo_execution import (
-    HaloAddresses,
-    HaloExecution,
-    execute_halo,
+from tilewright.simulator.exchanges.buffers import ExchangeAddresses
+from tilewright.simulator.exchanges.exchange_execution import (
+    ExchangeExecution,
+    exchanges_of,
+    execute_exchange,
 )
+from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 from tilewright.simulator.execution.operands import AnyArray
 from tilewright.simulator.lowering.addresses import (
     APART_WORDS,
@@ -117,13 +117,13 @@ class _Kept:
 class ReadyMemories:
     """What the elements have when an Einsum begins.
 
-    `kept`: addresses; `held`: the contents that its mapping uses, by tensor; `halos`: exchanges
+    `kept`: addresses; `held`: the contents that its mapping uses, by tensor; `exchanges`: those
     that ran before it.
     """
 
     kept: LeftTensors
     held: Dict[str, AnyArray]
-    halos: tuple[HaloExecution, ...]
+    exchanges: tuple[ExchangeExecution, ...]
 
 
 @dataclass(slots=True)
@@ -136,14 +136,14 @@ class Exchange:
     tensors: dict[str, _Kept] = field(default_factory=dict)
 
     def ready_for(self, read: SpaceTime) -> ReadyMemories:
-        """Return what is in the memories when an Einsum begins, behind the exchanges of halos.
+        """Return what is in the memories when an Einsum begins, behind the exchanges for it.
 
         Raises InfeasibleMapping if a tensor lies elsewhere than the Einsum needs it, and no
-        exchange of halos changes that.
+        exchange changes that.
         """
         first_word: dict[str, int] = {}
         held: dict[str, AnyArray] = {}
-        halos: list[HaloExecution] = []
+        exchanges: list[ExchangeExecution] = []
         taken = [kept.taken for kept in self.tensors.values()]
         for tensor in read.inputs:
             kept = self.tensors.get(tensor.name)
@@ -153,28 +153,28 @@ class Exchange:
                 first_word[tensor.name] = kept.first_word
                 held[tensor.name] = kept.values[: read.rows, : read.columns]
             else:
-                halo, word = self._halo(read, tensor, taken)
-                first_word[tensor.name], held[tensor.name] = word, halo.memory
+                done, word = self._exchange(read, tensor, taken)
+                first_word[tensor.name], held[tensor.name] = word, done.memory
                 taken.append(Taken(word, word + words_of(tensor, read)))
-                halos.append(halo)
+                exchanges.append(done)
             check_padding(read, tensor)
         others = [words for words in taken if words.first not in first_word.values()]
         offsets = bank_offsets(self.workload)
-        return ReadyMemories(LeftTensors(offsets, first_word, tuple(others)), held, tuple(halos))
+        left = LeftTensors(offsets, first_word, tuple(others))
+        return ReadyMemories(left, held, tuple(exchanges))
 
-    def _halo(
+    def _exchange(
         self, read: SpaceTime, tensor: HeldTensor, taken: list[Taken]
-    ) -> tuple[HaloExecution, int]:
-        """Return the exchange that brings a tensor to an Einsum, and where its boxes lie."""
+    ) -> tuple[ExchangeExecution, int]:
+        """Return the exchange that brings a tensor to an Einsum, and where its parts lie then."""
         kept = self.tensors[tensor.name]
-        exchange = halo_exchange(tensor.name, kept.where, needed(read, tensor))
-        if exchange is not None:
-            offset = bank_offsets(self.workload)[tensor.name]
-            word = free_word(0, words_of(tensor, read), offset, taken)
-            addresses = HaloAddresses(kept.first_word, word)
-            profile = self.settings.profile(read.grid)
-            check_size(read, word + words_of(tensor, read), profile.sram_reserved_bytes)
-            done = execute_halo(exchange, read, profile, addresses, kept.values)
+        profile = self.settings.profile(read.grid)
+        offset = bank_offsets(self.workload)[tensor.name]
+        word = free_word(0, words_of(tensor, read), offset, taken)
+        check_size(read, word + words_of(tensor, read), profile.sram_reserved_bytes)
+        addresses = ExchangeAddresses(kept.first_word, word)
+        for exchange in exchanges_of(tensor.name, kept.where, needed(read, tensor)):
+            done = execute_exchange(exchange, read, profile, addresses, kept.values)
             if done is not None:
                 return done, word
         raise lies_elsewhere(read, tensor)

@@ -17,13 +17,13 @@ from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Sequential
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
 from tilewright.mapper.workload.workload import Workload
+from tilewright.simulator.exchanges.exchange_execution import ExchangeExecution
 from tilewright.simulator.execution.einsum_execution import (
     EinsumExecution,
     ExecutionSettings,
     execute_einsum,
 )
 from tilewright.simulator.execution.exchange import Exchange, staying_tensors
-from tilewright.simulator.execution.halo_execution import HaloExecution
 from tilewright.simulator.execution.operands import NUMPY, AnyArray, operand_shape, with_zeros
 
 
@@ -32,19 +32,19 @@ class Execution:
     """The execution of a mapping of a whole workload, Einsum after Einsum.
 
     `einsums`: one execution each, in the order of the workload; the result of each was compared
-    with numpy, on the operands that it had. `halos`: exchanges of halos of tensors that stay in the
-    elements, each before the Einsum that needs it. `values`: all tensors, those that were given or
+    with numpy, on the operands that it had. `exchanges`: of tensors that stay in the elements, each
+    before the Einsum that needs it. `values`: all tensors, those that were given or
     drawn and those that the machine computed.
     """
 
     einsums: tuple[EinsumExecution, ...]
-    halos: tuple[HaloExecution, ...]
+    exchanges: tuple[ExchangeExecution, ...]
     values: Dict[str, AnyArray]
 
     @property
-    def runs(self) -> tuple[EinsumExecution | HaloExecution, ...]:
+    def runs(self) -> tuple[EinsumExecution | ExchangeExecution, ...]:
         """All programs that ran: the Einsums', then the exchanges'."""
-        return (*self.einsums, *self.halos)
+        return (*self.einsums, *self.exchanges)
 
     @property
     def cycles(self) -> int:
@@ -53,8 +53,8 @@ class Execution:
 
     @property
     def lower_bound_cycles(self) -> int:
-        """Cycles that no programs of these mappings go below, exchanges of halos not counted."""
-        return sum(run.lower_bound_cycles for run in self.einsums)
+        """Cycles that no run of these programs goes below."""
+        return sum(run.lower_bound_cycles for run in self.runs)
 
     @property
     def latency(self) -> float:
@@ -113,7 +113,7 @@ def execute(
     given, values = dict(operands or {}), dict[str, AnyArray]()
     by_einsum = mappings_of(mapping, workload)
     runs: list[EinsumExecution] = []
-    halos: list[HaloExecution] = []
+    exchanges: list[ExchangeExecution] = []
     staying = staying_tensors(by_einsum, workload, _host(arch, workload))
     exchange = Exchange(workload, staying, settings)
     for einsum in workload.einsums:
@@ -123,7 +123,7 @@ def execute(
         for tensor in {a.tensor for a in einsum.inputs} & set(values):
             known[tensor] = with_zeros(values[tensor], operand_shape(einsum, tensor))
         ready = exchange.ready_for(read)
-        halos += ready.halos
+        exchanges += ready.exchanges
         run = execute_einsum(
             read,
             settings,
@@ -135,7 +135,7 @@ def execute(
         values.update({name: v for name, v in run.operands.items() if name not in values})
         values[read.output.name] = run.output.astype(NUMPY[read.dtype])
         runs.append(run)
-    return Execution(tuple(runs), tuple(halos), values)
+    return Execution(tuple(runs), tuple(exchanges), values)
 
 
 def _host(arch: Arch, workload: Workload) -> str:

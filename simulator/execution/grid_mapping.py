@@ -21,16 +21,12 @@ from tilewright.simulator.execution.candidate_search import (
     GridObjective,
     objective_value,
 )
-from tilewright.simulator.execution.cascade_search import (
-    Cascade,
-    CascadeLimits,
-    OptionPath,
-    search_cascade,
-)
+from tilewright.simulator.execution.cascade_search import Cascade, OptionPath
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 from tilewright.simulator.execution.execution import Execution, execute, grid_path
 from tilewright.simulator.execution.grid_search import GridSearchResult, no_mapping
 from tilewright.simulator.execution.operands import WrongResult
+from tilewright.simulator.execution.path_search import CascadeLimits, search_cascade
 
 Progress = Callable[[int, float, float], None]
 
@@ -41,7 +37,7 @@ class GridMapping:
 
     `results`: by Einsum, its execution and what the search has shown of it. `mapping`: of the whole
     workload, a branch for each Einsum. `execution`: of that mapping, results passed on.
-    `value`: sum of the objective over the Einsums and the exchanges of halos between them;
+    `value`: sum of the objective over the Einsums and the exchanges between them;
     `certificate`: of that sum; `seconds`: of the search.
     """
 

@@ -31,7 +31,7 @@ def route_streams(builder: ProgramBuilder, read: SpaceTime) -> None:
     for stream in host_streams(read):
         name = stream.tensor.name
         color = builder.color(input_color(name))
-        for rows, columns, place in _equal_areas(place_in_period(read, stream)):
+        for rows, columns, place in equal_areas(place_in_period(read, stream)):
             area = Area(rows.start, columns.start, len(rows), len(columns))
             only = _filter(stream, place)
             for piece, rx, tx in _directions(read, stream, area):
@@ -48,7 +48,7 @@ def _runs(values: Integers) -> Iterator[range]:
     return (range(first, last) for first, last in pairwise(ends))
 
 
-def _equal_areas(places: Integers) -> Iterator[tuple[range, range, int]]:
+def equal_areas(places: Integers) -> Iterator[tuple[range, range, int]]:
     """Return (rows, columns, place) of rectangles that cover the grid, one place in each."""
     changes = np.any(places[1:] != places[:-1], axis=1)
     for rows in _runs(np.concatenate([[0], np.cumsum(changes)])):

@@ -20,6 +20,6 @@ def test_a_small_head_of_attention() -> None:
         for tensor in run.plan.read.tensors
         if tensor.resident
     }
-    assert stays >= {"S", "E", "P"}
+    assert len(stays & {"S", "Top", "E", "Sum", "P"}) >= 3
     shared = {run.name for run in found.execution.einsums if run.plan.sums.shared}
     assert shared <= {"Top", "Sum"}

@@ -25,15 +25,15 @@ def test_halos_are_said_before_the_einsum_that_needs_them() -> None:
 
 def test_totals_are_those_of_all_programs() -> None:
     execution, document = smoothed(), whole_document(smoothed())
-    cycles = [run["cycles"] for run in (*document["einsums"], *document["halos"])]
+    cycles = [run["cycles"] for run in (*document["einsums"], *document["exchanges"])]
     assert sum(cycles) == document["cycles"] == execution.cycles
-    assert document["halos"][0]["counts_equal"]
+    assert document["exchanges"][0]["counts_equal"]
     assert sum(execution.energy_by.values()) == pytest.approx(document["energy"], rel=1e-12)
 
 
 def test_the_page_shows_their_cycles_with_the_einsum() -> None:
     page = page_of(smoothed(), "smoothing on a grid")
-    (halo,) = smoothed().halos
+    (halo,) = smoothed().exchanges
     facts = {section["einsum"]: section["facts"] for section in page.sections}
     assert facts["Z"]["halos of S, before it"].startswith(f"{halo.cycles:,} cycles")
     assert not any("halos" in name for name in facts["S"])

@@ -8,35 +8,38 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.mapper.grid.halo import Box, HaloExchange, Shift
+from tilewright.mapper.grid.exchanges.box_loops import BoxLoops, box_loops
+from tilewright.mapper.grid.exchanges.halo import Box, HaloExchange, Shift
 from tilewright.mapper.grid.host_streams import Integers
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.exchanges.buffers import (
+    HELD,
+    NEEDED,
+    ExchangeAddresses,
+    declare_loops,
+)
 from tilewright.simulator.isa.dsd import Ref
 from tilewright.simulator.lowering.kernel import LETTER, MOST_DIMENSIONS
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import Area
 
-HELD, NEEDED = "held", "needed"
-"""Buffers of an element: its part, and the box that it needs."""
 PORTS = {("X", 1): ("W", "E"), ("X", -1): ("E", "W"), ("Y", 1): ("N", "S"), ("Y", -1): ("S", "N")}
 """Letters of the ports by which words come and go, by axis and step."""
 SEND_QUEUES = {("X", 1): 2, ("X", -1): 3, ("Y", 1): 4, ("Y", -1): 5}
 RECEIVE_QUEUES = {("X", 1): 0, ("X", -1): 1, ("Y", 1): 6, ("Y", -1): 7}
 """No input queue has the number of an output queue: on WSE-2 both would name one microthread."""
-Dimensions = list[tuple[int, int]]
 
 
 def halo_program(
-    exchange: HaloExchange, dtype: str, held_word: int, needed_word: int
+    exchange: HaloExchange, dtype: str, addresses: ExchangeAddresses
 ) -> Program | None:
     """Return the program of an exchange.
 
-    `dtype`: f32 or f16; `held_word`, `needed_word`: addresses of both buffers in 16-bit words. None
-    if a slab has more dimensions in memory than a descriptor.
+    `dtype`: f32 or f16. None if a slab has more dimensions in memory than a descriptor.
     """
     boxes = [exchange.own, *(box for s in exchange.shifts for box in (s.sent, s.received))]
-    if any(len(_dimensions(box, exchange)[0]) > MOST_DIMENSIONS for box in boxes):
+    if any(len(_loops(box, exchange).loops) > MOST_DIMENSIONS for box in boxes):
         return None
     builder = ProgramBuilder(f"halo_{exchange.tensor}", exchange.rows, exchange.columns)
     for way in _ways(exchange):
@@ -44,8 +47,8 @@ def halo_program(
     kinds, placement = np.unique(_kinds(exchange), axis=0, return_inverse=True)
     for number, kind in enumerate(kinds.tolist()):
         code = builder.code(f"exchange{number}")
-        code.buffer(HELD, dtype, exchange.held.extents, held_word)
-        code.buffer(NEEDED, dtype, exchange.needed.extents, needed_word)
+        code.buffer(HELD, dtype, exchange.held.extents, addresses.held)
+        code.buffer(NEEDED, dtype, exchange.needed.extents, addresses.needed)
         _write(code, exchange, kind, LETTER[dtype])
     builder.placement(placement.reshape(exchange.rows, exchange.columns))
     return builder.build()
@@ -156,27 +159,10 @@ def _rounds(exchange: HaloExchange) -> list[list[tuple[int, Shift]]]:
 
 def _declare(code: CodeBuilder, name: str, box: Box, exchange: HaloExchange) -> Ref:
     """Declare a descriptor of part of the box that an element needs."""
-    loops, offset = _dimensions(box, exchange)
-    if len(loops) <= 1:
-        extent, stride = loops[0] if loops else (1, 1)
-        return code.mem1d(name, NEEDED, extent=extent, stride=stride, offset=offset)
-    return code.mem4d(name, NEEDED, loops=loops, offset=offset)
+    return declare_loops(code, name, NEEDED, _loops(box, exchange))
 
 
-def _dimensions(box: Box, exchange: HaloExchange) -> tuple[Dimensions, int]:
-    """Return the (extent, stride) of a part of the needed box in memory, outermost first, joined.
-
-    With it the offset of its first value.
-    """
-    loops: Dimensions = []
-    offset, stride = 0, 1
-    for (first, extent), whole in zip(box[::-1], exchange.needed.extents[::-1], strict=True):
-        offset += first * stride
-        if extent > 1:
-            if loops and loops[0][0] * loops[0][1] == stride:
-                count, inner = loops.pop(0)
-                loops.insert(0, (extent * count, inner))
-            else:
-                loops.insert(0, (extent, stride))
-        stride *= whole
-    return loops, offset
+def _loops(box: Box, exchange: HaloExchange) -> BoxLoops:
+    """Return the loops over a part of the needed box in memory."""
+    first, extents = zip(*box, strict=True)
+    return box_loops(first, extents, exchange.needed.extents)

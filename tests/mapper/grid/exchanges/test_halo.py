@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tilewright.mapper.grid.distribution import Distribution
-from tilewright.mapper.grid.halo import HaloExchange, halo_exchange
+from tilewright.mapper.grid.exchanges.halo import HaloExchange, halo_exchange
 
 
 def parts(
@@ -31,8 +31,8 @@ def test_a_halo_of_one_goes_west_east_north_south() -> None:
     assert result.own == ((1, 2), (1, 5))
     south = result.shifts[0]
     assert (south.sent, south.received) == (((2, 1), (1, 5)), ((0, 1), (1, 5)))
-    assert result.passed == 2 * (2 * 4 * 5) + 2 * (3 * 3 * 4)
-    assert result.reads == 12 * 10 + result.passed
+    assert result.hops == 2 * (2 * 4 * 5) + 2 * (3 * 3 * 4)
+    assert result.reads == 12 * 10 + result.hops
     assert result.writes == 12 * 4 * 7
 
 

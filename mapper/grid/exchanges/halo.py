@@ -73,7 +73,7 @@ class HaloExchange:
         return self.needed.has.shape[1]
 
     @property
-    def passed(self) -> int:
+    def hops(self) -> int:
         """Values that all elements pass to neighbours together; each crosses one link."""
         lines = {"X": self.rows, "Y": self.columns}
         return sum(int(s.links.sum()) * lines[s.axis] * s.values for s in self.shifts)
@@ -81,7 +81,7 @@ class HaloExchange:
     @property
     def reads(self) -> int:
         """Values that all elements read in their memories: their parts, and what they pass on."""
-        return self.rows * self.columns * self.held.values + self.passed
+        return self.rows * self.columns * self.held.values + self.hops
 
     @property
     def writes(self) -> int:

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from tilewright.mapper.grid.distribution import Distribution
-from tilewright.mapper.grid.halo import HaloExchange, halo_exchange
-from tilewright.simulator.execution.halo_execution import boxes_of
+from tilewright.mapper.grid.exchanges.halo import HaloExchange, halo_exchange
+from tilewright.simulator.exchanges.buffers import HELD, NEEDED, ExchangeAddresses
+from tilewright.simulator.exchanges.exchange_execution import parts_of
+from tilewright.simulator.exchanges.halo_program import halo_program
 from tilewright.simulator.fast.fast_machine import run_fast
-from tilewright.simulator.lowering.halo_program import HELD, NEEDED, halo_program
 from tilewright.simulator.profiles.profile import load_profile
 
 
@@ -35,16 +36,16 @@ def test_boxes_and_counts_are_those_of_the_exchange(seed: int) -> None:
     numbers = {"f32": np.float32, "f16": np.float16}[dtype]
     shape = (exchange.rows, exchange.columns, *exchange.held.extents)
     values = np.random.default_rng(seed).standard_normal(shape).astype(numbers)
-    program = halo_program(exchange, dtype, 0, 2048)
+    program = halo_program(exchange, dtype, ExchangeAddresses(0, 2048))
     assert program is not None
     machine = ("wse2-sdk-sim", "wse3-sdk-sim")[seed // 2 % 2]
     result = run_fast(program, load_profile(machine), {HELD: values}).result
     boxes = np.asarray(result.memory[NEEDED]).reshape(*shape[:2], *exchange.needed.extents)
-    np.testing.assert_array_equal(boxes, boxes_of(exchange, values))
+    np.testing.assert_array_equal(boxes, parts_of(exchange, values))
     counts = result.counts
     assert sum(counts.memory_reads.values()) == exchange.reads
     assert sum(counts.memory_writes.values()) == exchange.writes
-    assert counts.wavelet_hops == exchange.passed
+    assert counts.wavelet_hops == exchange.hops
 
 
 def test_boxes_are_cut_from_the_whole_tensor() -> None:
@@ -55,5 +56,5 @@ def test_boxes_are_cut_from_the_whole_tensor() -> None:
         "A", Distribution(first, (2,), has), Distribution(first - 1, (4,), has)
     )
     assert exchange is not None
-    boxes = boxes_of(exchange, np.arange(1.0, 7.0).reshape(1, 3, 2))
+    boxes = parts_of(exchange, np.arange(1.0, 7.0).reshape(1, 3, 2))
     assert boxes[0].tolist() == [[0, 1, 2, 3], [2, 3, 4, 5], [4, 5, 6, 0]]

@@ -1,0 +1,101 @@
+"""What each element sends and receives at least in a reshard, from the two distributions alone.
+
+Parts are boxes with equal extents, so the pieces of a part are counted rank by rank
+(theory/grid.md §10).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.mapper.grid.distribution import Distribution
+from tilewright.mapper.grid.host_streams import Integers
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class LeastTraffic:
+    """Lower bounds for each element: arrays (rows, columns).
+
+    `received`, `sent`: words; `flows`: those that it takes part in; `copies`: whether it has some
+    of its part itself.
+    """
+
+    received: Integers
+    sent: Integers
+    flows: Integers
+    copies: Mask
+
+
+def least_traffic(held: Distribution, needed: Distribution) -> LeastTraffic:
+    """Return what each element sends and receives at least."""
+    shape = tuple(map(max, held.has.shape, needed.has.shape))
+    lacking, wanted = _Boxes.of(needed, held, shape), _Boxes.of(held, held, shape)
+    own = _own(lacking, wanted)
+    received = lacking.values - own
+    flows = np.where(received > 0, _pieces(lacking, held) - (own > 0), 0)
+    sent = np.zeros_like(received)
+    if needed.is_disjoint and held.is_disjoint and held.has.sum() == held.parts:
+        pieces = _pieces(wanted, needed) - (own > 0)
+        flows = flows + np.where(wanted.values > 0, pieces.clip(min=0), 0)
+        if _covers(needed, held.shape):
+            sent = wanted.values - own
+    return LeastTraffic(received, sent, flows, own > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Boxes:
+    """Parts cut to the positions of the tensor: `low`, `high` (rows, columns, ranks), `values`."""
+
+    low: Integers
+    high: Integers
+    values: Integers
+
+    @staticmethod
+    def of(place: Distribution, held: Distribution, shape: tuple[int, ...]) -> _Boxes:
+        rows, columns = place.has.shape
+        low = np.zeros((*shape, len(place.extents)), dtype=np.int64)
+        high = np.zeros_like(low)
+        low[:rows, :columns] = place.first
+        high[:rows, :columns] = place.first + np.array(place.extents, dtype=np.int64)
+        low = np.maximum(low, 0)
+        if held.shape is not None:
+            high = np.minimum(high, np.array(held.shape, dtype=np.int64))
+        values = np.zeros(shape, dtype=np.int64)
+        inside = (high - low).clip(min=0).prod(axis=2)
+        values[:rows, :columns] = np.where(place.has, inside[:rows, :columns], 0)
+        return _Boxes(low, high, values)
+
+
+def _own(first: _Boxes, second: _Boxes) -> Integers:
+    """Return the values that two boxes of an element have in common."""
+    sides = np.minimum(first.high, second.high) - np.maximum(first.low, second.low)
+    both = (first.values > 0) & (second.values > 0)
+    own: Integers = np.where(both, sides.clip(min=0).prod(axis=2), 0)
+    return own
+
+
+def _pieces(boxes: _Boxes, place: Distribution) -> Integers:
+    """Return how many different parts of a distribution each box overlaps; 1 if not known."""
+    if not place.is_disjoint:
+        return np.ones_like(boxes.values)
+    pieces = np.ones_like(boxes.values)
+    for rank, starts in enumerate(place.starts):
+        low, high = boxes.low[:, :, rank], boxes.high[:, :, rank]
+        pieces *= np.searchsorted(starts, high) - np.searchsorted(
+            starts, low - place.extents[rank], side="right"
+        )
+    return pieces
+
+
+def _covers(needed: Distribution, shape: tuple[int, ...] | None) -> bool:
+    """Return whether every value of a tensor is in a part that an element needs."""
+    return shape is not None and all(
+        starts[0] <= 0 and starts[-1] + extent >= size and prod([*(np.diff(starts) == extent)])
+        for starts, extent, size in zip(needed.starts, needed.extents, shape, strict=True)
+    )

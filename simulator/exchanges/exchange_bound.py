@@ -1,0 +1,177 @@
+"""Lower bounds of the cycles of exchanges between elements (theory/grid.md §10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from math import ceil
+
+from tilewright.mapper.grid.exchanges.flow_phases import RoutedFlow, Turns
+from tilewright.mapper.grid.exchanges.least_traffic import LeastTraffic
+from tilewright.mapper.grid.exchanges.reshard import Place, Reshard
+from tilewright.simulator.isa.operands import resolve
+from tilewright.simulator.lowering.cycle_bound import ROUNDING
+from tilewright.simulator.lowering.task_cycles import TaskCycles
+from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.instruction import DsdOperation
+from tilewright.simulator.program.program import ElementCode, Program
+from tilewright.simulator.program.routes import PORTS, STEP
+
+Link = tuple[Place, str]
+"""The element that a link leaves, and the port by which it does: R for the ramp to the element."""
+
+
+def program_bound(program: Program, profile: Profile, flows: Sequence[RoutedFlow] = ()) -> int:
+    """Return cycles that no run of a program goes below, each of whose tasks runs once.
+
+    `flows`: that the program carries, for a bound of its ways and links, too. It is the longest of:
+    what an element issues; the way of a flow's last word; the words of a link.
+    """
+    codes = [_CodeCycles.of(code, profile) for code in program.codes]
+    longest = max(code.issued for code in codes)
+    ways = [_Way.of(routed, program, codes) for routed in flows]
+    each = profile.dispatch_to_link_cycles + profile.arrival_to_execute_cycles
+    for way in ways:
+        for (_, port), links in way.links.items():
+            if port == "R":
+                longest = max(longest, way.end - 1 + each + links * profile.hop_cycles)
+    longest = max(longest, *(_link_cycles(ways, profile) or [0.0]))
+    return ceil(longest - ROUNDING)
+
+
+def phases_bound(
+    reshard: Reshard, phases: Sequence[Sequence[RoutedFlow]], profile: Profile
+) -> float:
+    """Return cycles that no programs of a reshard go below, before they are written.
+
+    An element issues each word that it sends or receives, and loads two descriptors for each flow
+    and for its copy. A link carries one word in a cycle.
+    """
+    load = profile.descriptor_load_cycles + profile.descriptor_use_cycles
+    pace, cycles = float(profile.cycles_per_wavelet), 0.0
+    behind = (
+        profile.dispatch_to_link_cycles + profile.hop_cycles + profile.arrival_to_execute_cycles
+    )
+    for number, flows in enumerate(phases):
+        issued: dict[Place, float] = {}
+        if number == 0:
+            issued = dict.fromkeys(reshard.copies, float(load))
+        words: dict[Link, int] = {}
+        for routed in flows:
+            flow = routed.flow
+            for place in (flow.source, *flow.targets):
+                issued[place] = issued.get(place, 0.0) + load + flow.piece.values * pace
+            for link, _ in _links(flow.source, routed.turns):
+                words[link] = words.get(link, 0) + flow.piece.values
+        busiest = max(words.values(), default=0)
+        carried = load + (busiest - 1) * pace + behind if busiest else 0.0
+        cycles += max(carried, *issued.values(), 0.0)
+    return cycles
+
+
+def least_exchange_cycles(traffic: LeastTraffic, profile: Profile) -> float:
+    """Return cycles that no exchange with a traffic goes below."""
+    load = profile.descriptor_load_cycles + profile.descriptor_use_cycles
+    pace = float(profile.cycles_per_wavelet)
+    words = (traffic.received + traffic.sent) * pace
+    issued = float((words + load * (traffic.flows + traffic.copies)).max())
+    if not traffic.received.any():
+        return issued
+    behind = (
+        profile.dispatch_to_link_cycles + profile.hop_cycles + profile.arrival_to_execute_cycles
+    )
+    return max(issued, load + (int(traffic.received.max()) - 1) * pace + behind)
+
+
+@dataclass(frozen=True, slots=True)
+class _CodeCycles:
+    """What an element issues: cycles of its main thread and words of its microthreads.
+
+    `starts`, `ends`: of each synchronous send, without waiting, in order of the code.
+    """
+
+    issued: float
+    starts: tuple[float, ...]
+    ends: tuple[float, ...]
+
+    @staticmethod
+    def of(code: ElementCode, profile: Profile) -> _CodeCycles:
+        cycles, issued = TaskCycles(code, profile), 0.0
+        starts: list[float] = []
+        ends: list[float] = []
+        for task in code.tasks:
+            issued += cycles.of(task.name, task.body).total
+            for number, instruction in enumerate(task.body):
+                if not isinstance(instruction, DsdOperation):
+                    continue
+                if instruction.asynchronous:
+                    words = resolve(code, task.name, instruction).extent
+                    issued += words * float(profile.cycles_per_wavelet) - profile.issue_cycles
+                elif instruction.label == "send":
+                    words = resolve(code, task.name, instruction).extent
+                    end = cycles.of(task.name, task.body[: number + 1]).total
+                    starts.append(end - words * float(profile.cycles_per_wavelet))
+                    ends.append(end)
+        return _CodeCycles(issued, tuple(starts), tuple(ends))
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A flow on its links: `start`, `end` of its send; `links`: number from the source, by link."""
+
+    start: float
+    end: float
+    words: int
+    links: dict[Link, int]
+
+    @staticmethod
+    def of(routed: RoutedFlow, program: Program, codes: Sequence[_CodeCycles]) -> _Way:
+        source = routed.flow.source
+        number = int(program.placement[source])
+        color = f"to{routed.color}"
+        sent = [
+            instruction.dest.dsd  # type: ignore[union-attr]
+            for task in program.codes[number].tasks
+            for instruction in task.body
+            if isinstance(instruction, DsdOperation) and instruction.label == "send"
+        ]
+        place = sent.index(color)
+        return _Way(
+            codes[number].starts[place],
+            codes[number].ends[place],
+            routed.flow.piece.values,
+            dict(_links(routed.flow.source, routed.turns)),
+        )
+
+
+def _links(source: Place, turns: Turns) -> Iterator[tuple[Link, int]]:
+    """Yield the links and ramps of a flow's tree, each with how many links lie before it."""
+    front = [source]
+    for distance in count():
+        following = []
+        for place in front:
+            for letter in turns[place][1]:
+                yield (place, letter), distance
+                if letter != "R":
+                    row, column = STEP[PORTS.index(letter)]
+                    following.append((place[0] + row, place[1] + column))
+        if not following:
+            return
+        front = following
+
+
+def _link_cycles(ways: Sequence[_Way], profile: Profile) -> list[float]:
+    """Return when the last word of each link can have arrived at the earliest."""
+    words: dict[Link, int] = {}
+    first: dict[Link, float] = {}
+    for way in ways:
+        for link, before in way.links.items():
+            start = way.start + profile.dispatch_to_link_cycles + before * profile.hop_cycles
+            words[link] = words.get(link, 0) + way.words
+            first[link] = min(first.get(link, start), start)
+    pace, arrival = float(profile.cycles_per_wavelet), profile.arrival_to_execute_cycles
+    return [
+        first[link] + (number - 1) * pace + arrival + (link[1] != "R") * profile.hop_cycles
+        for link, number in words.items()
+    ]

@@ -1,0 +1,244 @@
+"""An exchange between elements executed on a grid: run on numbers, compared, counted and priced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.mapper.grid.distribution import Distribution
+from tilewright.mapper.grid.exchanges.halo import HaloExchange, halo_exchange
+from tilewright.mapper.grid.exchanges.reshard import Reshard, reshard
+from tilewright.mapper.grid.space_time import SpaceTime
+from tilewright.simulator.exchanges.buffers import HELD, NEEDED, ExchangeAddresses
+from tilewright.simulator.exchanges.exchange_bound import program_bound
+from tilewright.simulator.exchanges.halo_program import halo_program
+from tilewright.simulator.exchanges.reshard_program import (
+    ReshardPhase,
+    limits_of,
+    reshard_phases,
+)
+from tilewright.simulator.execution.action_counts import action_energies, leak_energies
+from tilewright.simulator.execution.operands import NUMPY, AnyArray, WrongResult
+from tilewright.simulator.isa.dsd import DTYPES
+from tilewright.simulator.lowering.addresses import Taken, free_word
+from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.run.machine import Machine
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeExecution:
+    """What the exchange of a tensor between elements before an Einsum gave.
+
+    `exchange`: what moved; `einsum`: the Einsum that needs it. `memory`: (rows, columns, 1, values)
+    the parts that the elements need, at the end. `cycles`, `latency` (s): of its programs, one
+    after the other; `lower_bound_cycles`: no run of them goes below. `counts`: numbers of actions
+    by `name/component/tensor/action`; `predicted`: the same without an execution. `energy_by`:
+    joules under the keys of the counts, and `name/component/leak`.
+    """
+
+    exchange: HaloExchange | Reshard
+    einsum: str
+    memory: AnyArray
+    cycles: int
+    lower_bound_cycles: int
+    latency: float
+    counts: Mapping[str, int]
+    predicted: Mapping[str, int]
+    energy_by: Mapping[str, float]
+
+    @property
+    def name(self) -> str:
+        """Words for the exchange: `A to Z`, the tensor and the Einsum that needs it."""
+        return _name(self.exchange, self.einsum)
+
+    @property
+    def kind(self) -> str:
+        """Words for what moved: `halos`, or `reshard`."""
+        return "halos" if isinstance(self.exchange, HaloExchange) else "reshard"
+
+    @property
+    def energy(self) -> float:
+        """Energy in J, with leakage."""
+        return float(sum(self.energy_by.values()))
+
+    @property
+    def hops(self) -> int:
+        """Wavelets times links."""
+        return self.exchange.hops
+
+
+def exchanges_of(
+    tensor: str, held: Distribution, needed: Distribution
+) -> Iterator[HaloExchange | Reshard]:
+    """Yield the exchanges that turn what elements hold into what they need, best first.
+
+    Where all need the same halo, neighbours pass it on in fewer words than flows would have.
+    """
+    for found in (halo_exchange, reshard):
+        exchange = found(tensor, held, needed)
+        if exchange is not None:
+            yield exchange
+
+
+def execute_exchange(
+    exchange: HaloExchange | Reshard,
+    read: SpaceTime,
+    profile: Profile,
+    addresses: ExchangeAddresses,
+    held: AnyArray,
+) -> ExchangeExecution | None:
+    """Run an exchange on the machine.
+
+    `read`: the Einsum that needs the parts; `held`: (rows, columns, 1, values) what elements have.
+    None if the machine has no program for it. Raises WrongResult if the parts or the counts of the
+    run are wrong.
+    """
+    programs = _programs(exchange, read.dtype, profile, addresses)
+    if programs is None:
+        return None
+    parts = np.asarray(held).reshape(*exchange.held.has.shape, *exchange.held.extents)
+    memory = np.zeros((exchange.rows, exchange.columns, *exchange.held.extents), parts.dtype)
+    memory[: parts.shape[0], : parts.shape[1]] = parts
+    run = _run(programs, profile, exchange, memory)
+    if not np.array_equal(run.parts, parts_of(exchange, parts)):
+        raise WrongResult(
+            f"parts of {exchange.tensor} for {read.einsum.name} are wrong: please report this"
+        )
+    name, predicted = _name(exchange, read.einsum.name), predicted_exchange(exchange, read)
+    counts = _counts(exchange, read, run.reads, run.writes, run.hops)
+    if counts != predicted:
+        raise WrongResult(
+            f"{name}: the run counts {counts}, the model {predicted}: please report this"
+        )
+    latency = run.cycles / profile.clock_hz
+    leaks = leak_energies(read, latency)
+    return ExchangeExecution(
+        exchange=exchange,
+        einsum=read.einsum.name,
+        memory=run.parts.reshape(*exchange.needed.has.shape, 1, -1),
+        cycles=run.cycles,
+        lower_bound_cycles=sum(program_bound(p.program, profile, p.flows) for p in programs),
+        latency=latency,
+        counts=counts,
+        predicted=predicted,
+        energy_by={
+            **action_energies(read, counts),
+            **{f"{name}/{key.split('/', 1)[1]}": energy for key, energy in leaks.items()},
+        },
+    )
+
+
+def _programs(
+    exchange: HaloExchange | Reshard, dtype: str, profile: Profile, addresses: ExchangeAddresses
+) -> tuple[ReshardPhase, ...] | None:
+    if isinstance(exchange, Reshard):
+        return reshard_phases(exchange, dtype, addresses, limits_of(profile))
+    program = halo_program(exchange, dtype, addresses)
+    return None if program is None else (ReshardPhase(program, ()),)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What the programs of an exchange counted, and the needed parts behind them."""
+
+    parts: AnyArray
+    cycles: int
+    reads: int
+    writes: int
+    hops: int
+
+
+def _run(
+    programs: tuple[ReshardPhase, ...],
+    profile: Profile,
+    exchange: HaloExchange | Reshard,
+    held: AnyArray,
+) -> _Run:
+    """Run the programs one after the other on the same memories."""
+    needed = np.zeros((exchange.rows, exchange.columns, *exchange.needed.extents), held.dtype)
+    cycles = reads = writes = hops = 0
+    for phase in programs:
+        result = Machine(phase.program, profile).run(memory={HELD: held, NEEDED: needed})
+        needed = np.asarray(result.memory[NEEDED]).reshape(needed.shape)
+        cycles += result.cycles
+        reads += sum(result.counts.memory_reads.values())
+        writes += sum(result.counts.memory_writes.values())
+        hops += result.counts.wavelet_hops
+    rows, columns = exchange.needed.has.shape
+    return _Run(needed[:rows, :columns], cycles, reads, writes, hops)
+
+
+def try_exchange(
+    exchange: HaloExchange | Reshard, read: SpaceTime, profile: Profile, offset: int
+) -> ExchangeExecution | None:
+    """Run an exchange on any values, alone in the memories; None without a program.
+
+    `offset`: address of both buffers modulo 8, which decides the cycles wherever they lie.
+    """
+    words = exchange.held.values * DTYPES[read.dtype]
+    behind = free_word(offset, exchange.needed.values * DTYPES[read.dtype], offset,
+                       [Taken(offset, offset + words)])  # fmt: skip
+    shape = (*exchange.held.has.shape, *exchange.held.extents)
+    parts = parts_of_numbers(exchange.held, shape).astype(NUMPY[read.dtype])
+    return execute_exchange(exchange, read, profile, ExchangeAddresses(offset, behind), parts)
+
+
+def parts_of_numbers(held: Distribution, shape: tuple[int, ...]) -> AnyArray:
+    """Return parts of a tensor whose values are numbers from 1 on, modulo 1024; `shape`: of all."""
+    start = held.first.min(axis=(0, 1))
+    size = (held.first + np.array(held.extents, dtype=np.int64)).max(axis=(0, 1)) - start
+    whole = np.arange(int(size.prod())).reshape(size) % 1024 + 1
+    parts = np.zeros(shape, dtype=np.int64)
+    for place in np.ndindex(*held.has.shape):
+        parts[place] = whole[_slices(held.first[place] - start, held.extents)]
+    return parts
+
+
+def predicted_exchange(exchange: HaloExchange | Reshard, read: SpaceTime) -> dict[str, int]:
+    """Return the counts of an exchange without an execution (theory/grid.md §9, §10)."""
+    return _counts(exchange, read, exchange.reads, exchange.writes, exchange.hops)
+
+
+def _counts(
+    exchange: HaloExchange | Reshard, read: SpaceTime, reads: int, writes: int, hops: int
+) -> dict[str, int]:
+    name, memory = _name(exchange, read.einsum.name), read.grid.memory.name
+    fabric = read.grid.fabric.name if read.grid.fabric is not None else "fabric"
+    counts = {
+        f"{name}/{fabric}/None/hop": hops,
+        f"{name}/{memory}/{exchange.tensor}/read": reads,
+        f"{name}/{memory}/{exchange.tensor}/write": writes,
+    }
+    return {key: number for key, number in sorted(counts.items()) if number}
+
+
+def _name(exchange: HaloExchange | Reshard, einsum: str) -> str:
+    return f"{exchange.tensor} to {einsum}"
+
+
+def parts_of(exchange: HaloExchange | Reshard, parts: AnyArray) -> AnyArray:
+    """Return the parts that elements need, (rows, columns, extents), cut from the whole tensor.
+
+    `parts`: (rows, columns, extents) what the elements hold; zeros outside of the tensor.
+    """
+    held, needed = exchange.held, exchange.needed
+    ends = [place.first + np.array(place.extents, dtype=np.int64) for place in (held, needed)]
+    start = np.minimum(held.first.min(axis=(0, 1)), needed.first.min(axis=(0, 1)))
+    size = np.maximum(*(end.max(axis=(0, 1)) for end in ends)) - start
+    whole = np.zeros(size, dtype=parts.dtype)
+    result = np.zeros((*needed.has.shape, *needed.extents), dtype=parts.dtype)
+    for place in map(tuple, np.argwhere(held.has).tolist()):
+        whole[_slices(held.first[place] - start, held.extents)] = parts[place]
+    for rank, positions in enumerate(held.shape or ()):
+        beyond = [slice(None)] * whole.ndim
+        beyond[rank] = slice(int(positions - start[rank]), None)
+        whole[tuple(beyond)] = 0
+    for place in np.ndindex(*needed.has.shape):
+        result[place] = whole[_slices(needed.first[place] - start, needed.extents)]
+    return result
+
+
+def _slices(first: AnyArray, extents: tuple[int, ...]) -> tuple[slice, ...]:
+    return tuple(slice(f, f + e) for f, e in zip(first.tolist(), extents, strict=True))

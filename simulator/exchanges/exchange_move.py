@@ -1,0 +1,134 @@
+"""What it takes to bring a tensor that stays from where it is to where an Einsum needs it.
+
+A move has a lower bound from the distributions alone, and its value once it has been executed
+(theory/grid.md §8 to §10).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf
+
+import numpy as np
+
+from tilewright.mapper.grid.distribution import Distribution
+from tilewright.mapper.grid.exchanges.flow_phases import flow_phases
+from tilewright.mapper.grid.exchanges.halo import HaloExchange, halo_exchange
+from tilewright.mapper.grid.exchanges.least_traffic import least_traffic
+from tilewright.mapper.grid.exchanges.reshard import Reshard, is_too_large
+from tilewright.mapper.grid.space_time import SpaceTime
+from tilewright.simulator.exchanges.exchange_bound import least_exchange_cycles, phases_bound
+from tilewright.simulator.exchanges.exchange_execution import (
+    exchanges_of,
+    predicted_exchange,
+    try_exchange,
+)
+from tilewright.simulator.exchanges.reshard_program import limits_of
+from tilewright.simulator.execution.action_counts import action_energies
+from tilewright.simulator.execution.candidate_search import Candidates, objective_value
+from tilewright.simulator.isa.machine_errors import ProgramError
+
+
+@dataclass(eq=False)
+class Move:
+    """A tensor that stays in one distribution and is needed in another.
+
+    `candidates`: of an Einsum that needs it. `bound`: no exchange has a smaller value of the
+    objective, inf if there is none; `value`: of the exchange, inf before it was executed.
+    `is_there`: nothing moves. `exchange`: the one that has been bounded, None for none so far.
+    """
+
+    tensor: str
+    held: Distribution
+    needed: Distribution
+    candidates: Candidates
+    bound: float = field(init=False)
+    value: float = inf
+    is_there: bool = field(init=False)
+    is_executed: bool = False
+    exchange: HaloExchange | Reshard | None = None
+
+    def __post_init__(self) -> None:
+        self.is_there = self.is_executed = self.held.serves(self.needed)
+        if self.is_there:
+            self.bound = self.value = 0.0
+        elif is_too_large(self.held, self.needed) and self.is_reshard:
+            self.bound, self.is_executed = inf, True
+        else:
+            self.bound = _bound(self)
+
+    @cached_property
+    def is_reshard(self) -> bool:
+        """Whether something moves, and neighbours have it not all in halos."""
+        return not self.is_there and halo_exchange(self.tensor, self.held, self.needed) is None
+
+    def find(self) -> bool:
+        """Find the exchange and bound it more closely; return False if that was done before."""
+        if self.is_executed or self.exchange is not None:
+            return False
+        self.exchange = next(exchanges_of(self.tensor, self.held, self.needed), None)
+        if self.exchange is None:
+            self.is_executed, self.bound = True, inf
+        elif isinstance(self.exchange, Reshard):
+            self.bound = max(self.bound, self._bound_of(self.exchange))
+        return True
+
+    def _bound_of(self, exchange: Reshard) -> float:
+        candidates, profile = self.candidates, self.candidates.quick.profile
+        phases = flow_phases(exchange, limits_of(profile))
+        cycles = phases_bound(exchange, phases, profile) if phases is not None else inf
+        energy = 0.0
+        if candidates.objective != "latency":
+            read = _any_read(candidates)
+            counts = predicted_exchange(exchange, read)
+            energy = sum(action_energies(read, counts).values())
+        return candidates.value_of(cycles, energy)
+
+    def execute(self) -> bool:
+        """Run the exchange, so that its value is known, and is its bound; return whether it ran.
+
+        The cycles are the same wherever the parts lie: their addresses agree modulo the period of
+        the banks.
+        """
+        self.find()
+        if self.is_executed:
+            return False
+        self.is_executed = True
+        read, profile = _any_read(self.candidates), self.candidates.quick.profile
+        offset = self.candidates.kept.offsets[self.tensor]
+        for exchange in exchanges_of(self.tensor, self.held, self.needed):
+            try:
+                done = try_exchange(exchange, read, profile, offset)
+            except ProgramError:  # as for candidates: the machine lacks a resource
+                continue
+            if done is not None:
+                objective = self.candidates.objective
+                self.value = objective_value(objective, done.latency, done.energy)
+                break
+        self.bound = self.value
+        return self.value < inf
+
+
+def _any_read(candidates: Candidates) -> SpaceTime:
+    return candidates.read(candidates.space.members(candidates.families[0][1])[0])
+
+
+def _bound(move: Move) -> float:
+    """Return the least value of an exchange, from what each element lacks.
+
+    Each word that comes crosses a link and is written.
+    """
+    candidates = move.candidates
+    traffic = least_traffic(move.held, move.needed)
+    cycles, energy = least_exchange_cycles(traffic, candidates.quick.profile), 0.0
+    if candidates.objective != "latency":
+        grid = candidates.space.grid
+        fabric = grid.fabric.name if grid.fabric is not None else "fabric"
+        written = int(np.prod(move.needed.has.shape)) * move.needed.values
+        counts = {
+            f"move/{fabric}/None/hop": int(traffic.received.sum()),
+            f"move/{grid.memory.name}/{move.tensor}/write": written,
+        }
+        energy = sum(action_energies(_any_read(candidates), counts).values())
+    return candidates.value_of(cycles, energy)

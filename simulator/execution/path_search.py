@@ -1,0 +1,111 @@
+"""The search for the best path through the options of all Einsums, with the machine in the loop.
+
+It executes a candidate of each option of the path with the least sum of bounds, and its exchanges,
+and ends when no path may be better than the best (theory/grid.md §8).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+from tilewright.simulator.execution.cascade_search import Cascade, OptionPath
+
+Progress = Callable[[int, float, float], None]
+MOST_FOUND = 4
+"""How often a path is looked for again once its exchanges have closer bounds, in one round."""
+FIRST_SHARE = 0.75
+"""Share of a limit for paths without reshards, of which there are fewer: for an early answer."""
+ALL = 1 << 60
+"""More words than any element has."""
+
+
+@dataclass(frozen=True, slots=True)
+class CascadeLimits:
+    """Limits of a search: executions, seconds; None for none."""
+
+    most_executions: int | None = None
+    budget_s: float | None = None
+
+    def share(self, part: float) -> CascadeLimits:
+        """Return a part of the limits."""
+        most, budget = self.most_executions, self.budget_s
+        return CascadeLimits(
+            None if most is None else int(most * part), None if budget is None else budget * part
+        )
+
+
+def search_cascade(
+    cascade: Cascade, limits: CascadeLimits, on_progress: Progress | None = None
+) -> tuple[OptionPath | None, float]:
+    """Return the best executed path, None if there is none, and a bound of all paths.
+
+    `on_progress`: called with (executed, best value, bound) after each round of executions. One
+    candidate of every Einsum that exchanges nothing runs first, whatever the limits are.
+    """
+    walk = _Walk(cascade, on_progress)
+    walk.begin()
+    walk.go_on(limits.share(FIRST_SHARE), reshards=False)
+    return walk.go_on(limits, reshards=True)
+
+
+class _Walk:
+    """The rounds of a search. `executed`: candidates and exchanges that ran."""
+
+    def __init__(self, cascade: Cascade, on_progress: Progress | None) -> None:
+        self.cascade, self.on_progress = cascade, on_progress
+        self.start, self.executed = time.perf_counter(), 0
+        self.bound = 0.0
+
+    def begin(self) -> None:
+        """Execute a candidate of every Einsum that exchanges nothing; bound all paths."""
+        for options in self.cascade.options:
+            for option in options:
+                search = None if option.reads or option.writes else option.search(ALL)
+                self.executed += search is not None and search.start()
+        least = self.cascade.best_path("bound")
+        self.bound = inf if least is None else least.value
+
+    def go_on(self, limits: CascadeLimits, *, reshards: bool) -> tuple[OptionPath | None, float]:
+        """Return the best path, and a bound of all, when none may be better or at a limit.
+
+        `reshards`: whether paths have them.
+        """
+        while True:
+            least = self._least(reshards=reshards)
+            best = self.cascade.best_path("value")
+            if reshards:
+                self.bound = inf if least is None else least.value
+            if self.on_progress is not None:
+                self.on_progress(self.executed, inf if best is None else best.value, self.bound)
+            if least is None or (best is not None and least.value >= best.value):
+                return best, self.bound
+            if best is not None and self._is_over(limits):
+                return best, self.bound
+            self._execute(least)
+
+    def _least(self, *, reshards: bool) -> OptionPath | None:
+        """Return the path with the least bound, its exchanges found if that does not go on."""
+        for _ in range(MOST_FOUND):
+            least = self.cascade.best_path("bound", reshards=reshards)
+            found = [move.find() for move in least.moves] if least is not None else []
+            if not any(found):
+                return least
+        return self.cascade.best_path("bound", reshards=reshards)
+
+    def _execute(self, path: OptionPath) -> None:
+        """Execute a candidate of each option of a path, and its exchanges."""
+        for search in path.searches:
+            if search.choice is None:
+                self.executed += search.start()
+            else:
+                self.executed += not search.is_closed and search.step()
+        self.executed += sum(move.execute() for move in path.moves)
+
+    def _is_over(self, limits: CascadeLimits) -> bool:
+        if limits.most_executions is not None and self.executed >= limits.most_executions:
+            return True
+        spent = time.perf_counter() - self.start
+        return limits.budget_s is not None and spent >= limits.budget_s

@@ -1,0 +1,41 @@
+"""Programs of reshards run on numbers: parts and counts are right, no bound is above the cycles."""
+
+import numpy as np
+import pytest
+from reshards import along_a_line, checked_run, drawn_reshard
+
+from tilewright.mapper.grid.exchanges.reshard import reshard
+
+MACHINES = ("wse2-sdk-sim", "wse3-sdk-sim")
+
+
+def check(seeds: range) -> None:
+    shares = []
+    for seed in seeds:
+        run = checked_run(*drawn_reshard(seed), MACHINES[seed % 2], ("f32", "f16")[seed // 2 % 2])
+        bounds = [*run.bounds[::-1], run.cycles]
+        assert bounds == sorted(bounds), seed
+        if run.cycles:
+            shares.append(run.bounds[0] / run.cycles)
+    assert np.median(shares) > 0.9
+
+
+def test_random_reshards() -> None:
+    check(range(120))
+
+
+@pytest.mark.nightly
+def test_more_random_reshards() -> None:
+    check(range(1000, 4000))
+
+
+@pytest.mark.parametrize(("elements", "size"), [(4, 8), (8, 8), (5, 8)])
+@pytest.mark.parametrize("needed", [1, None])
+def test_a_transpose_and_a_gather_along_a_line(
+    elements: int, size: int, needed: int | None
+) -> None:
+    """From shares of rows to shares of columns, all to all, or to the whole in every element."""
+    case = reshard("T", along_a_line(elements, 0, size), along_a_line(elements, needed, size))
+    assert case is not None
+    run = checked_run(case, np.random.default_rng(0), MACHINES[0], "f32")
+    assert run.bounds[0] >= 0.7 * run.cycles
