@@ -126,7 +126,7 @@ def executed() -> None:
 
 def studied(folder: Path) -> None:
     """Let Optuna propose designs; every one is recorded, also those that cannot be built."""
-    study = load_study(path_of("studies", "wafer_matvec"), {"search.trials": 16, "SCALE": 32})
+    study = load_study(path_of("studies", "wafer_matvec"), {"search.trials": 6, "SCALE": 64})
     result = start_study(study, folder / "run", Execution(workers=1))
     built = [trial for trial in result.trials if trial.status == "feasible"]
     print(

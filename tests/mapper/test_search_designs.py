@@ -111,7 +111,7 @@ def test_lanes_below_a_network_are_chosen_in_the_program(
     objective: Objective, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same optimum as with lanes enumerated outside of it, where hops know them."""
-    design, work = load_arch(GRID), chain(4, 6, m=4)
+    design, work = load_arch(GRID), chain(4, 3, m=2)
     (flat,) = flatten(design, work.scope(work.einsums[0]))
     space = Mapspace(work.einsums[0], flat, "default")
     owed = most_deferred(space.problem, label_fields(space.problem, ()), space.templates)

@@ -30,10 +30,10 @@ from tilewright.mapper.workload.errors import NoFeasibleMapping
 
 
 def test_other_methods_follow_the_same_protocol() -> None:
-    exact = search(arch(), chain(4, 6))
-    listed = search(arch(), chain(4, 6), method=ExhaustiveSearch())
-    drawn = search(arch(), chain(4, 6), method=RandomSearch(300, seed=5))
-    again = search(arch(), chain(4, 6), method=RandomSearch(300, seed=5))
+    exact = search(arch(), chain(2, 4))
+    listed = search(arch(), chain(2, 4), method=ExhaustiveSearch())
+    drawn = search(arch(), chain(2, 4), method=RandomSearch(300, seed=5))
+    again = search(arch(), chain(2, 4), method=RandomSearch(300, seed=5))
     assert listed.certificate.kind == "optimal"
     assert listed.certificate.value == pytest.approx(exact.certificate.value, rel=1e-12)
     assert drawn.certificate.kind == "bounded"
@@ -45,24 +45,21 @@ def test_other_methods_follow_the_same_protocol() -> None:
 
 @pytest.mark.parametrize("method", ["exact", "exhaustive", "random", "annealing", "optuna"])
 def test_methods_by_name(method: str) -> None:
-    work = chain(2, 4, m=4)
+    work = chain(2, 2, m=4)
     best = search(arch(), work).certificate.value
     found = search(arch(), work, method=method, seed=3)
-    assert found.best == search(arch(), work, method=method, seed=3).best
+    seen: list[Progress] = []
+    again = search(arch(), work, method=method, seed=3, progress=seen.append)
+    assert found.best == again.best
+    mine = [step.value for step in seen if step.doing == "searching T1"]
+    assert mine == sorted(mine, reverse=True)
+    assert mine[-1:] in ([again.certificate.value], [])
+    assert mine or method == "exact"
     assert found.certificate.lower_bound <= best * (1 + 1e-9)
     assert best * (1 - 1e-9) <= found.certificate.value <= best * 1.5
     assert (found.certificate.kind == "optimal") or method not in ("exact", "exhaustive")
     with pytest.raises(NoFeasibleMapping, match="REG has 7 bit"):
         search(arch(REG__size=7), work, method=method)
-
-
-@pytest.mark.parametrize("method", ["exhaustive", "random", "annealing", "optuna"])
-def test_methods_report_how_far_they_are(method: str) -> None:
-    seen: list[Progress] = []
-    result = search(arch(), chain(2, 4, m=4), method=method, progress=seen.append)
-    mine = [one.value for one in seen if one.doing == "searching T1"]
-    assert mine == sorted(mine, reverse=True)
-    assert mine[-1] == result.certificate.value
 
 
 @cache
@@ -104,7 +101,7 @@ def test_methods_stopped_at_once_have_a_mapping_and_a_bound(
 def test_budgets_end_searches_by_chance() -> None:
     for method in (AnnealingSearch(10**6), RandomSearch(10**6), OptunaSearch(10**6)):
         began = time.monotonic()
-        search(arch(), chain(12, 16), method=method, budget=0.5)
+        search(arch(), chain(12, 16), method=method, budget=0.2)
         assert time.monotonic() - began < 20
 
 
@@ -120,7 +117,7 @@ class Liar:
 
 def test_disagreement_with_the_model_is_never_a_result() -> None:
     with pytest.raises(InternalError, match="the search computed energy"):
-        search(arch(), chain(4, 6), method=Liar())
+        search(arch(), chain(2, 4), method=Liar())
 
 
 class Crammer:
@@ -137,4 +134,4 @@ class Crammer:
 
 def test_a_mapping_that_does_not_fit_is_never_taken_for_a_lack_of_mappings() -> None:
     with pytest.raises(InternalError, match="refused by the model: the tiles in BUF"):
-        search(arch().with_values({"BUF.size": 16}), chain(4, 6), method=Crammer())
+        search(arch().with_values({"BUF.size": 16}), chain(2, 4), method=Crammer())

@@ -51,7 +51,7 @@ def check(space: Mapspace, most: int) -> bool:
 def test_small_mapspaces_list_count_and_draw_each_mapping_once(
     make: Callable[[int], Mapspace],
 ) -> None:
-    assert sum(check(make(seed), 250) for seed in range(9)) >= 1
+    assert sum(check(make(seed), 250) for seed in range(5)) >= 2
 
 
 @pytest.mark.nightly

@@ -201,7 +201,7 @@ sys.path.insert(0, sys.argv[1])
 from fused_cases import random_case
 from tilewright.mapper.mapping.mapping_file import dump_mapping
 from tilewright.mapper.searches.api import search
-arch, workload, _ = random_case(7)
+arch, workload, _ = random_case(3)
 arch = arch.with_values({"BUF.size": 40})
 out = []
 for options in ({}, {"fusion": False}, {"method": "annealing", "seed": 4}, {"objective": "edp"}):

@@ -22,7 +22,7 @@ WORK = load_workload(path_of("workloads", "mlp4"), variables={"BATCH": 16, "WIDT
 
 @pytest.fixture(name="result", scope="module")
 def found() -> SearchResult:
-    return search(ARCH, WORK, front=("energy", "latency"))
+    return search(ARCH, WORK, front=("energy", "latency"), fusion=False)
 
 
 class Balance(HTMLParser):

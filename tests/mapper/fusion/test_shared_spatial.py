@@ -175,7 +175,7 @@ def test_networks_above_such_lanes_send_to_each() -> None:
             "  - !Network\n    name: NET\n    leak_power: 0\n    area: 0\n    topology: mesh\n"
             f"    actions: [{{name: hop, energy: 1, throughput: {throughput}, latency: 1}}]\n"
         )
-        small = {"m": 4, "k": 2, "n": 2, "p": 2}
+        small = {"m": 4, "k": 1, "n": 2, "p": 1}
         found = search(spread(above=network), workload_of(CHAIN, small), objective="latency")
         assert not found.notes
         assert found.on_chip == ("Y",)

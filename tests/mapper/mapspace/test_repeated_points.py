@@ -66,7 +66,7 @@ def test_enumeration_yields_each_mapping_once(seed: int) -> None:
 
 
 def test_small_memories_make_points_that_share_mappings() -> None:
-    shared = [check_distinct(tight_space_of(seed)) for seed in range(4)]
+    shared = [check_distinct(tight_space_of(seed)) for seed in (0, 3)]
     assert any(shared)
 
 

@@ -41,12 +41,12 @@ arch:
     actions: [{name: compute, energy: 1, throughput: 1}]
 """
 EVEN = (("Y[m, n] = A[m, k] * B[k, n]", "AB"), ("Z[m, j] = Y[m, n] * C[n, j]", "YC"))
-ODD = ("V[p, r] = U[p, q] * W[q, r]", "UW")  # nothing but 13s: uneven tiles fill the lanes
+ODD = ("V[p, r] = U[p, q] * W[q, r]", "UW")  # nothing but 7s: uneven tiles fill the lanes
 
 
 def workload(*einsums: tuple[str, str]) -> str:
     lines = ["workload:", "  bits_per_value: {All: 8}", "  rank_sizes:"]
-    lines += [f"    {name}: {8 if name in 'MKNJ' else 13}" for name in "MKNJPQR"]
+    lines += [f"    {name}: {4 if name in 'MKNJ' else 7}" for name in "MKNJPQR"]
     lines += ["  einsums:"]
     for text, (first, second) in einsums:
         names = f"{{input: {first}, weight: {second}, output: {text[0]}}}"
