@@ -73,6 +73,8 @@ def join_carried(alternatives: Sequence[CarriedEnergy]) -> CarriedEnergy:
     filled = [carried.rows for carried in alternatives if len(carried.rows)]
     if not filled:
         return NOTHING_CARRIED
+    if all(rows is filled[0] for rows in filled):
+        return CarriedEnergy(filled[0])
     rows = np.concatenate(filled)
     fields = np.unique(rows[:, 0])
     ranges = [

@@ -17,7 +17,7 @@ import numpy as np
 
 from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.searches.budget import GROWTH, UNLIMITED, Budget, EndReason, OutOfBudget
-from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY
+from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY, Floats
 from tilewright.mapper.searches.exact.label_metrics import KINDS, Objective, objective_value
 from tilewright.mapper.searches.exact.label_tables import LabelEngine, LabelTable, StepBounds
 from tilewright.mapper.searches.program.compiled_mapspace import CompiledMapspace
@@ -87,6 +87,8 @@ class DynamicSearch:
         self._lower_bound = -inf
         self._max_energy = inf
         self._best = best
+        self._limits_made: tuple[float, float, float] | None = None
+        self._limit_array = np.zeros(0)
         self.labels = 0
         self.passes = 0
 
@@ -217,15 +219,22 @@ class DynamicSearch:
     def _step(self, child: ProgramNode, table: LabelTable, nd: int) -> LabelTable:
         """Apply the step of `child`. OutOfBudget, also for too many labels."""
         self._budget.check(more_bytes=GROWTH * table.label.nbytes)
-        limits = self._metrics.pruning_limits(
-            self._kind, self._limit * (1 + TIE), self._max_energy * (1 + TIE)
-        )
-        bounds = StepBounds(*self._tree.bounds_of(child), limits)
+        bounds = StepBounds(*self._tree.bounds_of(child), self._pruning_limits())
         result = self._engine.apply(self._tree.step(child), table, nd, bounds)
         self.labels += result.label.shape[0]
         if nd > 1 and result.label.shape[0] > MAX_LABELS:
             raise OutOfBudget(EndReason.LABELS)
         return result
+
+    def _pruning_limits(self) -> Floats:
+        """Return the limits of now as the compiled steps take them, made anew if they changed."""
+        limits = self._kind, self._limit, self._max_energy
+        if limits != self._limits_made:
+            self._limits_made = limits
+            self._limit_array = self._metrics.pruning_limits(
+                self._kind, self._limit * (1 + TIE), self._max_energy * (1 + TIE)
+            )
+        return self._limit_array
 
     def _arrive(self, node: ProgramNode, path: list[LabelTable]) -> None:
         """Take the best of the complete labels, in the order of their lower bounds."""

@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
-from tilewright.arch.components.components import Component, Compute, Memory, Network
+from tilewright.arch.components.components import (
+    Component,
+    Compute,
+    LatencyRule,
+    Memory,
+    Network,
+)
 from tilewright.arch.flattening.latency import LinearLatency
 from tilewright.mapper.searches.program.rates import RateTable
 from tilewright.mapper.templates.problem import Problem
@@ -224,15 +230,37 @@ def idle_seconds(component: Component) -> float:
 def affects_latency(component: Component, action: str) -> bool:
     """Tell whether the latency of a component depends on the calls of an action.
 
-    Found by probing the rule with random numbers of calls, the same in each run.
+    Found by probing the rule with random numbers of calls, the same in each run. The last answers
+    are kept: all searches of a design ask the same.
     """
     if component.latency is None:
         return False
+    key = id(component), action
+    if key not in _PROBED:
+        if len(_PROBED) >= MOST_PROBED:
+            _PROBED.clear()
+        _PROBED[key] = _Probed(component, _changes_latency(component, component.latency, action))
+    return _PROBED[key].affects
+
+
+class _Probed(NamedTuple):
+    """A component, kept so that its id stays its own, and whether an action affects its latency."""
+
+    component: Component
+    affects: bool
+
+
+MOST_PROBED = 1000
+_PROBED: dict[tuple[int, str], _Probed] = {}
+
+
+def _changes_latency(component: Component, rule: LatencyRule, action: str) -> bool:
+    """Tell whether some other number of calls of an action changes the latency."""
     numbers = random.Random(len(component.actions))  # noqa: S311 - probes, not secrets
     for _ in range(8):
         calls = {a.name: 10.0 ** numbers.uniform(0, 15) for a in component.actions}
-        base = component.latency(calls)
+        base = rule(calls)
         for factor in (0.0, 1e-6, 1e6, 1e12):
-            if component.latency({**calls, action: calls[action] * factor}) != base:
+            if rule({**calls, action: calls[action] * factor}) != base:
                 return True
     return False

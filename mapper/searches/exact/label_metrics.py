@@ -68,6 +68,10 @@ class LabelMetrics:
         self._fields = fields
         self._leaks = tuple(leaks)
         self.compulsory_seconds = compulsory
+        self.steady_watts = price + sum(
+            leak.watts * prod(share for _, share in leak.gates) for leak in leaks
+        )
+        """Joules that each second costs at least: the price of a second and the least leakage."""
         self._timed = [
             (level, component)
             for level, component in enumerate(problem.components)
@@ -256,13 +260,6 @@ class LabelMetrics:
             [kind, limit, self.steady_watts, self._idle, self._slope, self.compulsory_seconds,
              float(self._fields.lanes), most_energy]
         )  # fmt: skip
-
-    @property
-    def steady_watts(self) -> float:
-        """Joules that each second costs at least: the price of a second and the least leakage."""
-        return self.price + sum(
-            leak.watts * prod(share for _, share in leak.gates) for leak in self._leaks
-        )
 
 
 def _grows(piece: LatencyPiece) -> bool:

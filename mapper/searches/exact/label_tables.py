@@ -281,9 +281,9 @@ class LabelEngine:
         if isinstance(step, ChargeStep) and len(after.carried.rows):
             energy += self._least_carried(step, after.carried)
         lanes = after.lanes
-        if excludes_states:
-            reached = energy < inf
-            lanes = self._shared(np.where(reached, lanes, 0.0))
+        if excludes_states:  # lanes are 0 already where nothing above is reached
+            open_states = arrays.amounts[0] < inf
+            lanes = self._lanes_before(step, lanes, lambda: np.where(open_states, lanes, 0.0))
         return RemainingCost(energy, lanes, after.latency, after.carried)
 
     def _least_carried(self, step: ChargeStep, carried: CarriedEnergy) -> Floats:
@@ -555,7 +555,9 @@ def least_remaining(alternatives: list[RemainingCost]) -> RemainingCost:
     """
     if len(alternatives) == 1:
         return alternatives[0]
-    energy = np.minimum.reduce([each.energy for each in alternatives])
-    lanes = np.maximum.reduce([each.lanes for each in alternatives])
+    energy, lanes = alternatives[0].energy, alternatives[0].lanes
+    for each in alternatives[1:]:  # few: a stack of arrays takes longer
+        energy = np.minimum(energy, each.energy)
+        lanes = lanes if each.lanes is lanes else np.maximum(lanes, each.lanes)
     latency = least_latencies([each.latency for each in alternatives])
     return RemainingCost(energy, lanes, latency, join_carried([a.carried for a in alternatives]))

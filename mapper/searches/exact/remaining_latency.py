@@ -142,12 +142,10 @@ def least_latencies(alternatives: Sequence[RemainingLatency]) -> RemainingLatenc
 
     All must have the same components.
     """
-    if len(alternatives) == 1:
-        return alternatives[0]
-    return RemainingLatency(
-        np.minimum.reduce([each.terms for each in alternatives]),
-        np.minimum.reduce([each.seconds for each in alternatives]),
-    )
+    terms, seconds = alternatives[0].terms, alternatives[0].seconds
+    for each in alternatives[1:]:  # few: a stack of arrays takes longer
+        terms, seconds = np.minimum(terms, each.terms), np.minimum(seconds, each.seconds)
+    return RemainingLatency(terms, seconds)
 
 
 def _before_choices_of(term: Floats, after: Floats, choices: ChoiceArrays) -> Floats:
