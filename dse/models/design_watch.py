@@ -24,6 +24,7 @@ from tilewright.dse.models.evaluator import (
 )
 from tilewright.dse.study.design_space import Point
 from tilewright.dse.study.study import DesignLimits
+from tilewright.mapper.searches.shared.hit_counts import KEEPING
 
 _TIME, _MEMORY = 86, 87
 ENDED_BY: Mapping[int, str] = {
@@ -41,6 +42,7 @@ def watched_attempt(evaluator: Evaluator, point: Point, limits: DesignLimits) ->
     """Evaluate one design in a worker process within limits; errors become outcomes."""
     if not limits.is_limited:
         return attempt(evaluator, point)
+    KEEPING.enabled = limits.memory is None  # what earlier designs left would count
     start = time.perf_counter()
     try:
         with _watch(limits):

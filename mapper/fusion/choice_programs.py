@@ -110,17 +110,18 @@ def choice_programs(rules: ChoiceRules, budget: Budget) -> ChoicePrograms:
             None if prices is None else replace(known, tree=_priced(known.tree, prices), fields=own)
         )
 
-    budget.check()  # else it would depend on earlier designs whether there is time
     space, einsum = rules.space, rules.fused_einsum
     key = structure_key(
         space, rules.placements, einsum.boundary, einsum.most_templates, rules.shareable,
         rules.fused, rules.tracked, rules.unlimited,
     )  # fmt: skip
-    found = KNOWN_CHOICES.priced(key, space, priced)
+    keeps = KNOWN_CHOICES.is_used(budget)
+    found = KNOWN_CHOICES.priced(key, space, priced) if keeps else None
     if found is not None:
         return found
     made = _compiled(rules, budget)
-    KNOWN_CHOICES.keep(key, space, made, made.tree.tree.root.size)
+    if keeps:
+        KNOWN_CHOICES.keep(key, space, made, made.tree.tree.root.size)
     found = priced(made)
     assert found is not None
     return found

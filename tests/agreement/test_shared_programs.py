@@ -15,6 +15,7 @@ import pytest
 from tilewright.mapper.fusion import choice_programs
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.shared import mapspace_programs
+from tilewright.mapper.searches.shared.hit_counts import KEEPING
 from tilewright.mapper.searches.shared.known_structures import KnownStructures
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
@@ -85,6 +86,7 @@ def check(designs: int, workload: str, seed: int, **options: Any) -> None:
     )
     with pytest.MonkeyPatch.context() as patched:
         einsums, choices = KnownStructures[Any](), KnownStructures[Any]()
+        patched.setattr(KEEPING, "enabled", True)
         patched.setattr(mapspace_programs, "KNOWN", einsums)
         patched.setattr(choice_programs, "KNOWN_CHOICES", choices)
         alone = []
@@ -99,9 +101,18 @@ def check(designs: int, workload: str, seed: int, **options: Any) -> None:
 
 
 def test_designs_alone_and_together() -> None:
-    check(12, ONE, 1, objective="edp")
-    check(6, ONE, 2, objective="energy", front=("energy", "latency"))
-    check(5, TWO, 2, objective="edp")
+    check(10, ONE, 1, objective="edp")
+    check(5, ONE, 2, objective="energy", front=("energy", "latency"))
+    check(4, TWO, 2, objective="edp")
+
+
+def test_nothing_is_kept_where_the_memory_of_the_process_is_limited() -> None:
+    design = {name: values[0] for name, values in KNOBS.items()}
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(mapspace_programs, "KNOWN", KnownStructures[Any]())
+        for _ in range(2):
+            assert answer(design, ONE, max_memory=1e12) == answer(design, ONE, max_memory=1e12)
+        assert (mapspace_programs.KNOWN.looked_up, mapspace_programs.KNOWN.shared) == (0, 0)
 
 
 @pytest.mark.nightly

@@ -65,20 +65,25 @@ def program_tree(programs: Iterable[TemplateProgram], end_key: EndKey = bool) ->
     """
     root = ProgramNode()
     numbers: dict[ProgramStep, int] = {}
+    known: list[ProgramStep] = []
     for program in programs:
-        path = [root]
+        path, steps = [root], []
         for step in program.steps:
             number = numbers.setdefault(step, len(numbers))
+            if number == len(known):
+                known.append(step)
+            steps.append(known[number])
             child = path[-1].children.get(number)
             if child is None:
                 child = path[-1].children[number] = ProgramNode(number)
                 for node in path:
                     node.size += 1
             path.append(child)
+        object.__setattr__(program, "steps", tuple(steps))  # equal ones take the memory of one
         path[-1].programs.append(program)
     continuations: dict[Hashable, ProgramNode] = {}
     _number_continuations(root, end_key, continuations)
-    return ProgramTree(root, tuple(numbers), tuple(continuations.values()))
+    return ProgramTree(root, tuple(known), tuple(continuations.values()))
 
 
 def _number_continuations(

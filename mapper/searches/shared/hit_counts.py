@@ -1,4 +1,4 @@
-"""How often searches of this process found what an earlier design had left."""
+"""What searches of this process leave for later designs: whether, and how often it was there."""
 
 from __future__ import annotations
 
@@ -18,3 +18,14 @@ class HitCount:
 
 STRUCTURES = HitCount()
 """Of this process, since it began."""
+
+
+@dataclass(slots=True)
+class Keeping:
+    """Whether structures are kept; not where a limit of memory would depend on earlier designs."""
+
+    enabled: bool = True
+
+
+KEEPING = Keeping()
+"""Of this process."""

@@ -17,10 +17,11 @@ from typing import Generic, NamedTuple, TypeVar
 
 from tilewright.arch.components.components import Component, Memory
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.shared.hit_counts import STRUCTURES
+from tilewright.mapper.searches.budget import Budget
+from tilewright.mapper.searches.shared.hit_counts import KEEPING, STRUCTURES
 from tilewright.mapper.templates.size_tests import SizeTests
 
-MOST_NODES = 200_000  # of all trees of one kind that are kept: some 200 MB
+MOST_NODES = 250_000  # of all trees of one kind that are kept: some 200 MB
 _COSTS = frozenset({"area", "leak_power", "latency", "actions", "size", "tensors"})
 
 T = TypeVar("T")
@@ -61,6 +62,18 @@ class KnownStructures(Generic[T]):
     def clear(self) -> None:
         """Drop all structures, to free their memory."""
         self._known.clear()
+
+    def is_used(self, budget: Budget) -> bool:
+        """Tell whether structures are kept and used under a budget; if not, drop what is kept.
+
+        Not if the memory of the process is limited: what earlier designs left would count. Raises
+        OutOfBudget if the budget is over, as the first template to be made would.
+        """
+        budget.check()
+        if budget.memory < inf or not KEEPING.enabled:
+            self.clear()
+            return False
+        return True
 
     def priced(
         self, key: StructureKey, space: Mapspace, price: Callable[[T], P | None]

@@ -69,13 +69,13 @@ def priced_programs(
         prices = prices_of(space.problem, own, programs.fields, one_instance=is_comparable(space))
         return None if prices is None else PricedPrograms(programs, prices)
 
-    budget.check()  # else it would depend on earlier designs whether there is time
-    key = structure_key(space, tracked)
-    known = KNOWN.priced(key, space, priced)
+    keeps, key = KNOWN.is_used(budget), structure_key(space, tracked)
+    known = KNOWN.priced(key, space, priced) if keeps else None
     if known is not None:
         return known
     programs = _compiled(space, leaks, tracked, budget)
-    KNOWN.keep(key, space, programs, programs.tree.root.size)
+    if keeps:
+        KNOWN.keep(key, space, programs, programs.tree.root.size)
     made = priced(programs)
     assert made is not None
     return made

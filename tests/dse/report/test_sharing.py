@@ -7,9 +7,11 @@ import json
 from tilewright.dse.models.analytical import AnalyticalEvaluator
 from tilewright.dse.models.evaluator import NOTHING_SHARED, Sharing, attempt
 from tilewright.dse.report.sharing import sharing_of, sharing_text, total_of
+from tilewright.mapper.searches.shared.hit_counts import KEEPING
 
 
-def test_designs_of_other_energies_find_their_templates_ready(files):
+def test_designs_of_other_energies_find_their_templates_ready(files, monkeypatch):
+    monkeypatch.setattr(KEEPING, "enabled", True)
     model = AnalyticalEvaluator(*files, "energy")
     first, second = (
         attempt(model, {"arch.Main.actions.read.energy": joules}) for joules in (7e-12, 9e-12)
