@@ -120,4 +120,4 @@ def test_nothing_is_kept_where_the_memory_of_the_process_is_limited() -> None:
 @pytest.mark.parametrize("workload", [ONE, TWO])
 @pytest.mark.parametrize("conventions", ["default", "accelforge"])
 def test_many_designs_alone_and_together(objective: str, workload: str, conventions: str) -> None:
-    check(60, workload, 3, objective=objective, conventions=conventions)
+    check(20, workload, 3, objective=objective, conventions=conventions)
