@@ -72,12 +72,13 @@ def test_one_free_memory_is_enough(upper: str, lower: str, product: float) -> No
 
 
 def test_uneven_tiles_over_lanes_keep_to_the_order_and_say_so() -> None:
-    """With uneven tiles 6 over 4 lanes; lanes above holders of outer memories are not searched."""
+    """With uneven tiles 3 over 2 lanes; lanes above holders of outer memories are not searched."""
+    small = MATMUL.replace("M: 6, N: 3, K: 4", "M: 3, N: 2, K: 2")
     arch = ARCH.replace("UPPER", "true").replace("LOWER", "false")
-    arch = arch.replace("  - !Memory\n    name: REG\n", LANES)
-    found = search(arch, MATMUL, objective="edp", conventions="accelforge", uneven="all")
+    arch = arch.replace("  - !Memory\n    name: REG\n", LANES.replace("4", "2"))
+    found = search(arch, small, objective="edp", conventions="accelforge", uneven="all")
     ordered = search(
-        arch.replace("false", "true"), MATMUL, objective="edp", conventions="accelforge",
+        arch.replace("false", "true"), small, objective="edp", conventions="accelforge",
         uneven="all",
     )  # fmt: skip
     assert (found.certificate.kind, ordered.certificate.kind) == ("bounded", "optimal")

