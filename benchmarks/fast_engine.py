@@ -156,7 +156,7 @@ def measure_candidate(size: int, tile: int, runs: int) -> None:
     lowering, (plan, program) = best(runs, lambda: planned(read))
     building, fast = best(runs, lambda: FastMachine(program, profile))
     compiling, machine = best(runs, lambda: Machine(program, profile))
-    memory, edges = run_inputs(plan, random_operands(read.einsum, read.dtype, 0))
+    memory, edges = run_inputs(plan, random_operands(read.einsum, 0))
     running, mine = best(runs, lambda: fast.run(memory=memory, edges=edges).result)
     slow, theirs = best(runs, lambda: machine.run(memory=memory, edges=edges))
     assert fast.certificate.granted

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
+from math import prod
 
 from tilewright.mapper.grid.host_streams import host_streams
 from tilewright.mapper.grid.partial_sums import (
@@ -39,9 +40,25 @@ def predict(read: SpaceTime) -> Counts:
     counts: Counter[str] = Counter()
     for key, number in _of_mapping(read).items():
         counts[key] += number
-    for key, number in _of_fabric(read).items():
-        counts[key] += number
+    for part in (_of_fabric(read), _of_zeros(read)):
+        for key, number in part.items():
+            counts[key] += number
     return {key: number for key, number in sorted(counts.items()) if number}
+
+
+def _of_zeros(read: SpaceTime) -> Counts:
+    """Return what products of f16 that are added up in f32 add: each first one is added to a zero.
+
+    So every value of an output tile is written and read once more (theory/grid.md §4).
+    """
+    if not read.numbers.widens or read.scalar is None:
+        return {}
+    kept = read.einsum.outputs[0].rank_variables
+    values = prod(read.einsum.bounds[name] for name in kept)
+    shared = prod(loop.count for loop in read.space if loop.variable in kept)
+    number = values * (read.rows * read.columns // shared)
+    name = f"{read.einsum.name}/{read.grid.memory.name}/{read.output.name}"
+    return {f"{name}/read": number, f"{name}/write": number}
 
 
 def _of_mapping(read: SpaceTime) -> Counts:

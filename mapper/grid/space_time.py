@@ -15,6 +15,7 @@ from math import prod
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid import Grid, grid_of
+from tilewright.mapper.grid.number_types import NumberTypes, number_types
 from tilewright.mapper.grid.padding import may_pad, padded
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.mapper.mapping.mapping import (
@@ -29,9 +30,6 @@ from tilewright.mapper.mapping.mapping import (
 )
 from tilewright.mapper.workload.einsum import Einsum, TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping
-
-DTYPES = {32: "f32", 16: "f16"}
-"""Number type of the elements by bits per value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +153,19 @@ class SpaceTime:
         """Rows of the grid that the mapping uses, from row 0 on; all their elements work."""
         return prod(loop.count for loop in self.along("Y"))
 
+    @cached_property
+    def numbers(self) -> NumberTypes:
+        """Number types of the inputs and of the output."""
+        return number_types(self.einsum)
+
     @property
     def dtype(self) -> str:
-        """Number type of all values: f32 or f16."""
-        return DTYPES[int(self.output.access.bits_per_value)]
+        """Number type of the output and of its partial sums."""
+        return self.numbers.output
+
+    def dtype_of(self, tensor: str) -> str:
+        """Return the number type of a tensor of the Einsum."""
+        return self.numbers.output if self.tensor(tensor).access.output else self.numbers.inputs
 
     @property
     def padding_share(self) -> float:
@@ -356,12 +363,7 @@ def _check_einsum(einsum: Einsum) -> None:
         raise _refusal(f"{einsum.name} uses a tensor twice", "a copy of it, by an Einsum before")
     if einsum.n_instances != 1:
         raise _refusal(f"{einsum.name} has {einsum.n_instances} instances", "a rank for them")
-    widths = {access.bits_per_value for access in einsum.accesses}
-    if len(widths) > 1 or not widths <= set(DTYPES):
-        raise _refusal(
-            f"values of {einsum.name} have {', '.join(map(str, sorted(widths)))} bits",
-            "bits_per_value: 32 for all of them (f32), or 16 (f16)",
-        )
+    number_types(einsum)
 
 
 def _check_residence(tensor: HeldTensor, grid: Grid, staying: frozenset[str]) -> None:

@@ -77,7 +77,8 @@ class TensorAccess:
     of the Einsum. `bits_per_value`: width of a value in bits. `same_as`: the tensor whose values
     are read, where the Einsum reads it once more with other indices; such an access is held and
     moved under a name of its own, `A.2` for the second one of `A`. `padded`: pairs (rank, size) of
-    the ranks that are read beyond their last value, where values are zeros.
+    the ranks that are read beyond their last value, where values are zeros. `integer`: values are
+    integers.
     """
 
     tensor: str
@@ -87,6 +88,7 @@ class TensorAccess:
     bits_per_value: Fraction = Fraction(1)
     same_as: str | None = None
     padded: tuple[tuple[str, int], ...] = ()
+    integer: bool = False
 
     @property
     def values_of(self) -> str:

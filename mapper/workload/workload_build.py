@@ -321,6 +321,7 @@ def _finish(draft: EinsumDraft, names: Names) -> tuple[Einsum, Scope]:
             resolved.bits_per_value[access.tensor],
             draft.repeated.get(access.tensor),
             () if output else padded_ranks(draft, access),
+            access.tensor in resolved.integers,
         )
         for access, output, _ in draft.accesses
     )

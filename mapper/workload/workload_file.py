@@ -84,8 +84,9 @@ class WorkloadSpec(SpecModel):
 
     `einsums`: the Einsums, as texts or mappings. `rank_sizes`, `pad`, `iteration_space_shape`:
     extents, padding and bounds for all of them. `bits_per_value`: set expression to width in bits.
-    `persistent_tensors`: set expression of tensors that stay in memory. `n_instances`: factor for
-    every Einsum. `version` and `shape` are of old files.
+    `persistent_tensors`: set expression of tensors that stay in memory. `integers`: set expression
+    of tensors whose values are integers. `n_instances`: factor for every Einsum. `version` and
+    `shape` are of old files.
     """
 
     version: Any = None  # of old files, as is shape: the former name of iteration_space_shape
@@ -96,6 +97,7 @@ class WorkloadSpec(SpecModel):
     iteration_space_shape: tuple[str, ...] | dict[str, str] = ()
     bits_per_value: dict[str, Bits] = Field(default_factory=dict)
     persistent_tensors: Any = None
+    integers: Any = None
     n_instances: Size = 1
 
 

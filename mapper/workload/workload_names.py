@@ -37,12 +37,14 @@ class ResolvedNames:
     """What the names in the expressions of one Einsum stand for.
 
     `renames`: general name to tensors. `persistent`: tensors that stay in memory for all
-    instances. `bits_per_value`: tensor to width in bits. `scope`: all names that an architecture
+    instances. `integers`: tensors whose values are integers. `bits_per_value`: tensor to width in
+    bits. `scope`: all names that an architecture
     file may use for this Einsum.
     """
 
     renames: Mapping[str, frozenset[str]]
     persistent: frozenset[str]
+    integers: frozenset[str]
     bits_per_value: Mapping[str, Fraction]
     scope: Scope
 
@@ -133,7 +135,9 @@ class Names:
         sets["Persistent"] = persistent
         widths = self._bits(draft, sets)
         self._agree(draft, persistent, widths)
-        return ResolvedNames(renames, persistent, widths, self._scope(draft, sets, widths))
+        integers = self._integers(draft, sets)
+        scope = self._scope(draft, sets, widths)
+        return ResolvedNames(renames, persistent, integers, widths, scope)
 
     def _basic(self, draft: EinsumDraft) -> dict[str, frozenset[str]]:
         tensor_names = frozenset(draft.tensors)
@@ -232,6 +236,12 @@ class Names:
             where = self._document.where(("workload", "persistent_tensors"))
             persistent |= tensor_set(self._spec.persistent_tensors, self._names(draft, sets), where)
         return frozenset(persistent)
+
+    def _integers(self, draft: EinsumDraft, sets: dict[str, frozenset[str]]) -> frozenset[str]:
+        if self._spec.integers is None:
+            return frozenset()
+        where = self._document.where(("workload", "integers"))
+        return tensor_set(self._spec.integers, self._names(draft, sets), where)
 
     def _bits(self, draft: EinsumDraft, sets: dict[str, frozenset[str]]) -> dict[str, Fraction]:
         """Return the width of each tensor in bits: written in its access, else in a set with it."""

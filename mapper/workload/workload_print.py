@@ -24,6 +24,9 @@ def dump_workload(workload: Workload) -> str:
     persistent = [name for name, access in accesses.items() if access.persistent]
     if persistent:
         block["persistent_tensors"] = _union(persistent)
+    integers = [name for name, access in accesses.items() if access.integer]
+    if integers:
+        block["integers"] = _union(integers)
     block["iteration_space_shape"] = _bounds(workload)
     block["einsums"] = [_einsum(einsum) for einsum in workload.einsums]
     return dump_yaml({"renames": _renames(workload), "workload": block})

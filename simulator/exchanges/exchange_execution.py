@@ -20,9 +20,10 @@ from tilewright.simulator.exchanges.reshard_program import (
     reshard_phases,
 )
 from tilewright.simulator.execution.action_counts import action_energies, leak_energies
-from tilewright.simulator.execution.operands import NUMPY, AnyArray, WrongResult
+from tilewright.simulator.execution.operands import AnyArray, WrongResult
 from tilewright.simulator.isa.dsd import DTYPES
 from tilewright.simulator.lowering.addresses import Taken, free_word
+from tilewright.simulator.lowering.number_operations import NUMPY
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.run.machine import Machine
 
@@ -95,7 +96,7 @@ def execute_exchange(
     None if the machine has no program for it. Raises WrongResult if the parts or the counts of the
     run are wrong.
     """
-    programs = _programs(exchange, read.dtype, profile, addresses)
+    programs = _programs(exchange, read.dtype_of(exchange.tensor), profile, addresses)
     if programs is None:
         return None
     parts = np.asarray(held).reshape(*exchange.held.has.shape, *exchange.held.extents)
@@ -177,11 +178,11 @@ def try_exchange(
 
     `offset`: address of both buffers modulo 8, which decides the cycles wherever they lie.
     """
-    words = exchange.held.values * DTYPES[read.dtype]
-    behind = free_word(offset, exchange.needed.values * DTYPES[read.dtype], offset,
-                       [Taken(offset, offset + words)])  # fmt: skip
+    dtype = read.dtype_of(exchange.tensor)
+    words, needed = (part.values * DTYPES[dtype] for part in (exchange.held, exchange.needed))
+    behind = free_word(offset, needed, offset, [Taken(offset, offset + words)])
     shape = (*exchange.held.has.shape, *exchange.held.extents)
-    parts = parts_of_numbers(exchange.held, shape).astype(NUMPY[read.dtype])
+    parts = parts_of_numbers(exchange.held, shape).astype(NUMPY[dtype])
     return execute_exchange(exchange, read, profile, ExchangeAddresses(offset, behind), parts)
 
 

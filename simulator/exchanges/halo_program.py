@@ -20,7 +20,8 @@ from tilewright.simulator.exchanges.buffers import (
     declare_loops,
 )
 from tilewright.simulator.isa.dsd import Ref
-from tilewright.simulator.lowering.kernel import LETTER, MOST_DIMENSIONS
+from tilewright.simulator.lowering.kernel import MOST_DIMENSIONS
+from tilewright.simulator.lowering.number_operations import move_of
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import Area
 
@@ -36,7 +37,7 @@ def halo_program(
 ) -> Program | None:
     """Return the program of an exchange.
 
-    `dtype`: f32 or f16. None if a slab has more dimensions in memory than a descriptor.
+    `dtype`: number type. None if a slab has more dimensions in memory than a descriptor.
     """
     boxes = [exchange.own, *(box for s in exchange.shifts for box in (s.sent, s.received))]
     if any(len(_loops(box, exchange).loops) > MOST_DIMENSIONS for box in boxes):
@@ -49,7 +50,7 @@ def halo_program(
         code = builder.code(f"exchange{number}")
         code.buffer(HELD, dtype, exchange.held.extents, addresses.held)
         code.buffer(NEEDED, dtype, exchange.needed.extents, addresses.needed)
-        _write(code, exchange, kind, LETTER[dtype])
+        _write(code, exchange, kind, move_of(dtype))
     builder.placement(placement.reshape(exchange.rows, exchange.columns))
     return builder.build()
 
@@ -94,7 +95,7 @@ def _kinds(exchange: HaloExchange) -> Integers:
     return np.stack([mark.ravel() for mark in marks], axis=1)
 
 
-def _write(code: CodeBuilder, exchange: HaloExchange, kind: list[int], letter: str) -> None:
+def _write(code: CodeBuilder, exchange: HaloExchange, kind: list[int], move: str) -> None:
     """Write the code of the elements of one kind (`_kinds`)."""
     ways = {
         (way.axis, way.step): (bool(kind[2 + 2 * number]), bool(kind[3 + 2 * number]))
@@ -107,7 +108,6 @@ def _write(code: CodeBuilder, exchange: HaloExchange, kind: list[int], letter: s
             code.output_queue(SEND_QUEUES[way.axis, way.step], _color(way, parity))
         if receives:
             code.input_queue(RECEIVE_QUEUES[way.axis, way.step], _color(way, 1 - parity))
-    move = f"fmov{letter}"
     code.mem1d("part", HELD, extent=exchange.held.values)
     task = code.task("copy", entry=True)
     task.op(move, _declare(code, "own", exchange.own, exchange), "part", label="copy")

@@ -28,7 +28,8 @@ from tilewright.simulator.exchanges.buffers import (
     ExchangeAddresses,
     declare_loops,
 )
-from tilewright.simulator.lowering.kernel import LETTER, MOST_DIMENSIONS
+from tilewright.simulator.lowering.kernel import MOST_DIMENSIONS
+from tilewright.simulator.lowering.number_operations import move_of
 from tilewright.simulator.lowering.routes import equal_areas
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
@@ -69,7 +70,7 @@ def reshard_phases(
 ) -> tuple[ReshardPhase, ...] | None:
     """Return the programs of a reshard, in order.
 
-    `dtype`: f32 or f16. None if a piece has more dimensions in memory than a descriptor, or than
+    `dtype`: number type. None if a piece has more dimensions in memory than a descriptor, or than
     the registers of the machine hold.
     """
     pieces = [copy_loops(reshard, place) for place in reshard.copies]
@@ -104,7 +105,7 @@ def _program(
         code = builder.code(f"move{kind}")
         code.buffer(HELD, dtype, reshard.held.extents or 1, addresses.held)
         code.buffer(NEEDED, dtype, reshard.needed.extents or 1, addresses.needed)
-        _write(code, work, reshard.needed.values, f"fmov{LETTER[dtype]}")
+        _write(code, work, reshard.needed.values, move_of(dtype))
     builder.placement(placement)
     return builder.build()
 

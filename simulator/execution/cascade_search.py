@@ -161,7 +161,7 @@ class Cascade:
                     check_padding(read, tensor)
                 except InfeasibleMapping:
                     return None
-                reads.append((tensor.name, self._number(place, read.dtype)))
+                reads.append((tensor.name, self._number(place, read.dtype_of(tensor.name))))
         writes = [
             (tensor.name, self._number(produced(read), read.dtype))
             for tensor in (read.output,)
@@ -170,7 +170,8 @@ class Cascade:
         return tuple(sorted(reads)), tuple(writes)
 
     def _number(self, place: Distribution, dtype: str) -> int:
-        number = self._numbers.setdefault(place.key, len(self.distributions))
+        key = place.key + dtype.encode()
+        number = self._numbers.setdefault(key, len(self.distributions))
         if number == len(self.distributions):
             self.distributions.append(place)
             self.words.append(place.values * DTYPES[dtype] + PERIOD_WORDS)

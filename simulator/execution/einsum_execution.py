@@ -17,7 +17,6 @@ from tilewright.simulator.execution.action_counts import (
     leak_energies,
 )
 from tilewright.simulator.execution.operands import (
-    NUMPY,
     AnyArray,
     Floats,
     WrongResult,
@@ -29,6 +28,7 @@ from tilewright.simulator.fast.fast_machine import run_fast
 from tilewright.simulator.isa.machine_errors import InputDataError
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
 from tilewright.simulator.lowering.cycle_bound import lower_bound
+from tilewright.simulator.lowering.number_operations import NUMPY
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
 from tilewright.simulator.lowering.tile_values import output_of, run_inputs
 from tilewright.simulator.profiles.profile import Profile, load_profile
@@ -143,7 +143,7 @@ def execute_plan(
     result = run.result
     streams = {name: stream.values for name, stream in result.edges.items()}
     output = output_of(plan, result.memory, streams)
-    error_share = compare(read.workload_einsum, operands, output, read.dtype)
+    error_share = compare(read.workload_einsum, operands, output)
     counts, predicted = count_actions(plan, result), predict(read)
     if counts != predicted:
         wrong = min(set(counts.items()) ^ set(predicted.items()))[0]
@@ -204,7 +204,7 @@ def execute_einsum(
     settings = settings or ExecutionSettings()
     profile = settings.profile(read.grid)
     plan = plan_of(read, profile.sram_reserved_bytes, kept)
-    drawn = random_operands(read.workload_einsum, read.dtype, settings.seed)
+    drawn = random_operands(read.workload_einsum, settings.seed)
     values = {**drawn, **{n: _checked(read, n, v) for n, v in (operands or {}).items()}}
     return execute_plan(plan, profile, values, spread_elements(read, settings.shown_elements), held)
 
@@ -222,7 +222,7 @@ def _checked(read: SpaceTime, tensor: str, values: AnyArray) -> AnyArray:
             value=array.shape,
             instead=str(shape),
         )
-    return array.astype(NUMPY[read.dtype])[tuple(slice(used) for used in shape)]
+    return array.astype(NUMPY[read.dtype_of(tensor)])[tuple(slice(used) for used in shape)]
 
 
 def spread_elements(read: SpaceTime, elements: int | None) -> bool | tuple[tuple[int, int], ...]:

@@ -24,7 +24,8 @@ from tilewright.simulator.execution.einsum_execution import (
     execute_einsum,
 )
 from tilewright.simulator.execution.exchange import Exchange, staying_tensors
-from tilewright.simulator.execution.operands import NUMPY, AnyArray, operand_shape, with_zeros
+from tilewright.simulator.execution.operands import AnyArray, operand_shape, with_zeros
+from tilewright.simulator.lowering.number_operations import NUMPY
 
 
 @dataclass(frozen=True)

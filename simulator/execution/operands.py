@@ -17,14 +17,19 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from tilewright.arch.errors import TilewrightError
+from tilewright.mapper.grid.number_types import number_types
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.formulas.expression import expression, joins_by_max
-from tilewright.mapper.workload.formulas.reference import joined_values, read_values
+from tilewright.mapper.workload.formulas.reference import (
+    einsum_values,
+    joined_values,
+    read_values,
+)
 from tilewright.simulator.lowering.elementary import ROUNDINGS
+from tilewright.simulator.lowering.number_operations import NUMPY
 
 Floats = npt.NDArray[np.float64]
 AnyArray = npt.NDArray[np.generic]
-NUMPY = {"f32": np.float32, "f16": np.float16}
 ROUNDOFF = {"f32": 2.0**-24, "f16": 2.0**-11}
 SMALLEST = {"f32": 2.0**-126, "f16": 2.0**-14}
 """The smallest normal numbers: below them rounding is not relative."""
@@ -40,19 +45,23 @@ class WrongResult(TilewrightError):  # noqa: N818 - says what was found
     """
 
 
-def random_operands(einsum: Einsum, dtype: str, seed: int) -> dict[str, AnyArray]:
-    """Return standard normal values for every input tensor of an Einsum, by name.
+def random_operands(einsum: Einsum, seed: int) -> dict[str, AnyArray]:
+    """Return values for every input tensor of an Einsum, by name.
 
-    `dtype`: f32 or f16. The shape of an array is that of the tensor's ranks. The same seed and name
-    give the same values.
+    Floats are standard normal, integers from -8 to 8. The shape of an array is that of the tensor's
+    ranks. The same seed and name give the same values.
     """
     operands: dict[str, AnyArray] = {}
+    numbers = number_types(einsum)
     for access in einsum.inputs:
         stream = np.random.default_rng([seed, zlib.crc32(access.tensor.encode())])
         shape = operand_shape(einsum, access.tensor)
-        operands[access.tensor] = stream.standard_normal(shape, dtype=np.float32).astype(
-            NUMPY[dtype]
+        values: AnyArray = (
+            stream.integers(-8, 9, shape)
+            if numbers.is_integer
+            else stream.standard_normal(shape, dtype=np.float32)
         )
+        operands[access.tensor] = values.astype(NUMPY[numbers.inputs])
     return operands
 
 
@@ -83,14 +92,20 @@ class _Rounded:
     error: Floats
 
 
-def compare(einsum: Einsum, operands: Mapping[str, AnyArray], output: Floats, dtype: str) -> float:
+def compare(einsum: Einsum, operands: Mapping[str, AnyArray], output: Floats) -> float:
     """Compare an output with numpy; return its greatest error as a share of the rounding bound.
 
-    `operands`, `output`: whole tensors. numpy computes in float64. Returns a number from 0 to 1.
-    Raises WrongResult if an error is above its bound or not a number.
+    `operands`, `output`: whole tensors. numpy computes floats in float64; integers in their own
+    type, where an error is none at all. Returns a number from 0 to 1. Raises WrongResult if an
+    error is above its bound or not a number.
     """
-    exact, allowed = _bounded(einsum, operands, dtype)
-    with np.errstate(invalid="ignore"):
+    numbers = number_types(einsum)
+    if numbers.is_integer:
+        exact = np.asarray(einsum_values(einsum, operands)).astype(np.float64)
+        allowed = np.zeros_like(exact)
+    else:
+        exact, allowed = _bounded(einsum, operands, numbers.output)
+    with np.errstate(invalid="ignore", divide="ignore"):
         share = np.where(output == exact, 0.0, np.abs(output - exact) / allowed)
     worst = float(np.max(share)) if share.size else 0.0
     if not worst <= 1:

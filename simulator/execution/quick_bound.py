@@ -15,10 +15,11 @@ from math import prod
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
 from tilewright.mapper.grid.grid_shares import Share, local_sizes
+from tilewright.mapper.grid.number_types import dtype_of, number_types
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.isa.dsd import DTYPES
-from tilewright.simulator.lowering.kernel import LETTER, own_operation, scalar_steps
+from tilewright.simulator.lowering.kernel import own_operation, scalar_steps
 from tilewright.simulator.profiles.profile import Profile
 
 
@@ -29,11 +30,6 @@ class QuickBound:
     space: GridMapspace
     flat: FlatArch
     profile: Profile
-
-    @cached_property
-    def _dtype(self) -> str:
-        bits = self.space.einsum.outputs[0].bits_per_value
-        return "f16" if bits == 16 else "f32"
 
     @cached_property
     def leak_power(self) -> float:
@@ -101,13 +97,16 @@ class QuickBound:
         local = local_sizes(self.space.einsum, family.shares)
         tile = {**local, **({family.tile.variable: family.tile.size} if family.tile else {})}
         passing = self.space.passing(family.tile, family.resident)
-        values = sum(
-            family.buffers * access.tile_size(tile)
-            if access.tensor in passing
-            else access.tile_size(local)
-            for access in self.space.einsum.accesses
+        einsum = self.space.einsum
+        return sum(
+            DTYPES[dtype_of(access, einsum)]
+            * (
+                family.buffers * access.tile_size(tile)
+                if access.tensor in passing
+                else access.tile_size(local)
+            )
+            for access in einsum.accesses
         )
-        return values * DTYPES[self._dtype]
 
     @cached_property
     def free_words(self) -> int:
@@ -199,12 +198,12 @@ class QuickBound:
         name = own_operation(einsum, first=is_first, has_scalar=has_scalar)
         if name is None:
             return self._map_steps * profile.scalar_operation_cycles + profile.map_step_cycles
-        timing = profile.operations[name + LETTER[self._dtype]]
+        timing = profile.operations[name]
         return float(min(timing.cycles) / timing.group)
 
     @cached_property
     def _map_steps(self) -> int:
-        return scalar_steps(self.space.einsum, self._dtype)
+        return scalar_steps(self.space.einsum, number_types(self.space.einsum).output)
 
     def _streamed(self, family: GridFamily) -> list[TensorAccess]:
         return [a for a in self.space.einsum.inputs if a.tensor not in family.resident]

@@ -78,7 +78,7 @@ def addresses_of(
 
 def words_of(tensor: HeldTensor, read: SpaceTime) -> int:
     """Return the 16-bit words of a tensor's buffers in an element."""
-    return tensor.buffers * tensor.values * DTYPES[read.dtype]
+    return tensor.buffers * tensor.values * DTYPES[read.dtype_of(tensor.name)]
 
 
 def _offsets(read: SpaceTime, kept: LeftTensors) -> dict[str, int]:

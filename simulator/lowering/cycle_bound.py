@@ -49,7 +49,9 @@ def element_code(plan: Plan, role: Role) -> ElementCode:
     read, code = plan.read, CodeBuilder(role.name)
     for tensor in read.tensors:
         shape = (tensor.buffers, tensor.values)
-        code.buffer(tensor.name, read.dtype, shape, plan.addresses.first_word[tensor.name])
+        code.buffer(
+            tensor.name, read.dtype_of(tensor.name), shape, plan.addresses.first_word[tensor.name]
+        )
     write_element(code, plan.kernel, role)
     return code.build()
 

@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tilewright.mapper.grid.partial_sums import PartialSums
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
+from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.formulas.expression import joins_by_max
 from tilewright.simulator.build.program_builder import CodeBuilder, TaskBuilder
 from tilewright.simulator.isa.dsd import Index, Ref, variable
 from tilewright.simulator.lowering.kernel import (
-    LETTER,
     Kernel,
     Point,
     declare_vectors,
     emit_kernel,
 )
+from tilewright.simulator.lowering.number_operations import move_of, operation_on
 from tilewright.simulator.lowering.routes import input_color
 from tilewright.simulator.lowering.sum_roles import SHARE, Role
 
@@ -73,6 +75,26 @@ def _additions(output: str, role: Role) -> tuple[SumOperation, ...]:
     if role.passes is None:
         return (*through, sent)
     return (*through, sent, SumOperation(f"{output}_pass", (f"{role.passes}_in",)))
+
+
+def joining_operation(read: SpaceTime) -> str | None:
+    """Return the operation that joins partial sums or maxima, None if the machine has none."""
+    return operation_on("fmax" if joins_by_max(read.einsum) else "fadd", read.dtype)
+
+
+def check_sums(read: SpaceTime, sums: PartialSums) -> None:
+    """Check that the machine can join partial sums that come over the fabric.
+
+    Raises InfeasibleMapping if it cannot.
+    """
+    if sums.group > 1 and joining_operation(read) is None:
+        joined = "takes the greater of" if joins_by_max(read.einsum) else "adds"
+        summed = sorted({s.variable for s in read.space if read.is_reduced(s.variable)})
+        raise InfeasibleMapping(
+            f"there is no instruction that {joined} {read.dtype} as they come from other elements, "
+            f"which share {', '.join(summed)}",
+            instead=f"all values of {', '.join(summed)} in each element",
+        )
 
 
 def write_element(code: CodeBuilder, kernel: Kernel, role: Role) -> None:
@@ -134,8 +156,11 @@ class _ElementProgram:
 
     def operation(self, step: SumOperation) -> str:
         """Return the operation of a step on sums."""
-        joining = "fmax" if joins_by_max(self.read.einsum) else "fadd"
-        return ("fmov" if len(step.sources) == 1 else joining) + LETTER[self.read.dtype]
+        if len(step.sources) == 1:
+            return move_of(self.read.dtype)
+        name = joining_operation(self.read)
+        assert name is not None  # check_sums
+        return name
 
     # -- one step after the other ----------------------------------------------------------
 
@@ -169,9 +194,10 @@ class _ElementProgram:
             self._level(task, level + 1, {**point, level: turn + 1}, first=False)
 
     def _receive(self, task: TaskBuilder, tensor: HeldTensor) -> None:
-        moving = "fmov" + LETTER[self.read.dtype]
         name = tensor.name
-        task.op(moving, f"{name}_tile", f"{name}_in", label=f"receive {name}")
+        task.op(
+            move_of(self.read.dtype_of(name)), f"{name}_tile", f"{name}_in", label=f"receive {name}"
+        )
 
     # -- overlapped ------------------------------------------------------------------------
 
@@ -214,7 +240,7 @@ class _ElementProgram:
         for place, tensor in enumerate(passing):
             starts = "work" if len(passing) == 1 else _join_name(1)
             task.start(
-                "fmov" + LETTER[self.read.dtype],
+                move_of(self.read.dtype_of(tensor.name)),
                 Ref(f"{tensor.name}_tile").at(slot * tensor.values),
                 f"{tensor.name}_in",
                 activate=starts if place == 0 else None,

@@ -97,6 +97,7 @@ ELEMENTARY: Final[dict[str, Emit]] = {
 """What appends the instructions of each function."""
 ROUNDINGS: Final = 4
 """No function errs by more than so many roundings: relative for exp, absolute for the others."""
+FLOATS: Final = ("f32", "f16")
 _BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
 
 
@@ -113,9 +114,13 @@ def _emit(task: TaskBuilder, node: ast.expr, dtype: str, numbers: Iterator[int])
     match node:
         case ast.Name(id=name):
             return name
-        case ast.Constant(value=int() | float() as number):
+        case ast.Constant(value=int() | float() as number) if (
+            dtype in FLOATS or float(number).is_integer()
+        ):
             return float(number)
-        case ast.BinOp(left=left, op=operator, right=right):
+        case ast.BinOp(left=left, op=operator, right=right) if dtype in FLOATS or not isinstance(
+            operator, ast.Div
+        ):
             name, operands = _BINARY[type(operator)], [left, right]
         case ast.UnaryOp(operand=operand):
             name, operands = "sub", [ast.Constant(0.0), operand]
@@ -125,7 +130,7 @@ def _emit(task: TaskBuilder, node: ast.expr, dtype: str, numbers: Iterator[int])
             name, operands = "max", [operand, ast.Constant(0.0)]
         case ast.Call(func=ast.Name(id="square"), args=[operand]):
             name, operands = "mul", [operand, operand]
-        case ast.Call(func=ast.Name(id="sqrt"), args=[operand]):
+        case ast.Call(func=ast.Name(id="sqrt"), args=[operand]) if dtype in FLOATS:
             name, operands = "sqrt", [operand]
         case ast.Call(func=ast.Name(id=function), args=[operand]) if (
             function in ELEMENTARY and dtype == "f32"
@@ -134,12 +139,22 @@ def _emit(task: TaskBuilder, node: ast.expr, dtype: str, numbers: Iterator[int])
             task.compute(argument, "mov", _emit(task, operand, dtype, numbers), dtype=dtype)
             return ELEMENTARY[function](task, argument, numbers)
         case _:
-            function = node.func.id if isinstance(node, ast.Call) else ast.unparse(node)  # type: ignore[attr-defined]
             raise InfeasibleMapping(
-                f"there are no instructions for {function} of {dtype}",
-                instead="+ - * /, max, relu, square, sqrt; exp, log, sigmoid, tanh of f32",
+                f"there are no instructions for {_named(node)} of {dtype}",
+                instead="+ - *, max, relu, square; of floats / and sqrt, too; of f32 exp, log, "
+                "sigmoid and tanh, too",
             )
     values = [_emit(task, operand, dtype, numbers) for operand in operands]
     target = f"value{next(numbers)}"
     task.compute(target, name, *values, dtype=dtype)
     return target
+
+
+def _named(node: ast.expr) -> str:
+    """Return words for the outermost part of a formula."""
+    match node:
+        case ast.Call(func=ast.Name(id=function)):
+            return function
+        case ast.BinOp(op=ast.Div()):
+            return "a quotient"
+    return ast.unparse(node)

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tilewright.mapper.grid.number_types import number_types
 from tilewright.mapper.grid.space_time import SpaceTime, TimeLoop
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -17,6 +18,7 @@ from tilewright.mapper.workload.formulas.expression import expression, joins_by_
 from tilewright.simulator.build.program_builder import CodeBuilder, TaskBuilder
 from tilewright.simulator.isa.dsd import Element, Index, Ref
 from tilewright.simulator.lowering.elementary import emit_value
+from tilewright.simulator.lowering.number_operations import kernel_operation, move_of
 from tilewright.simulator.lowering.tile_layout import TileLayout
 
 COMPUTE = "compute"
@@ -27,8 +29,6 @@ STRIDE_REGISTERS = 8
 """Strides that the descriptors of one operation may have together."""
 MOST_TERMS = 4
 """Counters that the offset of an operand may depend on."""
-LETTER = {"f32": "s", "f16": "h"}
-"""Last letter of the operations on a number type."""
 Point = Mapping[int, Index]
 
 
@@ -86,9 +86,25 @@ def kernel_of(read: SpaceTime, layouts: Mapping[str, TileLayout]) -> Kernel:
         )
     for layout in layouts.values():
         _check_terms(read, layout, vector)
-    if own_operation(read.einsum, first=True, has_scalar=read.scalar is not None) is None:
-        scalar_steps(read.einsum, read.dtype)  # raises for a function without instructions
+    _check_operations(read)
     return Kernel(read, layouts, outer, vector, dict(zip(inside, joined, strict=True)))
+
+
+def _check_operations(read: SpaceTime) -> None:
+    """Check that the machine has instructions for each visit of an output value."""
+    names = [
+        own_operation(read.einsum, first=first, has_scalar=read.scalar is not None)
+        for first in (True, False)
+    ]
+    has_sums = any(read.is_reduced(name) for name in read.einsum.bounds)
+    if names[0] is not None and (names[1] is not None or not has_sums):
+        return
+    if read.numbers.widens:
+        raise InfeasibleMapping(
+            f"there are no instructions from f16 to f32 for {read.einsum.name}",
+            instead="a copy, a sum of values, or a product of two with one in the register",
+        )
+    scalar_steps(read.einsum, read.dtype)  # raises for a function without instructions
 
 
 def _check_terms(read: SpaceTime, layout: TileLayout, vector: tuple[int, ...]) -> None:
@@ -171,8 +187,11 @@ def _operation(task: TaskBuilder, kernel: Kernel, point: Point, *, first: bool) 
     if name is None:
         _map(task, kernel, output, inputs, first=first)
         return
+    if first and name == WIDENING_PRODUCT:  # it only adds
+        task.op(move_of(read.dtype), output, 0.0, label="zero")
+        first = False
     sources = _sources(name, read, output, inputs, first=first)
-    task.op(name + LETTER[read.dtype], output, *sources, label=COMPUTE)
+    task.op(name, output, *sources, label=COMPUTE)
 
 
 def _vector(kernel: Kernel, name: str, point: Point) -> Ref:
@@ -202,11 +221,24 @@ def scalar_steps(einsum: Einsum, dtype: str) -> int:
     return len(task.body) + 1
 
 
+WIDENING_PRODUCT = "fmachs"
+"""Multiplies f16 and adds to f32."""
+WIDENING_SUM = "faddhs"
+"""Adds f32 to f16, in this order of its operands."""
 _OF_TWO = {ast.Mult: "fmul", ast.Add: "fadd", ast.Sub: "fsub"}
 
 
 def own_operation(einsum: Einsum, *, first: bool, has_scalar: bool) -> str | None:
-    """Return the machine's operation for a visit, without its letter, None if there is none."""
+    """Return the machine's operation for a visit, None if there is none."""
+    numbers = number_types(einsum)
+    name = kernel_operation(_base_operation(einsum, first=first, has_scalar=has_scalar), numbers)
+    if (name == WIDENING_PRODUCT and not has_scalar) or (name == WIDENING_SUM and first):
+        return None  # of two vectors of f16
+    return name
+
+
+def _base_operation(einsum: Einsum, *, first: bool, has_scalar: bool) -> str | None:
+    """Return an operation without the letter of its type."""
     tree = expression(einsum)
     match tree:
         case ast.Name():
@@ -233,9 +265,9 @@ def _sources(
     tree = expression(read.einsum)
     if first:
         return [*inputs, 0.0] if isinstance(tree, ast.Call) and len(inputs) == 1 else [*inputs]
-    if name == "fmac":  # the vector before the scalar
+    if name.startswith("fmac"):  # the vector before the scalar
         return [output, *sorted(inputs, key=lambda operand: isinstance(operand, Element))]
-    return [output, *inputs]
+    return [*inputs, output] if name == WIDENING_SUM else [output, *inputs]
 
 
 def _map(

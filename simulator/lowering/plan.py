@@ -21,7 +21,7 @@ from tilewright.simulator.lowering.addresses import (
     LeftTensors,
     addresses_of,
 )
-from tilewright.simulator.lowering.element_program import write_element
+from tilewright.simulator.lowering.element_program import check_sums, write_element
 from tilewright.simulator.lowering.kernel import Kernel, kernel_of, vector_loops
 from tilewright.simulator.lowering.routes import route_streams, route_sums
 from tilewright.simulator.lowering.sum_roles import Numbers, Role, roles
@@ -64,6 +64,7 @@ def plan_of(read: SpaceTime, reserved_bytes: int = 0, kept: LeftTensors = NOTHIN
     layouts = {tensor.name: tile_layout(read, tensor, vector) for tensor in read.tensors}
     kernel = kernel_of(read, layouts)
     sums = partial_sums(read)
+    check_sums(read, sums)
     classes, placement = roles(read, sums)
     return Plan(
         read=read,
@@ -91,7 +92,12 @@ def program_of(plan: Plan) -> Program:
         code = builder.code(role.name)
         for tensor in read.tensors:
             shape = (tensor.buffers, tensor.values)
-            code.buffer(tensor.name, read.dtype, shape, plan.addresses.first_word[tensor.name])
+            code.buffer(
+                tensor.name,
+                read.dtype_of(tensor.name),
+                shape,
+                plan.addresses.first_word[tensor.name],
+            )
         write_element(code, plan.kernel, role)
     builder.placement(plan.placement)
     return builder.build()
@@ -102,7 +108,7 @@ def _text(plan: Plan) -> str:
     turns = " ".join(f"{read.time[n].variable}:{read.time[n].count}" for n in plan.kernel.outer)
     return "\n".join(
         [
-            f"{read.einsum.name} on {read.columns} x {read.rows} elements, {read.dtype}",
+            f"{read.einsum.name} on {read.columns} x {read.rows} elements, {_types_text(read)}",
             *(_stream_text(stream) for stream in plan.streams),
             *(_phase_text(number, phase) for number, phase in enumerate(plan.sums.phases)),
             f"  results leave: {plan.sums.exit}"
@@ -111,6 +117,11 @@ def _text(plan: Plan) -> str:
             f"  kernel: {turns or 'one'} operations of {plan.kernel.elements} elements",
         ]
     )
+
+
+def _types_text(read: SpaceTime) -> str:
+    numbers = read.numbers
+    return f"{numbers.inputs} to {numbers.output}" if numbers.widens else numbers.output
 
 
 def _stream_text(stream: HostStream) -> str:
@@ -130,6 +141,6 @@ def _phase_text(number: int, phase: Phase) -> str:
 
 def _memory_text(plan: Plan, tensor: HeldTensor) -> str:
     first = plan.addresses.first_word[tensor.name]
-    last = first + tensor.buffers * tensor.values * DTYPES[plan.read.dtype] - 1
+    last = first + tensor.buffers * tensor.values * DTYPES[plan.read.dtype_of(tensor.name)] - 1
     buffers = f"{tensor.buffers} buffers of {tensor.values} values"
     return f"  {tensor.name} in memory: words {first} to {last}, {buffers}"

@@ -38,7 +38,9 @@ def route_streams(builder: ProgramBuilder, read: SpaceTime) -> None:
                 builder.route(color, piece, rx=rx, tx=tx, filter=only)
         side = "W" if stream.lines == "rows" else "N"
         builder.edge_input(
-            EdgeInput(input_port(name), side, 0, stream.number, color, read.dtype, stream.words)
+            EdgeInput(
+                input_port(name), side, 0, stream.number, color, read.dtype_of(name), stream.words
+            )
         )
 
 

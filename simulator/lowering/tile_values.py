@@ -23,7 +23,6 @@ from tilewright.simulator.lowering.routes import exit_ports, input_port
 from tilewright.simulator.lowering.tile_layout import TileLayout
 
 Values = npt.NDArray[np.generic]
-NUMPY = {"f32": np.float32, "f16": np.float16}
 
 
 def run_inputs(

@@ -55,7 +55,7 @@ def lowered(seed: int) -> tuple[Case, Profile]:
     settings_of = ExecutionSettings(machine=("wse2-sdk-sim", "wse3-sdk-sim")[seed % 2])
     profile = settings_of.profile(read.grid)
     plan = plan_of(read, profile.sram_reserved_bytes)
-    memory, edges = run_inputs(plan, random_operands(read.einsum, read.dtype, seed))
+    memory, edges = run_inputs(plan, random_operands(read.einsum, seed))
     return Case(program_of(plan), memory, {}, edges), profile
 
 

@@ -5,11 +5,19 @@ and raises WrongResult where they differ; so a run that returns has passed both.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from explore import at_night
-from grid_mappings import FORMS, HARDWARE, einsum_workload, grid_arch, random_space_time
+from grid_mappings import (
+    FORMS,
+    HARDWARE,
+    einsum_workload,
+    grid_arch,
+    random_space_time,
+    typed_workload,
+)
 from numpy.lib.stride_tricks import sliding_window_view
 
 from tilewright.arch.files.source import load_document
@@ -30,9 +38,10 @@ from tilewright.simulator.execution.einsum_execution import (
 )
 from tilewright.simulator.execution.execution import grid_path
 from tilewright.simulator.execution.operands import random_operands
+from tilewright.simulator.lowering.number_operations import NUMPY
 
 MACHINES = ("wse2-sdk-sim", "wse3-sdk-sim")
-RESOURCES = ("free bytes", "depends on", "runs over", "no instructions")
+RESOURCES = ("free bytes", "depends on", "runs over", "no instruction")
 """Words of the refusals that say which resource of the machine is missing."""
 
 
@@ -176,6 +185,60 @@ def test_values_beyond_a_padded_rank_are_zeros() -> None:
         executed += 1
         assert np.array_equal(run.output, expected)
     assert executed >= 20
-    drawn = random_operands(einsum, "f32", seed=0)
+    drawn = random_operands(einsum, seed=0)
     assert {name: values.shape for name, values in drawn.items()} == shapes
     assert load_workload(dump_workload(workload)) == workload
+
+
+TYPES = (("i16", "i16"), ("i32", "i32"), ("f16", "f32"))
+TYPED = ("matrix product", "sum of rows", "convolution", "transpose", "largest of rows", "distance")
+
+
+def typed_runs(forms: Sequence[str], types: tuple[str, str], most: int) -> set[str]:
+    """The forms of which a mapping runs; others say which instruction is missing.
+
+    The execution compares integers exactly, f16 added up in f32 with the bound of f32.
+    """
+    executed = set()
+    for form in forms:
+        workload = typed_workload(form, *types)
+        einsum = workload.einsums[0]
+        arch = load_arch(HARDWARE).with_values({"variables.GridX": 2, "variables.GridY": 2})
+        flat = grid_path(arch, workload, einsum)
+        space = GridMapspace(grid_of(flat), einsum)
+        families = list(space.families())
+        for family in families[:: max(1, len(families) // most)]:
+            read = space_time(flat, einsum, space.mapping_of(space.members(family)[-1]))
+            try:
+                run = execute_einsum(read, ExecutionSettings(machine=MACHINES[len(executed) % 2]))
+            except InfeasibleMapping as error:
+                check_names_a_resource(error)
+                continue
+            executed.add(form)
+            assert run.lower_bound_cycles <= run.cycles
+            assert run.operands["A"].dtype == NUMPY[types[0]]
+    return executed
+
+
+@pytest.mark.parametrize("types", TYPES)
+def test_other_number_types(types: tuple[str, str]) -> None:
+    sums = {"largest of rows", "distance"} if types[0] == "f16" else set()
+    assert typed_runs(TYPED, types, 3) == set(TYPED) - sums
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("types", TYPES)
+def test_all_forms_of_other_number_types(types: tuple[str, str]) -> None:
+    assert len(typed_runs(list(FORMS), types, 12)) >= (27 if types[0] == "f16" else 48)
+
+
+def test_integers_wrap_around_as_in_numpy() -> None:
+    workload = typed_workload("matrix times vector", "i16", "i16")
+    flat = grid_path(load_arch(HARDWARE), workload, workload.einsums[0])
+    space = GridMapspace(grid_of(flat), workload.einsums[0])
+    mapping = space.mapping_of(space.members(next(space.families()))[0])
+    read = space_time(flat, workload.einsums[0], mapping)
+    shapes = {"A": (8, 12), "B": (12,)}
+    rng = np.random.default_rng(1)
+    given = {name: rng.integers(-30_000, 30_000, s).astype(np.int16) for name, s in shapes.items()}
+    assert np.array_equal(execute_einsum(read, operands=given).output, given["A"] @ given["B"])

@@ -87,6 +87,18 @@ def einsum_workload(form: str, bits: int = 32) -> Workload:
     return load_workload(load_document(f"{form}.yaml", text=workload_text(form, bits)))
 
 
+@cache
+def typed_workload(form: str, inputs: str, output: str) -> Workload:
+    """The workload of one form with values of some number types."""
+    widths = {"f32": 32, "i32": 32, "f16": 16, "i16": 16}
+    text = workload_text(form).replace(
+        "{All: 32}", f"{{All - Outputs: {widths[inputs]}, Outputs: {widths[output]}}}"
+    )
+    if output.startswith("i"):
+        text = text.replace("  persistent_tensors", "  integers: All\n  persistent_tensors")
+    return load_workload(load_document(f"{form}.yaml", text=text))
+
+
 def workload_text(form: str, bits: int = 32) -> str:
     """The file of a form's workload."""
     text = _with_ranks(FORMS[form])

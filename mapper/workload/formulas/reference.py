@@ -62,6 +62,14 @@ def read_values(
     return arrays
 
 
+def einsum_values(einsum: Einsum, tensors: Mapping[str, NDArray[np.generic]]) -> Values:
+    """Return the one output of an Einsum, computed in the type of its inputs.
+
+    `tensors`: whole tensors by name. Integers wrap around at their width.
+    """
+    return joined_values(einsum, _value(einsum, read_values(einsum, tensors)))  # type: ignore[arg-type]
+
+
 def joined_values(einsum: Einsum, values: Values, *, by_sum: bool = False) -> Values:
     """Return the one output of an Einsum from the values of its points.
 
@@ -94,7 +102,7 @@ def _read(values: Values, indices: Indices) -> Values:
     for index, size in zip(indices, values.shape, strict=True):
         inside = inside & (index >= 0) & (index < size)
         clipped.append(np.clip(index, 0, size - 1))
-    return np.where(inside, values[tuple(clipped)], 0.0)
+    return np.where(inside, values[tuple(clipped)], values.dtype.type(0))
 
 
 def _value(einsum: Einsum, read: list[Values]) -> Values:
@@ -111,9 +119,10 @@ def _joined(einsum: Einsum, values: Values, indices: Indices, *, by_sum: bool = 
     values = np.broadcast_to(values, tuple(einsum.bounds.values()))
     is_max = not by_sum and einsum.formula is not None and einsum.formula.reduction == "max"
     if not indices:  # a scalar
-        return np.asarray(values.max() if is_max else values.sum())
+        return np.asarray(values.max() if is_max else values.sum(dtype=values.dtype))
     shape = tuple(int(index.max()) + 1 for index in indices)
-    result = np.full(shape, -np.inf if is_max else 0.0)
+    least = -np.inf if values.dtype.kind == "f" else np.iinfo(str(values.dtype)).min
+    result = np.full(shape, least if is_max else 0, dtype=values.dtype)
     places = tuple(np.broadcast_to(index, values.shape) for index in indices)
     (np.maximum if is_max else np.add).at(result, places, values)
     return result

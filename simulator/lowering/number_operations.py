@@ -1,0 +1,45 @@
+"""Names of the machine's vector operations by number type."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from tilewright.mapper.grid.number_types import NumberTypes
+
+NUMPY: Final = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "i16": np.int16}
+"""Types of arrays."""
+_FLOAT = {"f32": "s", "f16": "h"}
+_INTEGER = {
+    ("fmov", "i16"): "mov16",
+    ("fadd", "i16"): "add16",
+    ("fsub", "i16"): "sub16",
+    ("fmov", "i32"): "mov32",
+}
+_WIDENING = {"fmov": "fh2s", "fadd": "faddhs", "fmac": "fmachs", "fmul": "fmachs"}
+"""From f16 to f32; a first product is added to zeros."""
+
+
+def operation_on(base: str, dtype: str) -> str | None:
+    """Return an operation on vectors of one type, None if the machine has none.
+
+    `base`: its name without the letter of a float type: fmov, fadd, fsub, fmul, fmac, fmax, fneg.
+    """
+    if dtype in _FLOAT:
+        return base + _FLOAT[dtype]
+    return _INTEGER.get((base, dtype))
+
+
+def move_of(dtype: str) -> str:
+    """Return the operation that copies values of a type."""
+    name = operation_on("fmov", dtype)
+    assert name is not None
+    return name
+
+
+def kernel_operation(base: str | None, numbers: NumberTypes) -> str | None:
+    """Return the operation of a kernel from inputs to an output, None if the machine has none."""
+    if base is None:
+        return None
+    return _WIDENING.get(base) if numbers.widens else operation_on(base, numbers.output)
