@@ -66,24 +66,24 @@ cycles on wse2-sdk-sim, and the lower bound as a share of them. {refused}
 TYPES_HEAD = """
 ## Number types
 
-The first mapping that runs on 2 × 2 elements, in cycles; from f16 to f32, inputs have 16 bits and sums
-32. A dash: {why}.
+The first mapping that runs on 2 × 2 elements, in cycles; from f16 to f32, inputs have 16 bits and
+sums 32. A dash: {why}.
 
 """
 RESHARDS = """
 ## Reshards
 
-A tensor of f32 that stays in the elements is sent to where the next Einsum needs it (theory/grid.md
-§10). From shares of rows to shares of columns all elements of a line send to all others; in a gather
-each sends its share to all. Cycles on wse2-sdk-sim with the bound as a share of them, and the programs
-that colors and queues need.
+A tensor of f32 that stays in the elements is sent to where the next Einsum needs it
+(theory/grid.md §10). From shares of rows to shares of columns all elements of a line send to all
+others; in a gather each sends its share to all. Cycles on wse2-sdk-sim with the bound as a share
+of them, and the programs that colors and queues need.
 
 | elements | values | transpose | programs | gather | programs |
 |---:|---:|---:|---:|---:|---:|
 {lines}
 
-{number} random reshards on up to 4 × 4 elements, of up to three ranks, f32 and f16, half of them on each
-of {machines}: values and counts are right; none has a bound above its
+{number} random reshards on up to 4 × 4 elements, of up to three ranks, f32 and f16, half of them on
+each of {machines}: values and counts are right; none has a bound above its
 cycles. The bound is {least:.1%} of the cycles at the least, {median:.1%} at the median.
 """
 BOUNDS = """
@@ -175,7 +175,7 @@ def types_part() -> str:
     for form in FORMS:
         cells = [typed_cycles(form, types, refused) for types in TYPES]
         lines.append(f"| {form} | {' | '.join(cells)} |")
-    why = "; ".join(f"{reason} ({number})" for reason, number in refused.most_common())
+    why = "; ".join(f"{reason} ({number})" for reason, number in sorted(refused.items()))
     return TYPES_HEAD.format(why=why) + "\n".join(lines) + "\n"
 
 

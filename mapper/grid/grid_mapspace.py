@@ -23,6 +23,7 @@ from tilewright.mapper.grid.grid_shares import (
     local_sizes,
     padded_sizes,
 )
+from tilewright.mapper.grid.number_types import joins_over_elements
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -101,7 +102,7 @@ class GridMapspace:
 
         Raises InfeasibleMapping if the constraints allow none.
         """
-        best = least_work_shares(self.grid, self.einsum, self.constraints.allows_shares)
+        best = least_work_shares(self.grid, self.einsum, self._allows_shares)
         if not best:
             raise InfeasibleMapping(
                 f"no shares of {self.einsum.name} obey the constraints x = {self.constraints.x} "
@@ -109,6 +110,11 @@ class GridMapspace:
                 instead="variables with at least two values, on an axis of two elements, or free",
             )
         return best
+
+    def _allows_shares(self, axis: str, names: frozenset[str]) -> bool:
+        summed = any(self._is_reduced(name) for name in names)
+        may_join = not summed or joins_over_elements(self.einsum)
+        return may_join and self.constraints.allows_shares(axis, names)
 
     def _is_reduced(self, name: str) -> bool:
         return name not in self.einsum.outputs[0].rank_variables

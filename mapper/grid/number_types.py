@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tilewright.mapper.workload.einsum import Einsum, TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.formulas.expression import joins_by_max
 
 DTYPES = {(32, False): "f32", (16, False): "f16", (32, True): "i32", (16, True): "i16"}
 """Number type by bits per value, and whether values are integers."""
@@ -57,3 +58,9 @@ def dtype_of(access: TensorAccess, einsum: Einsum) -> str:
             instead="bits_per_value: 32 or 16",
         )
     return DTYPES[key]
+
+
+def joins_over_elements(einsum: Einsum) -> bool:
+    """Return whether elements can join partial results as they come: floats, and sums of i16."""
+    numbers = number_types(einsum)
+    return not numbers.is_integer or (numbers.output == "i16" and not joins_by_max(einsum))
