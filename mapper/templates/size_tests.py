@@ -26,6 +26,10 @@ class SizeTests:
     most_fitting: dict[str, float] = field(default_factory=dict)
     least_refused: dict[str, float] = field(default_factory=dict)
 
+    def so_far(self) -> SizeTests:
+        """Return the questions asked so far, without those that are asked later."""
+        return SizeTests(dict(self.most_fitting), dict(self.least_refused))
+
     def fits(self, memory: Memory, bits: float, instances: float = 1.0) -> bool:
         """Tell whether `bits` fit into some instances of a memory, and remember the question."""
         share, name = bits / instances, memory.name

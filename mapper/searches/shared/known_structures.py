@@ -101,7 +101,7 @@ class KnownStructures(Generic[T]):
         """
         if not is_comparable(space):
             return
-        known = _Known(key, space.problem.size_tests, structure, nodes)
+        known = _Known(key, space.problem.size_tests.so_far(), structure, nodes)
         self._known.setdefault(key.quick, []).append(known)
         self._known.move_to_end(key.quick)
         while self._known and self._n_nodes() > MOST_NODES:
