@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import cProfile
+import os
 import pstats
 import random
 import tempfile
@@ -68,8 +69,8 @@ PARTS: Mapping[str, tuple[str, str]] = {
     "of it: labels": ("inner_search.py", "solve"),
     "search of one Einsum": ("solver.py", "solve"),
     "of it: programs found, or compiled": ("mapspace_programs.py", "priced_programs"),
-    "of it: bounds of the cost still to come ": ("program_tree.py", "bounded_tree"),
-    "of it: labels ": ("dynamic_program.py", "_pass"),
+    "of it: bounds of programs": ("program_tree.py", "bounded_tree"),
+    "of it: passes over labels": ("dynamic_program.py", "_pass"),
     "architecture evaluated": ("flattening.py", "flatten"),
     "verification": ("verified_answer.py", "verified_answer"),
 }
@@ -214,22 +215,26 @@ def main() -> None:
     ratios = " and ".join(f"{sample.ratio:.0f}" for sample in samples.values())
     verdict = REACHED if reached else MISSED.format(goal=GOAL, ratios=ratios)
     sections = [section(name, sample) for name, sample in samples.items()]
-    page = PAGE.format(verdict=verdict) + "\n".join(sections)
+    load = LOAD.format(load=os.getloadavg()[1], processors=os.cpu_count())
+    page = PAGE.format(verdict=verdict, load=load, designs=arguments.designs) + "\n".join(sections)
     if arguments.write:
         arguments.write.write_text(page, encoding="utf-8")
     print(page)
 
 
 REACHED = "**The goal is reached.**"
-MISSED = "**The goal is not reached**: {ratios} instead of {goal} designs alone."
+MISSED = "**The goal is not reached**: it costs {ratios} instead of {goal} designs alone."
+LOAD = "; the load of the machine was {load:.1f} on {processors} processors"
 PAGE = """\
 # What a sweep costs
 
-Written by `python benchmarks/sweep.py --write docs/validation/sweeps.md`. Time of a processor, one
-process.
+Written by `python benchmarks/sweep.py --designs {designs} --write docs/validation/sweeps.md`.
+Time of a processor, one process{load}.
 
 A sweep of 1,000 designs over energies, sizes of buffers and fanouts of one architecture should cost
-at most 20 times a single design, every design proven. {verdict}
+at most 20 times a single design, every design proven.
+
+{verdict}
 
 What designs share in a process:
 
