@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tilewright.dse.models.evaluator import Outcome, Sharing
+from tilewright.dse.models.evaluator import NOTHING_SHARED, Outcome, Sharing
 from tilewright.dse.run.progress import describe_state
 from tilewright.dse.run.record import FrontSoFar, Trial
 from tilewright.dse.run.runner import Execution, start_study
@@ -71,7 +71,9 @@ class Stopwatch:
     def __post_init__(self) -> None:
         self._front = FrontSoFar(self.spec.objectives)
 
-    def batch(self, trials: Sequence[Trial], seconds: float, sharing: Sharing) -> None:
+    def batch(
+        self, trials: Sequence[Trial], seconds: float, sharing: Sharing = NOTHING_SHARED
+    ) -> None:
         """Note a batch."""
         del seconds, sharing
         describe_state(self.spec, trials, self._front)
