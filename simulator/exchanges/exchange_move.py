@@ -34,16 +34,16 @@ from tilewright.simulator.isa.machine_errors import ProgramError
 class Move:
     """A tensor that stays in one distribution and is needed in another.
 
-    `candidates`: of an Einsum that needs it. `bound`: no exchange has a smaller value of the
-    objective, inf if there is none; `value`: of the exchange, inf before it was executed.
-    `is_there`: nothing moves. `exchange`: the one that has been bounded, None for none so far.
+    `candidates`: of an Einsum that needs it, and `read`, one of them. `value`: of the exchange, inf
+    before it was executed. `is_there`: nothing moves. `exchange`: the one that has been bounded,
+    None for none so far.
     """
 
     tensor: str
     held: Distribution
     needed: Distribution
     candidates: Candidates
-    bound: float = field(init=False)
+    read: SpaceTime
     value: float = inf
     is_there: bool = field(init=False)
     is_executed: bool = False
@@ -55,8 +55,11 @@ class Move:
             self.bound = self.value = 0.0
         elif is_too_large(self.held, self.needed) and self.is_reshard:
             self.bound, self.is_executed = inf, True
-        else:
-            self.bound = _bound(self)
+
+    @cached_property
+    def bound(self) -> float:
+        """No exchange has a smaller value of the objective; inf if there is none."""
+        return _bound(self)
 
     @cached_property
     def is_reshard(self) -> bool:
@@ -76,14 +79,13 @@ class Move:
 
     def _bound_of(self, exchange: Reshard) -> float:
         candidates, profile = self.candidates, self.candidates.quick.profile
-        phases = flow_phases(exchange, limits_of(profile))
-        cycles = phases_bound(exchange, phases, profile) if phases is not None else inf
-        energy = 0.0
+        phases, energy = flow_phases(exchange, limits_of(profile)), 0.0
+        if phases is None:
+            return inf
         if candidates.objective != "latency":
-            read = _any_read(candidates)
-            counts = predicted_exchange(exchange, read)
-            energy = sum(action_energies(read, counts).values())
-        return candidates.value_of(cycles, energy)
+            counts = predicted_exchange(exchange, self.read)
+            energy = sum(action_energies(self.read, counts).values())
+        return candidates.value_of(phases_bound(exchange, phases, profile), energy)
 
     def execute(self) -> bool:
         """Run the exchange, so that its value is known, and is its bound; return whether it ran.
@@ -95,11 +97,11 @@ class Move:
         if self.is_executed:
             return False
         self.is_executed = True
-        read, profile = _any_read(self.candidates), self.candidates.quick.profile
+        profile = self.candidates.quick.profile
         offset = self.candidates.kept.offsets[self.tensor]
         for exchange in exchanges_of(self.tensor, self.held, self.needed):
             try:
-                done = try_exchange(exchange, read, profile, offset)
+                done = try_exchange(exchange, self.read, profile, offset)
             except ProgramError:  # as for candidates: the machine lacks a resource
                 continue
             if done is not None:
@@ -108,10 +110,6 @@ class Move:
                 break
         self.bound = self.value
         return self.value < inf
-
-
-def _any_read(candidates: Candidates) -> SpaceTime:
-    return candidates.read(candidates.space.members(candidates.families[0][1])[0])
 
 
 def _bound(move: Move) -> float:
@@ -130,5 +128,5 @@ def _bound(move: Move) -> float:
             f"move/{fabric}/None/hop": int(traffic.received.sum()),
             f"move/{grid.memory.name}/{move.tensor}/write": written,
         }
-        energy = sum(action_energies(_any_read(candidates), counts).values())
+        energy = sum(action_energies(move.read, counts).values())
     return candidates.value_of(cycles, energy)

@@ -23,7 +23,7 @@ from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
 from tilewright.mapper.grid.grid_shares import Share
-from tilewright.mapper.grid.space_time import space_time
+from tilewright.mapper.grid.space_time import SpaceTime, space_time
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload
@@ -109,6 +109,7 @@ class Cascade:
         self.words: list[int] = []
         self._numbers: dict[bytes, int] = {}
         self._moves: dict[tuple[str, int, int], Move] = {}
+        self._reads: dict[int, SpaceTime] = {}
         self._known_fitting: dict[tuple[int, Held], list[_Fitting]] = {}
         self._known_useful: dict[tuple[int, frozenset[str]], bool] = {}
         self._known_steps: dict[tuple[int, Held], list[_Step]] = {}
@@ -182,7 +183,13 @@ class Cascade:
         key = tensor, producer, consumer
         if key not in self._moves:
             held, wanted = self.distributions[producer], self.distributions[consumer]
-            self._moves[key] = Move(tensor, held, wanted, option.candidates)
+            candidates = option.candidates
+            if id(candidates) not in self._reads:
+                family = candidates.families[0][1]
+                choice = candidates.space.members(family)[0]
+                self._reads[id(candidates)] = candidates.read(choice)
+            read = self._reads[id(candidates)]
+            self._moves[key] = Move(tensor, held, wanted, candidates, read)
         return self._moves[key]
 
     @property
@@ -224,6 +231,11 @@ class Cascade:
                     item = _Begun(step.held, following)
                     heappush(heap, (total + behind[number + 1], depth - 1, next(order), item))
         return None
+
+    @property
+    def least_bound(self) -> float:
+        """No path has a smaller value, whatever moves."""
+        return self._least_behind("bound")[0]
 
     def _least_behind(self, which: Literal["bound", "value"]) -> list[float]:
         """Return the least sum of the Einsums from each number on, whatever is held."""

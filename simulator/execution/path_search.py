@@ -65,8 +65,7 @@ class _Walk:
             for option in options:
                 search = None if option.reads or option.writes else option.search(ALL)
                 self.executed += search is not None and search.start()
-        least = self.cascade.best_path("bound")
-        self.bound = inf if least is None else least.value
+        self.bound = self.cascade.least_bound
 
     def go_on(self, limits: CascadeLimits, *, reshards: bool) -> tuple[OptionPath | None, float]:
         """Return the best path, and a bound of all, when none may be better or at a limit.

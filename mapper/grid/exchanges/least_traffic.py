@@ -7,6 +7,7 @@ Parts are boxes with equal extents, so the pieces of a part are counted rank by 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -35,7 +36,7 @@ class LeastTraffic:
 def least_traffic(held: Distribution, needed: Distribution) -> LeastTraffic:
     """Return what each element sends and receives at least."""
     shape = tuple(map(max, held.has.shape, needed.has.shape))
-    lacking, wanted = _Boxes.of(needed, held, shape), _Boxes.of(held, held, shape)
+    lacking, wanted = (_Boxes.of(place, held.shape, shape) for place in (needed, held))
     own = _own(lacking, wanted)
     received = lacking.values - own
     flows = np.where(received > 0, _pieces(lacking, held) - (own > 0), 0)
@@ -57,15 +58,17 @@ class _Boxes:
     values: Integers
 
     @staticmethod
-    def of(place: Distribution, held: Distribution, shape: tuple[int, ...]) -> _Boxes:
+    @lru_cache(maxsize=1 << 10)
+    def of(place: Distribution, size: tuple[int, ...] | None, shape: tuple[int, ...]) -> _Boxes:
+        """Return the parts of a distribution in a tensor of a size, on a grid of a shape."""
         rows, columns = place.has.shape
         low = np.zeros((*shape, len(place.extents)), dtype=np.int64)
         high = np.zeros_like(low)
         low[:rows, :columns] = place.first
         high[:rows, :columns] = place.first + np.array(place.extents, dtype=np.int64)
         low = np.maximum(low, 0)
-        if held.shape is not None:
-            high = np.minimum(high, np.array(held.shape, dtype=np.int64))
+        if size is not None:
+            high = np.minimum(high, np.array(size, dtype=np.int64))
         values = np.zeros(shape, dtype=np.int64)
         inside = (high - low).clip(min=0).prod(axis=2)
         values[:rows, :columns] = np.where(place.has, inside[:rows, :columns], 0)
@@ -93,6 +96,7 @@ def _pieces(boxes: _Boxes, place: Distribution) -> Integers:
     return pieces
 
 
+@lru_cache(maxsize=1 << 10)
 def _covers(needed: Distribution, shape: tuple[int, ...] | None) -> bool:
     """Return whether every value of a tensor is in a part that an element needs."""
     return shape is not None and all(
