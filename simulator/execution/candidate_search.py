@@ -1,7 +1,8 @@
 """The candidates of one Einsum in the order of their bounds, and the best of those executed.
 
 On a large grid the exact cycles of a candidate often follow from a small grid of the same pattern;
-then only the best candidate runs on numbers.
+then only the best candidate runs on numbers. Those whose cycles do not follow wait until the others
+are done, since a run takes long.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Literal
+from typing import Final, Literal
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
@@ -33,6 +34,8 @@ from tilewright.simulator.lowering.cycle_bound import lower_bound
 from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
 
+MOST_WAITING: Final = 4
+"""Candidates that cannot be timed before the first of them runs, while there is no answer yet."""
 GridObjective = Literal["latency", "energy", "edp"]
 
 
@@ -128,18 +131,26 @@ class Candidates:
             energy = sum(action_energies(read, predict(read)).values())
         return self.value_of(lower_bound(plan, profile), energy)
 
+    @property
+    def has_large_grid(self) -> bool:
+        """Whether the grid has so many elements that candidates are timed before they run."""
+        return self.space.grid.columns * self.space.grid.rows >= LARGE_GRID
+
+    def is_large(self, choice: GridChoice) -> bool:
+        """Return whether a choice uses so many elements that it is timed before it runs."""
+        read = self.read(choice)
+        return read.rows * read.columns >= LARGE_GRID
+
     def execute(self, choice: GridChoice) -> EinsumExecution:
         """Execute a choice; raises InfeasibleMapping or ProgramError if the machine cannot."""
         return execute_einsum(self.read(choice), self.settings, kept=self.kept)
 
     def timed_value(self, choice: GridChoice) -> float | None:
-        """Return the value of a choice on a large grid by its pattern, None if it is not known so.
+        """Return the value of a choice by its pattern, None if it does not follow.
 
         Raises InfeasibleMapping or ProgramError if the machine cannot run it.
         """
         read, profile = self.read(choice), self.quick.profile
-        if read.rows * read.columns < LARGE_GRID:
-            return None
         plan = plan_of(read, profile.sram_reserved_bytes, self.kept)
         cycles = pattern_cycles(program_of(plan), profile).cycles
         if cycles is None:
@@ -163,8 +174,9 @@ class CandidateSearch:
     """A search of families, best first by the bound, that executes one candidate at each step.
 
     `choice`, `value`: the best candidate so far, None and inf before the first. `executed`:
-    candidates that ran; `timed`: those whose cycles follow from a smaller grid; `left`: those that
-    are neither of both nor infeasible; `reasons`: why others are infeasible.
+    candidates that ran; `timed`: those whose cycles follow from a smaller grid; `waiting`: those of
+    a large grid whose cycles do not, with their bounds; `left`: all that are not known, those that
+    wait among them; `reasons`: why others are infeasible.
     """
 
     def __init__(
@@ -179,6 +191,7 @@ class CandidateSearch:
         self.heap = [_Entry(bound, (n, -1), family) for n, (bound, family) in enumerate(families)]
         self.left = sum(len(candidates.space.members(entry.family)) for entry in self.heap)
         heapq.heapify(self.heap)
+        self.waiting: list[_Entry] = []
 
     @property
     def looked_at(self) -> int:
@@ -209,61 +222,94 @@ class CandidateSearch:
     @property
     def bound(self) -> float:
         """No candidate has a smaller value; inf if none can be built."""
-        return min(self.value, self.heap[0].bound if self.heap else inf)
+        return min(self.value, *(entries[0].bound for entries in self._left if entries), inf)
 
     @property
     def is_closed(self) -> bool:
         """Whether no candidate that is left may be better than the best."""
-        return not self.heap or self.heap[0].bound >= self.value
+        return self.bound >= self.value
+
+    @property
+    def _left(self) -> tuple[list[_Entry], list[_Entry]]:
+        """The heaps of what is left: what is not looked at yet, and what waits to be executed."""
+        return self.heap, self.waiting
 
     def start(self) -> bool:
-        """Execute a candidate of the first family with one that runs, for a first answer at once.
+        """Find the value of a first candidate; return False if no candidate is left that runs.
 
-        Return False if no candidate is left that runs.
+        On a small grid it is one of the first family with one that runs, for an answer at once. On
+        a large one it is the first by the bounds that can be timed, or, when some cannot, the first
+        of these.
         """
-        while self.heap:
+        if self.candidates.has_large_grid:
+            while self.value == inf and self.step():
+                if len(self.waiting) == MOST_WAITING and self.value == inf:
+                    self._execute(heapq.heappop(self.waiting))
+            return self.value < inf
+        while self.value == inf and self.heap:
             entry = heapq.heappop(self.heap)
             entries = [entry] if entry.choice is not None else sorted(self._members(entry))
             while entries and self.value == inf:
-                choice = entries.pop(0).choice
-                if choice is not None:
-                    self._execute(choice)
+                self._look_at(entries.pop(0))
             for left in entries:
                 heapq.heappush(self.heap, left)
-            if self.value < inf:
-                return True
-        return False
+        return self.value < inf
 
     def step(self) -> bool:
-        """Execute the candidate with the least bound; return False if none is left to execute.
+        """Look at the candidate with the least bound; return False if none is left to look at.
 
-        Families with less than its bound are replaced by their choices first.
+        Families with less than its bound are replaced by their choices first. Candidates that wait
+        are executed when all others are done.
         """
         while not self.is_closed:
+            if not self.heap or self.heap[0].bound >= self.value:
+                self._execute(heapq.heappop(self.waiting))
+                return True
             entry = heapq.heappop(self.heap)
             if entry.choice is None:
                 self._expand(entry)
-            elif self._execute(entry.choice):
+            elif self._look_at(entry):
                 return True
         return False
 
-    def _execute(self, choice: GridChoice) -> bool:
-        """Find the exact value of a choice; return False if the machine cannot run it."""
-        self.left -= 1
-        run = None
+    def _look_at(self, entry: _Entry) -> bool:
+        """Find the exact value of a choice, or let it wait; return False if it cannot be run."""
+        assert entry.choice is not None
+        if not self.candidates.is_large(entry.choice):
+            return self._execute(entry)
         try:
-            reached = self.candidates.timed_value(choice)
-            if reached is None:
-                run = self.candidates.execute(choice)
-                reached = self._value_of(run)
+            reached = self.candidates.timed_value(entry.choice)
         except (InfeasibleMapping, ProgramError) as error:
-            self.reasons[error.what] += 1
+            self._drop(error)
             return False
-        self.timed += run is None
-        self.executed += run is not None
+        if reached is None:
+            heapq.heappush(self.waiting, entry)
+            return True
+        self.timed += 1
+        self._note(entry.choice, reached, None)
+        return True
+
+    def _execute(self, entry: _Entry) -> bool:
+        """Execute a choice; return False if the machine cannot run it."""
+        assert entry.choice is not None
+        try:
+            run = self.candidates.execute(entry.choice)
+        except (InfeasibleMapping, ProgramError) as error:
+            self._drop(error)
+            return False
+        self.executed += 1
+        self._note(entry.choice, self._value_of(run), run)
+        return True
+
+    def _drop(self, error: InfeasibleMapping | ProgramError) -> None:
+        self.reasons[error.what] += 1
+        self.left -= 1
+
+    def _note(self, choice: GridChoice, reached: float, run: EinsumExecution | None) -> None:
+        """Count a choice whose value is known; keep it if it is the best."""
+        self.left -= 1
         if reached < self.value:
             self.choice, self.value, self._execution = choice, reached, run
-        return True
 
     def _value_of(self, run: EinsumExecution) -> float:
         return objective_value(self.candidates.objective, run.latency, run.energy)
@@ -279,8 +325,7 @@ class CandidateSearch:
             try:
                 bound = self.candidates.bound(choice)
             except (InfeasibleMapping, ProgramError) as error:
-                self.reasons[error.what] += 1
-                self.left -= 1
+                self._drop(error)
                 continue
             order = entry.order[0], number
             yield _Entry(bound, order, entry.family, choice)

@@ -33,7 +33,7 @@ from tilewright.simulator.fast.graph import (
 from tilewright.simulator.fast.no_certificate import Ints, NotCovered
 
 MOST_SEGMENTS: Final = 1 << 26
-MOST_IN_ORDER: Final = 1 << 17
+MOST_IN_ORDER: Final = 1 << 20
 """Units beyond which finding an order for them takes as long as running the program."""
 
 
@@ -70,26 +70,25 @@ SPAN_ATTEMPTS: Final = (
 """With words that wait for the main thread, which cuts their segments, and a last pass over all."""
 CONTENDED_ATTEMPTS: Final = (
     SolverAttempt(4, FOREVER, 9, 1024),
-    *(SolverAttempt(capacity, 16, 8 * 2, 1 << 12) for capacity in (16, 64)),
+    SolverAttempt(16, 16, 8 * 8, 1 << 12),
+    SolverAttempt(64, 16, 8 * 20, 1 << 12),
 )
 """With an arbiter: guesses go up and down, and each evaluation simulates the words of a link."""
 
 
-def solved_times(graph: UnitGraph, issue: int, completion: int, patience: int = 1) -> Times:
+def solved_times(graph: UnitGraph, issue: int, completion: int) -> Times:
     """Find the cycles of all words of a program's units, in attempts with growing limits.
 
     graph: units (runs of operations on queues, and messages) with their channels. issue: cycles
     from a dispatch to the main thread's next instruction; completion: from an operation's last
-    element to its end. patience: how many times the usual evaluations are worth it. Raises
-    NotCovered, with FIFOs of the units concerned, if units wait for each other, or if no attempt
-    finds the times in its segments and evaluations.
+    element to its end. Raises NotCovered, with FIFOs of the units concerned, if units wait for each
+    other, or if no attempt finds the times in its segments and evaluations.
     """
     units, failed_window = graph.unit.shape[0], -1
     for attempt in _attempts(graph):
         if attempt.window == failed_window:
             continue
         times = new_times(graph, attempt, issue, completion)
-        times.header[X_LIMIT] *= patience
         compile_entries()
         solve(graph, times)
         if times.header[X_OUTCOME] == SOLVED:

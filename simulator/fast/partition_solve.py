@@ -22,8 +22,6 @@ from tilewright.simulator.fast.timed_program import TimedProgram
 from tilewright.simulator.fast.walker import MOST_INSTRUCTIONS
 from tilewright.simulator.run.machine import Machine
 
-PATIENCE = 8
-"""Of the solver on a small grid that stands for a large one."""
 EMPTY_SCRIPT = script_from(MainThreadWalk((), (), (), (), (0,) * 16))
 """The script of a code whose elements are all refused."""
 
@@ -79,8 +77,7 @@ def _solve(machine: Machine, scripts: tuple[Script, ...], division: Division) ->
     """Return all times, with every check of the certificate. Raises NotCovered."""
     network, header = machine.compiled.network, machine.compiled.tables.header
     graph, layout = build_graph(machine.program, network, scripts, division)
-    patience = PATIENCE if division.separate_routers else 1
-    times = solved_times(graph, int(header[at.K_ISSUE]), int(header[at.K_COMPLETION]), patience)
+    times = solved_times(graph, int(header[at.K_ISSUE]), int(header[at.K_COMPLETION]))
     check_threads(layout, times, scripts)
     check_slots(graph, layout, times, scripts)
     check_links(network, graph, layout, times, division)

@@ -67,7 +67,7 @@ class AffineTimes:
     def at(self, corner: Corner) -> Times:
         """Return the times of the units of the small grid, as if they stood at a corner."""
         times, shift = self.small.timed.times, self.shifts(corner)
-        segment = times.segment.copy()
+        segment = times.segment[:, : int(times.pieces.max(initial=1))].copy()
         segment[:, :, T] += shift[:, WORDS, None]
         ready = times.ready.copy()
         ready[:, :, T] += shift[: ready.shape[0], READY, None]

@@ -83,7 +83,7 @@ def cut_lines(digests: Digests, margin: int) -> LineCut:
 def _best_stretches(number: Ints, offset: int, margin: int) -> Iterator[tuple[int, int, int]]:
     """Yield (first line, end, period) of the blocks of some lines; `offset`: of the first line."""
     saved, start, end, period = max(_stretches(number, margin), default=(0, 0, 0, 0))
-    if saved <= 0:
+    if not saved:
         return
     yield offset + start, offset + end, period
     yield from _best_stretches(number[:start], offset, margin)
@@ -91,20 +91,24 @@ def _best_stretches(number: Ints, offset: int, margin: int) -> Iterator[tuple[in
 
 
 def _stretches(number: Ints, margin: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield (lines saved, first, end, -period) of every stretch that repeats."""
+    """Yield (lines saved, first, end, period) of every stretch that is worth cutting.
+
+    It saves as many lines as it keeps: the times of short blocks rarely settle between their ends.
+    """
     for period in range(1, min(LONGEST_PERIOD, number.size // (2 * margin + KEPT_PERIODS)) + 1):
         equal = np.concatenate([[False], number[period:] == number[:-period], [False]])
         changes = np.flatnonzero(equal[1:] != equal[:-1])
         for first, last in zip(changes[::2].tolist(), changes[1::2].tolist(), strict=True):
             length = last - first + period
             kept = (2 * margin + KEPT_PERIODS) * period + length % period
-            yield length - kept, first, last + period, period
+            if length >= 2 * kept:
+                yield length - kept, first, last + period, period
 
 
 def line_digests(program: Program) -> tuple[Digests, Digests]:
     """Return digests of all rows and of all columns: (rows, 2) and (columns, 2).
 
-    Lines with equal digests have the same codes, routes and border ports.
+    Equal digests mean the same codes, routes and border ports. Names of ports may differ.
     """
     placement = np.ascontiguousarray(program.placement)
     rows = _digests(row.tobytes() for row in placement)
@@ -125,8 +129,8 @@ def line_digests(program: Program) -> tuple[Digests, Digests]:
 def _port_text(port: EdgeInput | EdgeOutput) -> tuple[object, ...]:
     if isinstance(port, EdgeInput):
         rest = (port.interval, port.start, port.control)
-        return "in", port.name, port.side, port.color, port.dtype, port.count, *rest
-    return "out", port.name, port.side, port.color, port.dtype, port.count
+        return "in", port.side, port.color, port.dtype, port.count, *rest
+    return "out", port.side, port.color, port.dtype, port.count
 
 
 class _Marks:

@@ -19,6 +19,7 @@ from tilewright.simulator.fast.partition_solve import solve_parts
 from tilewright.simulator.fast.timed_program import TimedProgram
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import PORTS
 from tilewright.simulator.run.machine import Machine
 
 
@@ -26,8 +27,8 @@ from tilewright.simulator.run.machine import Machine
 class SmallTimes:
     """A small program with the times of its units.
 
-    `places`: (units, 5) row, column, kind, number (operation, color or edge port) and message of
-    each unit; no two are equal. `timed`: the program with its times; `execute`: cycles from the
+    `places`: (units, 5) row, column, kind, number (operation, color, or color and side) and message
+    of each unit; no two are equal. `timed`: the program with its times; `execute`: cycles from the
     dispatch of a task's last instruction to the task's end.
     """
 
@@ -46,10 +47,10 @@ def small_times(program: Program, profile: Profile) -> SmallTimes:
     if timed is None or not division.whole:
         raise NotCovered(division.reason)
     execute = int(machine.compiled.tables.header[at.K_EXECUTE])
-    return SmallTimes(timed, _places(timed, program.width), execute)
+    return SmallTimes(timed, _places(timed, program), execute)
 
 
-def _places(timed: TimedProgram, width: int) -> Ints:
+def _places(timed: TimedProgram, program: Program) -> Ints:
     graph, layout, network = timed.graph, timed.layout, timed.network
     kind = graph.unit[:, U_KIND]
     places = np.zeros((kind.size, 5), dtype=np.int64)
@@ -63,12 +64,13 @@ def _places(timed: TimedProgram, width: int) -> Ints:
     fifo = graph.unit[passed, U_OUT]
     element[passed] = network.element[fifo]
     tag = network.fifo[:, at.F_COLOR].astype(np.int64)
-    for port, fifos in enumerate(network.edge_inputs):
-        tag[fifos] = port
+    colors = {color.name: color.id for color in program.colors}
+    for port, fifos in zip(program.edge_inputs, network.edge_inputs, strict=True):
+        tag[fifos] = len(PORTS) * colors[port.color] + PORTS.index(port.side)
     places[passed, 3] = tag[fifo]
     places[passed, 4] = passed - graph.unit[passed, U_FIRST]
     assert {THREAD, NODE, EDGE} >= set(np.unique(kind).tolist())
-    places[:, 0], places[:, 1] = np.divmod(element, width)
+    places[:, 0], places[:, 1] = np.divmod(element, program.width)
     return places
 
 

@@ -128,8 +128,8 @@ def find_on_machine(
         budget_s=options.get("budget"),
     )
 
-    def tell(executed: int, value: float, bound: float) -> None:
+    def tell(candidates: int, value: float, bound: float) -> None:
         if on_progress is not None:
-            on_progress(Progress(f"{executed} executed", value, bound))
+            on_progress(Progress(some(candidates, "candidate"), value, bound))
 
     return GridAnswer(map_on_grid(arch, workload, request, tell), options["objective"])

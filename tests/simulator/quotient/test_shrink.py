@@ -19,7 +19,7 @@ def test_all_lines_give_the_program_again() -> None:
 
 def test_a_smaller_program_of_the_pattern_is_the_program_of_that_size() -> None:
     """Routes may be cut otherwise: what counts is which elements they cover."""
-    small = shrink(gemv_like(20, 31, 8, 1), cut_grid(gemv_like(20, 31, 8, 1), 1))
+    small = shrink(gemv_like(24, 31, 8, 1), cut_grid(gemv_like(24, 31, 8, 1), 1))
     same = gemv_like(small.height, small.width, 8, 1)
     assert (small.height, small.width) == (12, 13)
     assert np.array_equal(small.placement, same.placement)
