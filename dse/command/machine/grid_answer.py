@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.errors import TilewrightError
+from tilewright.arch.quantities import some
 from tilewright.dse.report.details import MAX_LANES
 from tilewright.dse.report.execution_page import (
     execution_lines,
