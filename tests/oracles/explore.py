@@ -30,8 +30,7 @@ def enough(done: int, least: int) -> bool:
 
 def at_night(*seeds: Any) -> list[Any]:
     """Return parameters of a family whose tests are nightly."""
-    every = (seed if isinstance(seed, tuple) else (seed,) for seed in seeds)
-    return [pytest.param(*each, marks=pytest.mark.nightly) for each in every]
+    return [pytest.param(seed, marks=pytest.mark.nightly) for seed in seeds]
 
 
 def is_family(item: pytest.Item) -> bool:
