@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,8 +23,13 @@ ON_MAPPINGS = (
 Import = tuple[str, str]  # place in the sources, dotted name of the imported module
 
 
-def imports(path: Path) -> Iterator[Import]:
-    """Yield every import of a file, wherever it stands; a relative one as `.module`."""
+@cache
+def imports(path: Path) -> tuple[Import, ...]:
+    """Return every import of a file, wherever it stands; a relative one as `.module`."""
+    return tuple(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[Import]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import | ast.ImportFrom):
             place = f"{path.relative_to(ROOT)}:{node.lineno}"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from backed_cases import random_backed_case
 from deep_cases import random_dealt_case, random_exchanged_case
-from explore import enough
+from explore import at_night, enough
 from figures import Figures, table
 from fused_cases import (
     Case,
@@ -128,12 +128,14 @@ def test_usage_of_what_is_exchanged_in_two_memories_of_many(block: int, case: Ca
     assert enough(sum(check(seed, case, 2000) for seed in seeds), 2)
 
 
-def test_usage_of_fused_mappings_where_only_the_buffer_has_a_tensor() -> None:
-    assert check(4, random_backed_case, 1500)
+@pytest.mark.parametrize("seed", [4, *at_night(1, 6, 11)])
+def test_usage_of_fused_mappings_where_only_the_buffer_has_a_tensor(seed: int) -> None:
+    assert check(seed, random_backed_case, 1500)
 
 
-def test_usage_of_fused_mappings_below_lanes() -> None:
-    assert check(6, random_spread_case, 1500)
+@pytest.mark.parametrize("seed", [6, *at_night(7)])
+def test_usage_of_fused_mappings_below_lanes(seed: int) -> None:
+    assert check(seed, random_spread_case, 1500)
 
 
 def test_usage_where_einsums_see_a_tensor_in_different_widths() -> None:

@@ -103,7 +103,6 @@ def check(designs: int, workload: str, seed: int, **options: Any) -> None:
 def test_designs_alone_and_together() -> None:
     check(10, ONE, 1, objective="edp")
     check(5, ONE, 2, objective="energy", front=("energy", "latency"))
-    check(4, TWO, 2, objective="edp")
 
 
 def test_nothing_is_kept_where_the_memory_of_the_process_is_limited() -> None:

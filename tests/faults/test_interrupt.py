@@ -53,7 +53,7 @@ def wait_for_members(process, count):
 
 
 # The coordinator and two trackers make three; the fourth and the fifth are the workers.
-@pytest.mark.parametrize("moment", [(2, 0), (4, 0), (5, 0.3), *at_night((3, 0), (5, 0))])
+@pytest.mark.parametrize("moment", [(4, 0), *at_night((2, 0), (3, 0), (5, 0), (5, 0.3))])
 def test_ctrl_c_while_the_workers_start(tmp_path, moment):
     count, delay = moment
     process = start(tmp_path)

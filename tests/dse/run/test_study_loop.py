@@ -6,12 +6,13 @@ import json
 
 import pytest
 from design_files import log_of, run_here
+from explore import at_night
 
 from tilewright.arch.errors import SpecError
 from tilewright.dse.models.evaluator import Outcome
 
 
-@pytest.mark.parametrize("sampler", ["nsga2", "tpe"])
+@pytest.mark.parametrize("sampler", ["nsga2", *at_night("tpe")])
 def test_workers_and_hash_seed_do_not_matter(toy_process, tmp_path, sampler):
     logs, fronts = set(), set()
     for name, workers, seed in (("a", 1, "0"), ("b", 2, "1")):

@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 from cascades import CASCADES, cascade_arch, cascade_workload
+from explore import at_night
 from scipy.ndimage import correlate
 
 from tilewright.arch.files.source import load_document
@@ -76,7 +77,14 @@ def test_the_answer_is_the_least_of_all_combinations(name: str, x: str) -> None:
     assert answer.certificate.is_optimal
 
 
-@pytest.mark.parametrize("name", CASCADES)
+QUICK = ("normalized rows", "smoothing")
+"""Cascades whose search takes a second or two."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*QUICK, *at_night(*(name for name in CASCADES if name not in QUICK))],
+)
 def test_the_value_is_that_of_the_whole_execution(name: str) -> None:
     """Addresses differ between a search and an execution of the whole; the cycles do not."""
     answer = search(name, GridRequest())
