@@ -97,7 +97,7 @@ def nest_lines(
     `bounds`: of the rank variables by Einsum, for the numbers of trips; `bits`: of the tiles, by
     "einsum/memory/tensor". Steps are numbered by the Einsums in them, from 1 on.
     """
-    walk = _Walk(bits or {}, {name: n for n, name in enumerate(einsums_below(nodes), start=1)})
+    walk = _NestWalk(bits or {}, {name: n for n, name in enumerate(einsums_below(nodes), start=1)})
     return tuple(walk.lines(tuple(nodes), 0, bounds or {}))
 
 
@@ -129,7 +129,7 @@ def einsums_below(nodes: Sequence[Node]) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Walk:
+class _NestWalk:
     """Walks a mapping from the outermost node in; `steps`: number of each Einsum."""
 
     bits: Bits

@@ -30,7 +30,7 @@ def program_bound(program: Program, profile: Profile, flows: Sequence[RoutedFlow
     """
     codes = [_CodeCycles.of(code, profile) for code in program.codes]
     longest = max(code.issued for code in codes)
-    ways = [_Way.of(routed, program, codes) for routed in flows]
+    ways = [_FlowWay.of(routed, program, codes) for routed in flows]
     each = profile.dispatch_to_link_cycles + profile.arrival_to_execute_cycles
     for way in ways:
         for (_, port), links in way.links.items():
@@ -117,7 +117,7 @@ class _CodeCycles:
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _FlowWay:
     """A flow on its links: `start`, `end` of its send; `links`: number from the source, by link."""
 
     start: float
@@ -126,7 +126,7 @@ class _Way:
     links: dict[Link, int]
 
     @staticmethod
-    def of(routed: RoutedFlow, program: Program, codes: Sequence[_CodeCycles]) -> _Way:
+    def of(routed: RoutedFlow, program: Program, codes: Sequence[_CodeCycles]) -> _FlowWay:
         source = routed.flow.source
         number = int(program.placement[source])
         color = f"to{routed.color}"
@@ -137,7 +137,7 @@ class _Way:
             if isinstance(instruction, DsdOperation) and instruction.label == "send"
         ]
         place = sent.index(color)
-        return _Way(
+        return _FlowWay(
             codes[number].starts[place],
             codes[number].ends[place],
             routed.flow.piece.values,
@@ -161,7 +161,7 @@ def _links(source: Place, turns: Turns) -> Iterator[tuple[Link, int]]:
         front = following
 
 
-def _link_cycles(ways: Sequence[_Way], profile: Profile) -> list[float]:
+def _link_cycles(ways: Sequence[_FlowWay], profile: Profile) -> list[float]:
     """Return when the last word of each link can have arrived at the earliest."""
     words: dict[Link, int] = {}
     first: dict[Link, float] = {}

@@ -141,7 +141,7 @@ def _programs(
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _ProgramRun:
     """What the programs of an exchange counted, and the needed parts behind them."""
 
     parts: AnyArray
@@ -156,7 +156,7 @@ def _run(
     profile: Profile,
     exchange: HaloExchange | Reshard,
     held: AnyArray,
-) -> _Run:
+) -> _ProgramRun:
     """Run the programs one after the other on the same memories."""
     needed = np.zeros((exchange.rows, exchange.columns, *exchange.needed.extents), held.dtype)
     cycles = reads = writes = hops = 0
@@ -168,7 +168,7 @@ def _run(
         writes += sum(result.counts.memory_writes.values())
         hops += result.counts.wavelet_hops
     rows, columns = exchange.needed.has.shape
-    return _Run(needed[:rows, :columns], cycles, reads, writes, hops)
+    return _ProgramRun(needed[:rows, :columns], cycles, reads, writes, hops)
 
 
 def try_exchange(

@@ -112,7 +112,7 @@ class Cascade:
         self._reads: dict[int, SpaceTime] = {}
         self._known_fitting: dict[tuple[int, Held], list[_Fitting]] = {}
         self._known_useful: dict[tuple[int, frozenset[str]], bool] = {}
-        self._known_steps: dict[tuple[int, Held], list[_Step]] = {}
+        self._known_steps: dict[tuple[int, Held], list[_OptionStep]] = {}
         self._last = intermediates(workload)
         self._inputs = [frozenset(a.tensor for a in e.inputs) for e in workload.einsums]
         self._written = _written(workload, frozenset(self._last))
@@ -246,7 +246,7 @@ class Cascade:
             sums.append(sums[-1] + least)
         return sums[::-1]
 
-    def _steps(self, number: int, held: Held) -> list[_Step]:
+    def _steps(self, number: int, held: Held) -> list[_OptionStep]:
         """Return the steps of an Einsum when something is held; known from the second time on."""
         key = number, held
         if key not in self._known_steps:
@@ -288,7 +288,7 @@ class Cascade:
             )
         return self._known_useful[key]
 
-    def _step(self, number: int, held: dict[str, int], fitting: _Fitting) -> _Step | None:
+    def _step(self, number: int, held: dict[str, int], fitting: _Fitting) -> _OptionStep | None:
         """Return the step of an Einsum with an option; None if it does not fit or leads nowhere."""
         einsum, option = self.workload.einsums[number], fitting.option
         after = {**held, **dict(option.writes)}
@@ -300,7 +300,7 @@ class Cascade:
         slack = PERIOD_WORDS * len(einsum.tensors) if beside else 0
         search = option.search(option.candidates.quick.free_words - sum(beside) - slack)
         moves = tuple(move for move in fitting.moves if not move.is_there)
-        return None if search is None else _Step(tuple(left), search, moves)
+        return None if search is None else _OptionStep(tuple(left), search, moves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +320,7 @@ class _Fitting:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _OptionStep:
     """An Einsum with an option behind what is held: what is held then, its search, its moves."""
 
     held: Held

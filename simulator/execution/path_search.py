@@ -45,13 +45,13 @@ def search_cascade(
     `on_progress`: called with (executed, best value, bound) after each round of executions. One
     candidate of every Einsum that exchanges nothing runs first, whatever the limits are.
     """
-    walk = _Walk(cascade, on_progress)
+    walk = _PathWalk(cascade, on_progress)
     walk.begin()
     walk.go_on(limits.share(FIRST_SHARE), reshards=False)
     return walk.go_on(limits, reshards=True)
 
 
-class _Walk:
+class _PathWalk:
     """The rounds of a search. `executed`: candidates and exchanges that ran."""
 
     def __init__(self, cascade: Cascade, on_progress: Progress | None) -> None:

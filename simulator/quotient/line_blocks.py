@@ -29,7 +29,7 @@ LONGEST_PERIOD: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class LineBlock:
     """A stretch of lines that repeats.
 
     `start`: its first line in the small grid. `period`: lines until it repeats. `times`: periods in
@@ -50,7 +50,7 @@ class LineCut:
     """
 
     kept: Ints
-    blocks: tuple[Block, ...]
+    blocks: tuple[LineBlock, ...]
 
     def lengthened(self, times: int) -> LineCut:
         """Return the cut with one period more of each block of `times` periods."""
@@ -77,7 +77,7 @@ def cut_lines(digests: Digests, margin: int) -> LineCut:
         times = (end - margin * period - first) // period
         blocks.append((first - int(removed.sum()), period, times))
         removed[first + KEPT_PERIODS * period : first + times * period] = True
-    return LineCut(np.flatnonzero(~removed), tuple(Block(*block) for block in blocks))
+    return LineCut(np.flatnonzero(~removed), tuple(LineBlock(*block) for block in blocks))
 
 
 def _best_stretches(number: Ints, offset: int, margin: int) -> Iterator[tuple[int, int, int]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -255,7 +256,7 @@ def _check_thread_order(guess: AffineTimes, corners: Sequence[Times]) -> None:
         later, earlier = (units + pairs[:, 0]).ravel(), (units + pairs[:, 1]).ravel()
         together = (slope[later] == slope[earlier]).all(axis=1)
         orders = [
-            _order((t.first[later], t.last[later]), (t.first[earlier], t.last[earlier]))
+            _order(_Spans(t.first[later], t.last[later]), _Spans(t.first[earlier], t.last[earlier]))
             for t in corners
         ]
         if not (together | _settled(orders)).all():
@@ -277,17 +278,25 @@ def _check_link_order(guess: AffineTimes, corners: Sequence[Times]) -> None:
     orders = []
     for times in corners:
         first, last = intervals(timed.network, timed.graph, timed.layout, times, pairs)
-        orders.append(_order((first[0], last[0]), (first[1], last[1])))
+        orders.append(_order(_Spans(first[0], last[0]), _Spans(first[1], last[1])))
     if not ((low == high).all(axis=1) | _settled(orders)).all():
         raise NotCovered("two colors want a link at once")
 
 
-def _order(one: tuple[Ints, Ints], other: tuple[Ints, Ints]) -> Ints:
-    """Return -1 where the first range of cycles ends before the other begins, 1 for the reverse.
+class _Spans(NamedTuple):
+    """Ranges of cycles, both ends included: arrays of first and last cycles."""
+
+    first: Ints
+    last: Ints
+
+
+def _order(left: _Spans, right: _Spans) -> Ints:
+    """Return -1 where the left range ends before the right one begins, 1 for the reverse.
 
     0 where they overlap.
     """
-    return np.where(one[1] < other[0], -1, np.where(other[1] < one[0], 1, 0))
+    behind = np.where(right.last < left.first, 1, 0)
+    return np.where(left.last < right.first, -1, behind)
 
 
 def _settled(orders: Sequence[Ints]) -> Bools:

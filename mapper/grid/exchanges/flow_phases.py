@@ -70,7 +70,7 @@ def flow_phases(reshard: Reshard, limits: PhaseLimits) -> tuple[tuple[RoutedFlow
     """
     kept = _main_registers(reshard)
     free = _Registers(limits.extended - kept.extended, limits.strides - kept.strides)
-    phases: list[_Phase] = []
+    phases: list[_FlowPhase] = []
     # The longest ways first: they meet the most others.
     for flow in sorted(reshard.flows, key=lambda flow: -flow.links):
         turns = flow_turns(flow)
@@ -85,7 +85,7 @@ def flow_phases(reshard: Reshard, limits: PhaseLimits) -> tuple[tuple[RoutedFlow
             if color is not None:
                 break
         else:
-            phase, color = _Phase(), 0
+            phase, color = _FlowPhase(), 0
             phases.append(phase)
         phase.add(RoutedFlow(flow, color, turns), routers, needs)
     return tuple(tuple(phase.flows) for phase in phases) or ((),)
@@ -112,7 +112,7 @@ class _Registers:
 
 
 @dataclass(slots=True)
-class _Phase:
+class _FlowPhase:
     """What the flows of a phase use so far.
 
     `taken`: routers of each color, a bit each; `sent`, `received`: flows of an element;

@@ -123,7 +123,7 @@ def halo_exchange(tensor: str, held: Distribution, needed: Distribution) -> Halo
 
 
 @dataclass(frozen=True, eq=False)
-class _Line:
+class _HaloLine:
     """An axis along which neighbours have the neighbouring parts of a rank.
 
     `links`: whether the element of each number has the part before its own in the number before.
@@ -134,7 +134,7 @@ class _Line:
     links: Mask
 
 
-def _line_of(held: Distribution, rank: int) -> _Line | None:
+def _line_of(held: Distribution, rank: int) -> _HaloLine | None:
     """Return the axis with the parts of a rank next to each other, None if there is none.
 
     A rank that is whole in every element is next to zeros only.
@@ -150,11 +150,11 @@ def _line_of(held: Distribution, rank: int) -> _Line | None:
         follows = (np.diff(first, axis=1) == step).all(axis=(0, 2))
         links = np.concatenate([[False], follows])
         if (links == (positions > positions.min())).all():
-            return _Line(axis, rank, links)
+            return _HaloLine(axis, rank, links)
     return None
 
 
-def _shifts(line: _Line, box: Box, below: int, above: int) -> Iterator[Shift]:
+def _shifts(line: _HaloLine, box: Box, below: int, above: int) -> Iterator[Shift]:
     """Yield the shifts that put `below` and `above` positions on the sides of a rank's part.
 
     `box`: what the elements have, the part in this rank.

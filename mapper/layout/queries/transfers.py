@@ -80,7 +80,7 @@ class Transfer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _BoxPiece:
     """Scalars of one set of dimensions with the same cells: cell and position parts, both ends."""
 
     source_cell: tuple[int, ...]
@@ -244,7 +244,7 @@ def _with_joined(sets: list[set[int]], group: Sequence[int]) -> list[set[int]]:
     return [s for s in sets if s not in joined] + [set().union(*joined)]
 
 
-def _pieces(source: Layout, destination: Layout, dims: Sequence[int]) -> list[_Piece]:
+def _pieces(source: Layout, destination: Layout, dims: Sequence[int]) -> list[_BoxPiece]:
     """Return the pieces of one set of dimensions, which have one pair of cells each."""
     extents = [source.shape[number] for number in dims]
     if prod(extents) > MOST_SCALARS:
@@ -260,7 +260,7 @@ def _pieces(source: Layout, destination: Layout, dims: Sequence[int]) -> list[_P
     changed = np.flatnonzero(np.any(np.diff(keys[:, order], axis=1), axis=0)) + 1
     rank = len(source.grid)
     return [
-        _Piece(
+        _BoxPiece(
             tuple(map(int, keys[:rank, run[0]])),
             tuple(map(int, keys[rank:, run[0]])),
             tuple(_patterns(places[0][run], places[1][run])),

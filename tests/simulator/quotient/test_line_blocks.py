@@ -11,7 +11,7 @@ from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import Area, EdgeInput
 from tilewright.simulator.quotient.line_blocks import (
     KEPT_PERIODS,
-    Block,
+    LineBlock,
     cut_lines,
     line_digests,
 )
@@ -21,30 +21,30 @@ def digests(text: str) -> np.ndarray:
     return np.array([[ord(letter), 0] for letter in text], dtype=np.uint64)
 
 
-def kept(text: str, margin: int) -> tuple[str, tuple[Block, ...]]:
+def kept(text: str, margin: int) -> tuple[str, tuple[LineBlock, ...]]:
     cut = cut_lines(digests(text), margin)
     return "".join(text[line] for line in cut.kept), cut.blocks
 
 
 def test_equal_lines_are_kept_three_times_with_margins() -> None:
-    assert kept("l" + 20 * "m" + "r", 1) == ("lmmmmmr", (Block(2, 1, 18),))
-    assert kept("l" + 20 * "m" + "r", 2) == ("lmmmmmmmr", (Block(3, 1, 16),))
+    assert kept("l" + 20 * "m" + "r", 1) == ("lmmmmmr", (LineBlock(2, 1, 18),))
+    assert kept("l" + 20 * "m" + "r", 2) == ("lmmmmmmmr", (LineBlock(3, 1, 16),))
 
 
 def test_lines_that_alternate_and_what_is_left_over() -> None:
     text, blocks = kept("f" + 12 * "oe" + "o" + "x", 1)
-    assert (text, blocks) == ("f" + 5 * "oe" + "ox", (Block(3, 2, 10),))
+    assert (text, blocks) == ("f" + 5 * "oe" + "ox", (LineBlock(3, 2, 10),))
 
 
 def test_a_stretch_is_cut_if_it_saves_what_it_keeps() -> None:
     assert kept(9 * "a", 1) == (9 * "a", ())
-    assert kept(10 * "a", 1) == (5 * "a", (Block(1, 1, 8),))
+    assert kept(10 * "a", 1) == (5 * "a", (LineBlock(1, 1, 8),))
 
 
 def test_several_blocks() -> None:
     text, blocks = kept("a" * 12 + "x" + "ab" * 10, 1)
     assert text == "aaaaa" + "x" + "ab" * 5
-    assert blocks == (Block(1, 1, 10), Block(8, 2, 8))
+    assert blocks == (LineBlock(1, 1, 10), LineBlock(8, 2, 8))
 
 
 def test_nothing_repeats() -> None:
