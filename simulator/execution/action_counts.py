@@ -73,6 +73,11 @@ def action_energies(read: SpaceTime, counts: Mapping[str, int]) -> dict[str, flo
     return energy
 
 
+def run_energies(read: SpaceTime, counts: Mapping[str, int], latency: float) -> dict[str, float]:
+    """Return the energies (J) of a run, its actions first, then what leaks in `latency` seconds."""
+    return {**action_energies(read, counts), **leak_energies(read, latency)}
+
+
 def leak_energies(read: SpaceTime, latency: float) -> dict[str, float]:
     """Return the leakage energy (J) of every component that leaks, by `einsum/component/leak`.
 

@@ -20,7 +20,7 @@ from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.space_time import SpaceTime, space_time
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.simulator.execution.action_counts import action_energies, leak_energies
+from tilewright.simulator.execution.action_counts import action_energies, run_energies
 from tilewright.simulator.execution.einsum_execution import (
     LARGE_GRID,
     EinsumExecution,
@@ -138,6 +138,8 @@ class Candidates:
 
     def is_large(self, choice: GridChoice) -> bool:
         """Return whether a choice uses so many elements that it is timed before it runs."""
+        if not self.has_large_grid:
+            return False
         read = self.read(choice)
         return read.rows * read.columns >= LARGE_GRID
 
@@ -156,8 +158,8 @@ class Candidates:
         if cycles is None:
             return None
         latency = cycles / profile.clock_hz
-        counted = {**action_energies(read, predict(read)), **leak_energies(read, latency)}
-        return objective_value(self.objective, latency, float(sum(counted.values())))
+        energies = run_energies(read, predict(read), latency)
+        return objective_value(self.objective, latency, float(sum(energies.values())))
 
 
 @dataclass(frozen=True, slots=True, order=True)

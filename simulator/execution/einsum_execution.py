@@ -11,11 +11,7 @@ import numpy as np
 from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.space_time import SpaceTime
-from tilewright.simulator.execution.action_counts import (
-    action_energies,
-    count_actions,
-    leak_energies,
-)
+from tilewright.simulator.execution.action_counts import count_actions, run_energies
 from tilewright.simulator.execution.operands import (
     AnyArray,
     Floats,
@@ -162,7 +158,7 @@ def execute_plan(
         latency=latency,
         counts=counts,
         predicted=predicted,
-        energy_by={**action_energies(read, counts), **leak_energies(read, latency)},
+        energy_by=run_energies(read, counts, latency),
         error_share=error_share,
         trace=result.trace,
         engine=run.engine,

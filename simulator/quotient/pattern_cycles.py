@@ -15,7 +15,7 @@ from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.quotient.affine_times import guess_times
 from tilewright.simulator.quotient.pattern_proof import prove
-from tilewright.simulator.quotient.shrink import GridCut, cut_grid
+from tilewright.simulator.quotient.shrink import GridCut, grid_cuts
 
 MARGINS: Final = (2, 4, 8)
 """Periods kept at both ends of a block, by attempt: times settle some periods from its ends."""
@@ -43,8 +43,7 @@ def pattern_cycles(program: Program, profile: Profile) -> PatternCycles:
     machine.
     """
     reason, elements = "", 0
-    for margin in MARGINS:
-        cut = cut_grid(program, margin)
+    for cut in grid_cuts(program, MARGINS):
         if cut.elements * LARGEST_SHARE > program.placement.size:
             reason = reason or "too few lines of the grid repeat"
             break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -50,8 +50,14 @@ class GridCut:
 
 def cut_grid(program: Program, margin: int) -> GridCut:
     """Choose the rows and columns that a small program keeps; margin: as in `cut_lines`."""
+    return next(grid_cuts(program, (margin,)))
+
+
+def grid_cuts(program: Program, margins: Iterable[int]) -> Iterator[GridCut]:
+    """Yield the cut for each margin; the lines of the program are compared once."""
     rows, columns = line_digests(program)
-    return GridCut(cut_lines(rows, margin), cut_lines(columns, margin))
+    for margin in margins:
+        yield GridCut(cut_lines(rows, margin), cut_lines(columns, margin))
 
 
 def shrink(program: Program, cut: GridCut) -> Program:
