@@ -8,7 +8,7 @@ only, so a condition that holds at both ends holds between them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -181,14 +181,20 @@ def _awaited_by_starts(graph: UnitGraph, slope: Ints) -> tuple[Ints, Ints]:
     """Return the least and greatest slope of what the dispatch of each unit waits for."""
     unit = graph.unit
     low, high = slope[:, :, START].copy(), slope[:, :, START].copy()
-    op_of = np.where(unit[:, at.U_KIND] == at.THREAD, unit[:, at.U_OP], -1)
-    for number, op in enumerate(graph.op):
-        units = np.flatnonzero(op_of == number)
+    for op, units in _operations(graph):
         for kind, before, _ in graph.term[op[0] : op[0] + op[1]]:
             moves = _slope_of_term(graph, slope, unit[units, at.U_FIRST] + before, int(kind))
             low[units] = np.minimum(low[units], moves)
             high[units] = np.maximum(high[units], moves)
     return low, high
+
+
+def _operations(graph: UnitGraph) -> Iterator[tuple[Ints, Ints]]:
+    """Yield the row of each operation in `graph.op`, and the units that are runs of it."""
+    unit = graph.unit
+    operation = np.where(unit[:, at.U_KIND] == at.THREAD, unit[:, at.U_OP], -1)
+    for number, row in enumerate(graph.op):
+        yield row, np.flatnonzero(operation == number)
 
 
 def _slope_of_term(graph: UnitGraph, slope: Ints, before: Ints, kind: int) -> Ints:
@@ -210,10 +216,8 @@ def _check_spans(guess: AffineTimes, low: Ints, high: Ints) -> None:
     graph, slope = guess.small.timed.graph, guess.slope
     words = slope[:, :, WORDS]
     apart = (low != words) | (high != words)
-    op_of = np.where(graph.unit[:, at.U_KIND] == at.THREAD, graph.unit[:, at.U_OP], -1)
-    beside = np.zeros(op_of.size, dtype=bool)
-    for number, op in enumerate(graph.op):
-        units = np.flatnonzero(op_of == number)
+    beside = np.zeros(graph.unit.shape[0], dtype=bool)
+    for op, units in _operations(graph):
         beside[units] = op[5] > 0
         for first, count, _ in graph.span[op[4] : op[4] + op[5]]:
             for kind, before, _ in graph.span_term[first : first + count]:
@@ -229,6 +233,7 @@ def _check_arbiters(guess: AffineTimes, low: Ints, high: Ints) -> None:
     """
     graph, slope = guess.small.timed.graph, guess.slope
     ranges = _Ranges.of(graph, slope[:, :, WORDS])
+    low, high = low.copy(), high.copy()
     out = np.maximum(graph.unit[:, at.U_OUT], 0)
     rivals = np.where(graph.unit[:, at.U_OUT] >= 0, graph.contest[out, at.C_RIVALS], 0)
     apart = slope[:, :, READY] != slope[:, :, WORDS]
