@@ -201,7 +201,7 @@ def map_command(
     ):
         answer = find_mapping(machine, work, {**options, "progress": display})
     answer = answer.at(point)
-    _write_files(answer, machine, (save, html), _title(arch, workload))
+    _write_files(answer, machine, _title(arch, workload), save=save, html=html)
     if as_json:
         emit(answer.document())
     else:
@@ -209,10 +209,9 @@ def map_command(
 
 
 def _write_files(
-    answer: MappingAnswer, machine: Arch, files: tuple[Path | None, Path | None], title: str
+    answer: MappingAnswer, machine: Arch, title: str, *, save: Path | None, html: Path | None
 ) -> None:
     """Write the mapping file and the page that were asked for."""
-    save, html = files
     if save is not None:
         from tilewright.dse.store.safe_files import write_atomically
 

@@ -35,7 +35,7 @@ class KnobStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class TrialExplanation:
     """A design of a run explained.
 
     `trial`: the design; `objectives`: metrics of the study; `knobs`: values by label; `steps`: what
@@ -123,7 +123,7 @@ def _dominant(metric: str, parts: Mapping[str, float]) -> str:
     return f"{label(metric)}, most: {shares}"
 
 
-def explain_trial(run: RunTrials, number: int) -> Explanation:
+def explain_trial(run: RunTrials, number: int) -> TrialExplanation:
     """Explain a trial: what takes most, what is proven, and what one step of each knob changes.
 
     Steps that the run has not tried are evaluated. Raises RunError if there is no such trial.
@@ -137,7 +137,7 @@ def explain_trial(run: RunTrials, number: int) -> Explanation:
         first, value = objectives[0], trial.metrics[objectives[0]]
         steps.sort(key=lambda step: -abs(step.metrics.get(first, value) - value))
     best_in = run.spec.mapper_objective if run.spec.model == "analytical" else ""
-    return Explanation(trial, objectives, knobs, tuple(steps), best_in)
+    return TrialExplanation(trial, objectives, knobs, tuple(steps), best_in)
 
 
 def _steps(run: RunTrials, trial: Trial) -> Iterator[KnobStep]:

@@ -21,7 +21,7 @@ MAX_SPANS = 120
 Numbers = npt.NDArray[np.int64]
 
 
-class Spans(NamedTuple):
+class LaneSpans(NamedTuple):
     """The spans of one lane (row) of a timeline, in order, as an array for each column.
 
     `start`, `end`: times; `kind`: position in `names`, which holds (text, kind of operation).
@@ -34,7 +34,7 @@ class Spans(NamedTuple):
     """(what, kind)."""
 
 
-Lane = tuple[str, Spans]
+Lane = tuple[str, LaneSpans]
 
 
 def section(
@@ -77,7 +77,7 @@ def timeline(unit: str, end: float, lanes: Sequence[Lane]) -> dict[str, Any]:
     }
 
 
-def _joined(spans: Spans) -> list[list[object]]:
+def _joined(spans: LaneSpans) -> list[list[object]]:
     size = max(1, -(-len(spans.start) // MAX_SPANS))
     first = np.arange(0, len(spans.start), size)
     last = np.minimum(first + size, len(spans.start)) - 1
@@ -93,7 +93,7 @@ def _joined(spans: Spans) -> list[list[object]]:
     return spans_shown
 
 
-def _most(spans: Spans, size: int) -> list[str]:
+def _most(spans: LaneSpans, size: int) -> list[str]:
     """Return the kind that takes longest in each group of so many spans, the first by name."""
     kinds = sorted({kind for _, kind in spans.names})
     groups = -(-len(spans.start) // size)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.arch.quantities import quantity
-from tilewright.dse.report.details import Spans, section, timeline
+from tilewright.dse.report.details import LaneSpans, section, timeline
 
 if TYPE_CHECKING:
     from tilewright.simulator.exchanges.exchange_execution import ExchangeExecution
@@ -138,6 +138,6 @@ def _timeline(trace: Trace, cycles: int) -> dict[str, Any]:
     for number in np.unique(lane).tolist():
         row, column = divmod(number // len(threads), width)
         rows = table[lane == number]
-        spans = Spans(rows[:, 3], rows[:, 4], rows[:, 2], names)
+        spans = LaneSpans(rows[:, 3], rows[:, 4], rows[:, 2], names)
         lanes.append((f"({row}, {column}) {threads[number % len(threads)]}", spans))
     return timeline("cycles", float(cycles), lanes)

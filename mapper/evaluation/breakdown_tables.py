@@ -16,7 +16,7 @@ _MOST_NAMES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class CostTable:
+class BreakdownTable:
     """A table of costs as cells of text.
 
     `title`; `head`: names of the columns; `align`: `<` or `>` for each; `rows`: the cells.
@@ -35,7 +35,7 @@ class CostTable:
         return [*lines, f"  … {rest:,} more with --json"] if rest else lines
 
 
-def cost_tables(costs: Breakdown, score: Score) -> tuple[CostTable, ...]:
+def cost_tables(costs: Breakdown, score: Score) -> tuple[BreakdownTable, ...]:
     """Return the tables of a score: by component, by tensor, and by Einsum if there are several."""
     tables = [_by_component(costs, score), _by_tensor(costs, score)]
     if len(costs.einsums) > 1 or _idle(costs.einsums):
@@ -43,7 +43,7 @@ def cost_tables(costs: Breakdown, score: Score) -> tuple[CostTable, ...]:
     return tuple(table for table in tables if table.rows)
 
 
-def _by_component(costs: Breakdown, score: Score) -> CostTable:
+def _by_component(costs: Breakdown, score: Score) -> BreakdownTable:
     actions = list(dict.fromkeys(name for each in costs.components for name in each.actions))
     several = len(costs.einsums) > 1
     rows = tuple(
@@ -64,10 +64,10 @@ def _by_component(costs: Breakdown, score: Score) -> CostTable:
     time = ("busy", "of time", "limits")
     calls = map(_plural, actions)
     head = ("component", "energy", "share", "leakage", *time, *calls, "in use", "of size")
-    return CostTable("By component", head, f"<>>>>><{'>' * len(actions)}>>", rows)
+    return BreakdownTable("By component", head, f"<>>>>><{'>' * len(actions)}>>", rows)
 
 
-def _by_tensor(costs: Breakdown, score: Score) -> CostTable:
+def _by_tensor(costs: Breakdown, score: Score) -> BreakdownTable:
     columns = _columns(costs)
     rows = [
         (
@@ -88,7 +88,7 @@ def _by_tensor(costs: Breakdown, score: Score) -> CostTable:
         for (component, action), last in zip(columns, before, strict=False)
     ]
     head = ("tensor", "energy", "share", *words)
-    return CostTable("By tensor", head, "<" + ">" * (len(head) - 1), tuple(rows))
+    return BreakdownTable("By tensor", head, "<" + ">" * (len(head) - 1), tuple(rows))
 
 
 def _columns(costs: Breakdown) -> list[tuple[str, str]]:
@@ -104,7 +104,7 @@ def _columns(costs: Breakdown) -> list[tuple[str, str]]:
     return sorted(used, key=lambda pair: order.get(pair[0], len(order)))
 
 
-def _by_einsum(costs: Breakdown, score: Score) -> CostTable:
+def _by_einsum(costs: Breakdown, score: Score) -> BreakdownTable:
     rows = tuple(
         (
             each.einsum,
@@ -118,7 +118,7 @@ def _by_einsum(costs: Breakdown, score: Score) -> CostTable:
         for each in costs.einsums
     )
     head = ("Einsum", "energy", "share", "time", "share", "limited by", "lanes in use")
-    return CostTable("By Einsum", head, "<>>>><<", rows)
+    return BreakdownTable("By Einsum", head, "<>>>><<", rows)
 
 
 def _idle(einsums: Sequence[EinsumCosts]) -> bool:

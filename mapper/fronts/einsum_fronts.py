@@ -25,7 +25,7 @@ from tilewright.mapper.searches.identical_einsums import renamed_mapping
 from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.methods.default_search import DefaultSearch
 from tilewright.mapper.searches.methods.relaxed_min_usage import search_with_lowered_min_usage
-from tilewright.mapper.searches.objective.formula import Formula
+from tilewright.mapper.searches.objective.formula import ObjectiveFormula
 from tilewright.mapper.searches.objective.measures import FrontMetrics
 from tilewright.mapper.searches.request import Request
 from tilewright.mapper.searches.result import EinsumMapping, MapspaceResult, SearchStatistics
@@ -91,7 +91,7 @@ class EinsumFrontSolver:
         score = MappingScorer(solved.space).score(solved.best.mapping)
         return FrontPoint(solved.best.mapping, score, self._measures.row(score))
 
-    def least(self, einsum: Einsum, formula: Formula) -> MapspaceLeast:
+    def least(self, einsum: Einsum, formula: ObjectiveFormula) -> MapspaceLeast:
         """Return the mapping of an Einsum with the least value of a formula, and a lower bound.
 
         The best over all computes of the Einsum, the least of their bounds. Raises
@@ -113,7 +113,7 @@ class EinsumFrontSolver:
         )
         return replace(best, lower_bound=bound)
 
-    def _least(self, space: Mapspace, formula: Formula) -> MapspaceLeast:
+    def _least(self, space: Mapspace, formula: ObjectiveFormula) -> MapspaceLeast:
         minimum = least_of_space(space, formula, self._request.budget)
         if minimum.best is None and minimum.lower_bound == inf:
             lower = with_lowered_min_usage(space, self._request.seconds_left)

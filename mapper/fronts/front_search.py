@@ -25,7 +25,7 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.searches.exact.least_placement_costs import least_costs
 from tilewright.mapper.searches.mapping_scorer import TOLERANCE, figures_agree
-from tilewright.mapper.searches.objective.formula import Formula, formula_of
+from tilewright.mapper.searches.objective.formula import ObjectiveFormula, formula_of
 from tilewright.mapper.searches.objective.measures import (
     COST_METRICS,
     FrontMetrics,
@@ -116,7 +116,7 @@ def least_of_einsums(request: Request, einsums: Sequence[Einsum]) -> SearchResul
     )
 
 
-def _least_together(fronts: Sequence[EinsumFront], formula: Formula) -> float:
+def _least_together(fronts: Sequence[EinsumFront], formula: ObjectiveFormula) -> float:
     """Return a bound of the formula over unfused mappings that needs no search."""
     energy = latency = 0.0
     for front in fronts:
@@ -127,7 +127,7 @@ def _least_together(fronts: Sequence[EinsumFront], formula: Formula) -> float:
     return formula.of_row(energy, latency, *(0.0 for _ in formula.memories))
 
 
-def _least(request: Request, einsum: Einsum, formula: Formula) -> SearchResult:
+def _least(request: Request, einsum: Einsum, formula: ObjectiveFormula) -> SearchResult:
     solver = EinsumFrontSolver(request, FrontMetrics(("energy", "latency"), formula.memories))
     minimum = solver.least(einsum, formula)
     assert minimum.best is not None
@@ -151,7 +151,7 @@ def check_metrics(request: Request, einsums: Sequence[Einsum]) -> None:
         requested_formula(request, einsums)
 
 
-def requested_formula(request: Request, einsums: Sequence[Einsum]) -> Formula:
+def requested_formula(request: Request, einsums: Sequence[Einsum]) -> ObjectiveFormula:
     """Parse the objective of a request as a formula of energy, latency and usages.
 
     It may name the memories that the Einsums see. Raises TilewrightError for a formula that cannot

@@ -28,7 +28,7 @@ from tilewright.mapper.searches.exact.least_placement_costs import least_costs
 from tilewright.mapper.searches.exact.metric_terms import refuse_unsupported
 from tilewright.mapper.searches.mapping_scorer import MappingScorer, figures_agree
 from tilewright.mapper.searches.methods.exhaustive import is_enumerable
-from tilewright.mapper.searches.objective.formula import Formula
+from tilewright.mapper.searches.objective.formula import ObjectiveFormula
 from tilewright.mapper.searches.objective.least_formula import FormulaTarget
 from tilewright.mapper.searches.objective.measures import FrontMetrics
 from tilewright.mapper.searches.objective.targets import FrontTarget, SweepTarget, TracedMapping
@@ -185,7 +185,7 @@ class MapspaceLeast:
     statistics: SearchStatistics
 
 
-def least_of_space(space: Mapspace, formula: Formula, budget: Budget) -> MapspaceLeast:
+def least_of_space(space: Mapspace, formula: ObjectiveFormula, budget: Budget) -> MapspaceLeast:
     """Return the mapping of a mapspace with the least value of a formula.
 
     `formula`: a function of energy, latency and usages that never falls when one of them rises.
@@ -219,7 +219,7 @@ def least_of_space(space: Mapspace, formula: Formula, budget: Budget) -> Mapspac
     return MapspaceLeast(best, value, min(bound, value), statistics)
 
 
-def _least_of_all(space: Mapspace, formula: Formula) -> float:
+def _least_of_all(space: Mapspace, formula: ObjectiveFormula) -> float:
     """Return a bound of the formula that needs no templates."""
     times = space.einsum.n_instances
     energy, latency = least_costs(space, space.placements)
@@ -366,7 +366,7 @@ def _listed(space: Mapspace, budget: Budget) -> Iterable[Mapping]:
     return space.mappings_within(budget.check)
 
 
-def _least_listed(space: Mapspace, formula: Formula, budget: Budget) -> MapspaceLeast:
+def _least_listed(space: Mapspace, formula: ObjectiveFormula, budget: Budget) -> MapspaceLeast:
     """Take the least of what an enumeration leaves."""
     measures = FrontMetrics(("energy", "latency"), formula.memories)
     front = _enumerated(space, measures, budget)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import groupby
+from itertools import groupby, starmap
 from typing import TYPE_CHECKING, Literal
 
 from tilewright.arch.quantities import with_unit
@@ -56,7 +56,7 @@ class NestLine:
         """The node in words."""
         match self.kind:
             case "storage":
-                return f"[{self.name}] {', '.join(map(_held, self.tensors))}{self.note}"
+                return f"[{self.name}] {', '.join(starmap(_held, self.tensors))}{self.note}"
             case "temporal":
                 return f"for {self.name}{self.note}"
             case "spatial":
@@ -239,6 +239,5 @@ def _inside(node: Temporal | Spatial, below: Sequence[str], extents: Extents) ->
     return changed
 
 
-def _held(item: tuple[str, int | Fraction | None]) -> str:
-    tensor, bits = item
+def _held(tensor: str, bits: int | Fraction | None) -> str:
     return tensor if bits is None else f"{tensor} {with_unit(float(bits), 'bit')}"

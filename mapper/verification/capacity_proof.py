@@ -18,7 +18,7 @@ from tilewright.arch.flattening.switches import Switch, passed_by
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.verification.component_paths import component_path
 from tilewright.mapper.verification.einsum_schedule import EinsumSchedule, common_loops
-from tilewright.mapper.verification.held_tiles import EinsumTiles, HeldTile
+from tilewright.mapper.verification.held_tiles import EinsumTiles, ReservedTile
 from tilewright.mapper.verification.violation import Violation
 from tilewright.mapper.workload.workload import Workload
 
@@ -88,7 +88,7 @@ class FullMoment:
 
     share: Fraction
     einsum: str
-    tiles: tuple[HeldTile, ...]
+    tiles: tuple[ReservedTile, ...]
 
 
 def fullest_moments(
@@ -129,7 +129,7 @@ class _Moments:
     def during(self, running: int) -> dict[str, FullMoment]:
         """Return what each memory holds while one Einsum runs."""
         shares: dict[str, dict[Key, Fraction]] = {}
-        tiles: dict[Key, HeldTile] = {}
+        tiles: dict[Key, ReservedTile] = {}
         for tile in self._there(running):
             share = self._share(tile, running)
             if share is None:
@@ -147,7 +147,7 @@ class _Moments:
             for memory, in_memory in shares.items()
         }
 
-    def _there(self, running: int) -> Iterator[HeldTile]:
+    def _there(self, running: int) -> Iterator[ReservedTile]:
         """Yield the tiles that are live while an Einsum runs, some of them several times."""
         schedule = self._einsums[running].schedule
         for owner, tiles in enumerate(self._tiles):
@@ -166,7 +166,7 @@ class _Moments:
                 ):
                     yield tile
 
-    def _share(self, tile: HeldTile, running: int) -> Fraction | None:
+    def _share(self, tile: ReservedTile, running: int) -> Fraction | None:
         """Return the part of its memory that a tile takes; None if that has no limit.
 
         Width and size are those that the running Einsum sees, or the last user of the tile before.

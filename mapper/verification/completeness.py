@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,6 +42,13 @@ from tilewright.mapper.verification.tile_intervals import Positions, Tiles, cut_
 from tilewright.mapper.verification.violation import Violation
 from tilewright.mapper.workload.einsum import Affine, TensorAccess
 from tilewright.mapper.workload.workload import Workload
+
+
+class _Intervals(NamedTuple):
+    """Intervals of positions, one per tile; empty where `lowest` is above `highest`."""
+
+    lowest: Positions
+    highest: Positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,15 +188,15 @@ class _SameLoops:
         """The number of each of the reader's tiles."""
         return np.arange(len(self.reader_tiles.starts))
 
-    def of_writer(self, positions: tuple[Positions, Positions]) -> tuple[Positions, Positions]:
+    def of_writer(self, positions: _Intervals) -> tuple[Positions, Positions]:
         """Return the first and the last tile with a position in each interval.
 
         Only tiles of the same turn of all outer loops count: a pair that differs further out is
         judged there. If there is none, the first comes after the last.
         """
         tiles = self.reader_tiles
-        lowest = np.maximum(positions[0], self.above.starts[tiles.outer])
-        highest = np.minimum(positions[1], self.above.ends[tiles.outer] - 1)
+        lowest = np.maximum(positions.lowest, self.above.starts[tiles.outer])
+        highest = np.minimum(positions.highest, self.above.ends[tiles.outer] - 1)
         highest = np.minimum(highest, self.writer_bound - 1)
         first = tiles.tile_at(np.maximum(lowest, 0))
         last = tiles.tile_at(np.maximum(highest, 0))
@@ -213,11 +221,11 @@ class _OtherLoops:
         """The turn of each of the reader's tiles."""
         return self.reader_tiles.turns
 
-    def of_writer(self, positions: tuple[Positions, Positions]) -> tuple[Positions, Positions]:
+    def of_writer(self, positions: _Intervals) -> tuple[Positions, Positions]:
         """Return the first and the last turn with a position in each interval."""
         tiles = self.writer_tiles
-        lowest = np.maximum(positions[0], 0)
-        highest = np.minimum(positions[1], self.writer_bound - 1)
+        lowest = np.maximum(positions.lowest, 0)
+        highest = np.minimum(positions.highest, self.writer_bound - 1)
         empty = lowest > highest
         if tiles.outer[-1] == 0:
             first, last = tiles.tile_at(lowest), tiles.tile_at(np.maximum(highest, 0))
@@ -229,7 +237,7 @@ class _OtherLoops:
 
 def _positions_of_writer(
     exchange: _Handover, writer_variable: str, reader_variable: str, tiles: Tiles
-) -> tuple[Positions, Positions]:
+) -> _Intervals:
     """Return, per tile of the reader's loop, the least and the greatest position of the writer's
     variable that touches a value that the reader touches in that tile."""
     bound = exchange.writer_bounds.get(writer_variable, 1)
@@ -244,12 +252,12 @@ def _positions_of_writer(
         values = _read_interval(read, reader_variable, tiles, exchange.reader_bounds)
         low, high = _solved(written, writer_variable, factor, values, exchange.writer_bounds)
         lowest, highest = np.maximum(lowest, low), np.minimum(highest, high)
-    return lowest, highest
+    return _Intervals(lowest, highest)
 
 
 def _read_interval(
     form: Affine, variable: str, tiles: Tiles, bounds: Mapping[str, int]
-) -> tuple[Positions, Positions]:
+) -> _Intervals:
     """Return the least and the greatest index that a form takes in each tile of a variable."""
     low = np.full(len(tiles.starts), form.constant, dtype=np.int64)
     high = low.copy()
@@ -262,24 +270,27 @@ def _read_interval(
             ends = zero, zero + factor * (bounds[name] - 1)
         low += np.minimum(*ends)
         high += np.maximum(*ends)
-    return low, high
+    return _Intervals(low, high)
 
 
 def _solved(
     form: Affine,
     variable: str,
     factor: int,
-    values: tuple[Positions, Positions],
+    values: _Intervals,
     bounds: Mapping[str, int],
-) -> tuple[Positions, Positions]:
+) -> _Intervals:
     """Return the positions of a variable at which a form can take a value of an interval."""
     others = [(name, other) for name, other in form.terms if name != variable]
     least = form.constant + sum(min(0, other * (bounds[name] - 1)) for name, other in others)
     most = form.constant + sum(max(0, other * (bounds[name] - 1)) for name, other in others)
-    low, high = values[0] - most, values[1] - least  # factor * position lies in this interval
+    low, high = (
+        values.lowest - most,
+        values.highest - least,
+    )  # factor * position lies in this interval
     if factor > 0:
-        return -(-low // factor), high // factor
-    return -(high // -factor), -low // -factor
+        return _Intervals(-(-low // factor), high // factor)
+    return _Intervals(-(high // -factor), -low // -factor)
 
 
 def _partial_sum_violations(

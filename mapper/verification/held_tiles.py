@@ -30,7 +30,7 @@ from tilewright.mapper.workload.einsum import Einsum, TensorAccess
 
 
 @dataclass(frozen=True, slots=True)
-class HeldTile:
+class ReservedTile:
     """What one holder reserves in one instance of its memory.
 
     `values`: of the tensor; fractions where instances of a distributed memory share a tile.
@@ -77,13 +77,13 @@ class EinsumTiles:
                 lanes[key] = lanes.get(key, 1) * turns
         return lanes
 
-    def tiles(self) -> tuple[HeldTile, ...]:
+    def tiles(self) -> tuple[ReservedTile, ...]:
         """Return the tile of each holder that stores something, in the order of the mapping."""
         return tuple(
             self._tile(place) for place, holder in enumerate(self._holders) if not holder.is_toll
         )
 
-    def _tile(self, place: int) -> HeldTile:
+    def _tile(self, place: int) -> ReservedTile:
         holder = self._holders[place]
         access = self.einsum.access(holder.tensor)
         same = [h for h in self._holders[:place] if h.tensor == holder.tensor]
@@ -98,7 +98,7 @@ class EinsumTiles:
         assert isinstance(component, Memory)
         width = component.bits_per_value.get(holder.tensor, access.bits_per_value)
         times = self.einsum.n_instances if holder.is_persistent else 1
-        return HeldTile(
+        return ReservedTile(
             holder,
             Fraction(access.tile_size(self._extents(above)) * times) / self._places(component),
             width,

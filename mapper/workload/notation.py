@@ -81,7 +81,7 @@ def parse_einsum(text: str, where: Where | None = None) -> ParsedEinsum:
     if plain == "+".join(numbers):
         return ParsedEinsum((written, *inputs), "+")
     formula = parse_formula(skeleton, text, where)
-    formula = _reduced(written, inputs, formula, (text, where))
+    formula = _reduced(written, inputs, formula, text, where)
     return ParsedEinsum((written, *inputs), "*", formula)
 
 
@@ -104,7 +104,8 @@ def _reduced(
     output: ParsedAccess,
     inputs: list[ParsedAccess],
     formula: Formula,
-    place: tuple[str, Where | None],
+    text: str,
+    where: Where | None,
 ) -> Formula:
     """Return a formula that says how it is joined over the variables that the output lacks.
 
@@ -115,7 +116,6 @@ def _reduced(
     if formula.reduction is None and read - kept:
         if _PRODUCT.fullmatch(formula.text):
             return replace(formula, reduction="+")
-        text, where = place
         raise WorkloadError(
             f"this formula does not say how it is joined over {', '.join(sorted(read - kept))}",
             where=where,

@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 from tilewright.simulator.build.program_builder import CodeBuilder
 from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.examples.collectives_routes import (
+    LinePorts,
     LineRoute,
     broadcast_route,
     gather_route,
@@ -67,9 +68,9 @@ class LibraryLine(NamedTuple):
     size: int
 
     @property
-    def ports(self) -> tuple[str, str]:
+    def ports(self) -> LinePorts:
         """Ports towards smaller and towards greater places."""
-        return ("W", "E") if self.name == "x" else ("N", "S")
+        return LinePorts("W", "E") if self.name == "x" else LinePorts("N", "S")
 
     @property
     def colors(self) -> tuple[str, str]:
@@ -146,7 +147,7 @@ class Library:
             changes = {0: gather_route(line.place, line.size, call.root, line.ports)}
         elif call.kind == "scatter":
             self._access_router(task, 3)  # the counter of the filter, its limits
-            changes = {0: scatter_route((line.place, line.size), call.root, call.words, line.ports)}
+            changes = {0: scatter_route(line.place, line.size, call.root, call.words, line.ports)}
         else:
             changes = {0: broadcast_route(line.place, line.size, call.root, line.ports)}
         for color, route in changes.items():

@@ -11,6 +11,13 @@ from typing import NamedTuple
 from tilewright.simulator.program.routes import CounterFilter, Position, Switch
 
 
+class LinePorts(NamedTuple):
+    """Hold the ports of a line's elements towards smaller and towards greater places."""
+
+    less: str
+    more: str
+
+
 class LineRoute(NamedTuple):
     """Hold what a router does with a color: ports to take from and to send to, switch, filter."""
 
@@ -20,7 +27,7 @@ class LineRoute(NamedTuple):
     kept: CounterFilter | None = None
 
 
-def broadcast_route(place: int, size: int, root: int, ports: tuple[str, str]) -> LineRoute:
+def broadcast_route(place: int, size: int, root: int, ports: LinePorts) -> LineRoute:
     """Return the route from a root to all others of a line of `size` elements."""
     less, more = ports
     back = less if 0 < place <= root else ""
@@ -30,14 +37,8 @@ def broadcast_route(place: int, size: int, root: int, ports: tuple[str, str]) ->
     return LineRoute(more if place < root else less, "R" + back + on)
 
 
-def scatter_route(
-    where: tuple[int, int], root: int, count: int, ports: tuple[str, str]
-) -> LineRoute:
-    """Return the route of a broadcast with a filter that keeps the `count` words of a place.
-
-    where: place, and size of the line.
-    """
-    place, size = where
+def scatter_route(place: int, size: int, root: int, count: int, ports: LinePorts) -> LineRoute:
+    """Return the route of a broadcast with a filter that keeps the `count` words of a place."""
     rx, tx, _, _ = broadcast_route(place, size, root, ports)
     if place == root:
         return LineRoute(rx, tx)
@@ -45,7 +46,7 @@ def scatter_route(
     return LineRoute(rx, tx, None, CounterFilter(sent, count, (sent - place * count) % sent))
 
 
-def gather_route(place: int, size: int, root: int, ports: tuple[str, str]) -> LineRoute:
+def gather_route(place: int, size: int, root: int, ports: LinePorts) -> LineRoute:
     """Return the route towards a root: first the element's words, then those from behind it.
 
     A root in the middle takes first what comes from smaller places. The place behind it drops the
@@ -68,7 +69,7 @@ def reduce_colors(place: int) -> tuple[int, int]:
     return place % 2, (place + 1) % 2
 
 
-def reduce_routes(place: int, size: int, root: int, ports: tuple[str, str]) -> dict[int, LineRoute]:
+def reduce_routes(place: int, size: int, root: int, ports: LinePorts) -> dict[int, LineRoute]:
     """Return the routes of both colors of a line for sums that go from neighbour to neighbour."""
     less, more = ports
     negative, positive = reduce_colors(place)

@@ -92,17 +92,17 @@ def library_gemv(grid: Matrix, tile: Matrix) -> Program:
     for row in range(grid.rows):
         for column in range(grid.columns):
             code = b.code(f"e{row}_{column}")
-            lines = LibraryLine("x", column, grid.columns), LibraryLine("y", row, grid.rows)
-            for line in lines:
+            along = LibraryLine("x", column, grid.columns)
+            down = LibraryLine("y", row, grid.rows)
+            for line in (along, down):
                 _route(b, line, Area(row, column))
-            _gemv_element(code, lines, tile)
+            _gemv_element(code, along, down, tile)
             b.place(code.name, Area(row, column))
     return b.build()
 
 
-def _gemv_element(code: CodeBuilder, lines: tuple[LibraryLine, LibraryLine], tile: Matrix) -> None:
+def _gemv_element(code: CodeBuilder, along: LibraryLine, down: LibraryLine, tile: Matrix) -> None:
     """Declare one element's buffers, calls and tasks, in the order of the SDK's program."""
-    along, down = lines
     rows, columns = tile
     for name, words in (
         ("x", columns * along.size), ("b", rows * down.size), ("tile", rows * columns),
@@ -162,23 +162,23 @@ def library_summa(size: int, tile: int) -> Program:
     for row in range(size):
         for column in range(size):
             code = b.code(f"e{row}_{column}")
-            lines = LibraryLine("x", column, size), LibraryLine("y", row, size)
-            for line in lines:
+            along, down = LibraryLine("x", column, size), LibraryLine("y", row, size)
+            for line in (along, down):
                 _route(b, line, Area(row, column))
-            _summa_element(code, lines, tile)
+            _summa_element(code, along, down, tile)
             b.place(code.name, Area(row, column))
     return b.build()
 
 
-def _summa_element(code: CodeBuilder, lines: tuple[LibraryLine, LibraryLine], tile: int) -> None:
+def _summa_element(code: CodeBuilder, along: LibraryLine, down: LibraryLine, tile: int) -> None:
     """Declare one element's tiles, broadcasts, and the task of the product of a step."""
     words = tile * tile
     for name in ("A", "B", "C", "A_buffer", "B_buffer"):
         code.buffer(name, "f32", words)
     code.buffer("moved", "u16", 2)
-    steps = range(lines[0].size)
+    steps = range(along.size)
     main = code.task("main", entry=True)
-    for line, name in zip(lines, ("A", "B"), strict=True):
+    for line, name in ((along, "A"), (down, "B")):
         calls = [
             Call("broadcast", step, words, name, f"{name}_buffer", f"{line.name}_done")
             for step in steps
@@ -193,15 +193,15 @@ def _summa_element(code: CodeBuilder, lines: tuple[LibraryLine, LibraryLine], ti
     products = [
         partial(
             _multiply_tiles, code, tile,
-            ["A" if lines[0].place == step else "A_buffer",
-             "B" if lines[1].place == step else "B_buffer"],
+            ["A" if along.place == step else "A_buffer",
+             "B" if down.place == step else "B_buffer"],
         )
         for step in steps
     ]  # fmt: skip
     choose(compute, "step", products, steps)
     compute.increment("step")
     compute.block("compute")
-    with compute.when_below("step", lines[0].size):
+    with compute.when_below("step", along.size):
         compute.activate("main")
     with compute.otherwise():
         compute.activate(END)

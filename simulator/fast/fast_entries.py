@@ -34,8 +34,8 @@ _RECORDS: Final = {
     "FifoLines": f"{_LINE}, bool[::1], {_STACK}",
     "FifoPairs": f"{_LINE}, {_LINE}, {_LINE}",
     "MarkCounts": f"{_LINE}, uint8[::1], {_TABLE}",
-    "Flow": f"{_LINE}, uint32[::1], uint32[::1], {_TABLE}, {_TABLE}, {_LINE}, {_LINE}, int64, "
-    f"{_TABLE}",
+    "ValueState": f"{_LINE}, uint32[::1], uint32[::1], {_TABLE}, {_TABLE}, {_LINE}, {_LINE}, "
+    f"int64, {_TABLE}",
 }
 """The types of the fields of named tuples, by class name."""
 
@@ -69,7 +69,7 @@ units_conflict: Final = _entry(
 links_conflict: Final = _entry(
     "link_conflicts", "links_conflict", "void(UnitGraph, Times, FifoLines, FifoPairs, bool[::1])"
 )
-run_values: Final = _entry("value_run", "run_values", "void(Flow)")
+run_values: Final = _entry("value_run", "run_values", "void(ValueState)")
 
 
 @cache

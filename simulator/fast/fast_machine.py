@@ -28,7 +28,7 @@ from tilewright.simulator.fast.plain_code import code_of_store
 from tilewright.simulator.fast.run_counters import fill_counters, wait_events
 from tilewright.simulator.fast.script import script_from
 from tilewright.simulator.fast.timed_program import TimedProgram, arrivals, end_cycle, last_arrival
-from tilewright.simulator.fast.value_state import S_BASE, Flow, check_values, new_flow
+from tilewright.simulator.fast.value_state import S_BASE, ValueState, check_values, new_value_state
 from tilewright.simulator.fast.walker import MOST_INSTRUCTIONS, ScriptWalker
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
@@ -216,9 +216,9 @@ def _result(
         raise NotCovered("too many cycles")
     parts = machine.compiled.parts
     store, memory = _run_refused_parts(machine, timed.division, data)
-    flow = _values(machine, timed, store, memory)
+    state = _values(machine, timed, store, memory)
     store[at.S_END] = max(store[at.S_END], end)
-    fill_store(timed, parts, flow, arrivals(timed), cycles)
+    fill_store(timed, parts, state, arrivals(timed), cycles)
     fill_counters(timed, machine.compiled, store)
     if not FinalState(machine.compiled, store).is_complete():
         raise NotCovered("the run does not come to its end")
@@ -276,25 +276,27 @@ def _timeline(
     return np.concatenate([events(timed, compiled.parts.element, store, scripts, recorded), waits])
 
 
-def _values(machine: Machine, timed: TimedProgram, store: at.Table, memory: at.Memory) -> Flow:
+def _values(
+    machine: Machine, timed: TimedProgram, store: at.Table, memory: at.Memory
+) -> ValueState:
     """Compute the values of granted parts in store and memory. Raises NotCovered."""
     granted, compiled = timed.division.fifos, machine.compiled
-    flow = new_flow(timed, store, memory, compiled.parts)
+    state = new_value_state(timed, store, memory, compiled.parts)
     fifo = compiled.parts.fifo.view(store)
     ports = zip(machine.program.edge_inputs, compiled.network.edge_inputs, strict=True)
     for port, fifos in ports:
         entering = fifos[granted[fifos]]
         entries = fifo[entering, at.F_RING][:, None] + 2 * np.arange(port.count)
-        places = flow.stream[entering, S_BASE][:, None] + np.arange(port.count)
-        flow.data[places] = store[entries + 1].astype(np.uint32)
+        places = state.stream[entering, S_BASE][:, None] + np.arange(port.count)
+        state.data[places] = store[entries + 1].astype(np.uint32)
     event_count = int(store[at.S_EVENTS])
     store[at.S_EVENTS] = 0
     element, covered = compiled.parts.element.view(store), timed.division.elements
     recorded = element[covered, at.E_RECORD]
     element[covered, at.E_RECORD] = 0  # the timeline is written from the times
     with np.errstate(all="ignore"):
-        run_values(flow)
-    check_values(flow)
+        run_values(state)
+    check_values(state)
     element[covered, at.E_RECORD], element[covered, at.E_STATE] = recorded, at.M_IDLE
     store[at.S_EVENTS] = event_count
-    return flow
+    return state

@@ -43,23 +43,27 @@ from tilewright.simulator.fast.script import (
     Script,
 )
 from tilewright.simulator.fast.timed_program import TimedProgram, main_ends
-from tilewright.simulator.fast.value_state import S_BASE, Flow
+from tilewright.simulator.fast.value_state import S_BASE, ValueState
 from tilewright.simulator.run.trace import BUSY, IDLE, WAIT_INPUT, WAIT_OUTPUT
 
 Bools = npt.NDArray[np.bool_]
 
 
 def fill_store(
-    timed: TimedProgram, parts: StoreLayout, flow: Flow, arrived: dict[int, Ints], cycles: int
+    timed: TimedProgram,
+    parts: StoreLayout,
+    state: ValueState,
+    arrived: dict[int, Ints],
+    cycles: int,
 ) -> None:
     """Write into the store what the reference engine would leave there at the end of a run.
 
-    store: the engine's int64 array (`flow.store`). Only parts that the fast engine covers are
+    store: the engine's int64 array (`state.store`). Only parts that the fast engine covers are
     written: counts of queues, words at edge outputs, cycles and counts of elements. parts: where
     each table is in the store; arrived: the cycles of the words at each FIFO of an edge output;
-    flow: the words of all streams; cycles: those of the run.
+    state: the words of all streams; cycles: those of the run.
     """
-    store, graph = flow.store, timed.graph
+    store, graph = state.store, timed.graph
     fifo = parts.fifo.view(store)
     sinks = timed.edge_outputs
     passing = timed.division.fifos & ~sinks
@@ -73,11 +77,11 @@ def fill_store(
     filters = timed.layout.filters  # of a filtered router the ramp is the first successor
     sent[timed.network.fifo[filters.router, at.F_WAY], 0] = graph.port[filters.queue, P_WORDS]
     for number, times in arrived.items():
-        first = flow.stream[timed.layout.root[number], S_BASE]
+        first = state.stream[timed.layout.root[number], S_BASE]
         ring = int(fifo[number, at.F_RING])
         entries = store[ring : ring + 2 * times.size].reshape(-1, 2)
         entries[:, 0] = times
-        entries[:, 1] = flow.data[first : first + times.size]
+        entries[:, 1] = state.data[first : first + times.size]
     element = parts.element.view(store)
     element_cycles(timed, cycles, element[:, at.E_CYCLES : at.E_CYCLES + 4])
     granted = timed.division.elements

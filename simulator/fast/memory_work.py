@@ -71,7 +71,7 @@ def busy_cycles(code: CodeWords, op: int, variables: Mapping[int, int] = NONE) -
         first, second = (
             bank_read(code, row[at.O_OPERANDS + source], variables) for source in (1, 2)
         )
-        met = meetings((first, second), extent, row[at.O_GROUP], length)
+        met = meetings(first, second, extent, row[at.O_GROUP], length)
         cycles += met * row[at.O_BANKS]
     return max(1, -(-cycles // row[at.O_DENOMINATOR]))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,13 @@ from tilewright.simulator.compile.table_blocks import (
 )
 
 
+class WordBlock(NamedTuple):
+    """Hold consecutive words, the first of them at the address `first`."""
+
+    first: int
+    words: list[int]
+
+
 class CodeWords:
     """Hold compiled code as Python integers by address, which Python reads faster than arrays.
 
@@ -41,9 +48,9 @@ class CodeWords:
     def __init__(
         self,
         header: list[int],
-        words: tuple[int, list[int]],
+        words: WordBlock,
         task: int,
-        scalars: tuple[int, list[int]],
+        scalars: WordBlock,
     ) -> None:
         self.header: Final = header
         self._first, self.words = words
@@ -73,9 +80,9 @@ def code_of_store(store: at.Table, parts: StoreLayout) -> CodeWords:
     scalars = store[parts.scalar.start : parts.scalar.end].tolist()
     return CodeWords(
         store[: at.S_WIDTH].tolist(),
-        (first, store[first:end].tolist()),
+        WordBlock(first, store[first:end].tolist()),
         parts.task.start,
-        (parts.scalar.start, scalars),
+        WordBlock(parts.scalar.start, scalars),
     )
 
 
@@ -106,7 +113,10 @@ def code_of_block(block: CodeBlock) -> CodeWords:
     place_codes(words, parts, tables)
     scalars = words[parts.scalar.start : parts.scalar.end].tolist()
     return CodeWords(
-        tables.header.tolist(), (0, words.tolist()), parts.task.start, (parts.scalar.start, scalars)
+        tables.header.tolist(),
+        WordBlock(0, words.tolist()),
+        parts.task.start,
+        WordBlock(parts.scalar.start, scalars),
     )
 
 

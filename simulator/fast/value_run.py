@@ -38,7 +38,7 @@ from tilewright.simulator.fast.value_state import (
     S_SENT,
     S_TAKEN,
     S_WAITING,
-    Flow,
+    ValueState,
 )
 
 
@@ -55,141 +55,141 @@ class SourcePlace(NamedTuple):
     place: int
     """Address of its position in the thread."""
     data: int
-    """First word in `Flow.data`, -1 unless it is a queue."""
+    """First word in `ValueState.data`, -1 unless it is a queue."""
 
 
 @inner_kernel
-def fifo_of(flow: Flow, thread: int, operand: int) -> at.Word:
+def fifo_of(state: ValueState, thread: int, operand: int) -> at.Word:
     """Return the number of the FIFO that a thread's operand is; the operand must be a queue.
 
-    flow: state of the run; thread: address of the thread; operand: 0 for the destination, 1 and 2
+    state: that of the run; thread: address of the thread; operand: 0 for the destination, 1 and 2
     for the sources.
     """
-    queue = flow.store[thread + at.T_POSITIONS + operand]
-    return (queue - flow.fifo) // at.F_WIDTH
+    queue = state.store[thread + at.T_POSITIONS + operand]
+    return (queue - state.fifo) // at.F_WIDTH
 
 
 @inner_kernel
-def place_of_word(flow: Flow, fifo_number: int, index: int) -> at.Word:
+def place_of_word(state: ValueState, fifo_number: int, index: int) -> at.Word:
     """Return which word of its stream is word `index` of a FIFO; the same but behind a filter."""
-    row = flow.stream[fifo_number, S_FILTER]
-    return index if row < 0 else place_behind(flow.filter[row], index)
+    row = state.stream[fifo_number, S_FILTER]
+    return index if row < 0 else place_behind(state.filter[row], index)
 
 
 @inner_kernel
-def lacking_stream(flow: Flow, address: int, op: int) -> at.Word:
+def lacking_stream(state: ValueState, address: int, op: int) -> at.Word:
     """Return the stream that has too few words for all elements of an operation, or NOBODY (-1).
 
     A stream is named by the FIFO where it begins. address: of the element; op: of the operation.
     """
     for operand in range(1, 3):
-        row = flow.store[op + at.O_OPERANDS + operand]
-        if row < 0 or flow.store[row + at.D_KIND] != at.FABRIC_IN:
+        row = state.store[op + at.O_OPERANDS + operand]
+        if row < 0 or state.store[row + at.D_KIND] != at.FABRIC_IN:
             continue
-        queue = flow.store[address + at.E_QUEUES + flow.store[row + at.D_BASE]]
-        fifo_number = (queue - flow.fifo) // at.F_WIDTH
-        root = flow.stream[fifo_number, S_ROOT]
-        last = flow.stream[fifo_number, S_TAKEN] + flow.store[op + at.O_EXTENT] - 1
-        if place_of_word(flow, fifo_number, last) >= flow.stream[root, S_SENT]:
+        queue = state.store[address + at.E_QUEUES + state.store[row + at.D_BASE]]
+        fifo_number = (queue - state.fifo) // at.F_WIDTH
+        root = state.stream[fifo_number, S_ROOT]
+        last = state.stream[fifo_number, S_TAKEN] + state.store[op + at.O_EXTENT] - 1
+        if place_of_word(state, fifo_number, last) >= state.stream[root, S_SENT]:
             return root
     return NOBODY
 
 
 @inner_kernel
-def source_place(flow: Flow, thread: int, operand: int) -> SourcePlace:
+def source_place(state: ValueState, thread: int, operand: int) -> SourcePlace:
     """Return where a source's values are; if it is a queue, take its words from the stream.
 
     thread: address of the thread with the operation; operand: 1 or 2.
     """
-    op = flow.store[thread + at.T_OP]
-    row = flow.store[op + at.O_OPERANDS + operand]
+    op = state.store[thread + at.T_OP]
+    row = state.store[op + at.O_OPERANDS + operand]
     place = thread + at.T_POSITIONS + operand
-    if row < 0 or flow.store[row + at.D_KIND] != at.FABRIC_IN:
+    if row < 0 or state.store[row + at.D_KIND] != at.FABRIC_IN:
         return SourcePlace(row, place, -1)
-    fifo_number = fifo_of(flow, thread, operand)
-    taken = flow.stream[fifo_number, S_TAKEN]
-    flow.stream[fifo_number, S_TAKEN] = taken + flow.store[op + at.O_EXTENT]
-    first = place_of_word(flow, fifo_number, taken)
-    return SourcePlace(row, place, flow.stream[flow.stream[fifo_number, S_ROOT], S_BASE] + first)
+    fifo_number = fifo_of(state, thread, operand)
+    taken = state.stream[fifo_number, S_TAKEN]
+    state.stream[fifo_number, S_TAKEN] = taken + state.store[op + at.O_EXTENT]
+    first = place_of_word(state, fifo_number, taken)
+    return SourcePlace(row, place, state.stream[state.stream[fifo_number, S_ROOT], S_BASE] + first)
 
 
 @inner_kernel
-def next_value(flow: Flow, source: SourcePlace, i: int, scalar: int) -> at.Word:
+def next_value(state: ValueState, source: SourcePlace, i: int, scalar: int) -> at.Word:
     """Return the bits of a source's value number i; a source in memory moves to its next value.
 
     source: where it is; scalar: the bits to return if it is the operation's scalar.
     """
     row, place, data = source
     if data >= 0:
-        return np.int64(flow.data[data + i])
+        return np.int64(state.data[data + i])
     if row < 0:
         return scalar
-    bits = read_word(flow.memory, flow.store[place], flow.store[row + at.D_WIDE])
-    step_position(flow.store, place, row)
+    bits = read_word(state.memory, state.store[place], state.store[row + at.D_WIDE])
+    step_position(state.store, place, row)
     return bits
 
 
 @inner_kernel
-def do_stream(flow: Flow, thread: int) -> int:
+def do_stream(state: ValueState, thread: int) -> int:
     """Do all elements of an operation at once; return the stream on which it sends.
 
     thread: address of the thread, whose operands are loaded. A stream is named by the FIFO where it
     begins; NOBODY (-1) if the operation writes to memory.
     """
-    store = flow.store
+    store = state.store
     op = store[thread + at.T_OP]
     extent = store[op + at.O_EXTENT]
     computation = Computation(op, store[op + at.O_ARITHMETIC], store[op + at.O_TYPE])
     scalar = store[thread + at.T_SCALAR]
-    left = source_place(flow, thread, whole(1))
-    right = source_place(flow, thread, whole(2))
+    left = source_place(state, thread, whole(1))
+    right = source_place(state, thread, whole(2))
     dest = store[op + at.O_OPERANDS]
     place = thread + at.T_POSITIONS
     sends = store[dest + at.D_KIND] == at.FABRIC_OUT
     root, out = NOBODY, 0
     if sends:
-        root = fifo_of(flow, thread, 0)
-        out = flow.stream[root, S_BASE] + flow.stream[root, S_SENT]
-        flow.stream[root, S_SENT] += extent
+        root = fifo_of(state, thread, 0)
+        out = state.stream[root, S_BASE] + state.stream[root, S_SENT]
+        state.stream[root, S_SENT] += extent
     for i in range(extent):
-        a = next_value(flow, left, i, scalar)
-        b = next_value(flow, right, i, scalar)
-        bits = value_of(store, flow.memory, computation, OperandBits(a, b, scalar))
+        a = next_value(state, left, i, scalar)
+        b = next_value(state, right, i, scalar)
+        bits = value_of(store, state.memory, computation, OperandBits(a, b, scalar))
         if sends:
-            flow.data[out + i] = np.uint32(bits)
+            state.data[out + i] = np.uint32(bits)
         else:
-            write_word(flow.memory, store[place], store[dest + at.D_WIDE], bits)
+            write_word(state.memory, store[place], store[dest + at.D_WIDE], bits)
             step_position(store, place, dest)
     return root
 
 
 @inner_kernel
-def wake(flow: Flow, root: int, top: int) -> int:
+def wake(state: ValueState, root: int, top: int) -> int:
     """Push the elements that wait for words of a stream on the stack of those that can go on.
 
     root: FIFO where the stream begins; top: height of the stack. Returns the new height.
     """
-    i = flow.stream[root, S_WAITING]
-    flow.stream[root, S_WAITING] = NOBODY
+    i = state.stream[root, S_WAITING]
+    state.stream[root, S_WAITING] = NOBODY
     while i >= 0:
-        flow.stack[top] = i
+        state.stack[top] = i
         top += 1
-        i = flow.element[i, G_NEXT]
+        i = state.element[i, G_NEXT]
     return top
 
 
 @inner_kernel
-def next_task(flow: Flow, i: int) -> bool:
+def next_task(state: ValueState, i: int) -> bool:
     """Set an element to the first instruction of its next task; return False if it has none.
 
     i: number of the element. Tasks run in an order that was found before.
     """
-    row = flow.element[i]
+    row = state.element[i]
     if row[G_TASK] == row[G_LAST]:
         return False
     address = row[G_ADDRESS]
-    task = flow.tasks[row[G_TASK]]
-    flow.store[address + at.E_PC] = flow.store[flow.store[address + at.E_TASKS] + task]
+    task = state.tasks[row[G_TASK]]
+    state.store[address + at.E_PC] = state.store[state.store[address + at.E_TASKS] + task]
     row[G_TASK] += 1
     return True
 
@@ -210,30 +210,30 @@ def is_flat(store: at.Table, op: int) -> bool:
 
 
 @inner_kernel
-def do_operation(flow: Flow, i: int, op: int, top: int) -> int:
+def do_operation(state: ValueState, i: int, op: int, top: int) -> int:
     """Compute all elements of an operation, and wake the elements that wait for its words.
 
     i: number of the element; op: address of the operation; top: height of the stack of elements
     that can go on. Returns the new height, or -1 if the operation lacks words, so that the element
     waits.
     """
-    store = flow.store
-    address = flow.element[i, G_ADDRESS]
+    store = state.store
+    address = state.element[i, G_ADDRESS]
     if store[op + at.O_FABRIC] == 1:
-        root = lacking_stream(flow, address, op)
+        root = lacking_stream(state, address, op)
         if root >= 0:
-            flow.element[i, G_NEXT] = flow.stream[root, S_WAITING]
-            flow.stream[root, S_WAITING] = i
+            state.element[i, G_NEXT] = state.stream[root, S_WAITING]
+            state.stream[root, S_WAITING] = i
             return -1
     thread = store[address + at.E_THREADS]
     store[thread + at.T_OP] = op
-    if not load_operands(store, flow.memory, address, thread, op):
+    if not load_operands(store, state.memory, address, thread, op):
         return top
     if is_flat(store, op):
-        do_flat(store, flow.memory, thread)
+        do_flat(store, state.memory, thread)
         return top
-    root = do_stream(flow, thread)
-    return wake(flow, root, top) if root >= 0 else top
+    root = do_stream(state, thread)
+    return wake(state, root, top) if root >= 0 else top
 
 
 @inner_kernel
@@ -261,31 +261,31 @@ def after_control(store: at.Table, address: int, pc: int) -> at.Word:
 
 
 @inner_kernel
-def run_element(flow: Flow, i: int, top: int) -> int:
+def run_element(state: ValueState, i: int, top: int) -> int:
     """Run an element's operations until one lacks words or the last task ends.
 
     i: number of the element; top: height of the stack of elements that can go on. Returns the new
     height; an element that ends is counted in S_EVENTS.
     """
-    store = flow.store
-    address = flow.element[i, G_ADDRESS]
+    store = state.store
+    address = state.element[i, G_ADDRESS]
     while store[at.S_ERROR] == at.OK:
         pc = store[address + at.E_PC]
         code = store[pc]
         if code == at.I_OPERATION:
-            height = do_operation(flow, i, store[pc + 1], top)
+            height = do_operation(state, i, store[pc + 1], top)
             if height < 0:
                 return top
             top = height
             store[address + at.E_PC] = pc + at.I_WIDTH
         elif code == at.I_END:
-            if not next_task(flow, i):
+            if not next_task(state, i):
                 store[at.S_EVENTS] += 1
                 return top
         elif code >= at.I_MAP_START:  # it moves the program counter
-            use(store, flow.memory, at.FEATURE_MAP, (address, 0, 0, 0))
+            use(store, state.memory, at.FEATURE_MAP, (address, 0, 0, 0))
         elif code == at.I_COMPUTE:
-            use(store, flow.memory, at.FEATURE_CONTROL, (address, pc, 0, 0))
+            use(store, state.memory, at.FEATURE_CONTROL, (address, pc, 0, 0))
             store[address + at.E_PC] = pc + at.I_WIDTH
         else:
             store[address + at.E_PC] = after_control(store, address, pc)
@@ -293,7 +293,7 @@ def run_element(flow: Flow, i: int, top: int) -> int:
 
 
 @inner_kernel
-def run_values(flow: Flow) -> None:
+def run_values(state: ValueState) -> None:
     """Compute the values of a run without times: each element's operations in program order.
 
     Streams keep their order, so values do not depend on times (engines.md §8). S_EVENTS of the
@@ -301,11 +301,11 @@ def run_values(flow: Flow) -> None:
     buffer.
     """
     top = 0
-    for i in range(flow.element.shape[0] - 1, -1, -1):
-        if next_task(flow, i):
-            flow.stack[top] = i
+    for i in range(state.element.shape[0] - 1, -1, -1):
+        if next_task(state, i):
+            state.stack[top] = i
             top += 1
         else:
-            flow.store[at.S_EVENTS] += 1
-    while top > 0 and flow.store[at.S_ERROR] == at.OK:
-        top = run_element(flow, flow.stack[top - 1], top - 1)
+            state.store[at.S_EVENTS] += 1
+    while top > 0 and state.store[at.S_ERROR] == at.OK:
+        top = run_element(state, state.stack[top - 1], top - 1)

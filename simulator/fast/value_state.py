@@ -24,7 +24,7 @@ G_ADDRESS, G_TASK, G_LAST, G_NEXT, G_WIDTH = range(5)
 NOBODY: Final = -1
 
 
-class Flow(NamedTuple):
+class ValueState(NamedTuple):
     """Hold the state of a run that computes values without times.
 
     - `store`: the engine's int64 array; `memory`: 32-bit words of all elements.
@@ -54,7 +54,9 @@ class Flow(NamedTuple):
     """(filters, K_WIDTH)."""
 
 
-def new_flow(timed: TimedProgram, store: at.Table, memory: at.Memory, parts: StoreLayout) -> Flow:
+def new_value_state(
+    timed: TimedProgram, store: at.Table, memory: at.Memory, parts: StoreLayout
+) -> ValueState:
     """Return the state of a run of values before the first operation.
 
     All words of edge inputs count as sent; their values are filled in by the caller. timed: the
@@ -78,7 +80,7 @@ def new_flow(timed: TimedProgram, store: at.Table, memory: at.Memory, parts: Sto
         element[members, G_TASK] = len(tasks)
         tasks.extend(script.tasks)
         element[members, G_LAST] = len(tasks)
-    return Flow(
+    return ValueState(
         store,
         memory,
         np.zeros(int(sizes.sum()), dtype=np.uint32),
@@ -91,12 +93,12 @@ def new_flow(timed: TimedProgram, store: at.Table, memory: at.Memory, parts: Sto
     )
 
 
-def check_values(flow: Flow) -> None:
+def check_values(state: ValueState) -> None:
     """Check that a run of values came to its end in all elements.
 
     Raises NotCovered if an operand left its buffer, or if operations wait for each other's words.
     """
-    if flow.store[at.S_ERROR] != at.OK:
+    if state.store[at.S_ERROR] != at.OK:
         raise NotCovered("an operand leaves its buffer")
-    if flow.store[at.S_EVENTS] != flow.element.shape[0]:
+    if state.store[at.S_EVENTS] != state.element.shape[0]:
         raise NotCovered("operations wait for each other's words")

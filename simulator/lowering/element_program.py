@@ -16,7 +16,7 @@ from tilewright.mapper.workload.formulas.expression import joins_by_max
 from tilewright.simulator.build.program_builder import CodeBuilder, TaskBuilder
 from tilewright.simulator.isa.dsd import Index, Ref, variable
 from tilewright.simulator.lowering.kernel import (
-    Kernel,
+    ElementKernel,
     Point,
     declare_vectors,
     emit_kernel,
@@ -97,7 +97,7 @@ def check_sums(read: SpaceTime, sums: PartialSums) -> None:
         )
 
 
-def write_element(code: CodeBuilder, kernel: Kernel, role: Role) -> None:
+def write_element(code: CodeBuilder, kernel: ElementKernel, role: Role) -> None:
     """Declare the descriptors, queues and tasks of the elements of one role; changes `code`."""
     read = kernel.read
     declare_vectors(code, kernel)
@@ -143,7 +143,7 @@ def _declare_sums(code: CodeBuilder, output: HeldTensor, role: Role, queue: int)
 @dataclass(frozen=True, slots=True)
 class _ElementProgram:
     code: CodeBuilder
-    kernel: Kernel
+    kernel: ElementKernel
     role: Role
 
     @property

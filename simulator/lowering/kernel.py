@@ -33,7 +33,7 @@ Point = Mapping[int, Index]
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class ElementKernel:
     """The loops of an element below its tiles, and the vector operation inside.
 
     `outer`: numbers of the loops in time around the operation, outermost first. `vector`: those
@@ -69,7 +69,7 @@ def vector_loops(read: SpaceTime) -> tuple[int, ...]:
     return tuple(plain[-(STRIDE_REGISTERS // len(read.tensors)) :])
 
 
-def kernel_of(read: SpaceTime, layouts: Mapping[str, TileLayout]) -> Kernel:
+def kernel_of(read: SpaceTime, layouts: Mapping[str, TileLayout]) -> ElementKernel:
     """Return the kernel of a mapping whose tiles lie as `layouts` say, by tensor.
 
     Raises InfeasibleMapping if a descriptor would need more than four dimensions, an offset more
@@ -87,7 +87,7 @@ def kernel_of(read: SpaceTime, layouts: Mapping[str, TileLayout]) -> Kernel:
     for layout in layouts.values():
         _check_terms(read, layout, vector)
     _check_operations(read)
-    return Kernel(read, layouts, outer, vector, dict(zip(inside, joined, strict=True)))
+    return ElementKernel(read, layouts, outer, vector, dict(zip(inside, joined, strict=True)))
 
 
 def _check_operations(read: SpaceTime) -> None:
@@ -136,7 +136,7 @@ def _joined(
     return [tuple(done) for done in dimensions]
 
 
-def declare_vectors(code: CodeBuilder, kernel: Kernel) -> None:
+def declare_vectors(code: CodeBuilder, kernel: ElementKernel) -> None:
     """Declare the descriptors `<tensor>_vector` of the vector operation in an element's code."""
     for name, loops in kernel.loops.items():
         if len(loops) <= 1:
@@ -146,7 +146,7 @@ def declare_vectors(code: CodeBuilder, kernel: Kernel) -> None:
             code.mem4d(f"{name}_vector", name, loops=loops)
 
 
-def emit_kernel(task: TaskBuilder, kernel: Kernel, point: Point, *, first: bool) -> None:
+def emit_kernel(task: TaskBuilder, kernel: ElementKernel, point: Point, *, first: bool) -> None:
     """Append the work on one tile to a task.
 
     `point`: turn of the loops above the tile, with `-1` for the buffer in use. `first`: the output
@@ -157,7 +157,7 @@ def emit_kernel(task: TaskBuilder, kernel: Kernel, point: Point, *, first: bool)
 
 
 def _nest(
-    task: TaskBuilder, kernel: Kernel, loops: tuple[int, ...], point: Point, *, first: bool
+    task: TaskBuilder, kernel: ElementKernel, loops: tuple[int, ...], point: Point, *, first: bool
 ) -> None:
     if not loops:
         _operation(task, kernel, point, first=first)
@@ -174,7 +174,7 @@ def _nest(
         _nest(task, kernel, inner, {**point, number: turn + 1}, first=False)
 
 
-def _operation(task: TaskBuilder, kernel: Kernel, point: Point, *, first: bool) -> None:
+def _operation(task: TaskBuilder, kernel: ElementKernel, point: Point, *, first: bool) -> None:
     read = kernel.read
     output = _vector(kernel, read.output.name, point)
     inputs: list[Ref | Element] = [
@@ -194,11 +194,11 @@ def _operation(task: TaskBuilder, kernel: Kernel, point: Point, *, first: bool) 
     task.op(name, output, *sources, label=COMPUTE)
 
 
-def _vector(kernel: Kernel, name: str, point: Point) -> Ref:
+def _vector(kernel: ElementKernel, name: str, point: Point) -> Ref:
     return Ref(f"{name}_vector").at(element_offset(kernel, name, point))
 
 
-def element_offset(kernel: Kernel, name: str, point: Point) -> Index:
+def element_offset(kernel: ElementKernel, name: str, point: Point) -> Index:
     """Return the element of a tensor's buffer at a point; `point[-1]` is the buffer in use."""
     layout = kernel.layouts[name]
     offset = layout.element(_inside(point))
@@ -272,7 +272,7 @@ def _sources(
 
 def _map(
     task: TaskBuilder,
-    kernel: Kernel,
+    kernel: ElementKernel,
     output: Ref,
     inputs: list[Ref | Element],
     *,

@@ -22,7 +22,7 @@ from tilewright.simulator.lowering.addresses import (
     addresses_of,
 )
 from tilewright.simulator.lowering.element_program import check_sums, write_element
-from tilewright.simulator.lowering.kernel import Kernel, kernel_of, vector_loops
+from tilewright.simulator.lowering.kernel import ElementKernel, kernel_of, vector_loops
 from tilewright.simulator.lowering.routes import route_streams, route_sums
 from tilewright.simulator.lowering.sum_roles import Numbers, Role, roles
 from tilewright.simulator.lowering.tile_layout import TileLayout, tile_layout
@@ -43,7 +43,7 @@ class Plan:
     streams: tuple[HostStream, ...]
     sums: PartialSums
     layouts: Mapping[str, TileLayout]
-    kernel: Kernel
+    kernel: ElementKernel
     addresses: Addresses
     roles: tuple[Role, ...]
     placement: Numbers

@@ -99,7 +99,7 @@ def _shift(resolved: ResolvedOperation, profile: Profile) -> int | None:
     fixed, moving = read_of(first), read_of(second)
     for shift in range(0, BANKS, moving.wide):
         moved = moving._replace(position=moving.position + shift)
-        if meetings((fixed, moved), resolved.extent, group, row) == 0:
+        if meetings(fixed, moved, resolved.extent, group, row) == 0:
             return shift
     return None
 

@@ -106,7 +106,7 @@ def _chart(levels: Sequence[Level], reached: float, peak: float | None) -> Roofl
                   True, HEIGHT - _BOTTOM, -(HEIGHT - _TOP - _BOTTOM))  # fmt: skip
     names = _spread([x.at(level.intensity) for level in levels])
     roofs = tuple(
-        _roof(level, (x, y), reached, name) for level, name in zip(levels, names, strict=True)
+        _roof(level, x, y, reached, name) for level, name in zip(levels, names, strict=True)
     )
     shown = quantity(reached, "operations_per_second")
     at_peak = None
@@ -115,9 +115,8 @@ def _chart(levels: Sequence[Level], reached: float, peak: float | None) -> Roofl
     return Roofline(x, y, roofs, at_peak, (y.at(reached), f"this mapping: {shown}"))
 
 
-def _roof(level: Level, axes: tuple[ChartAxis, ChartAxis], reached: float, name: float) -> Roof:
+def _roof(level: Level, x: ChartAxis, y: ChartAxis, reached: float, name: float) -> Roof:
     """Return the roof of a level, its line cut at the borders; its name at the pixel `name`."""
-    x, y = axes
     low = max(10**x.low, 10**y.low / level.bandwidth)
     high = max(low, min(10**x.high, 10**y.high / level.bandwidth))
     ends = (x.at(low), y.at(low * level.bandwidth), x.at(high), y.at(high * level.bandwidth))

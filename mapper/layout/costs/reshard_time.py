@@ -107,10 +107,10 @@ def read_time(
         issued[issuer, read.network] += read.packets
         for link in route(read, columns, rows):
             carried[link] += read.bytes
-    port_rates = rates["noc_worker_bytes_per_cycle"], rates["noc_dram_bytes_per_cycle"]
+    worker_rate, dram_rate = rates["noc_worker_bytes_per_cycle"], rates["noc_dram_bytes_per_cycle"]
     resources = {
-        "source port": _busiest(sent, dram, port_rates),
-        "destination port": _busiest(received, dram, port_rates),
+        "source port": _busiest(sent, dram, worker_rate, dram_rate),
+        "destination port": _busiest(received, dram, worker_rate, dram_rate),
         "link": max(carried.values(), default=0) / rates["noc_link_bytes_per_cycle"],
         "issue": max(issued.values(), default=0) * rates["reshard_issue_cycles"],
     }
@@ -119,10 +119,15 @@ def read_time(
 
 
 def _busiest(
-    carried: Mapping[tuple[Node, int], int], dram: frozenset[Node], rates: tuple[float, float]
+    carried: Mapping[tuple[Node, int], int],
+    dram: frozenset[Node],
+    worker_rate: float,
+    dram_rate: float,
 ) -> float:
-    """Return the cycles of the busiest port; `rates`: of workers and of DRAM."""
-    cycles = (size / rates[node in dram] for (node, _), size in carried.items())
+    """Return the cycles of the busiest port; the rates are in bytes per cycle."""
+    cycles = (
+        size / (dram_rate if node in dram else worker_rate) for (node, _), size in carried.items()
+    )
     return max(cycles, default=0.0)
 
 

@@ -49,7 +49,7 @@ _MOST_POWER = 16  # 1e-12 to a higher one is no longer a number
 
 
 @dataclass(frozen=True, slots=True)
-class Formula:
+class ObjectiveFormula:
     """An objective written as a formula, which never falls when a metric grows.
 
     `text`: as written, for example "energy * latency ** 2"; metrics are energy (J), latency (s),
@@ -105,7 +105,7 @@ class Formula:
         return float(self.value(np.array([[energy, latency, *bits]]))[0])
 
 
-def formula_of(text: str, memories: Iterable[str]) -> Formula:
+def formula_of(text: str, memories: Iterable[str]) -> ObjectiveFormula:
     """Parse an objective such as "energy + 2 * latency" or "max(edp, usage.Buffer)".
 
     `memories`: the names that may stand behind `usage.`. Raises ObjectiveError, which says what to
@@ -116,7 +116,9 @@ def formula_of(text: str, memories: Iterable[str]) -> Formula:
     result = _evaluated(text, memory_names)
     if not isinstance(result, MonotoneQuantity) or not result.uses:
         raise ObjectiveError("the objective depends on no metric", value=text, instead=_ALLOWED)
-    return Formula(text, tuple(n for n in memory_names if _usage(n) in result.uses), result.code)
+    return ObjectiveFormula(
+        text, tuple(n for n in memory_names if _usage(n) in result.uses), result.code
+    )
 
 
 def _evaluated(text: str, memory_names: Iterable[str]) -> object:

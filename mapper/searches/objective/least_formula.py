@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tilewright.mapper.fronts.pareto_points import NOISE
 from tilewright.mapper.searches.exact.kernels import Floats
-from tilewright.mapper.searches.objective.formula import Formula
+from tilewright.mapper.searches.objective.formula import ObjectiveFormula
 from tilewright.mapper.searches.objective.targets import TracedMapping
 
 _LATENCIES, _USAGES = 24, 8  # corners: steps in each direction
@@ -27,7 +27,7 @@ class FormulaTarget:
     latency, usage.
     """
 
-    def __init__(self, formula: Formula, floor: tuple[float, ...], times: float) -> None:
+    def __init__(self, formula: ObjectiveFormula, floor: tuple[float, ...], times: float) -> None:
         self._formula = formula
         self._floor = np.array(floor)
         self._scale = np.array([times, times, *(1.0 for _ in floor[2:])])

@@ -106,14 +106,13 @@ def strided(
     return max([cycles, *(group / limit for limit in limits if limit is not None)])
 
 
-def meetings(reads: tuple[BankRead, BankRead], extent: int, group: int, row: int) -> int:
+def meetings(first: BankRead, second: BankRead, extent: int, group: int, row: int) -> int:
     """Count the groups of an operation whose two memory reads meet on a bank.
 
-    reads: both sources; extent, group, row: as of `groups_in`. Where the distance of the sources
-    stays the same modulo the banks, a row is counted at once.
+    first, second: both sources; extent, group, row: as of `groups_in`. Where the distance of the
+    sources stays the same modulo the banks, a row is counted at once.
     """
-    first, second = reads
-    regular = all(len(r.extents) == 1 or r.extents[0] % row == 0 for r in reads)
+    regular = all(len(r.extents) == 1 or r.extents[0] % row == 0 for r in (first, second))
     regular = regular and group * (first.strides[0] - second.strides[0]) % BANKS == 0
     count, start = 0, 0
     while start < extent:
@@ -159,7 +158,7 @@ def bank_cycles(
         return cycles, met - cycles
     row = max(1, min(resolved.extent, row_of(resolved)))
     first, second = (read_of(source) for source in sources)
-    count = meetings((first, second), resolved.extent, group, row)
+    count = meetings(first, second, resolved.extent, group, row)
     if count == 0:
         return cycles, Fraction(0)
     if count == groups_in(resolved.extent, group, row):

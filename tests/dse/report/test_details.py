@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tilewright.dse.report.details import MAX_LANES, MAX_SPANS, Spans, timeline
+from tilewright.dse.report.details import MAX_LANES, MAX_SPANS, LaneSpans, timeline
 
 
 def spans_of(listed):
@@ -15,7 +15,7 @@ def spans_of(listed):
     names = sorted({(what, kind) for _, _, what, kind in listed})
     kinds = [names.index((what, kind)) for _, _, what, kind in listed]
     start, end = ([span[column] for span in listed] for column in (0, 1))
-    return Spans(*(np.array(part, dtype=np.int64) for part in (start, end, kinds)), names)
+    return LaneSpans(*(np.array(part, dtype=np.int64) for part in (start, end, kinds)), names)
 
 
 def joined_one_by_one(listed):

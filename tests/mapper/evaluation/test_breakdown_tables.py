@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilewright.mapper.evaluation.breakdown import breakdown
-from tilewright.mapper.evaluation.breakdown_tables import CostTable, cost_tables
+from tilewright.mapper.evaluation.breakdown_tables import BreakdownTable, cost_tables
 from tilewright.mapper.mapping.score import Score
 
 SCORE = Score(
@@ -70,6 +70,6 @@ def test_einsums_are_shown_where_there_are_several_or_lanes_idle():
 
 
 def test_long_tables_are_cut_with_a_count():
-    table = CostTable("T", ("a",), "<", tuple((str(i),) for i in range(9)))
+    table = BreakdownTable("T", ("a",), "<", tuple((str(i),) for i in range(9)))
     assert table.text(5)[-2:] == ["  4", "  … 4 more with --json"]
     assert len(table.text(8)) == 11  # one row more than asked for is shown, not counted

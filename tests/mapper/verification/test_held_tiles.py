@@ -11,7 +11,7 @@ from running_example import ARCH, EINSUM, LANES, LOOPS, SIZES
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.verification.einsum_schedule import schedules_of
-from tilewright.mapper.verification.held_tiles import EinsumTiles, HeldTile
+from tilewright.mapper.verification.held_tiles import EinsumTiles, ReservedTile
 from tilewright.mapper.workload.workload_loading import load_workload
 
 COPY = """
@@ -46,7 +46,7 @@ def tiles_of(
     return EinsumTiles(schedule, work.einsums[0], flat)
 
 
-def buffer_tile(tiles: EinsumTiles, tensor: str = "A") -> HeldTile:
+def buffer_tile(tiles: EinsumTiles, tensor: str = "A") -> ReservedTile:
     return next(t for t in tiles.tiles() if t.key[1] == tensor and t.holder.component == "BUF")
 
 
