@@ -79,7 +79,7 @@ def test_meetings_are_counted_exactly(
     case: tuple[tuple[BankRead, BankRead], int, int, int],
 ) -> None:
     reads, extent, group, row = case
-    assert meetings(reads, extent, group, row) == counted(reads, extent, group, row)
+    assert meetings(*reads, extent, group, row) == counted(reads, extent, group, row)
 
 
 def test_groups_end_with_a_row() -> None:
@@ -180,7 +180,7 @@ def test_moved_operands_meet_where_their_addresses_do(
     assert c is not None
     distance = a.address - c.address - 2 * offset
     reads = BankRead(distance, 2, (n,), (2 * stride,)), BankRead(0, 2, (n,), (2,))
-    assert busy(program, profile) == n + meetings(reads, n, 1, n)
+    assert busy(program, profile) == n + meetings(*reads, n, 1, n)
     fast = FastMachine(program, profile)
     assert fast.certificate.granted != by_register
     assert fast.run().result.cycles == Machine(program, profile).run().cycles
