@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tilewright.arch.components.components import Component, Compute, Kept, Scope
 from tilewright.arch.errors import SpecError
 from tilewright.arch.flattening.build import Surroundings, build_component, fanout_of
 from tilewright.arch.flattening.flat import FlatArch
+from tilewright.arch.flattening.latency import ExpressionLatency
 from tilewright.arch.flattening.resolve import Resolver
-from tilewright.arch.flattening.scope import EinsumNames, Layer, LazyNames, Names
+from tilewright.arch.flattening.scope import EinsumNames, Layer, LazyNames, Names, WatchedNames
 from tilewright.arch.flattening.switches import Switch, is_emptied, passed_by
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.spec import LeafSpec
@@ -34,28 +35,30 @@ def flatten(
     """
     asked = _Question(arch, scope, dict(kept or {}), switch)
     for question, paths in _LATEST:
-        if question.is_same(asked):
+        if question.has_answer_of(asked):
             return paths
     walk = _TreeWalk(arch, scope, asked.kept, switch)
     walk.visit_list(arch.root.children, _TreeSurroundings())
     paths = tuple(walk.flat(place) for place in walk.places if walk.is_usable_compute(place))
-    _LATEST.append((asked, paths))
+    _LATEST.append((replace(asked, kept_counts=walk.asks_what_is_kept), paths))
     return paths
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Question:
-    """What an architecture is flattened for."""
+    """What an architecture is flattened for; `kept_counts`: whether `kept` decides the answer."""
 
     arch: Arch
     scope: Scope | None
     kept: Kept
     switch: Switch
+    kept_counts: bool = True
 
-    def is_same(self, other: _Question) -> bool:
-        """Tell whether two questions about one object have the same answer."""
+    def has_answer_of(self, other: _Question) -> bool:
+        """Tell whether the answer to this question is that to another one about one object."""
         same = self.arch is other.arch and self.switch is other.switch
-        return same and self.kept == other.kept and self.scope == other.scope
+        same = same and (not self.kept_counts or self.kept == other.kept)
+        return same and self.scope == other.scope
 
 
 _LATEST: deque[tuple[_Question, tuple[FlatArch, ...]]] = deque(maxlen=32)
@@ -102,6 +105,7 @@ class _TreeWalk:
     grids: dict[str, str] = field(default_factory=dict)
     einsum: EinsumNames | None = None
     variables: Names = field(default_factory=dict)
+    asked_names: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.einsum = None if self.scope is None else EinsumNames(self.scope)
@@ -172,8 +176,8 @@ class _TreeWalk:
             parent_fanout *= place.component.own_fanout
         holders = tuple(p.name for p in around.above if p.node.tag in _HOLDERS and p.enabled)
         names: Names = self.variables
-        if self.einsum is not None and self.kept:
-            names = Layer(self.einsum.kept(holders, self.kept), names)
+        if self.einsum is not None:
+            names = self._with_kept(self.einsum, holders, names)
         resolver = Resolver(self.arch, node, names, self.einsum, self.unresolved)
         assert isinstance(node.spec, LeafSpec)
         enabled = resolver.condition(node.spec.enabled, "enabled")
@@ -183,6 +187,18 @@ class _TreeWalk:
         place = _PlacedComponent(node, component, stands, around.above, around.forks)
         self.places.append(place)
         return place
+
+    def _with_kept(self, einsum: EinsumNames, holders: tuple[str, ...], names: Names) -> Names:
+        """Put what holders above keep before other names, and note if it is asked for."""
+        kept = einsum.kept(holders, self.kept) if self.kept else {}
+        return WatchedNames(Layer(kept, names), {*holders, "Above"}, self.asked_names)
+
+    @property
+    def asks_what_is_kept(self) -> bool:
+        """Whether an expression read what a holder keeps, or may read it later."""
+        components = (place.component for place in self.places)
+        rules = (component.latency for component in components)
+        return bool(self.asked_names) or any(isinstance(r, ExpressionLatency) for r in rules)
 
     def is_usable_compute(self, place: _PlacedComponent) -> bool:
         return place.enabled and isinstance(place.component, Compute)

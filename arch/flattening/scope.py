@@ -97,6 +97,31 @@ class Layer(Mapping[str, object]):
         return sum(1 for _ in self)
 
 
+class WatchedNames(Mapping[str, object]):
+    """Names as they are, with a note of each of some, `watched`, that is asked for."""
+
+    def __init__(self, names: Names, watched: set[str], asked: set[str]) -> None:
+        self._names = names
+        self._watched = watched
+        self._asked = asked
+
+    def __getitem__(self, name: str) -> object:
+        if name in self._watched:
+            self._asked.add(name)
+        return self._names[name]
+
+    def __contains__(self, name: object) -> bool:
+        if name in self._watched:
+            self._asked.add(str(name))
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
 class EinsumNames:
     """The sets that one Einsum brings to expressions: of tensors and of rank variables.
 

@@ -14,6 +14,7 @@ from tilewright.dse.study.design_space import Point
 from tilewright.dse.study.study import StudyInput
 
 if TYPE_CHECKING:
+    from tilewright.arch.spec.architecture import Arch
     from tilewright.mapper.mapping.mapping import Mapping, Node
     from tilewright.mapper.mapping.score import Score
     from tilewright.mapper.searches.result import SearchResult
@@ -43,14 +44,14 @@ class AnalyticalEvaluator:
         """
         from tilewright.dse.report.mapping.machine_details import machine_details
 
-        result = self.search(point)
+        arch, work = architecture(self.arch, point), workload(self.workload, point)
+        result = self._search(arch, work, point)
         score, proof = result.best.score, result.certificate
-        arch = architecture(self.arch, point)
         memories = [node.name for node in arch.leaves() if node.tag == "Memory"]
         return Outcome(
             _metrics(score, memories),
             details={
-                "sections": list(_sections(result, workload(self.workload, point))),
+                "sections": list(_sections(result, work)),
                 **machine_details(score, arch),
             },
             verified=score.verified,
@@ -64,9 +65,12 @@ class AnalyticalEvaluator:
 
     def search(self, point: Point) -> SearchResult:
         """Return the best mapping of one design with its certificate; errors as of `evaluate`."""
+        arch, work = architecture(self.arch, point), workload(self.workload, point)
+        return self._search(arch, work, point)
+
+    def _search(self, arch: Arch, work: Workload, point: Point) -> SearchResult:
         from tilewright.mapper.searches.api import search
 
-        arch, work = architecture(self.arch, point), workload(self.workload, point)
         options: Any = {**dict(self.options), **knobs(point, "mapper.")}
         return search(arch, work, **{"objective": self.objective, **options})
 
