@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tilewright.arch.errors import TilewrightError
 from tilewright.dse.command.console import (
     check_writable,
     emit,
@@ -145,6 +146,9 @@ def _metrics(context: click.Context, option: click.Parameter, text: str) -> tupl
               help="Print so many points of a front: corners, the knee, others.")  # fmt: skip
 @click.option("--point", type=click.IntRange(min=0), default=None, metavar="NUMBER",
               help="Show and save this point of the front, not the best mapping.")  # fmt: skip
+@click.option("--what-if", multiple=True, metavar="MEMORY=SIZE",
+              help="With a front over its usage: the best mapping if a memory were smaller, without"
+              " a search. May be repeated.")  # fmt: skip
 @click.option("--machine", default=None, metavar="PROFILE",
               help="On a grid of elements: execute candidates on this machine (wse2-sdk-sim, …)"
               " until none can be better.")  # fmt: skip
@@ -170,6 +174,7 @@ def map_command(
       tilewright map --arch tpu_v4i --workload gpt3_6_7b_projections --objective edp --json
       tilewright map --arch tpu_v4i --workload matmul.yaml --front energy,latency --html m.html
       tilewright map --arch tpu_v4i --workload matmul.yaml --front energy,usage --point 3
+      tilewright map --arch a.yaml --workload w.yaml --front energy,usage --what-if Buffer=32KiB
       tilewright map --arch wafer_grid --workload W.yaml --machine wse2-sdk-sim --objective latency
     """
     from tilewright.dse.command.mapping_answer import find_mapping
@@ -179,7 +184,7 @@ def map_command(
     save, html, why_not, machine_name = (
         options.pop(name) for name in ("save", "html", "why_not", "machine")
     )
-    limit, point = options.pop("limit"), options.pop("point")
+    limit, point, sizes = (options.pop(name) for name in ("limit", "point", "what_if"))
     machine, work = load_both(arch, workload, parse_settings(options.pop("settings")))
     for out in (save, html):
         if out is not None:
@@ -200,12 +205,35 @@ def map_command(
         SearchDisplay(options["objective"]) as display,
     ):
         answer = find_mapping(machine, work, {**options, "progress": display})
-    answer = answer.at(point)
+    answer = _with_smaller_memories(answer.at(point), machine, sizes, options)
     _write_files(answer, machine, _title(arch, workload), save=save, html=html)
     if as_json:
         emit(answer.document())
     else:
         click.echo(answer.text(limit))
+
+
+def _with_smaller_memories(
+    answer: MappingAnswer, machine: Arch, sizes: tuple[str, ...], options: dict[str, Any]
+) -> MappingAnswer:
+    """Add what the front says about memories of other sizes, `sizes`: MEMORY=SIZE each."""
+    if not sizes:
+        return answer
+    from tilewright.mapper.fronts.what_if import SmallerMemories, in_smaller_memories
+    from tilewright.mapper.workload.errors import InfeasibleMapping
+
+    def smaller(text: str) -> SmallerMemories | InfeasibleMapping:
+        asked, conventions = parse_settings([text]), options["conventions"]
+        try:
+            return in_smaller_memories(answer.result, machine, answer.workload, asked, conventions)
+        except InfeasibleMapping as error:
+            return error
+
+    if options["einsum"] is not None:
+        raise TilewrightError(
+            "--what-if is about the whole workload", value="--einsum", instead="no --einsum"
+        )
+    return replace(answer, smaller=tuple(map(smaller, sizes)))
 
 
 def _write_files(

@@ -13,9 +13,11 @@ from tilewright.arch.text_table import text_table
 
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
+    from tilewright.mapper.fronts.what_if import SmallerMemories
     from tilewright.mapper.mapping.mapping import Mapping as LoopNest
     from tilewright.mapper.mapping.score import Score
     from tilewright.mapper.searches.result import ScoredMapping, SearchResult
+    from tilewright.mapper.workload.errors import InfeasibleMapping
     from tilewright.mapper.workload.workload import Workload
 
 
@@ -29,7 +31,8 @@ class MappingAnswer:
 
     `result`: the best mapping, its costs and the certificate; `objective`: what was minimized;
     `seconds`: the wall-clock time of the search; `workload`: what is mapped; `point`: number of the
-    point of the front that is shown and saved, None for the best mapping.
+    point of the front that is shown and saved, None for the best mapping. `smaller`: answers for
+    smaller memories.
     """
 
     result: SearchResult
@@ -37,6 +40,7 @@ class MappingAnswer:
     seconds: float
     workload: Workload
     point: int | None = None
+    smaller: tuple[SmallerMemories | InfeasibleMapping, ...] = ()
 
     @property
     def shown(self) -> ScoredMapping:
@@ -73,6 +77,7 @@ class MappingAnswer:
             **replace(self.result, best=chosen).to_dict(),
             **details(self.workload, chosen.mapping, chosen.score),
             **({} if self.point is None else {"point": self.point}),
+            **({"what_if": list(map(_plain, self.smaller))} if self.smaller else {}),
             "objective": self.objective,
             "seconds": round(self.seconds, 6),
         }
@@ -106,7 +111,7 @@ class MappingAnswer:
             lines.append(f"kept on chip between Einsums: {', '.join(self.result.on_chip)}")
         lines.append(self.claim())
         lines.append(verified_text(score))
-        lines += self._front_table(limit)
+        lines += [*self._front_table(limit), *map(str, self.smaller)]
         lines += [f"note: {note}" for note in self.result.notes]
         lines.append(f"searched in {self.seconds:.3g} s")
         return "\n".join(lines)
@@ -128,6 +133,11 @@ class MappingAnswer:
                 f" (gap {gap_text(proof.gap)})"
             )
         return with_restrictions(claim, proof.restrictions)
+
+
+def _plain(answer: SmallerMemories | InfeasibleMapping) -> dict[str, Any]:
+    """Return the answer for smaller memories as JSON data."""
+    return {"infeasible": str(answer)} if isinstance(answer, Exception) else answer.to_dict()
 
 
 def find_mapping(arch: Arch, workload: Workload, options: Mapping[str, Any]) -> MappingAnswer:
