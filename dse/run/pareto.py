@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a study file is read without numpy
+    import numpy as np
     from numpy.typing import NDArray
 
 Goal = Literal["minimize", "maximize"]
@@ -20,6 +19,8 @@ def oriented(values: Sequence[Sequence[float]], goals: Sequence[Goal]) -> NDArra
 
     `goals`: minimize or maximize, per objective; values to maximize change their sign.
     """
+    import numpy as np
+
     signs = np.array([1.0 if goal == "minimize" else -1.0 for goal in goals])
     costs: NDArray[np.float64] = np.array(values, dtype=np.float64).reshape(-1, len(goals))
     costs *= signs
@@ -36,6 +37,8 @@ def non_dominated(costs: NDArray[np.float64]) -> NDArray[np.bool_]:
     In lexicographic order a point can only be dominated by one that stands before it, and
     dominance is transitive, so each block is compared with the survivors before it and itself.
     """
+    import numpy as np
+
     count = costs.shape[0]
     keep = np.zeros(count, dtype=np.bool_)
     if count == 0:
@@ -52,6 +55,8 @@ def non_dominated(costs: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def _dominated(points: NDArray[np.float64], rivals: NDArray[np.float64]) -> NDArray[np.bool_]:
+    import numpy as np
+
     nowhere_larger = np.ones((points.shape[0], rivals.shape[0]), dtype=np.bool_)
     somewhere_smaller = np.zeros_like(nowhere_larger)
     for column in range(points.shape[1]):
@@ -69,6 +74,8 @@ def reference_box(costs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
     reference is ideal plus 1.1 times the span from best to worst. An objective in which all points
     agree gets a span of its own size (at least 1), so that the box has a volume.
     """
+    import numpy as np
+
     ideal, worst = costs.min(axis=0), costs.max(axis=0)
     span = np.where(worst > ideal, worst - ideal, np.maximum(np.abs(ideal), 1.0))
     return ideal, ideal + 1.1 * span
@@ -84,6 +91,7 @@ def hypervolume(
     """
     if costs.shape[0] == 0:
         return 0.0
+    import numpy as np
     from optuna._hypervolume import compute_hypervolume  # exact; dimension-sweep, then WFG
 
     scaled = (costs - ideal) / (reference - ideal)

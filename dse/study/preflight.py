@@ -70,12 +70,13 @@ def _check_mapper(spec: StudySpec) -> None:
     """Check the options of the search of mappings, and the knobs among them."""
     if spec.model != "analytical":
         return
-    from tilewright.mapper.searches.request import request_of
+    from tilewright.mapper.searches.request import check_options
 
     first = {d.path: d.values[0] for d in spec.space.dimensions}
     for source in spec.workloads:
         options = {**spec.mapper, **knobs(first, "mapper.")}
-        request_of(architecture(spec.arch, first), workload(source, first), options)
+        architecture(spec.arch, first)
+        check_options(workload(source, first), options)
 
 
 def _check_mapping_knobs(spec: StudySpec, einsums: list[str]) -> None:

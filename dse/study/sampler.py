@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, Protocol
 
 from tilewright.dse.run.record import Objective, Trial
 from tilewright.dse.study.design_space import Choice, Value
+
+if TYPE_CHECKING:  # a study file is read without numpy
+    import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,4 +90,6 @@ def batch_seed(seed: int, batch: int) -> np.random.SeedSequence:
 
     Every batch has its own, so that a resumed run does not repeat the numbers of its first batch.
     """
+    import numpy as np
+
     return np.random.SeedSequence([seed, batch])

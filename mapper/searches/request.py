@@ -8,24 +8,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import inf
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.flattening.flat import FlatArch
-from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.names import did_you_mean
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.mapper.mapping.mapping import Mapping as LoopNest
-from tilewright.mapper.model.conventions import conventions_called
-from tilewright.mapper.model.offsets import counted
-from tilewright.mapper.model.view import simple_variables
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.methods.methods import method_called
-from tilewright.mapper.searches.result import MapspaceSearch, Progress
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
+
+if TYPE_CHECKING:  # the options of a study are checked without what a search needs
+    from tilewright.arch.flattening.flat import FlatArch
+    from tilewright.mapper.mapping.mapping import Mapping as LoopNest
+    from tilewright.mapper.searches.result import MapspaceSearch, Progress
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -134,6 +132,9 @@ class Request:
         None for a copy Einsum. The option "all" means all variables; under accelforge only those
         that stand in no sum of an index (theory/imperfect.md §6).
         """
+        from tilewright.mapper.model.conventions import conventions_called
+        from tilewright.mapper.model.view import simple_variables
+
         requested, variables = self.options.uneven, frozenset(einsum.bounds)
         if einsum.is_copy:
             return frozenset()
@@ -143,6 +144,9 @@ class Request:
 
     def flat_archs(self, einsum: Einsum) -> tuple[FlatArch, ...]:
         """Return the path of components from the root to each Compute that can do an Einsum."""
+        from tilewright.arch.flattening.flattening import flatten
+        from tilewright.mapper.model.conventions import conventions_called
+
         key = (id(self.arch), id(self.workload), einsum.name, self.options.conventions)
         cached = _flat_archs.get(key)
         if cached is not None and cached[0] is self.arch and cached[1] is self.workload:
@@ -177,6 +181,8 @@ class Request:
         `doing`: what that part of the search does, in words. Without the option `progress` the
         function does nothing.
         """
+        from tilewright.mapper.searches.result import Progress
+
         progress = self.options.progress
 
         def report(value: float, lower_bound: float) -> None:
@@ -221,6 +227,9 @@ def request_of(
     The budget runs from the call. Raises SpecError for what a file gets wrong, TilewrightError for
     an option, value or uneven rank variable that does not exist.
     """
+    from tilewright.mapper.model.conventions import conventions_called
+    from tilewright.mapper.model.offsets import counted
+
     began = time.monotonic()
     options = checked_settings(named_options)
     work = workload if isinstance(workload, Workload) else load_workload(workload)
@@ -235,6 +244,22 @@ def request_of(
         options,
         inf if options.budget is None else began + options.budget,
     )
+
+
+def check_options(workload: Workload, named_options: Mapping[str, object]) -> None:
+    """Check the options of a search of a workload as `request_of` does, without its imports.
+
+    Raises TilewrightError for an option, value or uneven rank variable that does not exist, or an
+    index that leaves its rank where the conventions forbid it.
+    """
+    options, checks_indices = checked_settings(named_options), True
+    if options.conventions != SearchSettings().conventions:
+        from tilewright.mapper.model.conventions import conventions_called
+
+        checks_indices = conventions_called(options.conventions).checks_indices
+    if checks_indices:
+        workload.check_indices()
+    _check_uneven(options, workload)
 
 
 def checked_settings(named_options: Mapping[str, object]) -> SearchSettings:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from math import inf
+from typing import TYPE_CHECKING
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.names import did_you_mean
-from tilewright.mapper.searches.result import MapspaceSearch
+
+if TYPE_CHECKING:
+    from tilewright.mapper.searches.result import MapspaceSearch
 
 _WHERE = {
     "exhaustive": ("exhaustive", "ExhaustiveSearch"),

@@ -14,47 +14,31 @@ An operation costs one action of the Compute, whatever its formula.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from tilewright.arch.errors import Where
 from tilewright.arch.names import close_names
 from tilewright.mapper.workload.errors import WorkloadError
 
+if TYPE_CHECKING:  # numpy takes longer to load than a workload: only values need it
+    import numpy as np
+    from numpy.typing import NDArray
+
 Reduction = Literal["+", "max"]
-Values = NDArray[np.float64]
+Values: TypeAlias = "NDArray[np.float64]"
 
 _MOST_NODES = 200
-
-
-def _sigmoid(values: Values) -> Values:
-    return np.asarray(1 / (1 + np.exp(-values)))
-
-
-def _relu(values: Values) -> Values:
-    return np.maximum(values, 0)
-
-
-_UNARY: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "exp": np.exp,
-    "log": np.log,
-    "relu": _relu,
-    "sigmoid": _sigmoid,
-    "sqrt": np.sqrt,
-    "square": np.square,
-    "tanh": np.tanh,
-}
+_UNARY: Final = ("exp", "log", "relu", "sigmoid", "sqrt", "square", "tanh")
 _JOINING: Final[Mapping[str, Reduction]] = {"max": "max", "sum": "+"}
-_BINARY: Final[Mapping[type[ast.operator], Callable[[Any, Any], Any]]] = {
-    ast.Add: np.add,
-    ast.Sub: np.subtract,
-    ast.Mult: np.multiply,
-    ast.Div: np.divide,
+_BINARY: Final[Mapping[type[ast.operator], str]] = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
 }
+"""Functions of numpy by operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +54,8 @@ class Formula:
 
     def value(self, inputs: Sequence[Values]) -> Values:
         """Return the value at each point; `inputs`: values of the inputs there, broadcast."""
+        import numpy as np
+
         return np.asarray(_computed(_tree(self.text), inputs), dtype=np.float64)
 
     def written(self, inputs: Sequence[str]) -> str:
@@ -171,17 +157,31 @@ def _no_function(name: str, written: str, where: Where | None) -> WorkloadError:
 
 
 def _computed(node: ast.expr, inputs: Sequence[Values]) -> Any:
+    import numpy as np
+
     match node:
         case ast.BinOp(left=left, op=operator, right=right):
-            return _BINARY[type(operator)](_computed(left, inputs), _computed(right, inputs))
+            binary = getattr(np, _BINARY[type(operator)])
+            return binary(_computed(left, inputs), _computed(right, inputs))
         case ast.UnaryOp(operand=operand):
             return -_computed(operand, inputs)
         case ast.Call(func=ast.Name(id="max"), args=[first, second]):
             return np.maximum(_computed(first, inputs), _computed(second, inputs))
         case ast.Call(func=ast.Name(id=name), args=[argument]):
-            return _UNARY[name](_computed(argument, inputs))
+            return _unary(name, _computed(argument, inputs))
         case ast.Name(id=name):
             return inputs[int(name.removeprefix("_"))]
         case ast.Constant(value=int() | float() as value):
             return float(value)
     raise AssertionError(f"{ast.dump(node)} passed the check")
+
+
+def _unary(name: str, values: Any) -> Any:
+    """Return a function of one value, by its name in formulas."""
+    import numpy as np
+
+    if name == "relu":
+        return np.maximum(values, 0)
+    if name == "sigmoid":
+        return np.asarray(1 / (1 + np.exp(-values)))
+    return getattr(np, name)(values)
