@@ -3,8 +3,8 @@
 It starts from a mapping that keeps nothing on chip. For each exchanged tensor, the largest first,
 it asks what the workload costs at least with that tensor on chip, too, and if that is less than
 what is known, joins only mappings with just these tensors on chip. Each Einsum may then cost its
-least and what is left to the best mapping so far, so that the tables are small. What improves on
-that mapping is kept.
+least and a little of what is left to the best mapping so far, then more, so that the tables are
+small. What improves on that mapping is kept.
 
 Example: attention keeps its probabilities on chip, then its scores, then none of its projections.
 """
@@ -21,6 +21,7 @@ from tilewright.mapper.fusion.pmappings.pmapping_builder import OnChipChoice
 from tilewright.mapper.searches.budget import EndReason, OutOfBudget
 
 ROUNDS = 2  # in which tensors that did not help are tried once more
+SPARES = (0.001, 0.01, 0.05)  # of what all Einsums cost at least
 WORTH = 1e-6  # relative: what a tensor must save at least to be tried
 
 ChoiceLimits = list[dict[OnChipChoice, CostLimit]]  # per Einsum
@@ -101,15 +102,32 @@ class GreedyStart:
                 known[number] = self._bounds.least_below(number, mask, left)
                 if known[number] > left:
                     return False
-            self._attempt(self._limits(candidate, known, value))
+            for spare in self._spares(sum(known), value):
+                self._attempt(self._limits(candidate, known, spare))
+                if self._value() < value:
+                    return True
         except OutOfBudget as end:
             if end.reason is not EndReason.LABELS:
                 raise
         return self._value() < value
 
-    def _limits(self, candidate: _Candidate, least: Sequence[float], value: float) -> ChoiceLimits:
-        """Return what each Einsum may cost when all others cost their least."""
-        spare = value - sum(least)
+    @staticmethod
+    def _spares(least: float, value: float) -> Iterator[float]:
+        """Yield how much more than its least each Einsum may cost, little first.
+
+        With little to spare there are few pmappings, and mostly one that is good enough. With more
+        than the last share there would be too many.
+        """
+        for share in SPARES:
+            if share * least >= value - least:
+                break
+            yield share * least
+        else:
+            return
+        yield value - least
+
+    def _limits(self, candidate: _Candidate, least: Sequence[float], spare: float) -> ChoiceLimits:
+        """Return what each Einsum may cost: its least, and `spare`."""
         return [
             {
                 choice: self._bounds.limit_of_metric(cost + spare)

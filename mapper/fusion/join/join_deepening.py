@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import NamedTuple
 
+from tilewright.mapper.fusion.agreed_tiles import AgreedTiles, building_order
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
 from tilewright.mapper.fusion.fused_einsum import LARGE
 from tilewright.mapper.fusion.fused_problem import FusedProblem
@@ -44,6 +45,7 @@ from tilewright.mapper.fusion.pmappings.pmapping_builder import (
     TableBuilder,
 )
 from tilewright.mapper.fusion.pmappings.pmapping_cache import PmappingCache
+from tilewright.mapper.fusion.pmappings.pmapping_table import PmappingTable
 from tilewright.mapper.searches.budget import Budget, EndReason, OutOfBudget
 from tilewright.mapper.searches.result import Report, SearchStatistics, no_report
 
@@ -457,23 +459,46 @@ class JoinSearch:
         pmapping_filter: PmappingFilter,
     ) -> CompatibilityGraph | None:
         """Return the graph of pmappings within the cost limits; None if an Einsum has none."""
-        tables: list[Tables] = []
-        for entry, of_einsum in zip(self.problem.einsums, limits, strict=True):
+        tables: dict[int, Tables] = {}
+        agreed = AgreedTiles(self.problem.exchanged)
+        for number in building_order(self.problem.exchanged.workload.einsums):
+            entry = self.problem.einsums[number]
             if isinstance(entry, CopyTable):
                 with_loops = pmapping_filter.fused and entry.shares_loops
-                tables.append((entry.with_loops if with_loops else entry,))
+                tables[number] = (entry.with_loops if with_loops else entry,)
                 continue
-            several = [
-                self._builder.table(choice, replace(pmapping_filter, cost_limit=limit))
-                for choice, limit in of_einsum.items()
-            ]
+            several = self._tables(limits[number], pmapping_filter, agreed)
             if not any(table.groups for table in several):
                 return None
-            tables.append(tuple(table.numbered(i) for i, table in enumerate(several)))
-        steps = join_steps(self.problem.exchanged, tables, self.problem.outermost_capacity)
+            agreed.add(several)
+            tables[number] = tuple(table.numbered(i) for i, table in enumerate(several))
+        in_order = [tables[number] for number in range(len(tables))]
+        steps = join_steps(self.problem.exchanged, in_order, self.problem.outermost_capacity)
         graph = build_graph(steps, join_limits, self._budget)
         self._graph_size += graph.size
         return graph
+
+    def _tables(
+        self,
+        limits: Mapping[OnChipChoice, CostLimit],
+        pmapping_filter: PmappingFilter,
+        agreed: AgreedTiles,
+    ) -> list[PmappingTable]:
+        """Return the tables of one Einsum, one per compute and set of tensors on chip.
+
+        `agreed`: the tiles of tensors on chip that Einsums have whose tables were made before.
+        """
+        return [
+            self._builder.table(
+                choice,
+                replace(
+                    pmapping_filter,
+                    cost_limit=limit,
+                    agreed=agreed.of(choice.fused_einsum, choice.mask),
+                ),
+            )
+            for choice, limit in limits.items()
+        ]
 
     def _solve_graph(self, graph: CompatibilityGraph | None, highest: float) -> None:
         """Pass labels; keep the best mapping of value `highest` or less."""

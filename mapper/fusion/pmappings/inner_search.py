@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tilewright.mapper.fusion.pmappings.inner_programs import InnerProgram
 from tilewright.mapper.fusion.pmappings.shared_spatial import lane_stride
 from tilewright.mapper.searches.budget import GROWTH, Budget
-from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY, Floats
+from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY, Floats, Ints
 from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
 from tilewright.mapper.searches.exact.label_tables import (
     LabelEngine,
@@ -44,6 +44,43 @@ LANES_ROWS = 0.25  # most nodes share their bounds of lanes
 
 
 @dataclass(frozen=True, slots=True)
+class AgreedTile:
+    """The tiles that a tensor on chip may have, because other Einsums that use it have no others.
+
+    `tensor`: its number among those of the Einsum. `memory`: which exchanges it. `variables`: the
+    numbers of the rank variables of the loops that may be shared above it. `codes`: the numbers of
+    the tiles over these variables (see tile_codes), rising, int64, as bytes.
+    """
+
+    tensor: int
+    memory: str
+    variables: tuple[int, ...]
+    codes: bytes
+
+    def admits(self, tiles: Ints, bounds: Ints) -> NDArray[np.bool_]:
+        """Tell which tiles are among these.
+
+        `tiles`: of all rank variables, in values, shape (tiles, variables); `bounds`: of these. The
+        result has shape (tiles,).
+        """
+        columns = list(self.variables)
+        codes = tile_codes(tiles[:, columns], bounds[columns])
+        return np.isin(codes, np.frombuffer(self.codes, np.int64))
+
+
+def tile_codes(tiles: Ints, bounds: Ints) -> Ints:
+    """Number tiles, so that two have one number only if they are equal; shape (tiles,).
+
+    `tiles`: in values, shape (tiles, variables). `bounds`: of the variables; their product must be
+    below 2^63.
+    """
+    codes = np.zeros(len(tiles), np.int64)
+    for column, bound in enumerate(bounds.tolist()):
+        codes = codes * bound + (tiles[:, column] - 1)
+    return codes
+
+
+@dataclass(frozen=True, slots=True)
 class RegionRules:
     """Say what decides about the loops of the region of one Einsum, and about what counts there.
 
@@ -56,7 +93,7 @@ class RegionRules:
     in which tensors are exchanged. `counts_latency`: latency is computed. `fused`: fused loops are
     made, at most `loops_per_variable` over one variable. `usage_memories`: memories whose bits in
     use are reported with each pmapping. `private`: tensors that no other Einsum uses and that do
-    not persist.
+    not persist. `agreed`: tiles that tensors on chip must have.
     """
 
     shareable: Mapping[str, frozenset[str]]
@@ -71,6 +108,7 @@ class RegionRules:
     loops_per_variable: int = 1
     usage_memories: tuple[str, ...] = ()
     private: frozenset[str] = frozenset()
+    agreed: tuple[AgreedTile, ...] = ()
 
 
 _NO_LABELS = np.zeros((0, 0))

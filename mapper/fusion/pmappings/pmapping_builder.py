@@ -21,6 +21,7 @@ from tilewright.mapper.fusion.pmappings.fused_templates import (
 )
 from tilewright.mapper.fusion.pmappings.inner_search import (
     NO_LATENCY_TERMS,
+    AgreedTile,
     InnerSearch,
     RegionRules,
     SolvedProgram,
@@ -79,13 +80,15 @@ class PmappingFilter:
     Einsums may share, or without any. `representatives`: of pmappings that agree in energy,
     capacity and lanes only one is made, which is faster; all that are made exist, but better ones
     may be missing. `beam`: of a tile shape only the partial mapping of least energy is kept at each
-    step, which is much faster; again all that are made exist.
+    step, which is much faster; again all that are made exist. `agreed`: tiles that tensors on chip
+    must have, because Einsums that share them have no others.
     """
 
     cost_limit: CostLimit
     fused: bool = True
     representatives: bool = False
     beam: bool = False
+    agreed: tuple[AgreedTile, ...] = ()
 
 
 ChoiceName = tuple[str, int, int, tuple[int, ...]]
@@ -334,7 +337,12 @@ class TableBuilder:
             made = search.labels - labels_before
             self._labels[choice] = self._labels.get(choice, 0) + made
             self._count(SearchStatistics(labels=made))
-        rules = replace(prepared.rules, fused=pmapping_filter.fused, counts_latency=counts_latency)
+        rules = replace(
+            prepared.rules,
+            fused=pmapping_filter.fused,
+            counts_latency=counts_latency,
+            agreed=pmapping_filter.agreed,
+        )
         return PmappingMaker(prepared.engine, compiled.metrics, rules, limit, self._budget), solved
 
     def _prepare(self, choice: OnChipChoice) -> PreparedChoice:

@@ -158,6 +158,18 @@ class _LoopPlacement(NamedTuple):
         return tuple(map(self.source.holder_depth, range(len(self.region.region.holders))))
 
 
+class _PricedPlacement(NamedTuple):
+    """A placement of fused loops for the labels that cost no more than the limit.
+
+    `labels`: with what their tiles in the region cost, shape (labels, fields). `costs`: energy and
+    latency of all instances, shape (labels, 2).
+    """
+
+    placement: _LoopPlacement
+    labels: Floats
+    costs: Floats
+
+
 class _Reserved(NamedTuple):
     """Bits that a placement reserves, per memory and label.
 
@@ -195,6 +207,13 @@ class PmappingMaker:
         lattice = engine.lattice
         is_cut = lattice.tiles != np.array(lattice.bounds)
         self._cut_variables = is_cut @ (1 << np.arange(len(lattice.bounds)))  # as bits, per state
+        tensors = engine.problem.einsum.tensors
+        self._agreed = {
+            TensorPlace(tensors[agreed.tensor], agreed.memory): agreed.admits(
+                lattice.tiles, np.array(lattice.bounds)
+            )
+            for agreed in rules.agreed
+        }
         self._tile_bits: dict[TensorPlace, Floats] = {}
         self._pieces: dict[NumberedCompatibility, list[PmappingBlock]] = {}
         self._solved: Sequence[SolvedProgram] = ()
@@ -289,11 +308,16 @@ class PmappingMaker:
     def _legal_labels(
         self, region: RegionStates, loops: FusedLoops, chosen: Ints, states: Ints
     ) -> Ints:
-        """Return the `chosen` labels whose tiles divide those of the loops and fit tile_shape."""
+        """Return the `chosen` labels whose tiles divide those of the loops, and are legal."""
         labels = chosen[self._divides(loops, states[chosen])]
         for place, allowed in region.tile_shape_masks:
             tile_states = region.states_above(loops, gap_below_lanes(place), states[labels])
             labels = labels[allowed[tile_states]]
+        for place, holder in enumerate(region.region.holders if self._agreed else ()):
+            agreed = self._agreed.get(_place_of(holder)) if holder.backing else None
+            if agreed is not None:
+                tile_states = region.states_above(loops, gap_below_lanes(place), states[labels])
+                labels = labels[agreed[tile_states]]
         return labels
 
     def _divides(self, loops: FusedLoops, states: Ints) -> NDArray[np.bool_]:
@@ -307,10 +331,16 @@ class PmappingMaker:
 
     def _add_placement(self, placement: _LoopPlacement) -> None:
         """Make the pmappings of one placement of the fused loops."""
+        labels = self._charged_labels(placement)
+        costs = self._costs(labels)
+        cheap = np.flatnonzero(self._is_cheap(costs))
+        if not len(cheap):
+            return
+        priced = _PricedPlacement(placement.select(cheap), labels[cheap], costs[cheap])
         region, depths = placement.region, placement.depths
         in_tolls = tuple(self._held_in_tolls(placement, depths[-1])) if depths else ()
         for reservations, same_orders in self._orders_by_reservation(placement).items():
-            block = self._priced_block(placement, reservations)
+            block = self._fitting_block(priced, reservations)
             if len(block.states):
                 held_tensors = (*self._held_by_holders(placement, depths, reservations), *in_tolls)
                 for compatibility in _compatibilities(region, depths, held_tensors, same_orders):
@@ -346,19 +376,20 @@ class PmappingMaker:
                 tile_depth = reservation.loops_above if tracked else depth
                 yield HeldTensor(_place_of(holder), depth, tile_depth)
 
-    def _priced_block(
-        self, placement: _LoopPlacement, reservations: Sequence[TileReservation]
+    def _fitting_block(
+        self, priced: _PricedPlacement, reservations: Sequence[TileReservation]
     ) -> PmappingBlock:
-        """Price the region for one placement; keep the pmappings that fit below the limit."""
+        """Return the pmappings of one placement that fit with what its holders reserve."""
+        placement, labels = priced.placement, priced.labels
         source = placement.source
-        labels = self._charged_labels(placement)
         reserved = self._reserved_bits(placement, reservations, labels)
-        values = self._values(labels, reserved.per_loop, source.inner_program.template)
-        fits = self._fits(reserved) & self._is_cheap(values)
-        numbers = np.full(len(placement.labels), len(self.sources))
-        origins = np.stack([numbers, placement.labels], axis=1)
+        fits = np.flatnonzero(self._fits(reserved))
+        usage = self._usages(labels, source.inner_program.template)
+        values = np.column_stack([priced.costs, *usage, *reserved.per_loop])[fits]
+        numbers = np.full(len(fits), len(self.sources))
+        origins = np.stack([numbers, placement.labels[fits]], axis=1)
         self.sources.append(source)
-        return PmappingBlock(placement.states[fits], values[fits], origins[fits])
+        return PmappingBlock(placement.states[fits], values, origins)
 
     def _charged_labels(self, placement: _LoopPlacement) -> Floats:
         """Return the labels of a placement with what their tiles in the region cost."""
@@ -424,16 +455,15 @@ class PmappingMaker:
                 bits_above[memory] = 0.0
         return _Reserved(bits_above, exchanged)
 
-    def _values(self, labels: Floats, reserved: Floats, template: FusedTemplate) -> Floats:
-        """Return the values of pmappings (see PmappingBlock); shape (labels, values)."""
+    def _usages(self, labels: Floats, template: FusedTemplate) -> list[Floats]:
+        """Return the bits in use of each counted memory, shape (labels,) each."""
         used_bits = self._engine.fields.used_bits
         nothing = np.zeros(len(labels))
         outermost = self._outermost_bits(template)
-        usage = [
+        return [
             labels[:, used_bits[name]] if name in used_bits else nothing + outermost.get(name, 0.0)
             for name in self._rules.usage_memories
         ]
-        return np.column_stack([self._costs(labels), *usage, *reserved])
 
     def _costs(self, labels: Floats) -> Floats:
         """Return energy and latency of all instances, shape (labels, 2)."""
