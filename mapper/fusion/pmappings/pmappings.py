@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from itertools import chain, permutations, product
+from itertools import product
 from math import inf
 from typing import NamedTuple
 
@@ -25,7 +25,12 @@ from tilewright.mapper.fusion.join.group_pareto import pareto
 from tilewright.mapper.fusion.pmappings.fused_templates import FusedTemplate
 from tilewright.mapper.fusion.pmappings.inner_programs import InnerProgram
 from tilewright.mapper.fusion.pmappings.inner_search import RegionRules, SolvedProgram, tile_bits
-from tilewright.mapper.fusion.pmappings.region import FusedLoop, FusedLoops, RegionStates
+from tilewright.mapper.fusion.pmappings.region import (
+    FusedLoops,
+    RegionStates,
+    loop_chains,
+    loop_orders,
+)
 from tilewright.mapper.fusion.pmappings.shared_spatial import (
     SharedSpatialLoop,
     gap_above_lanes,
@@ -44,7 +49,6 @@ from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
 from tilewright.mapper.searches.exact.label_tables import LabelEngine
 from tilewright.mapper.searches.program.charge_sites import CostTerm
 from tilewright.mapper.templates.placement import Holder
-from tilewright.mapper.templates.spatial_choices import divisors
 
 
 class HeldTensor(NamedTuple):
@@ -538,59 +542,6 @@ def legal_places(
         if variable not in banned[place]:
             places.append(place)
     return tuple(places)
-
-
-def loop_chains(
-    variable: int, tile_above: int, gaps: tuple[int, ...], repeats: int
-) -> Iterator[FusedLoops]:
-    """Yield the ways to place 1 to `repeats` fused loops over one rank variable, outermost first.
-
-    `variable`: its number. `tile_above`: values of it above the first loop, its bound at the start.
-    `gaps`: numbers of the places where they may stand, from the lowest up. The innermost loop has
-    tile 0, for the tile of the label below it; outer ones have every proper divisor of the tile
-    above but 1.
-    """
-    for gap in gaps:
-        yield (FusedLoop(variable, gap, 0),)
-        if repeats == 1:
-            continue
-        lower = tuple(g for g in gaps if g >= gap)
-        for tile in divisors(tile_above)[1:-1]:
-            for inner_loops in loop_chains(variable, tile, lower, repeats - 1):
-                yield (FusedLoop(variable, gap, tile), *inner_loops)
-
-
-def loop_orders(
-    loops: FusedLoops, needless_first: Mapping[int, frozenset[int]]
-) -> Iterator[LoopOrder]:
-    """Yield the orders of fused loops, outermost first, as (variable, tile) pairs.
-
-    Loops of one gap, a place above a holder of the region, may stand in any order; of two loops
-    over one variable the outer one comes first. `needless_first[gap]`: variables that need not be
-    the first loop of that gap, because the holder above may as well stand below it: such orders are
-    left out.
-    """
-    groups: dict[int, list[tuple[int, int]]] = {}
-    for variable, gap, tile in loops:
-        groups.setdefault(gap, []).append((variable, tile))
-    gaps = sorted(groups)
-    variables = {loop.variable for loop in loops}
-    for chosen in product(*(permutations(groups[gap]) for gap in gaps)):
-        firsts = zip(gaps, (group[0][0] for group in chosen), strict=True)
-        if any(variable in needless_first.get(gap, ()) for gap, variable in firsts):
-            continue
-        order = tuple(chain.from_iterable(chosen))
-        if all(_keeps_order(order, loops, variable) for variable in variables):
-            yield order
-
-
-def _keeps_order(order: LoopOrder, loops: FusedLoops, variable: int) -> bool:
-    """Tell whether the loops over a variable stand in `order` as in `loops`."""
-    return [loop for loop in order if loop[0] == variable] == _loops_over(loops, variable)
-
-
-def _loops_over(loops: FusedLoops, variable: int) -> list[tuple[int, int]]:
-    return [(loop.variable, loop.tile) for loop in loops if loop.variable == variable]
 
 
 def sorted_compatibilities(

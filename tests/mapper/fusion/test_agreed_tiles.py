@@ -36,7 +36,8 @@ def test_search_is_the_same_with_fewer_pmappings(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(AgreedTiles, "of", lambda *_: ())
     free = [within(share) for share in (1.0001, 1.02, 1.1)]
     solved = JoinSearch(problem, Budget()).solve()
-    assert solved.label is not None and best.label is not None
+    assert solved.label is not None
+    assert best.label is not None
     assert solved.label.measures == best.label.measures
     assert [costs for costs, _ in agreed] == [costs for costs, _ in free]
     assert sum(count for _, count in agreed) < sum(count for _, count in free)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tilewright.mapper.fusion.pmappings.pmappings import LoopOrder, loop_orders
 from tilewright.mapper.fusion.pmappings.region import (
     FusedLoop,
     FusedLoops,
+    loop_orders,
 )
+from tilewright.mapper.fusion.pmappings.tile_reservations import LoopOrder
 
 
 def placed(*loops: tuple[int, int, int]) -> FusedLoops:
