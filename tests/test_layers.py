@@ -50,7 +50,7 @@ def listed(violations: list[Import]) -> str:
     return "\n".join(f"{place}: imports {module}" for place, module in violations)
 
 
-def test_imports_point_down() -> None:
+def test_imports_point_down_and_name_the_namespace() -> None:
     violations = [
         (place, module)
         for path in MODULES
@@ -58,10 +58,7 @@ def test_imports_point_down() -> None:
         if layer_of(module) in LAYERS[LAYERS.index(path.relative_to(ROOT).parts[0]) + 1 :]
     ]
     assert not violations, listed(violations)
-
-
-def test_imports_name_the_namespace() -> None:
-    """Relative imports and those of the folders' own names work in some installations only."""
+    # Relative imports and those of the folders' own names work in some installations only.
     every = [item for path in MODULES for item in imports(path)]
     assert len(every) > len(MODULES)
     violations = [(place, name) for place, name in every if name.split(".")[0] in ("", *LAYERS)]

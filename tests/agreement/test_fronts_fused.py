@@ -47,7 +47,7 @@ def check(seed: int, case: Case = random_case) -> bool:
     return True
 
 
-@pytest.mark.parametrize("seed", [2, 5, *at_night(0, 1)])
+@pytest.mark.parametrize("seed", [5, *at_night(0, 1, 2)])
 def test_fused_front(seed: int) -> None:
     assert check(seed) or seed > 0
 

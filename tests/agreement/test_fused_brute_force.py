@@ -49,12 +49,12 @@ def check(seed: int, objective: str, case: Case = random_case) -> bool:
     return compare(Subject(*case(seed), deep=deep), objective) is not None
 
 
-@pytest.mark.parametrize("seed", [0, 2, 4, *at_night(1, 3, 5, 6, 7, 8, 9, 10, 11)])
+@pytest.mark.parametrize("seed", [0, 4, *at_night(1, 2, 3, 5, 6, 7, 8, 9, 10, 11)])
 def test_fused_optimum(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3]) or seed > 0
 
 
-@pytest.mark.parametrize("seed", [0, 1, *at_night(2, 3)])
+@pytest.mark.parametrize("seed", [0, *at_night(1, 2, 3)])
 def test_fused_optimum_in_a_given_order(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_ordered_case) or seed > 0
 
@@ -75,12 +75,12 @@ def test_fused_optimum_in_an_order_that_the_tree_does_not_show() -> None:
     assert check(0, "energy", lambda _: (arch, work, "accelforge"))
 
 
-@pytest.mark.parametrize("seed", [1, 2, 12, *at_night(0, 3, 4, 6, 15, 24)])
+@pytest.mark.parametrize("seed", [1, 12, *at_night(0, 2, 3, 4, 6, 15, 24)])
 def test_fused_optimum_below_lanes(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_spread_case)
 
 
-@pytest.mark.parametrize("seed", [2, 3, 13, *at_night(8, 9, 11, 22, 24)])
+@pytest.mark.parametrize("seed", [2, 13, *at_night(3, 8, 9, 11, 22, 24)])
 def test_fused_optimum_with_bounds_of_lanes(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_bounded_case)
 
@@ -92,42 +92,42 @@ def test_fused_optimum_with_bounds_of_lanes_of_many(block: int) -> None:
     assert enough(sum(check(seed, OBJECTIVES[seed % 3], random_bounded_case) for seed in seeds), 5)
 
 
-@pytest.mark.parametrize("seed", [0, 2, *at_night(1, 3, 4)])
+@pytest.mark.parametrize("seed", [0, *at_night(1, 2, 3, 4)])
 def test_fused_optimum_with_a_prescribed_tile(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_shaped_case)
 
 
-@pytest.mark.parametrize("seed", [0, 1, *at_night(2, 3, 4)])
+@pytest.mark.parametrize("seed", [0, *at_night(1, 2, 3, 4)])
 def test_fused_optimum_below_a_small_outermost_memory(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_narrow_case) or seed > 0
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, *at_night(18, 19)])
+@pytest.mark.parametrize("seed", [0, 2, *at_night(1, 18, 19)])
 def test_fused_optimum_of_convolutions(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_halo_case)
 
 
-@pytest.mark.parametrize("seed", [3, 5, *at_night(22, 26)])
+@pytest.mark.parametrize("seed", [3, *at_night(5, 22, 26)])
 def test_fused_optimum_where_widths_differ(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_wide_case)
 
 
-@pytest.mark.parametrize("seed", [0, 1, *at_night(2, 3)])
+@pytest.mark.parametrize("seed", [0, *at_night(1, 2, 3)])
 def test_fused_optimum_where_windows_differ(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_window_case)
 
 
-@pytest.mark.parametrize("seed", [0, 1, *at_night(2, 3, 4, 5)])
+@pytest.mark.parametrize("seed", [0, *at_night(1, 2, 3, 4, 5)])
 def test_fused_optimum_above_registers(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_deep_case) or seed > 0
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, *at_night(3, 4, 5)])
+@pytest.mark.parametrize("seed", [0, 2, *at_night(1, 3, 4, 5)])
 def test_fused_optimum_exchanged_in_two_memories(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_exchanged_case)
 
 
-@pytest.mark.parametrize("seed", [0, 8, 18, *at_night(15, 23, 29)])
+@pytest.mark.parametrize("seed", [0, 18, *at_night(8, 15, 23, 29)])
 def test_fused_optimum_exchanged_below_lanes_under_a_memory(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_dealt_case)
 
@@ -140,17 +140,17 @@ def test_fused_optimum_exchanged_in_two_memories_of_many(block: int, case: Case)
     assert enough(sum(check(seed, OBJECTIVES[seed % 3], case) for seed in seeds), 5)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, *at_night(3, 4, 5, 6, 7, 8, 9, 10, 11)])
+@pytest.mark.parametrize("seed", [0, 2, *at_night(1, 3, 4, 5, 6, 7, 8, 9, 10, 11)])
 def test_fused_optimum_with_copies(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_copied_case) or seed > 0
 
 
-@pytest.mark.parametrize("seed", [0, 1, *at_night(2, 3)])
+@pytest.mark.parametrize("seed", [0, *at_night(1, 2, 3)])
 def test_fused_optimum_with_copies_above_registers(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_deep_copied_case) or seed > 0
 
 
-@pytest.mark.parametrize("seed", [0, 3, 5, *at_night(7, 13, 21, 26)])
+@pytest.mark.parametrize("seed", [0, 5, *at_night(3, 7, 13, 21, 26)])
 def test_fused_optimum_with_copies_below_lanes(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_spread_copied_case)
 
@@ -165,12 +165,12 @@ def test_fused_optimum_with_many_copies(block: int, case: Case) -> None:
     assert enough(sum(check(seed, OBJECTIVES[seed % 3], case) for seed in seeds), 5)
 
 
-@pytest.mark.parametrize("seed", [3, 8, 9])
+@pytest.mark.parametrize("seed", [3, 9, *at_night(8)])
 def test_fused_optimum_with_a_toll(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_toll_case)
 
 
-@pytest.mark.parametrize("seed", [0, 3, 4, *at_night(7, 19, 20, 23)])
+@pytest.mark.parametrize("seed", [0, 4, *at_night(3, 7, 19, 20, 23)])
 def test_fused_optimum_on_lanes_that_must_be_used(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_used_case)
 
@@ -182,7 +182,7 @@ def test_fused_optimum_on_lanes_that_must_be_used_of_many(block: int) -> None:
     assert enough(sum(check(seed, OBJECTIVES[seed % 3], random_used_case) for seed in seeds), 5)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 18, *at_night(2, 6, 11, 21)])
+@pytest.mark.parametrize("seed", [0, 18, *at_night(1, 2, 6, 11, 21)])
 def test_fused_optimum_where_only_the_buffer_has_a_tensor(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_backed_case)
 

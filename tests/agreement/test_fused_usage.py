@@ -104,20 +104,23 @@ def check(seed: int, case: Case = random_case, limit: int = 4000) -> bool:
     return True
 
 
-def test_usage_of_fused_mappings() -> None:
-    assert all(check(seed) for seed in (2, 6))
+@pytest.mark.parametrize("seed", [6, *at_night(2)])
+def test_usage_of_fused_mappings(seed: int) -> None:
+    assert check(seed)
 
 
 def test_usage_of_fused_mappings_above_registers() -> None:
     assert check(1, random_deep_case, 1500)
 
 
-def test_usage_of_fused_mappings_exchanged_in_two_memories() -> None:
-    assert all(check(seed, random_exchanged_case, 200) for seed in (2, 3))
+@pytest.mark.parametrize("seed", [2, *at_night(3)])
+def test_usage_of_fused_mappings_exchanged_in_two_memories(seed: int) -> None:
+    assert check(seed, random_exchanged_case, 200)
 
 
-def test_usage_of_fused_mappings_exchanged_below_lanes_under_a_memory() -> None:
-    assert all(check(seed, random_dealt_case, 200) for seed in (0, 2))
+@pytest.mark.parametrize("seed", [2, *at_night(0)])
+def test_usage_of_fused_mappings_exchanged_below_lanes_under_a_memory(seed: int) -> None:
+    assert check(seed, random_dealt_case, 200)
 
 
 @pytest.mark.nightly
@@ -142,8 +145,9 @@ def test_usage_where_einsums_see_a_tensor_in_different_widths() -> None:
     assert check(38, random_wide_case, 1000)
 
 
-def test_usage_where_einsums_see_a_tensor_through_different_windows() -> None:
-    assert all(check(seed, random_window_case, 400) for seed in (5, 7))
+@pytest.mark.parametrize("seed", [7, *at_night(5)])
+def test_usage_where_einsums_see_a_tensor_through_different_windows(seed: int) -> None:
+    assert check(seed, random_window_case, 400)
 
 
 @pytest.mark.nightly

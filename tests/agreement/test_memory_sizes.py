@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from compared import OBJECTIVES, found_alike
-from explore import enough
+from explore import at_night, enough
 from fused_cases import random_sized_case, two_memories, workload_of
 from fused_owns import Subject
 
@@ -16,7 +16,7 @@ def check(seed: int, limit: int) -> bool:
     return found_alike(Subject(*random_sized_case(seed)), OBJECTIVES[seed % 3], limit)
 
 
-@pytest.mark.parametrize("seed", [0, 2, 4, 7, 10, 13, 17, 18])
+@pytest.mark.parametrize("seed", [0, 4, 10, 17, *at_night(2, 7, 13, 18)])
 def test_sizes_that_depend_on_the_einsum(seed: int) -> None:
     assert check(seed, 5_000)
 

@@ -22,11 +22,11 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 MOST = 1_000_000  # mappings: more than any of them has
 
 
-@pytest.mark.parametrize("block", [0, *at_night(1, 2, 3)])
+@pytest.mark.parametrize("block", [0, *at_night(*range(1, 8))])
 def test_as_all_mappings(block: int) -> None:
     """The bound is never above the least, and what counts as proven is the least."""
     proven = 0
-    for seed in range(block * 10, block * 10 + 10):
+    for seed in range(block * 5, block * 5 + 5):
         space = repeating_space_of(seed)
         listed = stored_figures(of_points, repeating_space_of, seed, MOST)
         assert listed is not None
@@ -43,7 +43,7 @@ def test_as_all_mappings(block: int) -> None:
                 bound = copies.lower_bound(few, goal)
                 assert bound <= value * (1 + 1e-9), (seed, goal)
                 proven += few.value(goal) <= bound * (1 + 1e-9)
-    assert enough(proven, 20)
+    assert enough(proven, 9)
 
 
 @pytest.mark.parametrize("block", [0, *at_night(1, 2)])

@@ -101,7 +101,7 @@ def check(designs: int, workload: str, seed: int, **options: Any) -> None:
 
 
 def test_designs_alone_and_together() -> None:
-    check(10, ONE, 1, objective="edp")
+    check(5, ONE, 1, objective="edp")
     check(5, ONE, 2, objective="energy", front=("energy", "latency"))
 
 

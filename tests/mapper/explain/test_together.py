@@ -73,7 +73,7 @@ def test_the_einsum_that_fails_alone_is_named() -> None:
     assert "the tile at BUF over n (of 2): == 3" in str(caught.value)
 
 
-@pytest.mark.parametrize("tiles", [0, 24, 96])
+@pytest.mark.parametrize("tiles", [24, *at_night(0, 96)])
 def test_a_memory_that_stands_in_the_way_is_named_whatever_the_searches(
     tiles: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from copied_cases import BETWEEN, READ_TWICE, workload_with_copies
 from fused_cases import two_memories
 
 from tilewright.mapper import evaluate, search
+from tilewright.mapper.searches.result import SearchResult
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
 
 
-def optima(sizes: tuple[int, ...], work: Workload, conventions: str) -> list[float]:
+def optima(sizes: tuple[int, ...], work: Workload, conventions: str) -> list[SearchResult]:
     """Search the least energy for some sizes of the buffer, from small to large."""
-    values = []
+    results = []
     for size in sizes:
         arch = two_memories(size)
         result = search(arch, work, conventions=conventions)
         alone = search(arch, work, conventions=conventions, fusion=False)
         assert result.certificate.kind == "optimal"
         assert evaluate(arch, work, result.best.mapping, conventions) == result.best.score
-        values.append(result.certificate.value)
-        assert values[-1] <= alone.certificate.value
+        assert result.certificate.value <= alone.certificate.value
+        results.append(result)
+    values = values_of(results)
     assert values == sorted(values, reverse=True)
-    return values
+    return results
+
+
+def values_of(results: Sequence[SearchResult]) -> list[float]:
+    return [result.certificate.value for result in results]
 
 
 @pytest.mark.parametrize("conventions", ["default", "accelforge"])
 def test_a_copy_stays_on_chip_where_it_fits(conventions: str) -> None:
     """In 12 bits a row of I at a time: it is never written outside, nor read there."""
-    sizes = (6, 12, 60)
-    values = optima(sizes, READ_TWICE, conventions)
-    kept = [
-        search(two_memories(size), READ_TWICE, conventions=conventions).on_chip for size in sizes
-    ]
-    assert kept == [(), ("I",), ("I",)]
-    assert values[0] > values[1]
+    results = optima((6, 12, 60), READ_TWICE, conventions)
+    assert [result.on_chip for result in results] == [(), ("I",), ("I",)]
+    assert results[0].certificate.value > results[1].certificate.value
 
 
 @pytest.mark.parametrize("objective", ["latency", "edp"])
@@ -88,8 +92,9 @@ def test_what_a_copy_does_not_touch_keeps_the_width_of_its_writer() -> None:
 @pytest.mark.parametrize("conventions", ["default", "accelforge"])
 def test_what_a_copy_reads_and_writes_stays_on_chip(conventions: str) -> None:
     """11712 is the optimum of AccelForge 1.0.467."""
-    values = optima((40, 100, 160, 600), BETWEEN, conventions)
-    assert search(two_memories(600), BETWEEN, conventions=conventions).on_chip == ("Y", "X")
+    results = optima((40, 100, 160, 600), BETWEEN, conventions)
+    values = values_of(results)
+    assert results[-1].on_chip == ("Y", "X")
     assert values[0] > values[-1]
     if conventions == "accelforge":
         assert values[1:] == [11712] * 3
@@ -104,6 +109,6 @@ LATER = workload_with_copies(
 @pytest.mark.parametrize("conventions", ["default", "accelforge"])
 def test_a_copy_of_what_is_used_later(conventions: str) -> None:
     """In two bits A and I stay on chip: copied to the outer memory, I would be written there."""
-    values = optima((1, 2, 4, 12, 24), LATER, conventions)
+    values = values_of(optima((1, 2, 4, 12, 24), LATER, conventions))
     assert values[0] > values[1] > values[2] > values[3] == values[4]
     assert values[1] == 2260

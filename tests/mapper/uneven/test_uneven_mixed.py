@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import cache
 from typing import Literal
 
 import pytest
@@ -54,8 +54,9 @@ def workload(*einsums: tuple[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+@cache
 def best(
-    einsums: Sequence[tuple[str, str]],
+    einsums: tuple[tuple[str, str], ...],
     objective: Literal["energy", "latency", "edp"],
     uneven: str = "",
     fusion: bool = True,
@@ -70,9 +71,9 @@ def test_what_stands_alone_is_uneven_beside_what_is_fused(
 ) -> None:
     """Two Einsums that exchange Y on chip, and one that has nothing to do with them."""
     parts = (
-        best(EVEN, objective).certificate.value + best([ODD], objective, "all").certificate.value
+        best(EVEN, objective).certificate.value + best((ODD,), objective, "all").certificate.value
     )
-    found = best([*EVEN, ODD], objective, "all")
+    found = best((*EVEN, ODD), objective, "all")
     assert found.certificate.kind == "optimal"
     assert "imperfect factors only in standalone Einsums" in found.certificate.scope
     assert found.certificate.value == pytest.approx(parts, rel=1e-9)
@@ -80,19 +81,19 @@ def test_what_stands_alone_is_uneven_beside_what_is_fused(
     assert found.best is not None
     again = evaluate(ARCH, workload(*EVEN, ODD), found.best.mapping)
     assert again.metric(objective) == pytest.approx(parts, rel=1e-9)
-    fused, apart = best([*EVEN, ODD], objective), best([*EVEN, ODD], objective, "all", fusion=False)
+    fused, apart = best((*EVEN, ODD), objective), best((*EVEN, ODD), objective, "all", fusion=False)
     assert parts < min(fused.certificate.value, apart.certificate.value) * (1 - 1e-3)
 
 
 def test_the_order_of_the_einsums_does_not_matter() -> None:
     values = [
         best(order, "latency", "all").certificate.value
-        for order in ([*EVEN, ODD], [ODD, *EVEN], [EVEN[0], ODD, EVEN[1]])
+        for order in ((*EVEN, ODD), (ODD, *EVEN), (EVEN[0], ODD, EVEN[1]))
     ]
     assert values[0] == pytest.approx(values[1], rel=1e-9)
     assert values[2] >= values[0] * (1 - 1e-9)  # Y is on chip while V runs, or not at all
 
 
 def test_a_product_is_that_of_one_of_the_two_sets() -> None:
-    found = best([*EVEN, ODD], "edp", "all")
+    found = best((*EVEN, ODD), "edp", "all")
     assert "standalone" not in found.certificate.scope

@@ -46,7 +46,7 @@ def unbeaten(values: set[tuple[float, ...]]) -> set[tuple[float, ...]]:
 @pytest.mark.parametrize(
     ("form", "metrics"),
     [
-        ("matrix times vector", METRICS),
+        pytest.param("matrix times vector", METRICS, marks=pytest.mark.nightly),
         ("matrix product", ("energy", "latency")),
         ("elementwise sum", ("energy", "latency")),
         ("largest of rows", METRICS),

@@ -23,7 +23,7 @@ def test_no_family_is_bounded_above_its_plans(machine: str) -> None:
         space = GridMapspace(grid_of(flat), einsum)
         profile = ExecutionSettings(machine=machine).profile(space.grid)
         quick, families = QuickBound(space, flat, profile), list(space.families())
-        for family in random.Random(form).sample(families, min(4, len(families))):
+        for family in random.Random(form).sample(families, min(2, len(families))):
             try:
                 bound = quick.cycles(family)
                 plans = [
@@ -34,7 +34,7 @@ def test_no_family_is_bounded_above_its_plans(machine: str) -> None:
                 continue
             compared += len(plans)
             assert all(bound <= lower_bound(plan, profile) for plan in plans), (form, family)
-    assert compared > 200
+    assert compared > 100
 
 
 def test_a_memory_that_is_too_small_is_said_at_once() -> None:
