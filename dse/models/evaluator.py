@@ -13,9 +13,12 @@ from tilewright.dse.study.design_space import Point
 from tilewright.mapper.searches.search_errors import MemoryUsedUp
 from tilewright.mapper.searches.shared.hit_counts import STRUCTURES
 
-Status = Literal["feasible", "infeasible", "failed", "error"]
-"""`failed`: not evaluated for want of time, memory or a worker; `error`: the model failed on the
-design although nothing in the files is wrong (a defect)."""
+Status = Literal["feasible", "infeasible", "excluded", "failed", "error"]
+"""`excluded`: not executed, as an executed design beats its lower bounds; `failed`: not evaluated
+for want of time, memory or a worker; `error`: the model failed on the design although nothing in
+the files is wrong (a defect)."""
+FIDELITY = "fidelity"
+"""Beside the knobs of a design: `bound` asks a model for lower bounds of its metrics alone."""
 Proof = Literal["optimal", "bounded"]
 _LONGEST_REASON = 4000
 
@@ -56,6 +59,11 @@ class Evaluator(Protocol):
         Raises a TilewrightError if the design cannot be built.
         """
         ...
+
+
+def asking_for_bounds(point: Point) -> Point:
+    """Return a design as a question for lower bounds of its metrics, without an execution."""
+    return {**point, FIDELITY: "bound"}
 
 
 class DesignLimit(BaseException):

@@ -32,6 +32,10 @@ METRICS: Mapping[str, tuple[str, ...]] = {
     ),
     "blocked_matmul": ("latency", "sbuf_bits", "psum_banks", "dram_traffic", "utilization"),
 }
+BOUNDED: Mapping[str, tuple[str, ...]] = {
+    "simulated": ("cycles", "latency", "energy", "edp", "elements"),
+}
+"""Metrics of which a model has lower bounds without an execution."""
 LAYOUT_MODELS = ("grid_matmul", "blocked_matmul")
 """Models of a machine for layouts: `arch.file` is a machine description."""
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any
 
-from tilewright.dse.models.evaluator import Outcome
+from tilewright.dse.models.evaluator import FIDELITY, Outcome
 from tilewright.dse.models.inputs import architecture, knobs, mapping_choices, workload
 from tilewright.dse.report.details import MAX_LANES
 from tilewright.dse.report.execution_details import by_component, execution_sections
@@ -14,10 +16,13 @@ from tilewright.dse.study.design_space import Point
 from tilewright.dse.study.study import StudyInput
 
 if TYPE_CHECKING:
-    from tilewright.simulator.execution.grid_mapping import GridMapping
+    from tilewright.arch.spec.architecture import Arch
+    from tilewright.mapper.workload.workload import Workload
+    from tilewright.simulator.execution.grid_mapping import GridMapping, GridRequest
 
 EXECUTIONS = 4
 """Candidates of each Einsum that a design executes; the certificate says what is left."""
+_ROUNDING = 1e-9  # relative: bounds and executions add up the same numbers in another order
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,8 @@ class SimulatedEvaluator:
         `point`: value of each knob by path. Raises InfeasibleMapping or another TilewrightError
         with the reason if the design cannot be built; LoweringDefect if our program is wrong.
         """
+        if FIDELITY in point:
+            return Outcome(self.bounds(point))
         found = self.run(point)
         shown = dict.fromkeys(found.results, str(found.certificate))
         sections = execution_sections(found.execution, shown)
@@ -59,13 +66,33 @@ class SimulatedEvaluator:
         Raises a TilewrightError if a design has none; LoweringDefect if a program fails or computes
         something else than numpy.
         """
-        from tilewright.mapper.grid.grid_constraints import GridConstraints
-        from tilewright.simulator.execution.einsum_execution import ExecutionSettings
-        from tilewright.simulator.execution.grid_mapping import GridRequest, map_on_grid
+        from tilewright.simulator.execution.grid_mapping import map_on_grid
         from tilewright.simulator.execution.operands import WrongResult
         from tilewright.simulator.isa.machine_errors import MachineError, ProgramError
 
         arch, work = architecture(self.arch, point), workload(self.workload, point)
+        try:
+            return map_on_grid(arch, work, self._request(point, work))
+        except ProgramError:
+            raise
+        except (MachineError, WrongResult) as error:
+            raise LoweringDefect(str(error)) from error
+
+    def bounds(self, point: Point) -> dict[str, float]:
+        """Return lower bounds of the metrics of one design, before anything is executed.
+
+        Cycles, latency (s), energy (J) and edp (J s) that no mapping goes below, and the number of
+        elements; 0 where no mapping fits. Errors as of `run`.
+        """
+        arch, work = architecture(self.arch, point), workload(self.workload, point)
+        return _bounds(arch, work, self._request(point, work))
+
+    def _request(self, point: Point, work: Workload) -> GridRequest:
+        """Return what is asked of the search for one design."""
+        from tilewright.mapper.grid.grid_constraints import GridConstraints
+        from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+        from tilewright.simulator.execution.grid_mapping import GridRequest
+
         settings = ExecutionSettings(
             machine=self.machine,
             overrides=knobs(point, "machine."),
@@ -75,15 +102,7 @@ class SimulatedEvaluator:
             einsum.name: GridConstraints.of(mapping_choices(point, einsum.name))
             for einsum in work.einsums
         }
-        request = GridRequest(
-            settings=settings, constraints=constraints, most_executions=EXECUTIONS
-        )
-        try:
-            return map_on_grid(arch, work, request)
-        except ProgramError:
-            raise
-        except (MachineError, WrongResult) as error:
-            raise LoweringDefect(str(error)) from error
+        return GridRequest(settings=settings, constraints=constraints, most_executions=EXECUTIONS)
 
 
 class LoweringDefect(RuntimeError):  # noqa: N818 (says what it is)
@@ -91,6 +110,36 @@ class LoweringDefect(RuntimeError):  # noqa: N818 (says what it is)
 
     It is a defect of Tilewright, not of the design, so the trial gets the status error.
     """
+
+
+def _bounds(arch: Arch, work: Workload, request: GridRequest) -> dict[str, float]:
+    """Return the least sums over the Einsums of the bounds of their families of mappings."""
+    from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS
+    from tilewright.simulator.execution.candidate_search import Candidates
+    from tilewright.simulator.execution.cascade_search import Cascade
+    from tilewright.simulator.execution.execution import grid_path
+
+    cascade = Cascade(
+        work,
+        {einsum.name: grid_path(arch, work, einsum) for einsum in work.einsums},
+        partial(Candidates.of, "latency", request.settings),
+        lambda name: request.constraints.get(name, NO_CONSTRAINTS),
+    )
+    latency = cascade.least_bound
+    if latency == inf:
+        return dict.fromkeys(("cycles", "latency", "energy", "edp", "elements"), 0.0)
+    firsts = [options[0] for options in cascade.options]
+    quick, grid = firsts[0].candidates.quick, firsts[0].candidates.space.grid
+    joules = sum(first.candidates.quick.energy(first.families[0][2]) for first in firsts)
+    latency *= 1 - _ROUNDING
+    energy = (joules + quick.leak_power * latency) * (1 - _ROUNDING)
+    return {
+        "cycles": latency * quick.profile.clock_hz,
+        "latency": latency,
+        "energy": energy,
+        "edp": energy * latency,
+        "elements": float(grid.columns * grid.rows),
+    }
 
 
 def total_metrics(found: GridMapping) -> dict[str, float]:

@@ -128,6 +128,7 @@ def census(trials: Sequence[Trial], front: int) -> str:
     sentences = [f"{counts['feasible']} can be built within the limits"]
     sentences += [f"{counts['violates']} beyond a limit"] * bool(counts["violates"])
     sentences += [f"{counts['infeasible']} cannot be built"] * bool(counts["infeasible"])
+    sentences += [f"{counts['excluded']} excluded by lower bounds"] * bool(counts["excluded"])
     sentences += [f"{counts['failed']} could not be evaluated"] * bool(counts["failed"])
     sentences += [f"{counts['error']} hit a defect of the model"] * bool(counts["error"])
     best = f"{front} of them {'is' if front == 1 else 'are'} beaten by no other" if front else ""

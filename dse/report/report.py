@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-from tilewright.arch.quantities import UNITS, label
+from tilewright.arch.quantities import UNITS, label, some
 from tilewright.dse.report.conclusion import census, highlights, published_figures, reference_of
 from tilewright.dse.report.health import health_cards, importance, smallest_changes
 from tilewright.dse.report.page import script_safe, templates
@@ -15,7 +16,7 @@ from tilewright.dse.report.report_data import metric_names, report_data
 from tilewright.dse.report.sharing import sharing_of, sharing_text
 from tilewright.dse.run.record import Trial, front_of
 from tilewright.dse.run.rundir import REPORT, TIMES, RunDirectory
-from tilewright.dse.run.study_loop import distinct, is_complete
+from tilewright.dse.run.study_loop import BOUND, distinct, is_complete
 from tilewright.dse.store.safe_files import write_atomically
 from tilewright.dse.study.knobs import knob_text
 from tilewright.dse.study.study import StudySpec
@@ -83,6 +84,8 @@ def fidelity_of(spec: StudySpec, trials: Sequence[Trial]) -> str:
 
     A design has one mapping: figures are not those of different mappings for different objectives.
     """
+    if spec.bounds_first:
+        return two_fidelities(spec, trials)
     if spec.model == "simulated":
         return "every design executed on the machine, on numbers, and compared with numpy"
     if spec.model != "analytical":
@@ -92,6 +95,35 @@ def fidelity_of(spec: StudySpec, trials: Sequence[Trial]) -> str:
     fronts = sum(len(trial.mappings) > 1 for trial in trials)
     others = "; the Pareto set of each design's mappings is in trials.jsonl" if fronts else ""
     return best + others
+
+
+def two_fidelities(spec: StudySpec, trials: Sequence[Trial]) -> str:
+    """Return how many designs were executed, how many only bounded, and how far the two differ."""
+    distinct = [trial for trial in trials if trial.same_as is None]
+    excluded = sum(trial.status == "excluded" for trial in distinct)
+    executed = [t for t in distinct if t.status in ("feasible", "violates")]
+    text = (
+        f"{some(len(executed), 'design')} executed on the machine, on numbers, and compared with"
+        f" numpy; {excluded} by lower bounds alone, which an executed design beats"
+    )
+    names = [objective.metric for objective in spec.objectives]
+    ratios = {
+        name: sorted(
+            trial.metrics[name] / bound - 1
+            for trial in executed
+            if (bound := trial.metrics.get(BOUND + name, 0.0)) > 0
+        )
+        for name in names
+    }
+    differences = [
+        f"{label(name)} by {100 * low:.3g} to {100 * high:.3g} % (median {100 * middle:.3g} %)"
+        for name, values in ratios.items()
+        if values
+        for low, middle, high in [(values[0], median(values), values[-1])]
+    ]
+    return text + (
+        f". Executions lie above the bounds: {', '.join(differences)}" * bool(differences)
+    )
 
 
 def _command(environment: Mapping[str, Any]) -> str:

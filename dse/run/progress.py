@@ -41,6 +41,8 @@ def describe_state(
     phrases += [f"repeated {repeated}"] * bool(repeated)
     phrases += [f"infeasible {unbuildable}"] * bool(unbuildable)
     phrases += [f"over a limit {violating}"] * bool(violating)
+    excluded = sum(t.status == "excluded" for t in trials)
+    phrases += [f"excluded by bounds {excluded}"] * bool(excluded)
     phrases += [f"not evaluated {failed}"] * bool(failed)
     phrases += [f"INTERNAL ERRORS {defects}"] * bool(defects)
     return ", ".join(phrases)

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-TrialStatus = Literal["feasible", "infeasible", "violates", "failed", "error"]
+TrialStatus = Literal["feasible", "infeasible", "violates", "excluded", "failed", "error"]
 """`violates`: it can be built and has metrics, but a constraint of the study does not hold.
+`excluded`: its metrics are lower bounds, which an executed design beats; it was not executed.
 `failed`: the evaluation ended for want of time, memory or a worker; `error`: by a defect of the
 model. Neither says anything about the design."""
 
@@ -26,7 +27,8 @@ class Trial:
     `number`: from 0; `batch`, `batch_size`: number of its batch, and how many trials that has;
     `key`: hash of the design and all that its result depends on; `point`: value of each knob by
     path; `status`: feasible, infeasible (cannot be built), violates (a constraint does not hold),
-    failed or error (not evaluated); `baseline`: name, of a baseline; `metrics`: values in SI units;
+    excluded (not executed, by its lower bounds), failed or error (not evaluated);
+    `baseline`: name, of a baseline; `metrics`: values in SI units;
     `violations`: text of each broken constraint and by how much it is exceeded; `reason`: why it is
     no answer; `same_as`: number of the earlier trial with the same design, whose result this one
     copies, and which counts in its place; `verified`: the mapping is proven to
@@ -103,6 +105,24 @@ def front_of(trials: Sequence[Trial], objectives: Sequence[Objective]) -> list[T
         if is_kept
     )
     return [trial for _, _, trial in ranked]
+
+
+def is_beaten(
+    bounds: Mapping[str, float], executed: Sequence[Trial], objectives: Sequence[Objective]
+) -> bool:
+    """Tell whether a feasible design beats the lower bounds of another one.
+
+    It is nowhere above them and somewhere below, so the other one cannot be on the front.
+    `objectives`: all of them metrics to minimize.
+    """
+    names = [objective.metric for objective in objectives]
+    for trial in executed:
+        if trial.status != "feasible":
+            continue
+        pairs = [(trial.metrics[name], bounds[name]) for name in names]
+        if all(a <= b for a, b in pairs) and any(a < b for a, b in pairs):
+            return True
+    return False
 
 
 class FrontSoFar:

@@ -13,10 +13,16 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from tilewright.arch.errors import SpecError, TilewrightError
-from tilewright.dse.models.evaluator import NOTHING_SHARED, Attempt, Sharing
+from tilewright.dse.models.evaluator import (
+    NOTHING_SHARED,
+    Attempt,
+    Outcome,
+    Sharing,
+    asking_for_bounds,
+)
 from tilewright.dse.models.worker_pool import Pool
 from tilewright.dse.run.figures import is_plain_name, names_of, uses_base, value_of
-from tilewright.dse.run.record import FrontSoFar, Trial, TrialStatus, front_of
+from tilewright.dse.run.record import FrontSoFar, Trial, TrialStatus, front_of, is_beaten
 from tilewright.dse.run.rundir import RunDirectory, TrialLog
 from tilewright.dse.sampling.samplers import make_sampler
 from tilewright.dse.store.known_outcomes import PENDING, Pending
@@ -186,8 +192,8 @@ class _Search:
         proposals = self._sampler.propose(number, first, size)
         points = [spec.space.point(proposal.choice) for proposal in proposals]
         keys = [self._setting.key_of(point) for point in points]
-        attempts = self._evaluated(
-            {k: p for k, p in zip(keys, points, strict=True) if k not in self._original}
+        attempts = self._attempts(
+            {k: p for k, p in zip(keys, points, strict=True) if k not in self._original}, trials
         )
         new: list[Trial] = []
         self._check_base(trials, attempts, keys)
@@ -220,6 +226,30 @@ class _Search:
                 instead="another first baseline",
             )
 
+    def _attempts(self, points: Mapping[str, Point], trials: Sequence[Trial]) -> dict[str, Attempt]:
+        """Return the attempts on designs by key, with bounds first where the study wants it.
+
+        A design whose bounds one of the `trials` before this batch beats is not executed, unless it
+        is a baseline.
+        """
+        spec = self._setting.spec
+        if not spec.bounds_first:
+            return self._evaluated(points)
+        asked = [asking_for_bounds(point) for point in points.values()]
+        answers = self._pool.evaluate(asked, lambda *_: None)
+        bounds = {k: a for k, a in zip(points, answers, strict=True) if a.outcome.metrics}
+        baselines = {self._setting.key_of(baseline.point) for baseline in spec.baselines}
+        beaten = {
+            key: replace(bound, outcome=replace(bound.outcome, status="excluded", reason=EXCLUDED))
+            for key, bound in bounds.items()
+            if key not in baselines and is_beaten(bound.outcome.metrics, trials, spec.objectives)
+        }
+        left = self._evaluated({key: point for key, point in points.items() if key not in beaten})
+        return beaten | {
+            key: _with_bounds(attempt, bounds[key]) if key in bounds else attempt
+            for key, attempt in left.items()
+        }
+
     def _evaluated(self, points: Mapping[str, Point]) -> dict[str, Attempt]:
         """Return the attempts on designs by key; those that are known come first."""
         attempts = {key: self._known[key] for key in points if key in self._known}
@@ -239,6 +269,20 @@ class _Search:
                 instead="resume with more memory or fewer workers; nothing was recorded of them",
             )
         return attempts
+
+
+EXCLUDED = "not executed: an executed design is nowhere above its lower bounds"
+BOUND = "bound."
+"""Before the name of a metric: its lower bound from before the execution."""
+
+
+def _with_bounds(attempt: Attempt, bound: Attempt) -> Attempt:
+    """Return an attempt with the bounds of its metrics beside them."""
+    if attempt.outcome.status != "feasible":
+        return attempt
+    bounds = {f"{BOUND}{name}": value for name, value in bound.outcome.metrics.items()}
+    outcome: Outcome = replace(attempt.outcome, metrics={**attempt.outcome.metrics, **bounds})
+    return replace(attempt, outcome=outcome)
 
 
 class EnvironmentFailed(TilewrightError):  # noqa: N818 (an event, named as such)
@@ -266,6 +310,8 @@ def _fresh(
     status: TrialStatus = outcome.status
     metrics: dict[str, float] = {}
     violations: dict[str, float] = {}
+    if status == "excluded":
+        metrics = _with_objectives(outcome.metrics, spec, base)
     if status == "feasible":
         if slot.number == 0 and spec.baselines:
             base = outcome.metrics  # it is the reference itself

@@ -16,7 +16,7 @@ from typing import Any
 from tilewright.dse.run.record import Trial
 
 _SUM = "checksum"
-_STATUSES = ("feasible", "infeasible", "violates", "failed", "error")
+_STATUSES = ("feasible", "infeasible", "violates", "excluded", "failed", "error")
 
 
 def line_of(trial: Trial) -> str:

@@ -67,6 +67,7 @@ class StudySpec:
     design; `machine`: profile of the simulated machine; `objectives`, `constraints`: on metrics;
     `space`: the designs; `sampler` with `sampler_options`, `seed`, `population`: how it is
     searched; `trials`: how many designs, `batch`: how many at once; `limits`: of each evaluation;
+    `bounds_first`: a design whose lower bounds an executed design beats is not executed;
     `mapper`: options of the search of mappings in an analytical study; `baselines`: tried first;
     `published`: figures of others to compare with; `resolved`: the same as data of a study file.
     """
@@ -91,6 +92,7 @@ class StudySpec:
     published: tuple[Published, ...] = ()
     sampler_options: Mapping[str, Value] = field(default_factory=dict)
     limits: DesignLimits = DesignLimits()
+    bounds_first: bool = False
 
     @property
     def workload(self) -> StudyInput:

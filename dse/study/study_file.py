@@ -101,7 +101,8 @@ class SearchItem(SpecModel):
     random, grid, exhaustive, qmc, or the import path of a sampler of Optuna; `options`: keywords
     for it; `trials`: how many different designs are tried; `batch`: how many at once; `population`:
     designs in a generation of nsga2, None for a size that follows from the trials. `limit_s`:
-    seconds, and `limit_memory`: bytes of the process, that one design may take.
+    seconds, and `limit_memory`: bytes of the process, that one design may take. `bounds_first`: of
+    a simulated study, execute only designs whose lower bounds no executed design beats.
     """
 
     sampler: StrictStr | None = None
@@ -111,6 +112,7 @@ class SearchItem(SpecModel):
     population: Annotated[int, Field(strict=True, ge=2)] | None = None
     limit_s: Number | None = None
     limit_memory: Number | None = None
+    bounds_first: StrictBool = False
 
 
 class MapperItem(SpecModel):

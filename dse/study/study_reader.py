@@ -12,7 +12,7 @@ from tilewright.arch.errors import SpecError, Where
 from tilewright.arch.files.document import DocPath, Document, untag
 from tilewright.arch.names import did_you_mean
 from tilewright.dse.command.shipped import Kind, find_file
-from tilewright.dse.models.evaluators import LAYOUT_MODELS, METRICS
+from tilewright.dse.models.evaluators import BOUNDED, LAYOUT_MODELS, METRICS
 from tilewright.dse.run.figures import (
     BASE,
     Constraint,
@@ -98,6 +98,7 @@ class StudyReader:
             batch=search.batch,
             population=population,
             limits=self._limits(file),
+            bounds_first=self._bounds_first(file, known),
             mapper=self._mapper(file),
             baselines=self._baselines(file, space),
             resolved=resolved,
@@ -293,6 +294,37 @@ class StudyReader:
             values.append(None if number is None else float(number))
         return DesignLimits(*values)
 
+    def _bounds_first(self, file: StudyFile, known: list[str]) -> bool:
+        """Return whether designs are bounded before they are executed; check that they can be."""
+        if not file.search.bounds_first:
+            return False
+        place, bounded = self._where("search", "bounds_first"), BOUNDED.get(file.model, ())
+        if not bounded:
+            raise SpecError(
+                f"the {file.model} model executes nothing", where=place, instead="model: simulated"
+            )
+        limits = [
+            name
+            for limit in self._constraints(file, known)
+            for side in (limit.left, limit.right)
+            for name in sorted(check_names(side, known, place))
+            if name not in (*bounded, BASE)
+        ]
+        unbounded = [
+            item.metric
+            for item in file.objectives
+            if item.goal == "maximize"
+            or not is_plain_name(item.metric)
+            or item.metric.rpartition(".")[2] not in bounded
+        ]
+        for name in (*unbounded, *limits):
+            raise SpecError(
+                f"a design has no lower bound of {name} before it is executed",
+                where=place,
+                instead=f"objectives to minimize, and limits, of {', '.join(bounded)}",
+            )
+        return True
+
     def _mapper(self, file: StudyFile) -> dict[str, Any]:
         options: dict[str, Any] = file.mapper.model_dump(exclude_none=True)
         for key in ("budget", "max_memory"):
@@ -350,6 +382,8 @@ def _resolved(
     data: dict[str, Any] = file.model_dump(mode="json", exclude_none=True)
     if file.model != "analytical":
         del data["mapper"]
+    if not file.search.bounds_first:
+        del data["search"]["bounds_first"]
     data["arch"] |= {"file": arch.file, "variables": dict(arch.variables)}
     if file.workload is not None:
         (only,) = workloads

@@ -26,7 +26,7 @@ function drawSummary(trial) {
 }
 
 function title(trial) {
-  const role = trial.n === DATA.reference ? "the reference" : FRONT.has(trial.n) ? "not beaten by any design" : { feasible: "beaten by others", violates: "over a limit" }[trial.status] || "cannot be built";
+  const role = trial.n === DATA.reference ? "the reference" : FRONT.has(trial.n) ? "not beaten by any design" : { feasible: "beaten by others", violates: "over a limit", excluded: "excluded by its lower bounds" }[trial.status] || "cannot be built";
   const name = trialName(trial);
   return `${name[0].toUpperCase()}${name.slice(1)}: ${role}`;
 }

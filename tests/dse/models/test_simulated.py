@@ -10,7 +10,8 @@ from design_files import WORKLOAD
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.dse.command.shipped import studies_folder
-from tilewright.dse.models.evaluators import METRICS
+from tilewright.dse.models.evaluator import asking_for_bounds
+from tilewright.dse.models.evaluators import BOUNDED, METRICS
 from tilewright.dse.models.simulated import SimulatedEvaluator
 from tilewright.dse.study.study import StudyInput
 
@@ -72,3 +73,16 @@ def test_a_program_that_does_not_run_is_our_defect_not_an_infeasible_design(file
     outcome = attempt(grid_model(files), GRID).outcome
     assert outcome.status == "error"
     assert outcome.reason.startswith("internal error: LoweringDefect: deadlock")
+
+
+def test_lower_bounds_of_a_design_lie_below_its_execution(files):
+    Path(files[1].file).write_text(WORKLOAD.replace("All: 8", "All: 32"))
+    model = grid_model(files)
+    for columns, x in ((1, "free"), (2, "g"), (4, "f")):
+        point = {"arch.variables.GridX": columns, "arch.variables.GridY": 2, "mapping.*.x": x}
+        bounds = model.evaluate(asking_for_bounds(point)).metrics
+        metrics = model.evaluate(point).metrics
+        assert set(bounds) == set(BOUNDED["simulated"])
+        assert bounds["elements"] == metrics["elements"]
+        assert all(0 < bounds[name] <= metrics[name] for name in bounds)
+        assert bounds["cycles"] > metrics["cycles"] / 4
