@@ -12,10 +12,13 @@ import memo_plugin
 import pytest
 from hypothesis import settings
 
+from tilewright.arch import parallel_compilation
+
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).resolve().parent / "golden"
 
-settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+# CI draws the same examples every time, so few of them; `make explore` draws others, and more.
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, max_examples=50)
 settings.load_profile("ci")
 
 
@@ -48,6 +51,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(memo_plugin.MemoPlugin(config))
     if config.option.explore_seed:
         config.pluginmanager.register(explore.ExplorePlugin(config))
+    if hasattr(config, "workerinput"):  # each processor has a worker: more processes only cost
+        parallel_compilation.MOST_PROCESSES = 1  # type: ignore[misc]
 
 
 def pytest_collection_finish() -> None:

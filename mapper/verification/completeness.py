@@ -284,10 +284,7 @@ def _solved(
     others = [(name, other) for name, other in form.terms if name != variable]
     least = form.constant + sum(min(0, other * (bounds[name] - 1)) for name, other in others)
     most = form.constant + sum(max(0, other * (bounds[name] - 1)) for name, other in others)
-    low, high = (
-        values.lowest - most,
-        values.highest - least,
-    )  # factor * position lies in this interval
+    low, high = values.lowest - most, values.highest - least  # factor * position lies between
     if factor > 0:
         return _Intervals(-(-low // factor), high // factor)
     return _Intervals(-(high // -factor), -low // -factor)

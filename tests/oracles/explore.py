@@ -53,7 +53,12 @@ class ExplorePlugin:
         self.end: float = getattr(config, "workerinput", {}).get("explore_end", own_end)
         _SHIFT = self.seed
         settings.register_profile(
-            "explore", derandomize=False, deadline=None, print_blob=True, database=None
+            "explore",
+            derandomize=False,
+            deadline=None,
+            print_blob=True,
+            database=None,
+            max_examples=100,
         )
         settings.load_profile("explore")
         hypothesis.core.global_force_seed = self.seed

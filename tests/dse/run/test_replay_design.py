@@ -10,7 +10,7 @@ from design_files import run
 def test_the_shipped_grid_study_in_small(tmp_path, monkeypatch):
     """Any number of workers, the same bytes; `simulate` gives the metrics of the trial again."""
     monkeypatch.chdir(tmp_path)
-    small = ["--trials", "6", "--set", "SCALE=64", "--set", "TOKENS=2", "--set", "search.batch=3"]
+    small = ["--trials", "4", "--set", "SCALE=64", "--set", "TOKENS=2", "--set", "search.batch=2"]
     for workers in ("1", "2"):
         done = run("study", "run", "wafer_matvec", *small, "--workers", workers, "--out", workers)
         assert done.exit_code == 0, done.output
