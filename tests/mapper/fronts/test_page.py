@@ -14,7 +14,7 @@ def test_the_code_of_the_page_runs(
     monkeypatch.chdir(tmp_path)
     names = run_page("search.md", tmp_path / "toy.yaml")
     told = capsys.readouterr().out
-    assert told.count("optimal") == 3
+    assert told.count("optimal") == 4
     assert "dividing by a metric" in told
     assert "the whole Pareto set over energy, latency, usage.Buffer" in told
     result = names["result"]
