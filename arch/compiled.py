@@ -96,6 +96,9 @@ class Kernel:
     same folder that the module imports.
     """
 
+    is_long = False
+    """Whether other threads go on while it runs."""
+
     def __init__(
         self,
         home: str,
@@ -151,6 +154,12 @@ class Kernel:
         return [word for parameter in self.parameters for word in parameter.words()[0]]
 
 
+class LongKernel(Kernel):
+    """A kernel beside which other threads go on; they must leave its arrays alone."""
+
+    is_long = True
+
+
 def _function(kernel: Kernel) -> Callable[..., Any]:
     address = kernel.address()
     if address is not None:
@@ -162,9 +171,10 @@ def _function(kernel: Kernel) -> Callable[..., Any]:
 
 
 def _caller(kernel: Kernel, address: int) -> Callable[..., Any]:
-    """Return a function that calls the machine code and keeps the interpreter's lock meanwhile."""
+    """Return a function that calls the machine code, with the interpreter's lock unless long."""
     types = kernel.word_types()
-    call = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *types)(address)
+    make = ctypes.CFUNCTYPE if kernel.is_long else ctypes.PYFUNCTYPE
+    call = make(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *types)(address)
     # A void kernel leaves a null pointer, whose value is None.
     result = ctypes.c_void_p() if kernel.result == "void" else _SCALARS[kernel.result][0]()
     error = ctypes.c_void_p()

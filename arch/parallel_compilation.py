@@ -33,7 +33,7 @@ def compile_missing(kernels: Sequence[Kernel]) -> None:
     if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
         return
     missing = [kernel for kernel in kernels if not is_kept(kernel)]
-    processes = min(MOST_PROCESSES, len(missing), _processors())
+    processes = min(MOST_PROCESSES, len(missing), processors())
     if processes < 2 or not all(keeps(kernel) for kernel in missing):
         return
     with TemporaryDirectory(prefix="tilewright-") as folder:
@@ -99,7 +99,7 @@ def _children(kernels: Sequence[Kernel], folder: Path, starts: Sequence[int]) ->
             child.wait()
 
 
-def _processors() -> int:
+def processors() -> int:
     """Return how many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

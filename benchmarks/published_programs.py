@@ -30,10 +30,10 @@ from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.grid.space_time import space_time
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
-from tilewright.simulator.execution.candidate_search import Candidates, CandidateSearch
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.execution import grid_path
-from tilewright.simulator.execution.grid_mapping import GridRequest, map_on_grid
+from tilewright.simulator.search.candidate_search import Candidates, CandidateSearch
+from tilewright.simulator.search.grid_mapping import GridRequest, map_on_grid
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "validation" / "published-programs.md"

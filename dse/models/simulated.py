@@ -18,7 +18,7 @@ from tilewright.dse.study.study import StudyInput
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
     from tilewright.mapper.workload.workload import Workload
-    from tilewright.simulator.execution.grid_mapping import GridMapping, GridRequest
+    from tilewright.simulator.search.grid_mapping import GridMapping, GridRequest
 
 EXECUTIONS = 4
 """Candidates of each Einsum that a design executes; the certificate says what is left."""
@@ -66,9 +66,9 @@ class SimulatedEvaluator:
         Raises a TilewrightError if a design has none; LoweringDefect if a program fails or computes
         something else than numpy.
         """
-        from tilewright.simulator.execution.grid_mapping import map_on_grid
         from tilewright.simulator.execution.operands import WrongResult
         from tilewright.simulator.isa.machine_errors import MachineError, ProgramError
+        from tilewright.simulator.search.grid_mapping import map_on_grid
 
         arch, work = architecture(self.arch, point), workload(self.workload, point)
         try:
@@ -91,7 +91,7 @@ class SimulatedEvaluator:
         """Return what is asked of the search for one design."""
         from tilewright.mapper.grid.grid_constraints import GridConstraints
         from tilewright.simulator.execution.einsum_execution import ExecutionSettings
-        from tilewright.simulator.execution.grid_mapping import GridRequest
+        from tilewright.simulator.search.grid_mapping import GridRequest
 
         settings = ExecutionSettings(
             machine=self.machine,
@@ -115,9 +115,9 @@ class LoweringDefect(RuntimeError):  # noqa: N818 (says what it is)
 def _bounds(arch: Arch, work: Workload, request: GridRequest) -> dict[str, float]:
     """Return the least sums over the Einsums of the bounds of their families of mappings."""
     from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS
-    from tilewright.simulator.execution.candidate_search import Candidates
-    from tilewright.simulator.execution.cascade_search import Cascade
     from tilewright.simulator.execution.execution import grid_path
+    from tilewright.simulator.search.candidate_search import Candidates
+    from tilewright.simulator.search.cascade_search import Cascade
 
     cascade = Cascade(
         work,

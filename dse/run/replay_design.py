@@ -23,7 +23,7 @@ from tilewright.dse.study.study_loading import load_study
 
 if TYPE_CHECKING:
     from tilewright.simulator.execution.einsum_execution import EinsumExecution
-    from tilewright.simulator.execution.grid_mapping import GridMapping
+    from tilewright.simulator.search.grid_mapping import GridMapping
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from tilewright.arch.compiled import Kernel
+from tilewright.arch.compiled import Kernel, LongKernel
 from tilewright.arch.parallel_compilation import compile_missing
 
 PACKAGE: Final = "tilewright.simulator.engine"
@@ -30,7 +30,7 @@ def _entry(module: str, name: str, signature: str) -> Kernel:
     return Kernel(f"{PACKAGE}.{module}", name, signature, _SOURCES)
 
 
-run: Final = _entry("kernel", "run", f"void({_STORE}, {_MEMORY})")
+run: Final = LongKernel(f"{PACKAGE}.kernel", "run", f"void({_STORE}, {_MEMORY})", _SOURCES)
 schedule_all: Final = _entry("fabric", "schedule_all", f"void({_STORE}, int64[::1], int64[::1])")
 follow: Final = _entry(
     "pointer_lines", "follow", "bool(int64[::1], int64[:, ::1], int64[::1], int64[::1])"

@@ -1,1 +1,1 @@
-"""Mappings on a grid executed: run on numbers, compared with numpy, counted, searched."""
+"""Mappings on a grid executed: run on numbers, compared with numpy, counted."""

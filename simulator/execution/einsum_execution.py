@@ -29,7 +29,7 @@ from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
 from tilewright.simulator.lowering.tile_values import output_of, run_inputs
 from tilewright.simulator.profiles.profile import Profile, load_profile
 from tilewright.simulator.program.program import Program
-from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.run.machine import Machine, Stop
 from tilewright.simulator.run.run_data import TimelineRequest
 from tilewright.simulator.run.trace import RunResult, Trace
 
@@ -43,13 +43,17 @@ class ExecutionSettings:
 
     `machine`: name of a machine profile, or the path of its file. `overrides`: fields of the
     profile to replace, by name. `seed`: of the random operands. `shown_elements`: elements, spread
-    evenly over the grid, whose operations the timeline records; 0 for none, None for all.
+    evenly over the grid, whose operations the timeline records; 0 for none, None for all. `stop`:
+    says that a run is to end, which then raises RunStoppedError; large grids run to their end.
+    `threads`: long runs of a search that go on side by side.
     """
 
     machine: str = "wse2-sdk-sim"
     overrides: Mapping[str, object] = field(default_factory=dict)
     seed: int = 0
     shown_elements: int | None = 0
+    stop: Stop | None = None
+    threads: int = 1
 
     def profile(self, grid: Grid) -> Profile:
         """Return the profile with the memory size of the architecture, and with the overrides.
@@ -119,23 +123,31 @@ class EinsumExecution:
         return sum(n for key, n in self.counts.items() if key.endswith("/hop"))
 
 
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Elements whose operations are recorded, and what ends a run before its end."""
+
+    timeline: TimelineRequest = False
+    stop: Stop | None = None
+
+
 def execute_plan(
     plan: Plan,
     profile: Profile,
     operands: Mapping[str, AnyArray],
-    timeline: TimelineRequest = False,
+    options: RunOptions,
     held: Mapping[str, AnyArray] | None = None,
 ) -> EinsumExecution:
     """Run the program of a plan on numbers, compare the result with numpy, count and price it.
 
-    `operands`: whole input tensors by name; `timeline`: elements whose operations are recorded.
-    `held`: what the elements hold from Einsums before, (rows, columns, 1, values) by tensor. Raises
-    WrongResult if the result is not the Einsum's, or if counts differ from the predicted ones;
-    ProgramError if the machine of the profile cannot run the program.
+    `operands`: whole input tensors by name. `held`: what the elements hold from Einsums before,
+    (rows, columns, 1, values) by tensor. Raises WrongResult if the result is not the Einsum's, or
+    if counts differ from the predicted ones; ProgramError if the machine of the profile cannot run
+    the program, RunStoppedError.
     """
     read = plan.read
     memory, edges = run_inputs(plan, operands)
-    run = _run(program_of(plan), profile, {**memory, **(held or {})}, edges, timeline)
+    run = _run(program_of(plan), profile, {**memory, **(held or {})}, edges, options)
     result = run.result
     streams = {name: stream.values for name, stream in result.edges.items()}
     output = output_of(plan, result.memory, streams)
@@ -175,13 +187,16 @@ def _run(
     profile: Profile,
     memory: Mapping[str, AnyArray],
     edges: Mapping[str, AnyArray],
-    timeline: TimelineRequest,
+    options: RunOptions,
 ) -> _EngineRun:
     """Run a program by the engine that is likely to be the faster one; both give the same."""
     if program.placement.size < LARGE_GRID:
         machine = Machine(program, profile)
-        return _EngineRun(machine.run(memory=memory, edges=edges, timeline=timeline), "reference")
-    fast = run_fast(program, profile, memory, edges, timeline)
+        result = machine.run(
+            memory=memory, edges=edges, timeline=options.timeline, stop=options.stop
+        )
+        return _EngineRun(result, "reference")
+    fast = run_fast(program, profile, memory, edges, options.timeline)
     return _EngineRun(fast.result, fast.engine)
 
 
@@ -202,7 +217,8 @@ def execute_einsum(
     plan = plan_of(read, profile.sram_reserved_bytes, kept)
     drawn = random_operands(read.workload_einsum, settings.seed)
     values = {**drawn, **{n: _checked(read, n, v) for n, v in (operands or {}).items()}}
-    return execute_plan(plan, profile, values, spread_elements(read, settings.shown_elements), held)
+    options = RunOptions(spread_elements(read, settings.shown_elements), settings.stop)
+    return execute_plan(plan, profile, values, options, held)
 
 
 def _checked(read: SpaceTime, tensor: str, values: AnyArray) -> AnyArray:

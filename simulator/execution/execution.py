@@ -42,6 +42,12 @@ class Execution:
     exchanges: tuple[ExchangeExecution, ...]
     values: Dict[str, AnyArray]
 
+    @staticmethod
+    def of_one(run: EinsumExecution) -> Execution:
+        """Return the execution of a workload of one Einsum."""
+        output = run.plan.read.output
+        return Execution((run,), (), {**run.operands, output.name: _kept(run)})
+
     @property
     def runs(self) -> tuple[EinsumExecution | ExchangeExecution, ...]:
         """All programs that ran: the Einsums', then the exchanges'."""
@@ -134,9 +140,14 @@ def execute(
         )
         exchange.finish(run)
         values.update({name: v for name, v in run.operands.items() if name not in values})
-        values[read.output.name] = run.output.astype(NUMPY[read.dtype])
+        values[read.output.name] = _kept(run)
         runs.append(run)
     return Execution(tuple(runs), tuple(exchanges), values)
+
+
+def _kept(run: EinsumExecution) -> AnyArray:
+    """Return the result of a run in the number type of the elements."""
+    return run.output.astype(NUMPY[run.plan.read.dtype])
 
 
 def _host(arch: Arch, workload: Workload) -> str:

@@ -82,6 +82,12 @@ class RunLimitError(MachineError):
     category = "limit"
 
 
+class RunStoppedError(MachineError):
+    """A run was ended before its end, because whoever asked for it wants no more of it."""
+
+    category = "limit"
+
+
 class DeadlockError(MachineError):
     """The program can make no further progress, but tasks, operations or wavelets are left.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ OUT = "out"
 SHARE = "share"
 """Color on which the finished tile goes to all elements of a group."""
 Share = Literal["none", "send", "receive"]
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,27 +70,44 @@ class _Part:
 
 def roles(read: SpaceTime, sums: PartialSums) -> tuple[tuple[Role, ...], Numbers]:
     """Return the different roles, and the number of each element's role: (rows, columns)."""
-    along_x = _parts(sums.phases, "X", read.columns)
-    along_y = _parts(sums.phases, "Y", read.rows)
-    heads = dict.fromkeys(sums.head_columns(read.columns), True)
+    heads = frozenset(sums.head_columns(read.columns))
     head_rows = {row: place for place, row in enumerate(sums.head_rows(read.rows))}
+    columns = [(part, x in heads) for x, part in enumerate(_parts(sums.phases, "X", read.columns))]
+    rows = [(part, head_rows.get(y)) for y, part in enumerate(_parts(sums.phases, "Y", read.rows))]
+    kinds_of_column, column_kinds = _numbered(columns)
+    kinds_of_row, row_kinds = _numbered(rows)
     numbers: dict[Role, int] = {}
-    placement = np.zeros((read.rows, read.columns), dtype=np.int32)
-    columns: dict[tuple[_Part, bool], list[int]] = {}
-    for x, part in enumerate(along_x):
-        columns.setdefault((part, x in heads), []).append(x)
-    for y in range(read.rows):
-        for (part, is_head), places in columns.items():
-            role = (
-                _joined(sums, part, along_y[y], head_rows.get(y))
-                if is_head
-                else Role(part.receives, part.send)
-            )
-            if sums.shared:
-                ends = is_head and y in head_rows
-                role = replace(role, share="send" if ends else "receive")
-            placement[y, places] = numbers.setdefault(role, len(numbers))
-    return tuple(numbers), placement
+    by_kinds = np.array(
+        [
+            [
+                numbers.setdefault(_role(sums, column, row), len(numbers))
+                for column in kinds_of_column
+            ]
+            for row in kinds_of_row
+        ],
+        dtype=np.int32,
+    )
+    return tuple(numbers), by_kinds[np.ix_(row_kinds, column_kinds)]
+
+
+def _numbered(kinds: Sequence[_Kind]) -> tuple[list[_Kind], Numbers]:
+    """Return the different kinds in the order in which they come, and the number of each one's."""
+    numbers: dict[_Kind, int] = {}
+    numbered = [numbers.setdefault(kind, len(numbers)) for kind in kinds]
+    return list(numbers), np.array(numbered, dtype=np.int32)
+
+
+def _role(sums: PartialSums, column: tuple[_Part, bool], row: tuple[_Part, int | None]) -> Role:
+    """Return the role of an element of a column (a head or not) and a row (place among results)."""
+    (row_part, is_head), (column_part, head) = column, row
+    role = (
+        _joined(sums, row_part, column_part, head)
+        if is_head
+        else Role(row_part.receives, row_part.send)
+    )
+    if not sums.shared:
+        return role
+    return replace(role, share="send" if is_head and head is not None else "receive")
 
 
 def _joined(sums: PartialSums, row_part: _Part, column_part: _Part, head: int | None) -> Role:

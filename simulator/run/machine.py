@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -11,12 +12,12 @@ import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.buffer_memory import MemoryInput
-from tilewright.simulator.compile.compiled_program import compile_program
+from tilewright.simulator.compile.compiled_program import CompiledProgram, compile_program
 from tilewright.simulator.compile.fabric.queue_fusion import Ids, fuse_queues, restore_pops
 from tilewright.simulator.diagnose.deadlock import find_waits
 from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.diagnose.run_errors import run_error
-from tilewright.simulator.isa.machine_errors import DeadlockError, InputDataError
+from tilewright.simulator.isa.machine_errors import DeadlockError, InputDataError, RunStoppedError
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.run.occupancy import IntervalRecorder
@@ -30,12 +31,17 @@ from tilewright.simulator.run.run_data import (
     refused,
     run_data,
     schedule_start,
+    step_by_intervals,
     step_to_end,
 )
 from tilewright.simulator.run.trace import RunResult
 
 MOST_CYCLES: Final = 1 << 60
 """Greatest number of cycles that the engine's words hold, with space for sums."""
+CYCLES_ASKED: Final = 1 << 20
+"""Cycles of one element between two questions whether a run is to end: some 0.1 s of work."""
+Stop = Callable[[int], bool]
+"""Says whether a run is to end, from a number of cycles that it takes at least."""
 
 
 class Machine:
@@ -92,6 +98,7 @@ class Machine:
         max_cycles: int = MAX_CYCLES,
         shuffle: int = 0,
         notes: Collection[str] = (),
+        stop: Stop | None = None,
     ) -> RunResult:
         """Run the program to its end, from an SRAM of zeros, and return what it computed and cost.
 
@@ -100,9 +107,10 @@ class Machine:
         operations of all elements, or of the (row, column) listed. `max_cycles`: limit. `shuffle`:
         a seed above 0 permutes the order in which a cycle's events are simulated, which must change
         nothing (a test). `notes`: what the result is to note: "races" (else an error), "unwritten",
-        the reads of memory that neither the program nor the run's data has written.
-        Raises DeadlockError if nothing can move but work is left; MachineError for wrong data, a
-        passed limit or what is undefined on the machine, such as a race for memory.
+        the reads of memory that neither the program nor the run's data has written. `stop`: asked
+        from time to time; the run ends with RunStoppedError where it says so. Raises DeadlockError
+        if nothing can move but work is left; MachineError for wrong data, a passed limit or what is
+        undefined on the machine, such as a race for memory.
         """
         for name, number in (("max_cycles", max_cycles), ("shuffle", shuffle)):
             whole = isinstance(number, int) and not isinstance(number, bool)
@@ -115,28 +123,29 @@ class Machine:
         data.header.update({at.S_LIMIT: max_cycles, at.S_MOST: max_cycles, at.S_SHUFFLE: shuffle})
         data.header.update(noted(notes) | self._refused)
         recorder = IntervalRecorder(self._interval) if self._interval else None
-        store, sram = self._finish(data, recorder)
+        store, sram = self._finish(data, recorder, stop)
         result = collect_result(FinalState(self.compiled, store), sram)
         if recorder is None:
             return result
         return replace(result, trace=replace(result.trace, occupancy=recorder.occupancy()))
 
     def _finish(
-        self, data: RunData, recorder: IntervalRecorder | None
+        self, data: RunData, recorder: IntervalRecorder | None, stop: Stop | None
     ) -> tuple[at.Table, at.Memory]:
         """Run with merged queues; an error is found again, and told, without them."""
         if self.fuses and not self._counts_queues:
             fused_store, ends = self.fused_store
             store, sram = self._begin(fused_store, data)
-            store = step_to_end(store, sram)
+            store = self._step(store, sram, stop)
             if store[at.S_ERROR] == at.OK and FinalState(self.compiled, store).is_complete():
                 restore_pops(store, self.compiled.parts, ends)
                 return store, sram
         store, sram = self._begin(self.compiled.store, data)
         if recorder is None:
-            store = step_to_end(store, sram)
+            store = self._step(store, sram, stop)
         else:
-            store = self._step_by_intervals(store, sram, recorder)
+            record = partial(_record, self.compiled, recorder)
+            store = step_by_intervals(store, sram, recorder.interval, record)
         if store[at.S_ERROR] not in (at.OK, at.ERROR_LIMIT):
             store = self._repeat_to_error(data, int(store[at.S_CYCLE]))
         self._check_end(store)
@@ -156,19 +165,12 @@ class Machine:
         store[at.S_ERROR], store[at.S_LIMIT], store[at.S_SHUFFLE] = at.OK, cycle, -1
         return step_to_end(store, sram)
 
-    def _step_by_intervals(
-        self, store: at.Table, sram: at.Memory, recorder: IntervalRecorder
-    ) -> at.Table:
-        """Run to the end; record links and queues after every interval."""
-        limit, cycle = int(store[at.S_LIMIT]), 0
-        while True:
-            cycle += recorder.interval
-            store[at.S_LIMIT] = min(limit, cycle - 1)
-            store = step_to_end(store, sram)
-            recorder.record(FinalState(self.compiled, store), cycle)
-            if store[at.S_ERROR] != at.ERROR_LIMIT or store[at.S_LIMIT] == limit:
-                return store
-            store[at.S_ERROR] = at.OK
+    def _step(self, store: at.Table, sram: at.Memory, stop: Stop | None) -> at.Table:
+        """Run to the end, or to where `stop` says so."""
+        if stop is None:
+            return step_to_end(store, sram)
+        interval = max(1, CYCLES_ASKED // self.program.placement.size)
+        return step_by_intervals(store, sram, interval, partial(_ask, stop))
 
     def _check_end(self, store: at.Table) -> None:
         """Raise MachineError or DeadlockError unless the run has come to its end."""
@@ -183,3 +185,16 @@ class Machine:
             cycle=cycle,
             waits=find_waits(final),
         )
+
+
+def _record(
+    compiled: CompiledProgram, recorder: IntervalRecorder, store: at.Table, cycle: int
+) -> None:
+    """Record links and queues at the end of an interval."""
+    recorder.record(FinalState(compiled, store), cycle)
+
+
+def _ask(stop: Stop, store: at.Table, cycle: int) -> None:
+    """Raise RunStoppedError if a run that has come to a cycle is to end."""
+    if store[at.S_ERROR] == at.ERROR_LIMIT and stop(int(store[at.S_END])):
+        raise RunStoppedError("the run was stopped", value=f"cycle {cycle}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -213,6 +213,21 @@ def step_to_end(store: at.Table, sram: at.Memory) -> at.Table:
             store = with_events(store, FIRST_EVENTS + int(store[at.S_EVENTS] + store[at.S_MARGIN]))
             run(store, sram)
     return store
+
+
+def step_by_intervals(
+    store: at.Table, sram: at.Memory, interval: int, after: Callable[[at.Table, int], None]
+) -> at.Table:
+    """Simulate as `step_to_end`; call `after` (table, cycle reached) after every interval."""
+    limit, cycle = int(store[at.S_LIMIT]), 0
+    while True:
+        cycle += interval
+        store[at.S_LIMIT] = min(limit, cycle - 1)
+        store = step_to_end(store, sram)
+        after(store, cycle)
+        if store[at.S_ERROR] != at.ERROR_LIMIT or store[at.S_LIMIT] == limit:
+            return store
+        store[at.S_ERROR] = at.OK
 
 
 def with_events(store: at.Table, events: int) -> at.Table:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.errors import TilewrightError
+from tilewright.arch.parallel_compilation import processors
 from tilewright.arch.quantities import some
 from tilewright.dse.report.details import MAX_LANES
 from tilewright.dse.report.execution_page import (
@@ -21,7 +22,7 @@ from tilewright.mapper.searches.result import Progress
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
     from tilewright.mapper.workload.workload import Workload
-    from tilewright.simulator.execution.grid_mapping import GridMapping
+    from tilewright.simulator.search.grid_mapping import GridMapping
 
 _OF_THE_MODEL = ("einsum", "uneven", "max_memory")
 """Options of a search by the model that a search on the machine has not."""
@@ -103,7 +104,7 @@ def find_on_machine(
     NoFeasibleMapping if an Einsum fits no element.
     """
     from tilewright.simulator.execution.einsum_execution import ExecutionSettings
-    from tilewright.simulator.execution.grid_mapping import GridRequest, map_on_grid
+    from tilewright.simulator.search.grid_mapping import GridRequest, map_on_grid
 
     given = [name for name in _OF_THE_MODEL if options.get(name)]
     if given:
@@ -125,7 +126,7 @@ def find_on_machine(
         )
     request = GridRequest(
         objective=options["objective"],
-        settings=ExecutionSettings(machine=machine, shown_elements=MAX_LANES),
+        settings=ExecutionSettings(machine=machine, shown_elements=MAX_LANES, threads=processors()),
         budget_s=options.get("budget"),
     )
 

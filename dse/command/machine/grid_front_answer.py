@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.workload.workload import Workload
     from tilewright.simulator.execution.einsum_execution import EinsumExecution
     from tilewright.simulator.execution.execution import Execution
-    from tilewright.simulator.execution.grid_front import GridFront
+    from tilewright.simulator.search.grid_front import GridFront
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class GridFrontAnswer:
         ])  # fmt: skip
 
     def _table(self, points: tuple[EinsumExecution, ...]) -> list[list[str]]:
-        from tilewright.simulator.execution.grid_front import metrics_of
+        from tilewright.simulator.search.grid_front import metrics_of
 
         rows = [["", "cycles", *self.front.metrics, "elements", "reduction"]]
         for number, run in enumerate(points):
@@ -85,7 +85,7 @@ class GridFrontAnswer:
     def document(self) -> dict[str, Any]:
         """Return the answer as JSON data."""
         from tilewright.mapper.mapping.mapping_file import dump_mapping
-        from tilewright.simulator.execution.grid_front import metrics_of
+        from tilewright.simulator.search.grid_front import metrics_of
 
         certificate = self.front.certificate
         names = self.front.metrics
@@ -137,7 +137,7 @@ def find_front_on_machine(
     """
     from tilewright.simulator.execution.einsum_execution import ExecutionSettings
     from tilewright.simulator.execution.execution import grid_path
-    from tilewright.simulator.execution.grid_front import METRICS, GridFrontSearch
+    from tilewright.simulator.search.grid_front import METRICS, GridFrontSearch
 
     metrics = tuple(options["front"])
     unknown = [name for name in metrics if name not in METRICS]

@@ -7,7 +7,7 @@ from cascades import cascade_arch, cascade_workload
 
 from tilewright.dse.report.execution_page import execution_lines, page_of, whole_document
 from tilewright.simulator.execution.execution import Execution
-from tilewright.simulator.execution.grid_mapping import map_on_grid
+from tilewright.simulator.search.grid_mapping import map_on_grid
 
 
 @cache

@@ -10,7 +10,7 @@ from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.grid.space_time import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
-from tilewright.simulator.execution.grid_search import GridObjective, GridSearch
+from tilewright.simulator.search.grid_search import GridObjective, GridSearch
 
 CONSTRAINTS = {
     "matrix times vector": GridConstraints(),

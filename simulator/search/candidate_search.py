@@ -27,12 +27,14 @@ from tilewright.simulator.execution.einsum_execution import (
     ExecutionSettings,
     execute_einsum,
 )
-from tilewright.simulator.execution.quick_bound import QuickBound
-from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
 from tilewright.simulator.lowering.cycle_bound import lower_bound
 from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
+from tilewright.simulator.run.machine import Stop
+from tilewright.simulator.search.candidate_runs import CandidateRuns
+from tilewright.simulator.search.quick_bound import QuickBound
 
 MOST_WAITING: Final = 4
 """Candidates that cannot be timed before the first of them runs, while there is no answer yet."""
@@ -126,10 +128,16 @@ class Candidates:
         """Return the bound of a choice's plan; raises InfeasibleMapping if it has none."""
         read, profile = self.read(choice), self.quick.profile
         plan = plan_of(read, profile.sram_reserved_bytes, self.kept)
-        energy = 0.0
-        if self.objective != "latency":
-            energy = sum(action_energies(read, predict(read)).values())
-        return self.value_of(lower_bound(plan, profile), energy)
+        return self.value_of(lower_bound(plan, profile), self._energy(read))
+
+    def energy(self, choice: GridChoice) -> float:
+        """Return the energy (J) of a choice without leakage; 0 where it does not matter."""
+        return self._energy(self.read(choice)) if self.objective != "latency" else 0.0
+
+    def _energy(self, read: SpaceTime) -> float:
+        if self.objective == "latency":
+            return 0.0
+        return sum(action_energies(read, predict(read)).values())
 
     @property
     def has_large_grid(self) -> bool:
@@ -143,9 +151,13 @@ class Candidates:
         read = self.read(choice)
         return read.rows * read.columns >= LARGE_GRID
 
-    def execute(self, choice: GridChoice) -> EinsumExecution:
-        """Execute a choice; raises InfeasibleMapping or ProgramError if the machine cannot."""
-        return execute_einsum(self.read(choice), self.settings, kept=self.kept)
+    def execute(self, choice: GridChoice, stop: Stop | None = None) -> EinsumExecution:
+        """Execute a choice, until `stop` says so.
+
+        Raises InfeasibleMapping or ProgramError if the machine cannot, RunStoppedError.
+        """
+        settings = replace(self.settings, stop=stop)
+        return execute_einsum(self.read(choice), settings, kept=self.kept)
 
     def timed_value(self, choice: GridChoice) -> float | None:
         """Return the value of a choice by its pattern, None if it does not follow.
@@ -185,6 +197,7 @@ class CandidateSearch:
         self, candidates: Candidates, families: Iterable[tuple[float, GridFamily]]
     ) -> None:
         self.candidates = candidates
+        self.runs = CandidateRuns(candidates)
         self.reasons: Counter[str] = Counter()
         self.executed = self.timed = 0
         self.choice: GridChoice | None = None
@@ -263,7 +276,7 @@ class CandidateSearch:
         Families with less than its bound are replaced by their choices first. Candidates that wait
         are executed when all others are done.
         """
-        while not self.is_closed:
+        while not self.is_closed and not self.runs.is_over:
             if not self.heap or self.heap[0].bound >= self.value:
                 self._execute(heapq.heappop(self.waiting))
                 return True
@@ -292,16 +305,32 @@ class CandidateSearch:
         return True
 
     def _execute(self, entry: _Entry) -> bool:
-        """Execute a choice; return False if the machine cannot run it."""
+        """Execute a choice; return False if the machine cannot run it, or the time is over."""
         assert entry.choice is not None
         try:
-            run = self.candidates.execute(entry.choice)
+            run = self.runs.execute(entry.choice, self._ahead())
         except (InfeasibleMapping, ProgramError) as error:
             self._drop(error)
             return False
+        except RunStoppedError:
+            if self.runs.is_over:
+                heapq.heappush(self.heap, entry)
+                return False
+            self.executed += 1
+            self.left -= 1
+            return True
         self.executed += 1
         self._note(entry.choice, self._value_of(run), run)
         return True
+
+    def _ahead(self) -> Iterator[GridChoice]:
+        """Yield the choices that come next, if none before them becomes the best."""
+        next_choices = heapq.nsmallest(
+            self.candidates.settings.threads, (e for e in self.heap if e.choice is not None)
+        )
+        for entry in next_choices:
+            if entry.choice is not None and entry.bound < self.value:
+                yield entry.choice
 
     def _drop(self, error: InfeasibleMapping | ProgramError) -> None:
         self.reasons[error.what] += 1
@@ -312,6 +341,7 @@ class CandidateSearch:
         self.left -= 1
         if reached < self.value:
             self.choice, self.value, self._execution = choice, reached, run
+            self.runs.value = reached
 
     def _value_of(self, run: EinsumExecution) -> float:
         return objective_value(self.candidates.objective, run.latency, run.energy)

@@ -18,13 +18,13 @@ from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstrai
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import NoFeasibleMapping
-from tilewright.simulator.execution.candidate_search import (
+from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
+from tilewright.simulator.search.candidate_search import (
     Candidates,
     CandidateSearch,
     GridCertificate,
     GridObjective,
 )
-from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,11 @@ class GridSearch:
         advance = search.start  # the first candidate is no better than others, but at once there
         while not self._is_over(search.looked_at, start) and advance():
             advance = search.step
+            if self.budget_s is not None:
+                search.runs.deadline = start + self.budget_s
             if self.on_progress is not None:
                 self.on_progress(search.looked_at, search.value, search.bound)
+        search.runs.end()
         best = search.best
         if best is None:
             raise no_mapping(einsum, search.reasons + candidates.infeasible)

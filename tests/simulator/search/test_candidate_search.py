@@ -8,11 +8,11 @@ from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.grid_constraints import GridConstraints
 from tilewright.mapper.workload.workload_loading import load_workload
-from tilewright.simulator.execution import candidate_search
 from tilewright.simulator.execution.execution import grid_path
-from tilewright.simulator.execution.grid_mapping import GridMapping, GridRequest, map_on_grid
-from tilewright.simulator.execution.grid_search import GridObjective, GridSearch, GridSearchResult
 from tilewright.simulator.quotient import pattern_cycles
+from tilewright.simulator.search import candidate_search
+from tilewright.simulator.search.grid_mapping import GridMapping, GridRequest, map_on_grid
+from tilewright.simulator.search.grid_search import GridObjective, GridSearch, GridSearchResult
 
 HARDWARE = Path(__file__).resolve().parents[3] / "studies" / "hardware" / "wafer_grid.yaml"
 WORKLOAD = """

@@ -20,7 +20,7 @@ from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.execution.exchange import intermediates
 from tilewright.simulator.execution.execution import execute, grid_path
-from tilewright.simulator.execution.grid_mapping import GridMapping, GridRequest, map_on_grid
+from tilewright.simulator.search.grid_mapping import GridMapping, GridRequest, map_on_grid
 
 WHOLE = GridConstraints(tile="none", reduction="chain")
 

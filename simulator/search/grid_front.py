@@ -21,12 +21,12 @@ from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.action_counts import action_energies
-from tilewright.simulator.execution.candidate_search import Candidates
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
-from tilewright.simulator.execution.grid_search import no_mapping
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.cycle_bound import lower_bound
 from tilewright.simulator.lowering.plan import plan_of
+from tilewright.simulator.search.candidate_search import Candidates
+from tilewright.simulator.search.grid_search import no_mapping
 
 METRICS: Final = ("latency", "energy", "usage")
 """Seconds of the execution, joules with leakage, bits of an element's memory."""

@@ -10,9 +10,9 @@ from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.grid.space_time import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
-from tilewright.simulator.execution.quick_bound import QuickBound
 from tilewright.simulator.lowering.cycle_bound import lower_bound
 from tilewright.simulator.lowering.plan import plan_of
+from tilewright.simulator.search.quick_bound import QuickBound
 
 
 @pytest.mark.parametrize("machine", ["wse2-sdk-sim", "wse3-sdk-sim"])

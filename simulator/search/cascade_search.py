@@ -28,10 +28,10 @@ from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload
 from tilewright.simulator.exchanges.exchange_move import Move
-from tilewright.simulator.execution.candidate_search import Candidates, CandidateSearch
 from tilewright.simulator.execution.exchange import bank_offsets, intermediates
 from tilewright.simulator.isa.dsd import DTYPES
 from tilewright.simulator.lowering.addresses import PERIOD_WORDS, LeftTensors
+from tilewright.simulator.search.candidate_search import Candidates, CandidateSearch
 
 Held = tuple[tuple[str, int], ...]
 """Tensors that stay, with the number of each one's distribution, in the order of their names."""

@@ -18,6 +18,7 @@ from tilewright.mapper.grid.grid_shares import Share, local_sizes
 from tilewright.mapper.grid.number_types import dtype_of, number_types
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.simulator.check.route_check import MAX_STREAM
 from tilewright.simulator.isa.dsd import DTYPES
 from tilewright.simulator.lowering.kernel import own_operation, scalar_steps
 from tilewright.simulator.profiles.profile import Profile
@@ -56,6 +57,12 @@ class QuickBound:
         tile = {**local, **({family.tile.variable: family.tile.size} if family.tile else {})}
         if self.words(family) > self.free_words:
             raise InfeasibleMapping(f"{self.space.grid.memory.name} of an element is too small")
+        for access in self._streamed(family):
+            if self._entering(access, family, local) > MAX_STREAM:
+                raise InfeasibleMapping(
+                    f"more than {MAX_STREAM:,} words of {access.tensor} enter over a border "
+                    "(persistent_tensors of a workload are in the elements)"
+                )
         work = self._work(family, local, tile)
         behind = self._behind(family, local, tile, work)
         streams = (
@@ -211,7 +218,18 @@ class QuickBound:
     def _stream(self, access: TensorAccess, family: GridFamily, local: Mapping[str, int]) -> float:
         """Return the words of the longest border stream of an input."""
         columns, rows = (_product(family.shares, axis) for axis in ("X", "Y"))
-        used = {
+        used = self._used(access, family)
+        lines = max(rows if used["Y"] == rows else 1, columns if used["X"] == columns else 1)
+        return self._entering(access, family, local) / lines
+
+    def _entering(self, access: TensorAccess, family: GridFamily, local: Mapping[str, int]) -> int:
+        """Return the words of an input that enter over the borders, those of equal tiles once."""
+        used = self._used(access, family)
+        return used["X"] * used["Y"] * access.tile_size(local)
+
+    def _used(self, access: TensorAccess, family: GridFamily) -> dict[str, int]:
+        """Return how many different tiles of an input lie along each axis."""
+        return {
             axis: prod(
                 s.count
                 for s in family.shares
@@ -219,8 +237,6 @@ class QuickBound:
             )
             for axis in ("X", "Y")
         }
-        lines = max(rows if used["Y"] == rows else 1, columns if used["X"] == columns else 1)
-        return used["X"] * used["Y"] * access.tile_size(local) / lines
 
 
 def _product(shares: tuple[Share, ...], axis: str) -> int:

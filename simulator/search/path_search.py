@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
-from tilewright.simulator.execution.cascade_search import Cascade, OptionPath
+from tilewright.simulator.search.cascade_search import Cascade, OptionPath
 
 Progress = Callable[[int, float, float], None]
 MOST_FOUND = 4
@@ -48,7 +48,10 @@ def search_cascade(
     walk = _PathWalk(cascade, on_progress)
     walk.begin()
     walk.go_on(limits.share(FIRST_SHARE), reshards=False)
-    return walk.go_on(limits, reshards=True)
+    result = walk.go_on(limits, reshards=True)
+    for search in cascade.searches:
+        search.runs.end()
+    return result
 
 
 class _PathWalk:
@@ -83,7 +86,7 @@ class _PathWalk:
                 return best, self.bound
             if best is not None and self._is_over(limits):
                 return best, self.bound
-            self._execute(least)
+            self._execute(least, self._deadline(limits) if best is not None else inf)
 
     def _least(self, *, reshards: bool) -> OptionPath | None:
         """Return the path with the least bound, its exchanges found if that does not go on."""
@@ -94,9 +97,10 @@ class _PathWalk:
                 return least
         return self.cascade.best_path("bound", reshards=reshards)
 
-    def _execute(self, path: OptionPath) -> None:
+    def _execute(self, path: OptionPath, deadline: float) -> None:
         """Execute a candidate of each option of a path, and its exchanges."""
         for search in path.searches:
+            search.runs.deadline = deadline
             if search.choice is None:
                 self.executed += search.start()
             else:
@@ -106,5 +110,7 @@ class _PathWalk:
     def _is_over(self, limits: CascadeLimits) -> bool:
         if limits.most_executions is not None and self.executed >= limits.most_executions:
             return True
-        spent = time.perf_counter() - self.start
-        return limits.budget_s is not None and spent >= limits.budget_s
+        return time.perf_counter() >= self._deadline(limits)
+
+    def _deadline(self, limits: CascadeLimits) -> float:
+        return inf if limits.budget_s is None else self.start + limits.budget_s

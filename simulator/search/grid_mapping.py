@@ -14,19 +14,19 @@ from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstrai
 from tilewright.mapper.mapping.mapping import Mapping, Sequential
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload
-from tilewright.simulator.execution.candidate_search import (
+from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
+from tilewright.simulator.execution.execution import Execution, execute, grid_path
+from tilewright.simulator.execution.operands import WrongResult
+from tilewright.simulator.search.candidate_search import (
     Candidates,
     CandidateSearch,
     GridCertificate,
     GridObjective,
     objective_value,
 )
-from tilewright.simulator.execution.cascade_search import Cascade, OptionPath
-from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
-from tilewright.simulator.execution.execution import Execution, execute, grid_path
-from tilewright.simulator.execution.grid_search import GridSearchResult, no_mapping
-from tilewright.simulator.execution.operands import WrongResult
-from tilewright.simulator.execution.path_search import CascadeLimits, search_cascade
+from tilewright.simulator.search.cascade_search import Cascade, OptionPath
+from tilewright.simulator.search.grid_search import GridSearchResult, no_mapping
+from tilewright.simulator.search.path_search import CascadeLimits, search_cascade
 
 Progress = Callable[[int, float, float], None]
 
@@ -93,7 +93,7 @@ def map_on_grid(
     cascade, path, bound = _search(arch, workload, request, on_progress, exchanges=exchanges)
     mapping = _joined(path)
     try:
-        execution = execute(arch, workload, mapping, settings=request.settings)
+        execution = _execution(path) or execute(arch, workload, mapping, settings=request.settings)
     except InfeasibleMapping:
         # What is free in an element may lie in pieces too small for a tile, which the search does
         # not look at. Without exchange nothing lies in between, and the bound still holds.
@@ -137,6 +137,13 @@ def _search(
     if path is None:
         raise _infeasible(cascade)
     return cascade, path, bound
+
+
+def _execution(path: OptionPath) -> Execution | None:
+    """Return the execution of a path if the search has it: that of one Einsum alone."""
+    if len(path.searches) > 1 or path.searches[0].best is None:
+        return None
+    return Execution.of_one(path.searches[0].best)
 
 
 def _result(

@@ -1,0 +1,1 @@
+"""The search for mappings on a grid, with the machine in the loop."""

@@ -1,0 +1,78 @@
+"""Runs of the candidates of a search, side by side, each ended when it cannot be the best.
+
+The answer does not depend on the number of threads: a search takes the results in the order of its
+bounds, and a run that ends early is one whose value is not below the best.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache, partial
+from itertools import islice
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+from tilewright.mapper.grid.grid_mapspace import GridChoice
+from tilewright.simulator.execution.einsum_execution import EinsumExecution
+
+if TYPE_CHECKING:
+    from tilewright.simulator.search.candidate_search import Candidates
+
+LONG_RUN: Final = 4_000_000
+"""Cycles times elements from which on runs go side by side: some 0.3 s (engine-speed.md)."""
+
+
+class CandidateRuns:
+    """Runs of candidates. `value`: the best so far; runs that cannot be below it end.
+
+    `deadline`: the time (`time.perf_counter`) at which all runs end.
+    """
+
+    def __init__(self, candidates: Candidates) -> None:
+        self.candidates = candidates
+        self.value = self.deadline = inf
+        self._begun: dict[GridChoice, Future[EinsumExecution]] = {}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is over."""
+        return time.perf_counter() >= self.deadline
+
+    def execute(self, choice: GridChoice, ahead: Iterable[GridChoice]) -> EinsumExecution:
+        """Run a choice, and begin those ahead beside it if there are threads for them.
+
+        Raises RunStoppedError if the run was ended; InfeasibleMapping or ProgramError if the
+        machine cannot run the choice.
+        """
+        threads = self.candidates.settings.threads
+        if choice not in self._begun and (threads == 1 or not self._is_long(choice)):
+            return self._run(choice)
+        for other in (choice, *islice(ahead, threads - 1)):
+            if other not in self._begun and len(self._begun) < threads:
+                self._begun[other] = _pool(threads).submit(self._run, other)
+        return self._begun.pop(choice).result()
+
+    def end(self) -> None:
+        """End all runs that go on."""
+        self.value = -inf
+        self._begun.clear()
+
+    def _run(self, choice: GridChoice) -> EinsumExecution:
+        energy = self.candidates.energy(choice)
+        return self.candidates.execute(choice, partial(self._is_unwanted, energy))
+
+    def _is_unwanted(self, energy: float, cycles: int) -> bool:
+        """Return whether a run of an energy without leakage (J) and of at least `cycles` ends."""
+        return self.is_over or self.candidates.value_of(cycles, energy) >= self.value
+
+    def _is_long(self, choice: GridChoice) -> bool:
+        read = self.candidates.read(choice)
+        cycles = self.candidates.quick.cycles(choice.family)
+        return cycles * read.rows * read.columns >= LONG_RUN
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, "candidate")
