@@ -66,6 +66,12 @@ class GridCertificate:
     bound: float
     is_optimal: bool
 
+    def gap(self, value: float) -> float:
+        """Return how far a value may be above the optimum: value / bound - 1, inf for no bound."""
+        if self.is_optimal:
+            return 0.0
+        return value / self.bound - 1 if self.bound > 0 else inf
+
     def __str__(self) -> str:
         kind = "optimal" if self.is_optimal else "best of those executed"
         timed = f"{self.timed:,} timed by their pattern, " if self.timed else ""

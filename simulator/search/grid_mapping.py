@@ -50,8 +50,8 @@ class GridMapping:
 
     @property
     def gap(self) -> float:
-        """How far the value may be above the optimum, as a share of the value; 0 if optimal."""
-        return (self.value - self.certificate.bound) / self.value if self.value else 0.0
+        """How far the value may be above the optimum: value / bound - 1; inf for a bound of 0."""
+        return self.certificate.gap(self.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +85,8 @@ def map_on_grid(
 
     Each tensor that one Einsum computes for another goes through the memory outside, or stays in
     the elements where both have it alike; the search tries both. `on_progress`: called with
-    (executed, best value, bound) after each round of executions. Raises NoFeasibleMapping, with the
-    reasons, if an Einsum fits no element.
+    (executed, best value, bound) before the first execution and after each round. Raises
+    NoFeasibleMapping, with the reasons, if an Einsum fits no element.
     """
     request, start = request or GridRequest(), time.perf_counter()
     exchanges = request.objective != "edp"

@@ -38,8 +38,8 @@ class GridSearchResult:
 
     @property
     def gap(self) -> float:
-        """How far the value may be above the optimum, as a share of the value; 0 if optimal."""
-        return (self.value - self.certificate.bound) / self.value if self.value else 0.0
+        """How far the value may be above the optimum: value / bound - 1; inf for a bound of 0."""
+        return self.certificate.gap(self.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,7 +42,8 @@ def search_cascade(
 ) -> tuple[OptionPath | None, float]:
     """Return the best executed path, None if there is none, and a bound of all paths.
 
-    `on_progress`: called with (executed, best value, bound) after each round of executions. One
+    `on_progress`: called with (executed, best value, bound) before the first execution and after
+    each round of executions. One
     candidate of every Einsum that exchanges nothing runs first, whatever the limits are.
     """
     walk = _PathWalk(cascade, on_progress)
@@ -63,12 +64,14 @@ class _PathWalk:
         self.bound = 0.0
 
     def begin(self) -> None:
-        """Execute a candidate of every Einsum that exchanges nothing; bound all paths."""
+        """Bound all paths; execute a candidate of every Einsum that exchanges nothing."""
+        self.bound = self.cascade.least_bound
+        if self.on_progress is not None and self.bound < inf:
+            self.on_progress(0, inf, self.bound)
         for options in self.cascade.options:
             for option in options:
                 search = None if option.reads or option.writes else option.search(ALL)
                 self.executed += search is not None and search.start()
-        self.bound = self.cascade.least_bound
 
     def go_on(self, limits: CascadeLimits, *, reshards: bool) -> tuple[OptionPath | None, float]:
         """Return the best path, and a bound of all, when none may be better or at a limit.

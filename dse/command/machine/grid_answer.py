@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from tilewright.dse.report.execution_page import (
     whole_document,
     write_execution_page,
 )
-from tilewright.mapper.searches.result import Progress
+from tilewright.mapper.searches.result import Progress, gap_text
 
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
@@ -44,7 +45,7 @@ class GridAnswer:
         """Return the answer for the terminal: mapping, execution, certificates."""
         lines = [self._nest(), "", *execution_lines(self.found.execution), ""]
         certificate = self.found.certificate
-        gap = "" if certificate.is_optimal else f", gap {self.found.gap:.1%}"
+        gap = "" if certificate.is_optimal else f", gap {gap_text(self.found.gap)}"
         lines.append(f"{certificate}{gap} ({self.found.seconds:.1f} s)")
         lines += [
             f"  {number:,} cannot be built: {reason}" for reason, number in certificate.reasons
@@ -66,7 +67,7 @@ class GridAnswer:
             "kind": "optimal" if certificate.is_optimal else "bounded",
             "value": self.found.value,
             "lower_bound": certificate.bound,
-            "gap": self.found.gap,
+            "gap": self.found.gap if self.found.gap < inf else None,
             "executed": certificate.executed,
             "timed": certificate.timed,
             "excluded": certificate.excluded,
@@ -131,7 +132,10 @@ def find_on_machine(
     )
 
     def tell(candidates: int, value: float, bound: float) -> None:
+        doing = some(candidates, "candidate") if candidates else "a first candidate runs"
         if on_progress is not None:
-            on_progress(Progress(some(candidates, "candidate"), value, bound))
+            on_progress(Progress(doing, value, bound))
 
+    if on_progress is not None:
+        on_progress(Progress("bounding all mappings", inf, 0.0))
     return GridAnswer(map_on_grid(arch, workload, request, tell), options["objective"])

@@ -1,0 +1,58 @@
+"""Runs of candidates side by side: the same answer for any number of threads, ended in time."""
+
+import time
+from math import inf
+
+import pytest
+from explore import at_night
+from grid_mappings import einsum_workload, grid_arch
+
+from tilewright.mapper.grid.grid import grid_of
+from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+from tilewright.simulator.isa.machine_errors import RunStoppedError
+from tilewright.simulator.run import machine
+from tilewright.simulator.search import candidate_runs
+from tilewright.simulator.search.candidate_runs import CandidateRuns
+from tilewright.simulator.search.candidate_search import Candidates, GridObjective
+from tilewright.simulator.search.grid_search import GridSearch
+
+FORM = "matrix times vector"
+
+
+@pytest.mark.parametrize("objective", ["latency", *at_night("edp")])
+def test_threads_change_no_answer(
+    objective: GridObjective, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(candidate_runs, "LONG_RUN", 0)
+    monkeypatch.setattr(machine, "CYCLES_ASKED", 16 * 50)
+    flat, einsum = grid_arch(FORM, 32, 4, 4), einsum_workload(FORM).einsums[0]
+    alone, beside = (
+        GridSearch(objective=objective, settings=ExecutionSettings(threads=n)).run(flat, einsum)
+        for n in (1, 3)
+    )
+    assert beside.value == alone.value
+    assert beside.certificate == alone.certificate
+    assert beside.execution.plan.read == alone.execution.plan.read
+
+
+def test_a_run_ends_when_it_cannot_be_the_best_or_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(machine, "CYCLES_ASKED", 16 * 50)
+    flat, einsum = grid_arch(FORM, 32, 4, 4), einsum_workload(FORM).einsums[0]
+    space = GridMapspace(grid_of(flat), einsum)
+    candidates = Candidates.of("latency", ExecutionSettings(), flat, space)
+    runs = CandidateRuns(candidates)
+    choice = space.members(candidates.families[0][1])[0]
+    whole = runs.execute(choice, ())
+    for value, ends in ((inf, False), (whole.latency * 1.01, False), (whole.latency / 10, True)):
+        runs.value = value
+        if ends:
+            with pytest.raises(RunStoppedError):
+                runs.execute(choice, ())
+        else:
+            assert runs.execute(choice, ()).cycles == whole.cycles
+    runs.value, runs.deadline = inf, time.perf_counter()
+    with pytest.raises(RunStoppedError):
+        runs.execute(choice, ())
