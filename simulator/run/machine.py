@@ -51,8 +51,9 @@ class Machine:
     queues as one where that changes no result; False is slower. `queues`: also count how long
     words wait in queues. `interval` (cycles, 0 for none): also record what links carried and queues
     held in each interval. `refuse`: what is to be an error that is none otherwise, "unwritten":
-    reads of memory that neither the program nor the data has written. Raises ProgramError if the
-    program is inconsistent or does not fit the machine, InputDataError for a negative interval.
+    reads of memory that neither the program nor the data has written. `stop`: asked from time to
+    time; a run ends with RunStoppedError where it says so. Raises ProgramError if the program is
+    inconsistent or does not fit the machine, InputDataError for a negative interval.
     """
 
     def __init__(  # noqa: PLR0913 (the options of a machine)
@@ -64,11 +65,12 @@ class Machine:
         queues: bool = False,
         interval: int = 0,
         refuse: Collection[str] = (),
+        stop: Stop | None = None,
     ) -> None:
         if interval < 0:
             raise InputDataError("the interval of looks is negative", value=interval)
         self.program = program
-        self._refused = refused(refuse)
+        self._refused, self._stop = refused(refuse), stop
         self.profile = profile
         self.compiled = compile_program(program, profile)
         """The program as the engines read it."""
@@ -98,7 +100,6 @@ class Machine:
         max_cycles: int = MAX_CYCLES,
         shuffle: int = 0,
         notes: Collection[str] = (),
-        stop: Stop | None = None,
     ) -> RunResult:
         """Run the program to its end, from an SRAM of zeros, and return what it computed and cost.
 
@@ -107,10 +108,9 @@ class Machine:
         operations of all elements, or of the (row, column) listed. `max_cycles`: limit. `shuffle`:
         a seed above 0 permutes the order in which a cycle's events are simulated, which must change
         nothing (a test). `notes`: what the result is to note: "races" (else an error), "unwritten",
-        the reads of memory that neither the program nor the run's data has written. `stop`: asked
-        from time to time; the run ends with RunStoppedError where it says so. Raises DeadlockError
-        if nothing can move but work is left; MachineError for wrong data, a passed limit or what is
-        undefined on the machine, such as a race for memory.
+        the reads of memory that neither the program nor the run's data has written.
+        Raises DeadlockError if nothing can move but work is left; MachineError for wrong data, a
+        passed limit or what is undefined on the machine, such as a race for memory.
         """
         for name, number in (("max_cycles", max_cycles), ("shuffle", shuffle)):
             whole = isinstance(number, int) and not isinstance(number, bool)
@@ -123,26 +123,26 @@ class Machine:
         data.header.update({at.S_LIMIT: max_cycles, at.S_MOST: max_cycles, at.S_SHUFFLE: shuffle})
         data.header.update(noted(notes) | self._refused)
         recorder = IntervalRecorder(self._interval) if self._interval else None
-        store, sram = self._finish(data, recorder, stop)
+        store, sram = self._finish(data, recorder)
         result = collect_result(FinalState(self.compiled, store), sram)
         if recorder is None:
             return result
         return replace(result, trace=replace(result.trace, occupancy=recorder.occupancy()))
 
     def _finish(
-        self, data: RunData, recorder: IntervalRecorder | None, stop: Stop | None
+        self, data: RunData, recorder: IntervalRecorder | None
     ) -> tuple[at.Table, at.Memory]:
         """Run with merged queues; an error is found again, and told, without them."""
         if self.fuses and not self._counts_queues:
             fused_store, ends = self.fused_store
             store, sram = self._begin(fused_store, data)
-            store = self._step(store, sram, stop)
+            store = self._step(store, sram)
             if store[at.S_ERROR] == at.OK and FinalState(self.compiled, store).is_complete():
                 restore_pops(store, self.compiled.parts, ends)
                 return store, sram
         store, sram = self._begin(self.compiled.store, data)
         if recorder is None:
-            store = self._step(store, sram, stop)
+            store = self._step(store, sram)
         else:
             record = partial(_record, self.compiled, recorder)
             store = step_by_intervals(store, sram, recorder.interval, record)
@@ -165,12 +165,12 @@ class Machine:
         store[at.S_ERROR], store[at.S_LIMIT], store[at.S_SHUFFLE] = at.OK, cycle, -1
         return step_to_end(store, sram)
 
-    def _step(self, store: at.Table, sram: at.Memory, stop: Stop | None) -> at.Table:
+    def _step(self, store: at.Table, sram: at.Memory) -> at.Table:
         """Run to the end, or to where `stop` says so."""
-        if stop is None:
+        if self._stop is None:
             return step_to_end(store, sram)
         interval = max(1, CYCLES_ASKED // self.program.placement.size)
-        return step_by_intervals(store, sram, interval, partial(_ask, stop))
+        return step_by_intervals(store, sram, interval, partial(_ask, self._stop))
 
     def _check_end(self, store: at.Table) -> None:
         """Raise MachineError or DeadlockError unless the run has come to its end."""
