@@ -191,7 +191,8 @@ def _run(
 ) -> _EngineRun:
     """Run a program by the engine that is likely to be the faster one; both give the same."""
     if program.placement.size < LARGE_GRID:
-        machine = Machine(program, profile, stop=options.stop)
+        machine = Machine(program, profile)
+        machine.stop = options.stop
         result = machine.run(memory=memory, edges=edges, timeline=options.timeline)
         return _EngineRun(result, "reference")
     fast = run_fast(program, profile, memory, edges, options.timeline)

@@ -51,8 +51,7 @@ class Machine:
     queues as one where that changes no result; False is slower. `queues`: also count how long
     words wait in queues. `interval` (cycles, 0 for none): also record what links carried and queues
     held in each interval. `refuse`: what is to be an error that is none otherwise, "unwritten":
-    reads of memory that neither the program nor the data has written. `stop`: asked from time to
-    time; a run ends with RunStoppedError where it says so. Raises ProgramError if the program is
+    reads of memory that neither the program nor the data has written. Raises ProgramError if the program is
     inconsistent or does not fit the machine, InputDataError for a negative interval.
     """
 
@@ -65,12 +64,13 @@ class Machine:
         queues: bool = False,
         interval: int = 0,
         refuse: Collection[str] = (),
-        stop: Stop | None = None,
     ) -> None:
         if interval < 0:
             raise InputDataError("the interval of looks is negative", value=interval)
         self.program = program
-        self._refused, self._stop = refused(refuse), stop
+        self._refused = refused(refuse)
+        self.stop: Stop | None = None
+        """Asked from time to time; a run ends with RunStoppedError where it says so."""
         self.profile = profile
         self.compiled = compile_program(program, profile)
         """The program as the engines read it."""
@@ -167,10 +167,10 @@ class Machine:
 
     def _step(self, store: at.Table, sram: at.Memory) -> at.Table:
         """Run to the end, or to where `stop` says so."""
-        if self._stop is None:
+        if self.stop is None:
             return step_to_end(store, sram)
         interval = max(1, CYCLES_ASKED // self.program.placement.size)
-        return step_by_intervals(store, sram, interval, partial(_ask, self._stop))
+        return step_by_intervals(store, sram, interval, partial(_ask, self.stop))
 
     def _check_end(self, store: at.Table) -> None:
         """Raise MachineError or DeadlockError unless the run has come to its end."""
