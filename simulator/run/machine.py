@@ -51,8 +51,8 @@ class Machine:
     queues as one where that changes no result; False is slower. `queues`: also count how long
     words wait in queues. `interval` (cycles, 0 for none): also record what links carried and queues
     held in each interval. `refuse`: what is to be an error that is none otherwise, "unwritten":
-    reads of memory that neither the program nor the data has written. Raises ProgramError if the program is
-    inconsistent or does not fit the machine, InputDataError for a negative interval.
+    reads of memory that neither the program nor the data has written. Raises ProgramError if the
+    program is inconsistent or does not fit the machine, InputDataError for a negative interval.
     """
 
     def __init__(  # noqa: PLR0913 (the options of a machine)
