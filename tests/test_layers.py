@@ -12,12 +12,13 @@ MACHINE = [
     path
     for path in MODULES
     if path.relative_to(ROOT).parts[0] == "simulator"
-    and not {"lowering", "execution", "exchanges"} & set(path.parts)
+    and not {"lowering", "execution", "exchanges", "search"} & set(path.parts)
     and path.name != "__init__.py"
 ]
 ON_MAPPINGS = (
     "tilewright.simulator.lowering",
     "tilewright.simulator.execution",
+    "tilewright.simulator.search",
     "tilewright.simulator.exchanges",
 )
 Import = tuple[str, str]  # place in the sources, dotted name of the imported module
