@@ -190,7 +190,8 @@ def deferred_reservations(
     """Assign columns of the labels to bits of tiles that grow with lanes not chosen yet.
 
     A label is the tuple of costs of a partial mapping; a lane is one instance along a dimension of
-    a fanout. Raises InternalError if the labels have too few such columns.
+    a fanout. Raises TooFewColumns if the labels have too few such columns and might have more, else
+    InternalError.
     """
     reservations = open_reservations(problem, slots, fields.tracked)
     groups = _by_bits_carrier(reservations)
@@ -200,6 +201,8 @@ def deferred_reservations(
     for number, (carrier, terms) in enumerate(sorted(groups.items())):
         memory, top = carrier.memory, carrier.top
         if number >= len(fields.deferred_bits):
+            if not fields.has_all_deferred:
+                raise TooFewColumns
             raise InternalError(f"labels have no field for the bits of {memory} above its lanes")
         field = fields.deferred_bits[number]
         is_topmost = top == topmost[memory] and not _is_reserved(memory, slots[:top])

@@ -28,6 +28,7 @@ from tilewright.mapper.searches.program.charge_sites import (
 )
 from tilewright.mapper.searches.program.deferred_costs import (
     DeferredCost,
+    TooFewColumns,
     deferred_charges,
     deferred_costs,
     deferred_field_counts,
@@ -205,7 +206,8 @@ class TemplateCompiler:
         Nothing is yielded if a dimension has no legal choice of lanes. A template is a mapping
         without its loops; a lane is one instance along a dimension of a fanout. Raises
         UnsupportedFeature if the dynamic program does not model the template, or if more than
-        20,000 choices had to be listed.
+        20,000 choices had to be listed; TooFewColumns if labels need more columns and might have
+        them.
         """
         slots = slot_sequence(self._problem, template)
         if not all(slot.choices for slot in slots if isinstance(slot, SpatialLoops)):
@@ -253,6 +255,8 @@ class TemplateCompiler:
         located = [(charge, locator.site_of(charge)) for charge in costs.charges]
         sites = [*(site for _, site in located), *self._network_sites(draft.template, slots)]
         deferred = deferred_costs(self._problem, self._fields, slots, deferred_charges(sites))
+        if deferred is None and not self._fields.has_all_deferred:
+            raise TooFewColumns
         blocking = _blocking_slots(sites, may_defer=deferred is not None)
         if not blocking:
             bits = deferred_reservations(self._problem, self._fields, slots)

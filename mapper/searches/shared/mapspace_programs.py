@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from tilewright.mapper.searches.exact.label_fields import (
     label_fields,
 )
 from tilewright.mapper.searches.exact.metric_terms import BackingHolders, backing_holders
+from tilewright.mapper.searches.program.deferred_costs import TooFewColumns
 from tilewright.mapper.searches.program.program import TemplateCompiler, most_deferred
 from tilewright.mapper.searches.program.program_tree import ProgramTree, program_tree
 from tilewright.mapper.searches.program.rates import RateTable
@@ -25,6 +27,9 @@ from tilewright.mapper.searches.shared.known_structures import (
     structure_key,
 )
 from tilewright.mapper.searches.shared.priced_steps import Prices, prices_of
+from tilewright.mapper.templates.placement import Placement, Template
+
+SAMPLED = 4  # templates of a placement that tell how many columns the labels need
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +89,45 @@ def priced_programs(
 def _compiled(
     space: Mapspace, leaks: tuple[Leak, ...], tracked: frozenset[str], budget: Budget
 ) -> MapspacePrograms:
-    """Compile all templates that a search needs, with their costs by name."""
-    problem, templates = space.problem, space.search_templates(budget.check)
+    """Compile all templates that a search needs, with their costs by name.
+
+    A few templates tell how many columns the labels need: to ask all takes as long as to compile
+    them. Where others turn out to need more, all are asked.
+    """
+    templates = space.search_templates(budget.check)
+    costs = _CostsToName(space, leaks, tracked)
+    try:
+        return _with_columns_for(costs, templates, sampled_templates(templates), budget)
+    except TooFewColumns:
+        return _with_columns_for(costs, templates, templates, budget)
+
+
+class _CostsToName(NamedTuple):
+    """A mapspace with the leakage of its components, and memories whose bits labels keep."""
+
+    space: Mapspace
+    leaks: tuple[Leak, ...]
+    tracked: frozenset[str]
+
+
+def _with_columns_for(
+    costs: _CostsToName,
+    templates: Sequence[Template],
+    sample: Sequence[Template],
+    budget: Budget,
+) -> MapspacePrograms:
+    """Compile templates with as many columns as a sample of them needs.
+
+    Raises TooFewColumns if that is less than some template needs.
+    """
+    problem, leaks, tracked = costs.space.problem, costs.leaks, costs.tracked
     columns = replace(label_fields(problem, leaks, tracked), rates=RateTable(by_name=True))
-    deferred = most_deferred(problem, columns, budget.checking(templates))
+    deferred = most_deferred(problem, columns, budget.checking(sample))
     if deferred != NO_DEFERRED:
         columns = label_fields(problem, leaks, tracked, deferred)
     columns = replace(columns, rates=RateTable(by_name=True))
-    compiler = TemplateCompiler(problem, columns)
+    has_all = len(sample) == len(templates)
+    compiler = TemplateCompiler(problem, replace(columns, has_all_deferred=has_all))
     tree = program_tree(
         with_tracked_usage(program, tracked)
         for template in templates
@@ -99,3 +135,18 @@ def _compiled(
     )
     tops = tuple(dict.fromkeys(map(backing_holders, templates)))
     return MapspacePrograms(tree, columns, deferred, len(templates), tops)
+
+
+def sampled_templates(templates: Sequence[Template]) -> tuple[Template, ...]:
+    """Return a few templates of each placement, which mostly need as many columns as all.
+
+    A template is a mapping without its loops.
+    """
+    by_placement: dict[Placement, list[Template]] = {}
+    for template in templates:
+        by_placement.setdefault(template.placement, []).append(template)
+    return tuple(
+        template
+        for several in by_placement.values()
+        for template in several[:: -(-len(several) // SAMPLED)]
+    )
