@@ -73,6 +73,7 @@ PARTS: list[Part] = [
             "test_site.py",
             "test_tutorials.py",
         ),
+        4,
     ),
     Part(
         "engines, parts of programs, a full wafer, prefill of GPT-3",
