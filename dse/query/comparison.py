@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from tilewright.dse.models.weighted import WeightedEvaluator
 from tilewright.dse.query.open_run import RunTrials
 from tilewright.dse.report.conclusion import compare
 from tilewright.dse.run.pareto import hypervolume, reference_box
-from tilewright.dse.run.record import Trial, costs_of
+from tilewright.dse.run.record import Objective, Trial, costs_of
 from tilewright.dse.run.rundir import SPEC
 from tilewright.dse.store.safe_files import RunError
 from tilewright.dse.study.knobs import knob_text, labels_of
@@ -76,16 +76,9 @@ def compare_runs(first: RunTrials, second: RunTrials) -> RunComparison:
     fronts = [list(run.front()) for run in runs]
     if not all(fronts):
         raise RunError("a run has no feasible design")
-    feasible = [[t for t in run.everything if t.status == "feasible"] for run in runs]
-    ideal, reference = reference_box(costs_of([*feasible[0], *feasible[1]], objectives))
+    ideal, reference = reference_box(costs_of(_feasible(first) + _feasible(second), objectives))
     costs = [costs_of(front, objectives) for front in fronts]
-    best = {
-        o.metric: tuple(
-            (min if o.goal == "minimize" else max)(t.metrics[o.metric] for t in front)
-            for front in fronts
-        )
-        for o in objectives
-    }
+    best = {each.metric: tuple(_best(front, each) for front in fronts) for each in objectives}
     return RunComparison(
         tuple(str(run.directory.path) for run in runs),  # type: ignore[arg-type]  # two
         tuple(map(len, fronts)),  # type: ignore[arg-type]
@@ -93,6 +86,16 @@ def compare_runs(first: RunTrials, second: RunTrials) -> RunComparison:
         (_beaten(costs[0], costs[1]), _beaten(costs[1], costs[0])),
         best,  # type: ignore[arg-type]
     )
+
+
+def _feasible(run: RunTrials) -> list[Trial]:
+    return [trial for trial in run.everything if trial.status == "feasible"]
+
+
+def _best(front: Sequence[Trial], objective: Objective) -> float:
+    """Return the best value of an objective on a front."""
+    values = [trial.metrics[objective.metric] for trial in front]
+    return min(values) if objective.goal == "minimize" else max(values)
 
 
 def _beaten(costs: np.ndarray[Any, Any], rivals: np.ndarray[Any, Any]) -> int:

@@ -14,7 +14,7 @@ from tilewright.dse.query.open_run import RunTrials
 from tilewright.dse.report.conclusion import compare
 from tilewright.dse.run.record import Trial
 from tilewright.dse.run.rundir import SPEC
-from tilewright.dse.study.design_space import canonical_json
+from tilewright.dse.study.design_space import Dimension, canonical_json
 from tilewright.dse.study.knobs import knob_text, labels_of
 from tilewright.dse.study.study_loading import load_study
 
@@ -144,14 +144,10 @@ def _steps(run: RunTrials, trial: Trial) -> Iterator[KnobStep]:
     spec = load_study(run.directory.path / SPEC)
     evaluator: Evaluator = make_evaluator(spec)
     tried = {canonical_json(dict(t.point)): t for t in run.everything if t.same_as is None}
-    choice = spec.space.choice(trial.point)
     labels = labels_of(spec.space)
-    for position, dimension in enumerate(spec.space.dimensions):
-        near = (choice[position] - 1, choice[position] + 1)
-        steps = near if dimension.ordered else tuple(range(len(dimension.values)))
-        for index in steps:
-            if index == choice[position] or not 0 <= index < len(dimension.values):
-                continue
+    for position, choice in enumerate(spec.space.choice(trial.point)):
+        dimension = spec.space.dimensions[position]
+        for index in _near(dimension, choice):
             point = {**trial.point, dimension.path: dimension.values[index]}
             value = knob_text(dimension.path, dimension.values[index])
             known = tried.get(canonical_json(point))
@@ -159,15 +155,29 @@ def _steps(run: RunTrials, trial: Trial) -> Iterator[KnobStep]:
                 yield KnobStep(labels[position], value, known.metrics, known.reason, known.number)
                 continue
             outcome = attempt(evaluator, point).outcome
-            metrics = {**outcome.metrics}
-            missing = [o.metric for o in spec.objectives if o.metric not in metrics]
-            if metrics and missing:
-                from tilewright.dse.run.figures import value_of
-
-                metrics |= {
-                    name: value_of(name, run.names(_as(trial, metrics))) for name in missing
-                }
+            metrics = _with_objectives(run, trial, outcome.metrics)
             yield KnobStep(labels[position], value, metrics, outcome.reason, None)
+
+
+def _near(dimension: Dimension, choice: int) -> list[int]:
+    """Return the values one step from a chosen one; all others of a knob without an order."""
+    values = range(len(dimension.values))
+    if dimension.ordered:
+        return [index for index in (choice - 1, choice + 1) if index in values]
+    return [index for index in values if index != choice]
+
+
+def _with_objectives(
+    run: RunTrials, trial: Trial, metrics: Mapping[str, float]
+) -> Mapping[str, float]:
+    """Return the metrics of a design, with the objectives that are formulas over them."""
+    missing = [o.metric for o in run.spec.objectives if o.metric not in metrics]
+    if not metrics or not missing:
+        return metrics
+    from tilewright.dse.run.figures import value_of
+
+    names = run.names(_as(trial, metrics))
+    return {**metrics, **{name: value_of(name, names) for name in missing}}
 
 
 def _as(trial: Trial, metrics: Mapping[str, float]) -> Trial:

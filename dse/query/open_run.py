@@ -91,22 +91,23 @@ class RunTrials:
         """
         goals: Mapping[str, Goal] = {o.metric: o.goal for o in self.spec.objectives}
         names = metrics or tuple(goals)
-        good = self._only(
-            [t for t in self.trials if t.status == "feasible" and t.same_as is None]
-        )  # fmt: skip
-        columns = [{t.number: v for t, v in good._values(name)} for name in names]
-        chosen = [t for t in good if all(t.number in column for column in columns)]
+        signs = [-1.0 if goals.get(name) == "maximize" else 1.0 for name in names]
+        chosen, values = self._feasible_designs(names)
         if not chosen:
             return self._only([])
-        signs = [-1.0 if goals.get(name) == "maximize" else 1.0 for name in names]
-        costs = np.array(
-            [[s * c[t.number] for s, c in zip(signs, columns, strict=True)] for t in chosen]
-        )
-        kept = non_dominated(costs)
+        costs = np.array(values) * signs
         ranked = sorted(
-            (tuple(costs[i].tolist()), chosen[i].number, i) for i in np.flatnonzero(kept)
+            (tuple(costs[i].tolist()), chosen[i].number, i)
+            for i in np.flatnonzero(non_dominated(costs))
         )
         return self._only([chosen[i] for _, _, i in ranked])
+
+    def _feasible_designs(self, names: Sequence[str]) -> tuple[list[Trial], list[list[float]]]:
+        """Return the feasible designs that have values of all expressions, with these values."""
+        good = self.designs()._only([t for t in self.designs() if t.status == "feasible"])
+        columns = [{t.number: v for t, v in good._values(name)} for name in names]
+        chosen = [t for t in good if all(t.number in column for column in columns)]
+        return chosen, [[column[t.number] for column in columns] for t in chosen]
 
     def knee(self, *metrics: str) -> Trial:
         """Return the design of the front that is nearest to the best of every metric.

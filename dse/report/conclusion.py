@@ -144,18 +144,25 @@ def conclusion(spec: StudySpec, trials: Sequence[Trial]) -> str:
     lines = [*textwrap.wrap(spec.question, 96), "", census(trials, len(front))]
     reference = reference_of(trials)
     for best in highlights(spec, trials):
-        words = f" ({best.comparison} than the reference)" if best.comparison else ""
         if reference is not None and best.trial.number == reference.number:
             lines.append(f"  {best.title}: {best.value}, the reference design")
             continue
-        if best.comparison == "the same" or best.title == "Balanced":
-            words = f" (against the reference: {best.comparison})" if best.comparison else ""
+        words = _against_reference(best)
         lines.append(f"  {best.title}: {best.value}{words}, trial {best.trial.number}")
-        lines.append(f"    {_knobs(spec, best.trial, reference_of(trials))}")
+        lines.append(f"    {_knobs(spec, best.trial, reference)}")
     lines += [f"  Published: {text}" for text in published_figures(spec, front)]
     if not front and trials:
         lines += ["No design is feasible. The reasons:", *_reasons(trials)]
     return "\n".join(lines)
+
+
+def _against_reference(best: BestDesign) -> str:
+    """Return how a design compares with the reference, in brackets; nothing without one."""
+    if not best.comparison:
+        return ""
+    if best.comparison == "the same" or best.title == "Balanced":
+        return f" (against the reference: {best.comparison})"
+    return f" ({best.comparison} than the reference)"
 
 
 def published_figures(spec: StudySpec, front: Sequence[Trial]) -> list[str]:

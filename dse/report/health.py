@@ -88,7 +88,6 @@ def smallest_changes(spec: StudySpec, trials: Sequence[Trial]) -> Iterator[Small
     if reference is None:
         return
     good = [t for t in trials if t.status == "feasible" and t.same_as is None]
-    labels = dict(zip(spec.space.paths, labels_of(spec.space), strict=True))
     for objective in spec.objectives:
         (start,), *rest = costs_of([reference, *good], [objective])
         gains = {t.number: float(start - cost[0]) for t, cost in zip(good, rest, strict=True)}
@@ -99,13 +98,17 @@ def smallest_changes(spec: StudySpec, trials: Sequence[Trial]) -> Iterator[Small
         chosen = min(
             enough, key=lambda t: (len(_changed(t, reference)), -gains[t.number], t.number)
         )
-        knobs = tuple(
-            (labels[path], knob_text(path, chosen.point[path]))
-            for path in _changed(chosen, reference)
-        )
+        knobs = _knobs_changed(spec, chosen, reference)
         share = gains[chosen.number] / gains[best.number]
         of = len(_changed(best, reference))
         yield SmallestChange(objective.metric, chosen.number, knobs, of, share)
+
+
+def _knobs_changed(spec: StudySpec, trial: Trial, reference: Trial) -> tuple[tuple[str, str], ...]:
+    """Return the label and the value of each knob that differs from the reference design."""
+    labels = dict(zip(spec.space.paths, labels_of(spec.space), strict=True))
+    changed = _changed(trial, reference)
+    return tuple((labels[path], knob_text(path, trial.point[path])) for path in changed)
 
 
 def _changed(trial: Trial, reference: Trial) -> list[str]:

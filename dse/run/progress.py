@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from tilewright.arch.quantities import label, quantity
 from tilewright.dse.command.console import say
@@ -15,6 +16,16 @@ from tilewright.dse.study.study import StudySpec
 
 if TYPE_CHECKING:
     from tilewright.dse.run.live_view import LiveView
+
+
+_WORDS: Final = {
+    "infeasible": "infeasible",
+    "violates": "over a limit",
+    "excluded": "excluded by bounds",
+    "failed": "not evaluated",
+    "error": "INTERNAL ERRORS",
+}
+"""What a line of progress calls the trials of each status, in this order."""
 
 
 def describe_state(
@@ -33,18 +44,10 @@ def describe_state(
         if values:
             best = min(values) if objective.goal == "minimize" else max(values)
             phrases.append(f"{label(objective.metric)} {quantity(best, objective.metric)}")
-    unbuildable = sum(t.status == "infeasible" for t in trials)
-    violating = sum(t.status == "violates" for t in trials)
-    failed = sum(t.status == "failed" for t in trials)
-    defects = sum(t.status == "error" for t in trials)
     repeated = sum(t.same_as is not None for t in trials)
     phrases += [f"repeated {repeated}"] * bool(repeated)
-    phrases += [f"infeasible {unbuildable}"] * bool(unbuildable)
-    phrases += [f"over a limit {violating}"] * bool(violating)
-    excluded = sum(t.status == "excluded" for t in trials)
-    phrases += [f"excluded by bounds {excluded}"] * bool(excluded)
-    phrases += [f"not evaluated {failed}"] * bool(failed)
-    phrases += [f"INTERNAL ERRORS {defects}"] * bool(defects)
+    counts = Counter[str](trial.status for trial in trials)
+    phrases += [f"{words} {counts[status]}" for status, words in _WORDS.items() if counts[status]]
     return ", ".join(phrases)
 
 

@@ -6,7 +6,7 @@ batch after it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -21,6 +21,7 @@ from tilewright.dse.store.safe_files import RunError, pretty_json, write_atomica
 from tilewright.dse.store.trial_line import line_of, trial_of
 from tilewright.dse.study.changed_keys import replaced
 from tilewright.dse.study.design_space import Value
+from tilewright.dse.study.study import StudySpec
 from tilewright.dse.study.study_loading import load_study
 
 _BEFORE_RETRY = "trials.before-retry.jsonl"
@@ -63,32 +64,18 @@ def extend_run(run: RunDirectory, changes: Changes) -> None:
         trials = run.repair()
         if changes.retry:
             trials = _without_failures(run, trials)
-    settings = dict(changes.settings)
-    for key in settings:
-        if key not in _MAY_CHANGE and not (key.startswith("space.") and key.endswith(_VALUES)):
-            raise SpecError(
-                f"--add {key}: a run cannot change this",
-                instead=f"one of {', '.join(_MAY_CHANGE)}, space.<knob>.values, or a new run",
-            )
-    if changes.trials is not None:
-        settings["search.trials"] = changes.trials
+    settings = _settings_of(changes)
     if not settings:
         return
     data: Any = load_document(run.path / SPEC).data
     changed = replaced(data, settings)
-    draft = run.path / f".{SPEC}.next.yaml"
-    try:
-        write_atomically(draft, spec_text(changed))
-        spec = load_study(draft)
-        for trial in trials:
-            spec.space.choice(trial.point)
-    finally:
-        draft.unlink(missing_ok=True)
-    if changes.trials is not None and spec.trials < sum(t.same_as is None for t in trials):
+    spec = _checked_study(run, changed, trials)
+    designs = sum(trial.same_as is None for trial in trials)
+    if changes.trials is not None and spec.trials < designs:
         raise RunError(
             "the run has more trials already",
             value=changes.trials,
-            instead=f"--trials above {sum(t.same_as is None for t in trials)}",
+            instead=f"--trials above {designs}",
         )
     environment = run.environment()
     note = {
@@ -100,6 +87,33 @@ def extend_run(run: RunDirectory, changes: Changes) -> None:
     environment["extensions"] = [*environment.get("extensions", []), note]
     write_atomically(run.path / ENVIRONMENT, pretty_json(environment))
     write_atomically(run.path / SPEC, spec_text(changed))
+
+
+def _settings_of(changes: Changes) -> dict[str, Any]:
+    """Return the changed settings by path. Raises SpecError for one that a run cannot take."""
+    settings = dict(changes.settings)
+    for key in settings:
+        if key not in _MAY_CHANGE and not (key.startswith("space.") and key.endswith(_VALUES)):
+            raise SpecError(
+                f"--add {key}: a run cannot change this",
+                instead=f"one of {', '.join(_MAY_CHANGE)}, space.<knob>.values, or a new run",
+            )
+    if changes.trials is not None:
+        settings["search.trials"] = changes.trials
+    return settings
+
+
+def _checked_study(run: RunDirectory, changed: Any, trials: Sequence[Trial]) -> StudySpec:
+    """Return the changed study, whose space has all trials of the run. Raises SpecError."""
+    draft = run.path / f".{SPEC}.next.yaml"
+    try:
+        write_atomically(draft, spec_text(changed))
+        spec = load_study(draft)
+        for trial in trials:
+            spec.space.choice(trial.point)
+    finally:
+        draft.unlink(missing_ok=True)
+    return spec
 
 
 def since_of(environment: Mapping[str, Any]) -> int:

@@ -128,37 +128,51 @@ class Breakdown:
 def breakdown(score: Score) -> Breakdown:
     """Return the costs of a score by component, by tensor and by Einsum."""
     limits = {einsum: _limiting(score, einsum) for einsum in score.latency_of}
-    used = dict.fromkeys(_part(key, 1) for key in (*score.energy_by, *score.latency_by))
-    names = [*(name for name in score.area_by if name in used)]
-    names += [name for name in used if name not in score.area_by]
-    components = [_component(score, name, limits) for name in names]
-    moved = {key: value for key, value in score.energy_by.items() if _tensor(key) is not None}
-    tensors = [_moved(score, name, moved) for name in dict.fromkeys(map(_tensor, moved)) if name]
+    components = [_component(score, name, limits) for name in _components_used(score)]
+    tensors = _tensors_moved(score)
     einsums = dict.fromkeys(_part(key, 0) for key in (*score.latency_of, *score.energy_by))
     return Breakdown(
         tuple(components),
         tuple(sorted(tensors, key=lambda each: (-each.energy, each.tensor))),
         tuple(_einsum(score, name, limits.get(name, ())) for name in einsums),
-        sum(v for key, v in score.energy_by.items() if key not in moved and not _leaks(key)),
+        sum(v for key, v in score.energy_by.items() if not (_tensor(key) or _leaks(key))),
         score.leak_energy,
     )
 
 
+def _components_used(score: Score) -> list[str]:
+    """Return the names of components with energy or time, those with an area first."""
+    used = dict.fromkeys(_part(key, 1) for key in (*score.energy_by, *score.latency_by))
+    with_area = [name for name in score.area_by if name in used]
+    return with_area + [name for name in used if name not in score.area_by]
+
+
 def _component(score: Score, name: str, limits: Mapping[str, tuple[str, ...]]) -> ComponentCosts:
-    energy = [(key, value) for key, value in score.energy_by.items() if _part(key, 1) == name]
+    energy = {key: value for key, value in score.energy_by.items() if _part(key, 1) == name}
     seconds = sum(value for key, value in score.latency_by.items() if _part(key, 1) == name)
     return ComponentCosts(
         name,
-        sum(value for _, value in energy),
-        sum(value for key, value in energy if _leaks(key)),
+        sum(energy.values()),
+        sum(value for key, value in energy.items() if _leaks(key)),
         seconds,
-        seconds / score.latency if score.is_timed and isfinite(score.latency) else None,
+        _share_of_time(score, seconds),
         _summed((_part(k, 3), n) for k, n in score.actions.items() if _part(k, 1) == name),
         score.capacity.get(name),
         size_of(score, name),
         score.area_by.get(name, 0.0),
         tuple(einsum for einsum, components in limits.items() if name in components),
     )
+
+
+def _share_of_time(score: Score, seconds: float) -> float | None:
+    """Return the share of the latency; None where that is not a number."""
+    return seconds / score.latency if score.is_timed and isfinite(score.latency) else None
+
+
+def _tensors_moved(score: Score) -> list[TensorCosts]:
+    """Return the costs of each tensor, in the order of the score."""
+    moved = {key: value for key, value in score.energy_by.items() if _tensor(key) is not None}
+    return [_moved(score, name, moved) for name in dict.fromkeys(map(_tensor, moved)) if name]
 
 
 def _moved(score: Score, tensor: str, energy: Mapping[str, float]) -> TensorCosts:

@@ -30,10 +30,17 @@ def check_injective(shape: Sequence[int], rows: Sequence[Sequence[Term]]) -> Non
             value=tuple(map(tuple, rows)),
             instead="each coefficient above the span of all smaller ones of its group",
         )
+    raise _same_coordinates(shape, rows, difference)
+
+
+def _same_coordinates(
+    shape: Sequence[int], rows: Sequence[Sequence[Term]], difference: Sequence[int]
+) -> SpecError:
+    """Return the error that names two indices with the same coordinates, from their difference."""
     first = tuple(max(0, -step) for step in difference)
     second = tuple(max(0, step) for step in difference)
     where = tuple(sum(second[d] * factor for d, factor in row) for row in rows)
-    raise SpecError(
+    return SpecError(
         f"indices {first} and {second} of a tensor of shape {tuple(shape)} have the same "
         f"coordinates {where}",
         value=tuple(map(tuple, rows)),
@@ -57,15 +64,9 @@ def _collision(shape: Sequence[int], rows: Sequence[Sequence[Term]]) -> list[int
     Depth first over the dimensions, small steps first; a branch ends where the dimensions that are
     left cannot bring every row back to 0.
     """
-    factors = [[0] * len(shape) for _ in rows]
-    for values, row in zip(factors, rows, strict=True):
-        for number, factor in row:
-            values[number] += factor
-    order = sorted(range(len(shape)), key=lambda d: -max((f[d] for f in factors), default=0))
-    spans = [[0] * len(rows)]
-    for d in reversed(order):
-        spans.append([s + f[d] * (shape[d] - 1) for s, f in zip(spans[-1], factors, strict=True)])
-    spans.reverse()
+    factors = [_factors(len(shape), row) for row in rows]
+    order = _largest_first(len(shape), factors)
+    spans = _spans_below(shape, factors, order)
     steps, budget = [0] * len(shape), [_MOST_STEPS]
 
     def search(level: int, sums: list[int]) -> bool:
@@ -84,6 +85,29 @@ def _collision(shape: Sequence[int], rows: Sequence[Sequence[Term]]) -> list[int
         return False
 
     return steps if search(0, [0] * len(rows)) else None
+
+
+def _largest_first(rank: int, factors: Sequence[Sequence[int]]) -> list[int]:
+    """Return the dimensions, those with the largest coefficients first."""
+    return sorted(range(rank), key=lambda d: -max((f[d] for f in factors), default=0))
+
+
+def _spans_below(
+    shape: Sequence[int], factors: Sequence[Sequence[int]], order: Sequence[int]
+) -> list[list[int]]:
+    """Return how far each row can still go by the dimensions from each place of `order` on."""
+    spans = [[0] * len(factors)]
+    for d in reversed(order):
+        spans.append([s + f[d] * (shape[d] - 1) for s, f in zip(spans[-1], factors, strict=True)])
+    return spans[::-1]
+
+
+def _factors(rank: int, row: Sequence[Term]) -> list[int]:
+    """Return the coefficient of each dimension in a group."""
+    factors = [0] * rank
+    for number, factor in row:
+        factors[number] += factor
+    return factors
 
 
 def _steps(

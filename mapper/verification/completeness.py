@@ -25,7 +25,7 @@ last turn comes after R's first. The mapping does not compute A.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,7 +40,7 @@ from tilewright.mapper.verification.einsum_schedule import (
 )
 from tilewright.mapper.verification.tile_intervals import Positions, Tiles, cut_by, whole_range
 from tilewright.mapper.verification.violation import Violation
-from tilewright.mapper.workload.einsum import Affine, TensorAccess
+from tilewright.mapper.workload.einsum import Affine, Einsum, TensorAccess
 from tilewright.mapper.workload.workload import Workload
 
 
@@ -75,7 +75,6 @@ def completeness_violations(
     """Yield a violation for each tensor of which a reader may find a wrong or no value."""
     writers: dict[str, EinsumSchedule] = {}
     einsums = [workload.einsum(schedule.einsum) for schedule in schedules]
-    tensors_read = {access.tensor for einsum in einsums for access in einsum.inputs}
     unwritten = {access.tensor: einsum.name for einsum in einsums for access in einsum.outputs}
     for schedule, einsum in zip(schedules, einsums, strict=True):
         for read in einsum.inputs:
@@ -87,10 +86,17 @@ def completeness_violations(
             unwritten.pop(written.tensor, None)
             writers[written.tensor] = schedule
             yield from _partial_sum_violations(schedule, written, einsum.bounds)
+    for einsum, written in _results(einsums):
+        yield from _lost_result_violations(writers, written, einsum.bounds)
+
+
+def _results(einsums: Sequence[Einsum]) -> Iterator[tuple[Einsum, TensorAccess]]:
+    """Yield the Einsums with the outputs that no Einsum reads."""
+    tensors_read = {access.tensor for einsum in einsums for access in einsum.inputs}
     for einsum in einsums:
         for written in einsum.outputs:
             if written.tensor not in tensors_read:
-                yield from _lost_result_violations(writers, written, einsum.bounds)
+                yield einsum, written
 
 
 def _never_written(reader: EinsumSchedule, tensor: str, writer: str) -> Violation:

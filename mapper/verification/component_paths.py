@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.flattening.switches import Switch, passed_by
 from tilewright.arch.spec.architecture import Arch
-from tilewright.mapper.verification.einsum_schedule import EinsumSchedule
+from tilewright.mapper.verification.einsum_schedule import EinsumSchedule, ScheduledHolder
 from tilewright.mapper.verification.violation import Violation
 from tilewright.mapper.workload.workload import Workload
 
@@ -20,18 +22,31 @@ def component_path(
     """
     einsum = workload.einsum(schedule.einsum)
     holders = [holder for holder in schedule.holders if holder.tensor in einsum.tensors]
-    kept: dict[str, frozenset[str]] = {}
-    for holder in holders:
-        kept[holder.component] = kept.get(holder.component, frozenset()) | {holder.tensor}
-    flats = flatten(arch, workload.scope(einsum), kept, switch)
+    flats = flatten(arch, workload.scope(einsum), _tensors_held(holders), switch)
     flat = next((flat for flat in flats if flat.compute.name == schedule.component), None)
     if flat is None:
         return _not_there(schedule, schedule.component, -1)
     there = {component.name for component in flat.components}
+    for name, node in _components_used(schedule, holders).items():
+        if name not in there:
+            return _not_there(schedule, name, node)
+    return flat
+
+
+def _components_used(
+    schedule: EinsumSchedule, holders: Sequence[ScheduledHolder]
+) -> dict[str, int]:
+    """Return the components of holders and spatial loops, with a node that names each."""
     nodes = {holder.component: holder.node for holder in holders}
-    nodes |= {loop.component: loop.node for loop in schedule.loops if loop.is_spatial}
-    missing = next((name for name in nodes if name not in there), None)
-    return flat if missing is None else _not_there(schedule, missing, nodes[missing])
+    return nodes | {loop.component: loop.node for loop in schedule.loops if loop.is_spatial}
+
+
+def _tensors_held(holders: Sequence[ScheduledHolder]) -> dict[str, frozenset[str]]:
+    """Return the tensors that each component holds."""
+    held: dict[str, frozenset[str]] = {}
+    for holder in holders:
+        held[holder.component] = held.get(holder.component, frozenset()) | {holder.tensor}
+    return held
 
 
 def _not_there(schedule: EinsumSchedule, component: str, node: int) -> Violation:

@@ -14,7 +14,7 @@ A again, so BUF reserves K values. With k above n it reserves one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
@@ -179,12 +179,22 @@ def _moving_holders(
     holders = tuple(holder for holder in schedule.holders if holder.tensor in tensors)
     if not einsum.is_copy:
         return holders
-    written = {access.tensor for access in einsum.outputs}
-    innermost = max(
-        (level[h.component] for h in holders if h.tensor in written), default=len(level)
-    )
-    source = [h for h in holders if h.tensor not in written]
-    above = [h for h in source if level[h.component] < innermost]
-    if source and min(level[h.component] for h in source) > innermost:
-        above = source[:1]
-    return tuple(h for h in holders if h.tensor in written or h in above)
+    (written,) = einsum.outputs
+    read = _read_by_copy(holders, written.tensor, level)
+    return tuple(h for h in holders if h.tensor == written.tensor or h in read)
+
+
+def _read_by_copy(
+    holders: Sequence[ScheduledHolder], written: str, level: Mapping[str, int]
+) -> list[ScheduledHolder]:
+    """Return the holders of a copy's source above the innermost memory that holds `written`.
+
+    If all are below it, the outermost one is read.
+    """
+    source = [h for h in holders if h.tensor != written]
+    levels = [level[h.component] for h in source]
+    destination = [level[h.component] for h in holders if h.tensor == written]
+    innermost = max(destination, default=len(level))
+    if source and min(levels) > innermost:
+        return source[:1]
+    return [h for h, place in zip(source, levels, strict=True) if place < innermost]

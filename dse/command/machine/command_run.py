@@ -81,22 +81,33 @@ def _program_text(path: Path) -> str:
 
 def _inputs(program: Program, data: Path | None, seed: int | None) -> tuple[Arrays, Arrays]:
     """Return the start values of buffers and the words of border ports, by name."""
-    ports = {port.name: port for port in program.edge_inputs}
+    memory, edges = _given_inputs(program, {} if data is None else operands_of(data))
+    if seed is not None:
+        _draw_missing(program, memory, edges, seed)
+    return memory, edges
+
+
+def _given_inputs(program: Program, arrays: Arrays) -> tuple[Arrays, Arrays]:
+    """Deal arrays to buffers and border ports: by `memory.` or `edge.` before a name, or by it."""
+    ports = {port.name for port in program.edge_inputs}
     memory: Arrays = {}
     edges: Arrays = {}
-    for name, array in ({} if data is None else operands_of(data)).items():
+    for name, array in arrays.items():
         kind, dot, rest = name.partition(".")
         is_chosen = bool(dot) and kind in ("edge", "memory")
         is_edge = kind == "edge" if is_chosen else name in ports
         (edges if is_edge else memory)[rest if is_chosen else name] = array
-    if seed is None:
-        return memory, edges
+    return memory, edges
+
+
+def _draw_missing(program: Program, memory: Arrays, edges: Arrays, seed: int) -> None:
+    """Give random integers from 0 to 7 to the ports and buffers that have no values."""
     import numpy as np
 
     rng = np.random.default_rng(seed)
-    for name, port in sorted(ports.items()):
-        if name not in edges:
-            edges[name] = rng.integers(0, 8, (port.positions, port.count))
+    for port in sorted(program.edge_inputs, key=lambda port: port.name):
+        if port.name not in edges:
+            edges[port.name] = rng.integers(0, 8, (port.positions, port.count))
     codes = program.codes
     names = {b.name for code in codes for b in code.buffers if not b.view_of}
     for name in sorted(names - set(memory)):
@@ -106,7 +117,6 @@ def _inputs(program: Program, data: Path | None, seed: int | None) -> tuple[Arra
             for place, number in np.ndenumerate(program.placement)
             if (buffer := held[int(number)]) is not None
         }
-    return memory, edges
 
 
 def _write(

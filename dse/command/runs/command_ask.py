@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,11 +93,14 @@ def show_command(run: Path, trial: int, as_json: bool) -> None:
         emit({**row, "details": details})
         return
     lines = [f"{name}: {_shown(name, value)}" for name, value in row.items() if value is not None]
-    for section in (details or {}).get("sections", []):
-        lines += ["", f"{section['einsum']}:", str(section["loop_nest"])]
     if not details and found.metrics:
         lines += ["", "loop nests are stored for the designs that the report shows"]
-    click.echo("\n".join(lines))
+    click.echo("\n".join([*lines, *_loop_nests(details or {})]))
+
+
+def _loop_nests(details: Mapping[str, Any]) -> Iterator[str]:
+    for section in details.get("sections", []):
+        yield from ("", f"{section['einsum']}:", str(section["loop_nest"]))
 
 
 def _shown(name: str, value: Any) -> str:

@@ -146,14 +146,13 @@ def _front(answer: MappingAnswer, workload: Workload) -> dict[str, Any]:
 def front_of(front: Front) -> Chart | None:
     """Return the chart of a front: two metrics that differ among its points, a third as colour."""
     values = {name: [point.score.metric(name) for point in front] for name in front.metrics}
-    if len(values) < 2 or len(front) < 2:
+    if min(len(values), len(front)) < 2:
         return None
     varying = [name for name in values if len(set(values[name])) > 1]
-    x, y, *others = [*varying, *(name for name in values if name not in varying)]
+    x, y = [*varying, *(name for name in values if name not in varying)][:2]
     points = list(zip(values[x], values[y], strict=True))
-    third = others[0] if others and others[0] in varying else None
-    shades = None if third is None else _shades(values[third])
-    return front_chart(points, x, y, (third, shades) if third and shades else None)
+    third = varying[2] if len(varying) > 2 else None
+    return front_chart(points, x, y, (third, _shades(values[third])) if third else None)
 
 
 def _shades(values: Sequence[float]) -> list[float]:

@@ -8,6 +8,7 @@ slope B / T: the rate at which it moves the mapping's reads and writes, over the
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -69,20 +70,28 @@ def roofline(score: Score, facts: Sequence[ComponentFacts]) -> Roofline | None:
     `facts`: components of the architecture, for the bits of an action and what computes.
     """
     costs = {each.component: each for each in breakdown(score).components}
-    kinds = {each.row.label: each.row.node.tag for each in facts}
-    computes = [each for name, each in costs.items() if kinds.get(name) == "Compute"]
-    operations = sum(float(n) for each in computes for n in each.actions.values())
-    levels = [
-        level
-        for each in facts
-        if each.row.node.tag == "Memory" and each.row.label in costs
-        for level in (_level(each, costs[each.row.label], operations),)
-        if level is not None
-    ]
-    if not levels or not operations or not score.is_timed or not math.isfinite(score.latency):
+    computes = [costs[each.row.label] for each in facts if _is_used("Compute", each, costs)]
+    operations = sum(sum(map(float, each.actions.values())) for each in computes)
+    levels = list(_levels(facts, costs, operations))
+    if not (levels and operations and score.is_timed and math.isfinite(score.latency)):
         return None
     busiest = max((each.seconds for each in computes), default=0.0)
     return _chart(levels, operations / score.latency, operations / busiest if busiest else None)
+
+
+def _is_used(tag: str, facts: ComponentFacts, costs: Mapping[str, ComponentCosts]) -> bool:
+    return facts.row.node.tag == tag and facts.row.label in costs
+
+
+def _levels(
+    facts: Sequence[ComponentFacts], costs: Mapping[str, ComponentCosts], operations: float
+) -> Iterator[Level]:
+    """Yield the memories that take time."""
+    for each in facts:
+        if _is_used("Memory", each, costs):
+            level = _level(each, costs[each.row.label], operations)
+            if level is not None:
+                yield level
 
 
 def _level(facts: ComponentFacts, costs: ComponentCosts, operations: float) -> Level | None:

@@ -33,6 +33,7 @@ from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.workload.einsum import TensorAccess
 
 MOST_WAYS = 20_000  # to share lanes out that are compared
+_Ways = dict[tuple[int, ...], int]  # lanes by which each tensor is shared: least lanes used
 
 
 def least_value(space: Mapspace, goal: Goal) -> float:
@@ -201,26 +202,38 @@ def _shares_of_fanout(
     irrelevant to the same tensors count as one; lanes over it divide the product of their bounds,
     if tiles are even.
     """
+    ways: _Ways = {(1,) * len(readers): 1}
+    for tensors, bound in _bounds_by_sharing(problem, readers, sharing).items():
+        counts = range(1, min(bound, most_lanes) + 1)
+        lanes = [n for n in counts if problem.uneven or bound % n == 0]
+        ways = _extended(ways, tensors, lanes, most_lanes)
+        if len(ways) > MOST_WAYS:
+            return np.array(
+                [[most_lanes if i in sharing else 1 for i in range(len(readers))]], float
+            )
+    return np.array(list(ways), np.float64)
+
+
+def _bounds_by_sharing(
+    problem: Problem, readers: Sequence[_HandedOver], sharing: frozenset[int]
+) -> dict[frozenset[int], int]:
+    """Return the product of the bounds of the variables by the readers that may share them."""
     bounds: dict[frozenset[int], int] = {}
     irrelevant = [reader.irrelevant(problem) for reader in readers]
     for variable, bound in problem.einsum.bounds.items():
         tensors = frozenset(i for i in sharing if variable in irrelevant[i])
         if tensors:
             bounds[tensors] = bounds.get(tensors, 1) * bound
-    ways = {(1,) * len(readers): 1}  # lanes by which tensors are shared: least lanes used
-    for tensors, bound in bounds.items():
-        counts = range(1, min(bound, most_lanes) + 1)
-        lanes = [n for n in counts if problem.uneven or bound % n == 0]
-        extended: dict[tuple[int, ...], int] = {}
-        for way, used in ways.items():
-            for n in lanes:
-                if used * n > most_lanes:
-                    break
-                key = tuple(x * n if i in tensors else x for i, x in enumerate(way))
-                extended[key] = min(used * n, extended.get(key, used * n))
-        if len(extended) > MOST_WAYS:
-            return np.array(
-                [[most_lanes if i in sharing else 1 for i in range(len(readers))]], float
-            )
-        ways = extended
-    return np.array(list(ways), np.float64)
+    return bounds
+
+
+def _extended(ways: _Ways, tensors: frozenset[int], lanes: Sequence[int], most_lanes: int) -> _Ways:
+    """Return the ways to share some tensors by some lanes more; `lanes`: the numbers, rising."""
+    extended: _Ways = {}
+    for way, used in ways.items():
+        for n in lanes:
+            if used * n > most_lanes:
+                break
+            key = tuple(x * n if i in tensors else x for i, x in enumerate(way))
+            extended[key] = min(used * n, extended.get(key, used * n))
+    return extended
