@@ -101,8 +101,9 @@ class EinsumBounds:
     A choice is the set of an Einsum's exchanged tensors that stay on chip. Bounds of energy or, if
     latency is the objective, of latency are raised by searching one Einsum at a time; users of one
     tensor must agree about it, so that the bounds of several Einsums add up to one of the workload
-    (theory/fusion.md §6.3). `problem`: the workload and the objective. `builder`: searches the
-    pmappings of an Einsum. `report`: called with lower bounds of energy and latency of the workload
+    (theory/fusion.md §6.3). `problem`: the workload and the objective; with a few placements only,
+    the numbers are what good mappings cost, and no bounds. `builder`: searches the pmappings of an
+    Einsum. `report`: called with lower bounds of energy and latency of the workload
     (joule, second) when they may have risen. `estimate`: returns what some mapping with a choice
     costs, in the metric of the objective, to search it up to there at once; inf: not known.
     """
@@ -119,6 +120,7 @@ class EinsumBounds:
         self._estimate = estimate
         self._ties = problem.ties
         self._metric = int(problem.objective == "latency")
+        self._beam = problem.is_narrowed and self._metric == 0
         self._copies = [e if isinstance(e, CopyTable) else None for e in problem.einsums]
         self._bounds = [
             [
@@ -453,7 +455,8 @@ class EinsumBounds:
         cost_limit = CostLimit(*ceilings)
         if metric and aim.slack == DEEPENING[0] and self._attains_start(bound, cost_limit):
             return self._set_bound(bound, metric, bound.known_start[metric], True)
-        least_cost = self._builder.least_cost(bound.choice, PmappingFilter(cost_limit), metric)
+        pmapping_filter = PmappingFilter(cost_limit, beam=self._beam)
+        least_cost = self._builder.least_cost(bound.choice, pmapping_filter, metric)
         if least_cost == inf:
             return self._set_bound(bound, metric, limit[metric], False)
         return self._set_bound(bound, metric, least_cost, True)

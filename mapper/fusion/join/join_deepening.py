@@ -54,7 +54,7 @@ EQUAL = 1e-12  # relative: values that differ by less count as equal
 MANY_EINSUMS = 4
 FEW_TEMPLATES = 60  # of an Einsum and a choice of tensors on chip, to start with
 NARROWED_SHARE = 0.6  # of the budget, for a search with few placements
-FEW_LABELS = 300_000  # that a search with few placements may keep at a time
+FEW_LABELS = 1_000_000  # that a search with few placements may keep at a time
 BEAM_SHARES = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45, 0.7, 1.0, 2.0, 8.0)
 BEAM_SLACKS = (0.5, 2.0, inf)  # of unfused Einsums above their lower bounds, relative
 BEAM_SLACK = 1.0  # of an Einsum above its least cost, relative
@@ -247,6 +247,8 @@ class JoinSearch:
             self._raise_bounds(bounds)
         finally:
             self._take_lower_bound(bounds)
+        if self.problem.is_narrowed and self._best is not None:
+            return
         start = self._lower_bound
         for slack in LIMIT_STEPS if self.problem.ties is None else LIMIT_STEPS[-1:]:
             limit = start * (1 + slack) if start > 0 else inf
@@ -332,12 +334,13 @@ class JoinSearch:
     def _search_narrowed(self, bounds: EinsumBounds) -> None:
         """Find mappings from the cheapest pmapping per tile shape.
 
-        Where tensors on chip compete for room, unfused ones come first, then one tensor after the
-        other is kept on chip.
+        Where tensors on chip compete for room, unfused ones come first. Then all tensors are kept
+        on chip, or one after the other.
         """
         if self.problem.counts_capacity:
             self._solve_unfused_beam(bounds)
-            self._solve_greedily(bounds)
+        if self._solve_greedily(bounds):
+            return
         try:
             bounds.raise_cheapest(self._incumbent_ceilings)
         except OutOfBudget as end:
@@ -356,8 +359,8 @@ class JoinSearch:
                 graph = self._build_graph(limits, bounds.join_limits(NEVER), pmapping_filter)
                 self._solve_graph(graph, inf)
 
-    def _solve_greedily(self, bounds: EinsumBounds) -> None:
-        """Find a mapping fast by keeping one tensor after the other on chip."""
+    def _solve_greedily(self, bounds: EinsumBounds) -> bool:
+        """Find a mapping fast by keeping tensors on chip; tell whether all of them can stay."""
 
         def attempt(limits: ChoiceLimits) -> None:
             ceilings = self._incumbent_ceilings(bounds.least_costs)
@@ -365,7 +368,8 @@ class JoinSearch:
             graph = self._build_graph(limits, bounds.join_limits(ceilings), pmapping_filter)
             self._solve_graph(graph, self._incumbent_value)
 
-        GreedyStart(self.problem.exchanged, bounds, lambda: self._incumbent_value, attempt).run()
+        exchanged = self.problem.exchanged
+        return GreedyStart(exchanged, bounds, lambda: self._incumbent_value, attempt).run()
 
     def _solve_beam(self, bounds: EinsumBounds) -> None:
         """Find a mapping fast, from the cheapest pmapping per tile shape.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from fused_cases import chain
 from fused_example import plan
 
@@ -11,46 +13,51 @@ from tilewright.mapper.fusion.join.join_deepening import JoinSearch
 from tilewright.mapper.searches.budget import Budget
 
 
-def test_tensors_are_tried_one_by_one_within_what_is_left() -> None:
-    """The chain has two intermediates; each attempt pretends to cost what its Einsums do least."""
-    problem = plan(64, chain(4, (2, 4, 2, 3))).problem
-    search = JoinSearch(problem, Budget())
-    bounds = EinsumBounds(problem, search._builder)
-    value = 1e9
-    masks: list[list[set[int]]] = []
+class Attempts:
+    """Attempts that pretend to find a mapping at what its Einsums cost at least, if they may."""
 
-    def attempt(limits: ChoiceLimits) -> None:
-        nonlocal value
-        masks.append([{choice.mask for choice in of_einsum} for of_einsum in limits])
-        least = [
-            bounds.least_below(number, next(iter(of_einsum)).mask, 1e9)
-            for number, of_einsum in enumerate(limits)
-        ]
-        for of_einsum, cost in zip(limits, least, strict=True):
-            (limit,) = of_einsum.values()
-            spare = min(SPARES[0] * sum(least), value - sum(least))
-            assert abs(limit.energy - (cost + spare)) < 1e-6 * sum(least)
-        value = sum(least)
+    def __init__(self, masks_of_mapping: int) -> None:
+        self.problem = plan(64, chain(4, (2, 4, 2, 3))).problem
+        self.search = JoinSearch(self.problem, Budget())
+        self.bounds = EinsumBounds(self.problem, self.search._builder)
+        self.value = inf
+        self.tried: list[tuple[int, ...]] = []
+        self.spares: list[float] = []
+        self._most = masks_of_mapping
 
-    GreedyStart(problem.exchanged, bounds, lambda: value, attempt).run()
-    assert [max(map(max, tried)) > 0 for tried in masks] == [True] * len(masks)
-    assert sum(len(mask) for mask in masks[-1]) == 3
-    assert all(mask != {0} for mask in masks[-1])
-    assert value <= search.solve().lower_bound
+    def attempt(self, limits: ChoiceLimits) -> None:
+        """Note the tensors on chip and what all Einsums may cost above their least."""
+        masks = tuple(next(iter(of_einsum)).mask for of_einsum in limits)
+        least = [self.bounds.least_below(n, mask, 1e9) for n, mask in enumerate(masks)]
+        pairs = zip(limits, least, strict=True)
+        spares = {round(limit.energy - cost, 6) for one, cost in pairs for limit in one.values()}
+        assert len(spares) == 1
+        self.tried.append(masks)
+        self.spares.append(spares.pop())
+        if sum(mask.bit_count() for mask in masks) <= self._most:
+            self.value = min(self.value, sum(least))
+
+    def run(self) -> bool:
+        """Run the greedy start."""
+        exchanged = self.problem.exchanged
+        return GreedyStart(exchanged, self.bounds, lambda: self.value, self.attempt).run()
 
 
-def test_einsums_may_cost_more_until_a_mapping_is_better() -> None:
-    """Attempts with little to spare come first; each candidate ends with the most to spare."""
-    problem = plan(64, chain(3, (2, 4, 2, 3))).problem
-    bounds = EinsumBounds(problem, JoinSearch(problem, Budget())._builder)
-    most: list[float] = []
+def test_all_tensors_are_tried_at_once() -> None:
+    attempts = Attempts(masks_of_mapping=4)
+    assert attempts.run()
+    assert attempts.tried == [(1, 3, 1)]
+    assert attempts.value <= attempts.search.solve().lower_bound
 
-    def attempt(limits: ChoiceLimits) -> None:
-        most.append(sum(limit.energy for of_einsum in limits for limit in of_einsum.values()))
 
-    GreedyStart(problem.exchanged, bounds, lambda: 1e9, attempt).run()
-    assert most
-    assert len(most) % len(SPARES) == 0
-    for first in range(0, len(most), len(SPARES)):
-        tried = most[first : first + len(SPARES)]
-        assert tried == sorted(set(tried))
+def test_tensors_are_tried_one_by_one_with_more_and_more_to_spare() -> None:
+    """Y and Z are exchanged, and only one has room: a second one is never better."""
+    attempts = Attempts(masks_of_mapping=2)
+    assert not attempts.run()
+    most = [sum(mask.bit_count() for mask in masks) for masks in attempts.tried]
+    assert most[: len(SPARES)] == [4] * len(SPARES)
+    assert most[len(SPARES)] == 2
+    assert set(most[len(SPARES) + 1 :]) == {4}
+    first = attempts.spares[0]
+    for spare, share in zip(attempts.spares, SPARES, strict=False):
+        assert abs(spare - first * share / SPARES[0]) < 1e-5
