@@ -49,7 +49,7 @@ from tilewright.mapper.fusion.pmappings.pmapping_table import PmappingTable
 from tilewright.mapper.searches.budget import Budget, EndReason, OutOfBudget
 from tilewright.mapper.searches.result import Report, SearchStatistics, no_report
 
-LIMIT_STEPS = (1e-9, 0.01, 0.05, 0.2, 0.6, 2.0, inf)  # relative to the lower bound
+LIMIT_STEPS = (1e-9, 0.01, 0.025, 0.05, 0.2, 0.6, 2.0, inf)  # relative to the lower bound
 EQUAL = 1e-12  # relative: values that differ by less count as equal
 MANY_EINSUMS = 4
 FEW_TEMPLATES = 60  # of an Einsum and a choice of tensors on chip, to start with
