@@ -22,8 +22,9 @@ def test_every_combination_of_types_gives_what_python_gives() -> None:
         with remembered_answers():
             compiled = njit(mixed)
             found = compiled(first, second)
-        assert found == njit(mixed)(first, second) == mixed(first, second)
-        assert type(found) is type(njit(mixed)(first, second))
+        plain = njit(mixed)(first, second)
+        assert found == plain == mixed(first, second)
+        assert type(found) is type(plain)
 
 
 def test_numba_is_as_before() -> None:

@@ -15,8 +15,8 @@ from explore import at_night
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 
 COMMAND = [sys.executable, "-c", "from tilewright.dse.command.cli import main; main()"]
-SMALL = ["--set", "SCALE=64", "--set", "TOKENS=2", "--set", "search.batch=4", "--trials", "8"]
-BATCH = 4
+SMALL = ["--set", "SCALE=64", "--set", "TOKENS=2", "--set", "search.batch=2", "--trials", "4"]
+BATCH = 2
 
 
 def start(folder):

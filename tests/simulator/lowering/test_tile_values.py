@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from explore import at_night
 from grid_mappings import END, HOST, LOOP, OVER_K, OVER_N, TILES, WHOLE, WORK, read
 from grid_points import element, index, numbered, plans, point, shares, turns, visit
 
@@ -98,7 +99,7 @@ def left(plan: Plan, output: np.ndarray) -> tuple[dict[str, np.ndarray], dict[st
     return ({read.output.name: memory} if sums.exit == "none" else {}), edges
 
 
-@pytest.mark.parametrize("first", [0, 500])
+@pytest.mark.parametrize("first", [0, *at_night(500)])
 def test_the_output_is_put_together_from_where_it_was_computed(first: int) -> None:
     exits = set()
     for seed, plan in plans(first, 60):
