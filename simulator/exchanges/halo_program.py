@@ -6,6 +6,8 @@ on microthreads and receives theirs. Neighbours along an axis use two colors in 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tilewright.mapper.grid.exchanges.box_loops import BoxLoops, box_loops
@@ -98,22 +100,18 @@ def _kinds(exchange: HaloExchange) -> Integers:
 def _write(code: CodeBuilder, exchange: HaloExchange, kind: list[int], move: str) -> None:
     """Write the code of the elements of one kind (`_kinds`)."""
     ways = {
-        (way.axis, way.step): (bool(kind[2 + 2 * number]), bool(kind[3 + 2 * number]))
+        (way.axis, way.step): _Ends(bool(kind[2 + 2 * number]), bool(kind[3 + 2 * number]))
         for number, way in enumerate(_ways(exchange))
     }
     for way in _ways(exchange):
-        sends, receives = ways[way.axis, way.step]
         parity = kind[0 if way.axis == "X" else 1]
-        if sends:
-            code.output_queue(SEND_QUEUES[way.axis, way.step], _color(way, parity))
-        if receives:
-            code.input_queue(RECEIVE_QUEUES[way.axis, way.step], _color(way, 1 - parity))
+        _bind_queues(code, way, ways[way.axis, way.step], parity)
     code.mem1d("part", HELD, extent=exchange.held.values)
     task = code.task("copy", entry=True)
     task.op(move, _declare(code, "own", exchange.own, exchange), "part", label="copy")
     rounds = _rounds(exchange)
     for place, shifts in enumerate(rounds):
-        sent = [item for item in shifts if _ends(ways, item[1])[0]]
+        sent = [item for item in shifts if _ends(ways, item[1]).sends]
         following = f"round{place + 1}" if place + 1 < len(rounds) else None
         for count, (number, shift) in enumerate(sent):
             stream = code.fabout(f"to{number}", SEND_QUEUES[shift.axis, shift.step], shift.values)
@@ -129,7 +127,7 @@ def _write(code: CodeBuilder, exchange: HaloExchange, kind: list[int], move: str
             )
         for number, shift in shifts:
             box = _declare(code, f"halo{number}", shift.received, exchange)
-            if _ends(ways, shift)[1]:
+            if _ends(ways, shift).receives:
                 queue = RECEIVE_QUEUES[shift.axis, shift.step]
                 stream = code.fabin(f"from{number}", queue, shift.values)
                 task.op(move, box, stream, label="receive")
@@ -141,9 +139,24 @@ def _write(code: CodeBuilder, exchange: HaloExchange, kind: list[int], move: str
             task = code.task(following, blocked=len(sent) > 1)
 
 
-def _ends(ways: dict[tuple[Axis, int], tuple[bool, bool]], shift: Shift) -> tuple[bool, bool]:
+class _Ends(NamedTuple):
+    """Hold whether an element sends and receives along a way."""
+
+    sends: bool
+    receives: bool
+
+
+def _bind_queues(code: CodeBuilder, way: Shift, ends: _Ends, parity: int) -> None:
+    """Bind the queues of a way to its colors: out by an element's parity, in by the neighbour's."""
+    if ends.sends:
+        code.output_queue(SEND_QUEUES[way.axis, way.step], _color(way, parity))
+    if ends.receives:
+        code.input_queue(RECEIVE_QUEUES[way.axis, way.step], _color(way, 1 - parity))
+
+
+def _ends(ways: dict[tuple[Axis, int], _Ends], shift: Shift) -> _Ends:
     """Return whether an element sends and receives a slab, from the links of each way."""
-    return ways[shift.axis, shift.step] if shift.links.any() else (False, False)
+    return ways[shift.axis, shift.step] if shift.links.any() else _Ends(False, False)
 
 
 def _rounds(exchange: HaloExchange) -> list[list[tuple[int, Shift]]]:

@@ -8,7 +8,7 @@ first row, too, has a thread of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -186,16 +186,24 @@ def _check_operations(code: ElementCode, task: str, instruction: Map, place: str
                 value=inner.label or None,
                 instead="the same without async: the next element would find it under way",
             )
-        for number, operand in enumerate(resolved.operands):
-            names = [name for name, _ in operand.offset.terms] if operand.is_counter else []
-            dtype = given.get(names[0]) if len(names) == 1 else None
-            legal = resolved.operation.legal(number)
-            if dtype and all(differ(dtype, other) for other in legal):
-                raise ProgramError(
-                    f"{place}, @{inner.operation}: argument {names[0]} is no {' or '.join(legal)}",
-                    value=dtype,
-                    instead=f"an operation on {dtype}",
-                )
+        _check_arguments(resolved, given, place)
+
+
+def _check_arguments(
+    resolved: ResolvedOperation, given: Mapping[str, str | None], place: str
+) -> None:
+    """Refuse arguments of an operation whose types it does not take; `given`: types by name."""
+    for number, operand in enumerate(resolved.operands):
+        names = [name for name, _ in operand.offset.terms] if operand.is_counter else []
+        dtype = given.get(names[0]) if len(names) == 1 else None
+        legal = resolved.operation.legal(number)
+        if dtype and all(differ(dtype, other) for other in legal):
+            raise ProgramError(
+                f"{place}, @{resolved.operation.name}: argument {names[0]} is no "
+                f"{' or '.join(legal)}",
+                value=dtype,
+                instead=f"an operation on {dtype}",
+            )
 
 
 def _has_operations(instruction: Map) -> bool:
