@@ -105,6 +105,24 @@ def test_designs_alone_and_together() -> None:
     check(5, ONE, 2, objective="energy", front=("energy", "latency"))
 
 
+def test_where_a_sample_of_templates_needs_too_few_columns_all_are_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    design = {name: values[-1] for name, values in KNOBS.items()}
+    monkeypatch.setattr(mapspace_programs, "KNOWN", KnownStructures[Any]())
+    monkeypatch.setattr(KEEPING, "enabled", False)
+    expected = answer(design, ONE, objective="edp")
+    asked: list[int] = []
+
+    def one_template(templates: tuple[Any, ...]) -> tuple[Any, ...]:
+        asked.append(len(templates))
+        return templates[:1]
+
+    monkeypatch.setattr(mapspace_programs, "sampled_templates", one_template)
+    assert answer(design, ONE, objective="edp") == expected
+    assert asked
+
+
 def test_nothing_is_kept_where_the_memory_of_the_process_is_limited() -> None:
     design = {name: values[0] for name, values in KNOBS.items()}
     with pytest.MonkeyPatch.context() as patched:
