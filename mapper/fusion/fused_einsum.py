@@ -41,6 +41,22 @@ LARGE = 50_000  # placements times tile shapes of an Einsum
 GROUP_ENDS = (1.03, 1.2, 1.6)  # of groups of placements: what they cost, relative to the least
 
 
+class HashedOnce:
+    """A value that is hashed once: a search looks it up thousands of times."""
+
+    __slots__ = ("hash", "value")
+
+    def __init__(self, value: Hashable) -> None:
+        self.value = value
+        self.hash = hash(value)
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, HashedOnce) and self.value == other.value)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class FusedEinsum:
     """One Einsum on the path to one of its computes, prepared for a fused search.
@@ -154,7 +170,9 @@ def fused_einsum(
     boundary = exchanged.places_of_einsum(einsum)
     refuse_unclear_backing(space, frozenset(boundary))
     key = problem_signature(space), einsum.n_instances, _tensor_roles(exchanged, einsum)
-    return FusedEinsum(space, number, boundary, key, _placements_by_mask(space, boundary))
+    return FusedEinsum(
+        space, number, boundary, HashedOnce(key), _placements_by_mask(space, boundary)
+    )
 
 
 def refuse_unkept_tensors(outermost: str, einsums: Iterable[FusedEinsum]) -> None:

@@ -9,7 +9,7 @@ cannot meet the limits with the least remaining cost are pruned.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf, prod
 from typing import NamedTuple
 from zlib import crc32
@@ -93,6 +93,10 @@ class RemainingCost:
     lanes: Floats
     latency: RemainingLatency = UNTIMED
     carried: CarriedEnergy = NOTHING_CARRIED
+
+    def with_latency(self, latency: RemainingLatency) -> RemainingCost:
+        """Return the same bounds with others of the latency."""
+        return RemainingCost(self.energy, self.lanes, latency, self.carried)
 
     def pruning_arrays(self, limits: Floats) -> PruningArrays:
         """Return these bounds as the arrays by which the compiled steps drop labels.
@@ -240,7 +244,7 @@ class LabelEngine:
         (theory/lattice.md §6.1).
         """
         before = self._energy_before(step, after)
-        return replace(before, latency=self.latency_before(step, after.latency))
+        return before.with_latency(self.latency_before(step, after.latency))
 
     def latency_before(self, step: ProgramStep, after: RemainingLatency) -> RemainingLatency:
         """Return lower bounds of the seconds still to come below a step, from those above it."""
@@ -268,7 +272,8 @@ class LabelEngine:
             return least_remaining([after, *looped])
         if isinstance(step, PaymentStep):
             fields = [field for field, target in step.moves if target == 0]
-            return replace(after, carried=after.carried.before_payment(fields))
+            carried = after.carried.before_payment(fields)
+            return RemainingCost(after.energy, after.lanes, after.latency, carried)
         if isinstance(step, SpatialStep):
             choices = self._choice_arrays(step)
             joules = choices.energy(self.fields.width)
@@ -360,9 +365,8 @@ class LabelEngine:
                 kernels.least_above(lanes, axis.stride, axis.radix, -1.0)
             return lanes
 
-        return replace(
-            after, energy=energy, lanes=self._lanes_before(step, after.lanes, most_lanes)
-        )
+        lanes = self._lanes_before(step, after.lanes, most_lanes)
+        return RemainingCost(energy, lanes, after.latency, after.carried)
 
     def _lanes_before(
         self, step: ProgramStep | None, after: Floats, most_lanes: Callable[[], Floats]

@@ -62,7 +62,7 @@ class RemainingLatency:
         flat = seconds.reshape(-1)  # all rows in one call: rows are whole lattices
         for axis in axes:
             kernels.least_above(flat, axis.stride, axis.radix, 1.0)
-        return replace(self, seconds=seconds)
+        return RemainingLatency(self.terms, seconds)
 
     def before_charge(self, charge: ChargeArrays, excludes_tiles: bool = True) -> RemainingLatency:
         """Return the bounds below a charge from those above it, in seconds.
@@ -71,6 +71,8 @@ class RemainingLatency:
         is inf at some tiles if `excludes_tiles`. A label is the tuple of costs of a partial
         mapping.
         """
+        if not len(self.terms):
+            return self
         rows = {field: i for i, field in enumerate(charge.fields.tolist())}
         timed = [rows.get(int(field)) for field in self.terms[:, 0].tolist()]
         if not excludes_tiles and not any(row is not None for row in timed):
@@ -81,7 +83,7 @@ class RemainingLatency:
         for i, row in enumerate(timed):
             if row is not None:
                 seconds[i] += _least_seconds(self.terms[i], charge.amounts[row])
-        return replace(self, seconds=seconds)
+        return RemainingLatency(self.terms, seconds)
 
     def before_choices(self, choices: ChoiceArrays) -> RemainingLatency:
         """Return the bounds of seconds below the spatial loops of a dimension, from those above.
@@ -143,6 +145,8 @@ def least_latencies(alternatives: Sequence[RemainingLatency]) -> RemainingLatenc
     All must have the same components.
     """
     terms, seconds = alternatives[0].terms, alternatives[0].seconds
+    if len(alternatives) == 1 or not len(terms):
+        return alternatives[0]
     for each in alternatives[1:]:  # few: a stack of arrays takes longer
         terms, seconds = np.minimum(terms, each.terms), np.minimum(seconds, each.seconds)
     return RemainingLatency(terms, seconds)

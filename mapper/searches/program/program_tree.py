@@ -8,7 +8,7 @@ of the cost still to come.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
@@ -172,10 +172,10 @@ def bounds_of_node(
     """
     if known is not None:
         latency = least_latencies([view.latency for view in views])
-        after = replace(known.after, latency=latency)
+        after = known.after.with_latency(latency)
         if step is None:
             return NodeBounds(after, after)
         below = engine.latency_before(step, latency)
-        return NodeBounds(replace(known.before, latency=below), after)
+        return NodeBounds(known.before.with_latency(below), after)
     after = least_remaining(views)
     return NodeBounds(after if step is None else engine.remaining_before(step, after), after)
