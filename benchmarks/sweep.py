@@ -242,6 +242,8 @@ What designs share in a process:
   in as numbers afterwards. Sizes of memories decide only which tiles fit: a set of templates is
   used again for all sizes that give the same answers to the questions asked. Each set of fanouts
   has its own, and so have sizes between which tensors begin to fit whole.
+- *The architecture*, evaluated once for each Einsum: search, model and verification get one answer
+  where no expression asks which tensors a memory keeps.
 - *Lower bounds* within a design: programs that go on alike have the same (theory/lattice.md §6.1).
 - *Whole outcomes*: a design that was tried before in a run, or in a run that `--reuse` names, is
   not evaluated again.
@@ -259,7 +261,8 @@ proof. Three ways to do less of it were tried, or thought through, and not kept.
   (measured once, when it was tried).
 - *One Pareto set for all.* The front of one Einsum over energy, latency and the bits in two buffers
   takes 9 to 14 s where its search takes 0.1 s, without the energies of each memory as further
-  columns, and there is one for each fanout (measured once, too).
+  columns, and there is one for each fanout (measured once, too). For the sizes of one machine it is
+  there: `tilewright map --front energy,latency,usage --what-if MEMORY=SIZE` (docs/search.md).
 - *Mappings of earlier designs as a first limit.* Which of several equally good mappings is returned
   depends on the limits of the passes, so it would depend on the order of the designs.
 
