@@ -1,11 +1,12 @@
 """Time when a search has its first mapping and when its gap is 5 %; write the page of it.
 
-    python benchmarks/anytime.py [--limit 60] [--again | --only "edge_npu mlp4" …]
+    python benchmarks/anytime.py [--limit 60] [--again | --only "edge_npu mlp4" …] [--earlier]
 
 Blocks of ResNet-50, MobileNetV2, BERT and Llama 3 and a perceptron are mapped onto five
 architectures, each in a process of its own with a budget of LIMIT seconds of a processor, which
 count alike on a busy machine. Rows are kept in docs/validation/anytime.json, so that the command
-can be stopped and run again; --again runs all anew, --only those that are named.
+can be stopped and run again; --again runs all anew, --only those that are named. --earlier marks
+the rows that are there as those of an earlier version of the search.
 """
 
 from __future__ import annotations
@@ -83,10 +84,11 @@ Einsums exchange without the outermost memory. Within 5 %: {close} of {count}; p
 median gap of the others: {median}.
 
 Where a gap is large, two things are left of it. The lower bound takes each Einsum by itself: it
-does not see that tensors kept on chip share one memory with those of other Einsums. And to raise
-the bound most templates of the Einsums on the cheapest path are compiled, which takes most of the
-time of a transformer layer. The note of the answer names the Einsum with most work, and the
-constraint that makes it smaller.
+does not see that tensors kept on chip share one memory with those of other Einsums, which costs
+most where that memory is small beside the tensors. And to raise the bound most templates of the
+Einsums on the cheapest path are compiled and searched, which takes most of the time where an Einsum
+has many placements or ways to use lanes. The note of the answer names the Einsum with most work,
+and the constraint that makes it smaller.
 {tables}
 """
 TABLE = """
@@ -131,7 +133,8 @@ def cells(row: Mapping[str, Any]) -> list[str]:
     close = "–" if row["close"] is None else f"{row['close']:.1f}"
     times = [f"{row['first']:.1f}", close, f"{row['seconds']:.1f}", f"{row['megabytes']:.0f}"]
     energy = with_unit(row["energy"], "J")
-    return [str(row["einsums"]), f"{row['limit']:g}", energy, gap, str(row["on_chip"]), *times]
+    budget = f"{row['limit']:g}" + (" †" if row.get("earlier") else "")
+    return [str(row["einsums"]), budget, energy, gap, str(row["on_chip"]), *times]
 
 
 def page(rows: Mapping[str, Mapping[str, Any]]) -> str:
@@ -166,8 +169,9 @@ def _budgets(rows: Sequence[Mapping[str, Any]]) -> str:
     limits = sorted({row["limit"] for row in rows})
     counts = [f"{sum(row['limit'] == limit for row in rows)} of {limit:g} s" for limit in limits]
     sentence = f"Budgets: {', '.join(counts)}."
-    if len(limits) > 1:
-        sentence += f"\nRows of less than {limits[-1]:g} s are of an earlier version of the search."
+    earlier = sum(bool(row.get("earlier")) for row in rows)
+    if earlier:
+        sentence += f"\n{earlier} rows with † are of an earlier version of the search."
     return sentence
 
 
@@ -177,12 +181,15 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=60.0)
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--only", nargs="+", default=[], metavar="PAIR")
+    parser.add_argument("--earlier", action="store_true")
     parser.add_argument("--folder", type=Path, default=PAGES)
     given = parser.parse_args()
     path = given.folder / "anytime.json"
     rows: dict[str, dict[str, Any]] = {}
     if path.is_file() and not given.again:
         rows = json.loads(path.read_text(encoding="utf-8"))
+    if given.earlier:
+        rows = {name: {**row, "earlier": True} for name, row in rows.items()}
     for pair in pairs():
         if pair.name in given.only or (pair.name not in rows and not given.only):
             rows[pair.name] = measure(pair, given.limit)
