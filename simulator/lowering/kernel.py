@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.mapper.grid.number_types import number_types
 from tilewright.mapper.grid.space_time import SpaceTime, TimeLoop
@@ -16,7 +16,7 @@ from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.formulas.expression import expression, joins_by_max
 from tilewright.simulator.build.program_builder import CodeBuilder, TaskBuilder
-from tilewright.simulator.isa.dsd import Element, Index, Ref
+from tilewright.simulator.isa.dsd import FILES, Element, Index, Ref, Register, variable
 from tilewright.simulator.lowering.elementary import emit_value
 from tilewright.simulator.lowering.number_operations import kernel_operation, move_of
 from tilewright.simulator.lowering.tile_layout import TileLayout
@@ -29,6 +29,12 @@ STRIDE_REGISTERS = 8
 """Strides that the descriptors of one operation may have together."""
 MOST_TERMS = 4
 """Counters that the offset of an operand may depend on."""
+LEAST_TURNS = 3
+"""Turns of a loop from which on a map takes less time: its start takes as long as one more turn."""
+VALUE = "value"
+"""Counter that holds the register's value in a map."""
+WALK_REGISTER = 1
+"""Number of the data-structure registers of a map."""
 Point = Mapping[int, Index]
 
 
@@ -37,8 +43,9 @@ class ElementKernel:
     """The loops of an element below its tiles, and the vector operation inside.
 
     `outer`: numbers of the loops in time around the operation, outermost first. `vector`: those
-    that the operation runs over. `loops[tensor]`: (turns, elements moved) of each dimension of its
-    descriptor, loops that are one stretch of memory for all tensors joined.
+    that the operation runs over. `walks`: whether the innermost of the outer loops is a map, whose
+    operation goes on in memory where its last turn ended. `loops[tensor]`: (turns, elements moved)
+    of each dimension of its descriptor, loops that are one stretch for all tensors joined.
     """
 
     read: SpaceTime
@@ -46,6 +53,7 @@ class ElementKernel:
     outer: tuple[int, ...]
     vector: tuple[int, ...]
     loops: Mapping[str, tuple[tuple[int, int], ...]]
+    walks: bool = False
 
     @property
     def elements(self) -> int:
@@ -87,7 +95,8 @@ def kernel_of(read: SpaceTime, layouts: Mapping[str, TileLayout]) -> ElementKern
     for layout in layouts.values():
         _check_terms(read, layout, vector)
     _check_operations(read)
-    return ElementKernel(read, layouts, outer, vector, dict(zip(inside, joined, strict=True)))
+    kernel = ElementKernel(read, layouts, outer, vector, dict(zip(inside, joined, strict=True)))
+    return replace(kernel, walks=can_walk(kernel))
 
 
 def _check_operations(read: SpaceTime) -> None:
@@ -137,13 +146,98 @@ def _joined(
 
 
 def declare_vectors(code: CodeBuilder, kernel: ElementKernel) -> None:
-    """Declare the descriptors `<tensor>_vector` of the vector operation in an element's code."""
+    """Declare the descriptors `<tensor>_vector` of the vector operation in an element's code.
+
+    A kernel that walks has the register's values along its innermost loop as `<tensor>_walk`, and
+    as `<tensor>_rest` those behind the first.
+    """
     for name, loops in kernel.loops.items():
         if len(loops) <= 1:
             extent, stride = loops[0] if loops else (1, 1)
             code.mem1d(f"{name}_vector", name, extent=extent, stride=stride)
         else:
             code.mem4d(f"{name}_vector", name, loops=loops)
+    if kernel.walks:
+        _declare_walk(code, kernel)
+
+
+def can_walk(kernel: ElementKernel) -> bool:
+    """Return whether a map does the innermost loop around the operation of a kernel.
+
+    The operation is the machine's own, with a value of the register; its vectors are stretches of
+    memory, and one turn of the loop leaves each where it is, or moves it behind its end.
+    """
+    read = kernel.read
+    if read.scalar is None or not kernel.outer:
+        return False
+    number = kernel.outer[-1]
+    loop = read.time[number]
+    if loop.count < LEAST_TURNS or kernel.layouts[read.scalar].moves[number] < 1:
+        return False
+    visits = (False,) if read.is_reduced(loop.variable) else (True, *_later_visits(read))
+    if any(own_operation(read.einsum, first=v, has_scalar=True) is None for v in visits):
+        return False
+    if own_operation(read.einsum, first=visits[0], has_scalar=True) == WIDENING_PRODUCT:
+        return visits[0] is False  # its first visit is two operations
+    return all(
+        len(loops) <= 1 and _turn(kernel, name) in (0, kernel.elements)
+        for name, loops in kernel.loops.items()
+    )
+
+
+def _later_visits(read: SpaceTime) -> tuple[bool, ...]:
+    """Return False once if values are visited again, as `first` of these visits."""
+    return (False,) if any(read.is_reduced(loop.variable) for loop in read.time) else ()
+
+
+def _turn(kernel: ElementKernel, name: str) -> int:
+    """Return the elements by which a turn of the innermost loop moves in the tile of a tensor."""
+    return kernel.layouts[name].moves[kernel.outer[-1]]
+
+
+def _declare_walk(code: CodeBuilder, kernel: ElementKernel) -> None:
+    """Declare the values of the register along the loop that a map does, all and behind the first.
+
+    The vectors of the walk are stretches of memory.
+    """
+    scalar = kernel.read.scalar
+    assert scalar is not None  # can_walk
+    count, stride = kernel.read.time[kernel.outer[-1]].count, _turn(kernel, scalar)
+    code.mem1d(f"{scalar}_walk", scalar, extent=count, stride=stride)
+    code.mem1d(f"{scalar}_rest", scalar, extent=count - 1, stride=stride)
+
+
+def _walk(task: TaskBuilder, kernel: ElementKernel, point: Point, *, first: bool) -> None:
+    """Append the innermost loop as a map over the values of the register.
+
+    The registers of the vectors are loaded once; those that the loop moves save their address. A
+    loop of sums whose first visit is done (`first` is False and the point stands behind it) has one
+    turn less.
+    """
+    read, number = kernel.read, kernel.outer[-1]
+    scalar = read.scalar
+    name = own_operation(read.einsum, first=first, has_scalar=True)
+    assert scalar is not None  # can_walk
+    assert name is not None
+    inputs: list[Ref | Element] = [
+        Element(tensor.name, Index(0)) if tensor.name == scalar else Ref(f"{tensor.name}_vector")
+        for tensor in read.inputs
+    ]
+    output = Ref(f"{read.output.name}_vector")
+    operands: list[Register | Index] = []
+    for place, operand in enumerate((output, *_sources(name, read, output, inputs, first=first))):
+        if not isinstance(operand, Ref):
+            operands.append(variable(VALUE))
+            continue
+        tensor = operand.dsd.removesuffix("_vector")
+        register = Register(FILES[place], WALK_REGISTER)
+        moves = _turn(kernel, tensor) > 0
+        task.load(register, _vector(kernel, tensor, point), save_address=moves)
+        operands.append(register)
+    begun = point[number] != Index(0)
+    values = Ref(f"{scalar}_rest" if begun else f"{scalar}_walk")
+    with task.map((VALUE, values.at(element_offset(kernel, scalar, point)))):
+        task.op(name, *operands, label=COMPUTE)
 
 
 def emit_kernel(task: TaskBuilder, kernel: ElementKernel, point: Point, *, first: bool) -> None:
@@ -165,11 +259,18 @@ def _nest(
     number, inner = loops[0], loops[1:]
     loop = kernel.read.time[number]
     name = f"{loop.variable}_{number}"
+    walks = kernel.walks and not inner
     if not (first and kernel.read.is_reduced(loop.variable)):
+        if walks:
+            _walk(task, kernel, {**point, number: Index(0)}, first=first)
+            return
         with task.loop(name if not first else f"{name}f", loop.count) as turn:
             _nest(task, kernel, inner, {**point, number: turn}, first=first)
         return
     _nest(task, kernel, inner, {**point, number: Index(0)}, first=True)
+    if walks:
+        _walk(task, kernel, {**point, number: Index(1)}, first=False)
+        return
     with task.loop(f"{name}r", loop.count - 1) as turn:
         _nest(task, kernel, inner, {**point, number: turn + 1}, first=False)
 

@@ -6,9 +6,11 @@ The costs are those of the machine's profile (theory/wafer.md §4.1), without co
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import prod
 
 from tilewright.simulator.compile.code.encode_values import group_pace, load_cycles
+from tilewright.simulator.compile.code.registers import as_loaded
 from tilewright.simulator.instructions.control_flow import If, Loop
 from tilewright.simulator.instructions.element_map import Map, resolve_map
 from tilewright.simulator.instructions.scalar_operation import Compute
@@ -72,6 +74,8 @@ class TaskCycles:
         match instruction:
             case DsdOperation():
                 self._operation(result, resolve(self.code, task, instruction))
+            case Compute():
+                result.pass_cycles(profile.scalar_operation_cycles)
             case Map():
                 self._map(result, task, instruction)
             case Loop(_, count, body):
@@ -93,13 +97,7 @@ class TaskCycles:
             known[name] = value + (known[name] if type(instruction).__name__ == "Add" else 0)
 
     def _operation(self, result: BodyCycles, resolved: ResolvedOperation) -> None:
-        group, rate = group_pace(resolved, self.profile)
-        cycles = float(rate)
-        working = -(-resolved.extent // group) * cycles
-        if group > 1:
-            row = min((o.dsd.extents[-1] for o in resolved.operands if isinstance(o.dsd, Mem4d)),
-                      default=resolved.extent)  # fmt: skip
-            working = resolved.extent // row * -(-row // group) * cycles
+        working = self._working(self._loaded(resolved))
         result.datapath += working
         if resolved.source.asynchronous:
             result.pass_cycles(load_cycles(resolved, self.profile) + self.profile.issue_cycles)
@@ -107,13 +105,31 @@ class TaskCycles:
         result.pass_cycles(load_cycles(resolved, self.profile) + working)
         result.since[resolved.source.label] = 0.0
 
+    def _loaded(self, resolved: ResolvedOperation) -> ResolvedOperation:
+        """Return an operation with what its registers hold; all loads of one are as long."""
+        if not resolved.has_register:
+            return resolved
+        loaded = as_loaded(self.code, resolved)
+        return replace(loaded, extent=prod(loaded.dest.extents()))
+
+    def _working(self, resolved: ResolvedOperation) -> float:
+        """Return the cycles in which an operation moves its values."""
+        group, rate = group_pace(resolved, self.profile)
+        cycles = float(rate)
+        if group == 1:
+            return resolved.extent * cycles
+        row = min((o.dsd.extents[-1] for o in resolved.operands if isinstance(o.dsd, Mem4d)),
+                  default=resolved.extent)  # fmt: skip
+        return resolved.extent // row * -(-row // group) * cycles
+
     def _map(self, result: BodyCycles, task: str, instruction: Map) -> None:
         resolved = resolve_map(self.code, task, instruction)
-        steps = sum(isinstance(inner, Compute) for inner in instruction.body)
-        each = steps * self.profile.scalar_operation_cycles + self.profile.map_step_cycles
         extent = min(o.dsd.extent for o in resolved.operands if o.dsd is not None)
-        result.pass_cycles(load_cycles(resolved, self.profile) + extent * each)
-        result.datapath += extent * steps
+        each = self.of(task, instruction.body)
+        each.datapath += sum(isinstance(inner, Compute) for inner in instruction.body)
+        result.pass_cycles(load_cycles(resolved, self.profile))
+        result.pass_cycles(extent * self.profile.map_step_cycles)
+        result.add(each, extent)
 
     def _branch(self, result: BodyCycles, task: str, test: If, known: dict[str, int]) -> None:
         profile = self.profile

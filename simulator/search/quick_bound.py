@@ -7,7 +7,7 @@ It leaves out what differs inside the family (buffers, reduction) and what takes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -20,7 +20,7 @@ from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.check.route_check import MAX_STREAM
 from tilewright.simulator.isa.dsd import DTYPES
-from tilewright.simulator.lowering.kernel import own_operation, scalar_steps
+from tilewright.simulator.lowering.kernel import LEAST_TURNS, own_operation, scalar_steps
 from tilewright.simulator.profiles.profile import Profile
 
 
@@ -133,8 +133,23 @@ class QuickBound:
         if family.scalar is not None:
             load += profile.scalar_load_cycles
         rates = [self._rates[is_first, family.scalar is not None] for is_first in (True, False)]
-        work = points // length * load + first * rates[0] + (points - first) * rates[1]
-        return work + self._control(family, local, [(tile[n], n not in kept) for n in outer])
+        moved = first * rates[0] + (points - first) * rates[1]
+        turns, loops = points // length, [(tile[name], name not in kept) for name in outer]
+        by_loops = turns * load + self._control(family, local, loops)
+        if family.scalar is None or not outer or tile[outer[-1]] < LEAST_TURNS:
+            return moved + by_loops
+        return moved + min(
+            by_loops, self._walk(turns, loops) + self._control(family, local, loops[:-1])
+        )
+
+    def _walk(self, turns: int, loops: Sequence[tuple[int, bool]]) -> float:
+        """Return the cycles around operations whose innermost loop is a map.
+
+        `turns`: of all loops together, on all tiles.
+        """
+        profile = self.profile
+        starts = turns // loops[-1][0] * profile.descriptor_use_cycles
+        return float(turns * (1 + profile.map_step_cycles) + starts)
 
     def _control(
         self, family: GridFamily, local: Mapping[str, int], loops: list[tuple[int, bool]]
