@@ -196,21 +196,23 @@ def place_codes(store: at.Table, parts: CodeTablePlaces, tables: ProgramTables) 
         is_element = scalar[:, column] == at.ELEMENT
         rows = scalar[is_element, column + 1]
         scalar[is_element, column + 1] = parts.operand.address_from(operands[is_element], rows)
+    load = parts.load.view(store)
+    load[:] = tables.tables.load
+    load[:, at.L_ROW] = parts.operand.address_from(
+        tables.origin("load", "operand"), load[:, at.L_ROW]
+    )
 
 
 def place_special(
     store: at.Table, parts: StoreLayout, layouts: tuple[CodeLayout, ...], tables: ProgramTables
 ) -> None:
-    """Write into the store what few codes have: bindings, register loads, FIFOs.
+    """Write into the store what few codes have: bindings, contents of registers, FIFOs.
 
     Bindings name the tasks that wavelets start. FIFOs and registers are written for every element,
     with addresses in its memory. store: int64 array, changed; parts: where each table is in it.
     """
     parts.binding.view(store)[:] = tables.tables.binding
     load = parts.load.view(store)
-    load[:] = tables.tables.load
-    operands = tables.origin("load", "operand")
-    load[:, at.L_ROW] = parts.operand.address_from(operands, load[:, at.L_ROW])
     element = parts.element.view(store)
     for number, layout in enumerate(layouts):
         elements = element[

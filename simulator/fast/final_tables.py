@@ -38,6 +38,7 @@ from tilewright.simulator.fast.script import (
     PAUSE,
     Q_GAP,
     Q_SIZE,
+    STALL,
     WAIT,
     WORK,
     Script,
@@ -140,20 +141,16 @@ class _CodeEvents:
         blocks = []
         completion = int(self.timed.times.header[X_COMPLETION])
         for event, value, cycles in self.script.walk.events:
-            if event in (ADVANCE, PAUSE):
-                self.now = self.now + value
-            elif event == WAIT:
-                self.now = np.maximum(self.now, self.last[self._units(value)] + completion)
+            if event in (ADVANCE, PAUSE, WAIT):
+                self._pass(event, value)
             elif event == BEGIN:
                 self.begun = self.now
             elif event == END:
                 blocks.append(self._row(-1 - value, self.begun, self.now))
             elif event == WORK:
-                after = self.now + cycles
-                block = self._row(value, self.now, after + int(self.store[at.K_MEMORY_COMPLETION]))
-                block[:, at.V_STALLED] = cycles - self._free(value)
-                blocks.append(block)
-                self.now = after
+                blocks.append(self._work(value, cycles))
+            elif event == STALL:  # of the operation before it, which is on registers
+                blocks[-1][:, at.V_STALLED] = value
             elif event == FABRIC:
                 blocks.append(self._fabric(value, cycles, completion))
             elif event == MAP:
@@ -162,6 +159,20 @@ class _CodeEvents:
                 blocks.append(self._nest(self.script.walk.nests[value]))
                 self.now = self.now + cycles
         return blocks
+
+    def _pass(self, event: int, value: int) -> None:
+        """Let time pass: cycles, or until an operation has ended."""
+        if event == WAIT:
+            completion = int(self.timed.times.header[X_COMPLETION])
+            self.now = np.maximum(self.now, self.last[self._units(value)] + completion)
+        else:
+            self.now = self.now + value
+
+    def _work(self, row: int, cycles: int) -> Ints:
+        start, self.now = self.now, self.now + cycles
+        block = self._row(row, start, self.now + int(self.store[at.K_MEMORY_COMPLETION]))
+        block[:, at.V_STALLED] = cycles - self._free(row)
+        return block
 
     def _fabric(self, k: int, row: int, completion: int) -> Ints:
         times, op, units = self.timed.times, self.script.walk.ops[k], self._units(k)

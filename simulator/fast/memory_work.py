@@ -228,6 +228,15 @@ class MapWork(NamedTuple):
     after: int
 
 
+def has_operations(code: CodeWords, pc: int) -> bool:
+    """Return whether a map, whose first instruction is at pc, has operations in its body."""
+    while code[pc] != at.I_MAP_END:
+        if code[pc] == at.I_OPERATION:
+            return True
+        pc += at.I_WIDTH
+    return False
+
+
 def scalar_work(code: CodeWords, row: int) -> ScalarWork:
     """Return the work of a scalar instruction; row: address of the scalar operation."""
     words = code.scalar(row)
@@ -267,6 +276,51 @@ def map_work(code: CodeWords, pc: int) -> MapWork:
         cycles - code.header[at.K_SCALAR] + 1,
         rows,
         turns,
+        after,
+    )
+
+
+class OperationMap(NamedTuple):
+    """Hold a map with operations in its body.
+
+    `rows`: addresses of its rows. `start`, `step`, `end`: cycles before the first turn, of each
+    turn beside its operations, and behind the last. `body`: operations of a turn. `reaches`: words
+    of the map's operands. `counters`: those that it sets. `after`: the address behind it.
+    """
+
+    rows: list[int]
+    turns: int
+    start: int
+    step: int
+    end: int
+    body: list[int]
+    reaches: list[OperandReach]
+    counters: list[int]
+    after: int
+
+
+def operation_map(code: CodeWords, pc: int) -> OperationMap:
+    """Return the map with operations in its body whose first instruction is at address pc.
+
+    Raises NotCovered for operands that are not in memory, lengths that are known in the run only, a
+    result, and a body with other than operations.
+    """
+    rows, pc = _rows_of(code, pc, at.I_MAP_START)
+    _, pc = _rows_of(code, pc, at.I_MAP_READ)
+    body, pc = _rows_of(code, pc, at.I_OPERATION)
+    if code[pc] != at.I_MAP_WRITE or code[rows[0] + at.O_OPERANDS] >= 0 or len(rows) > 1:
+        raise NotCovered("a map with other than operations, or of several inputs")
+    _, after = _rows_of(code, pc + at.I_WIDTH, at.I_MAP_END)
+    row, scalar = rows[0], code.header[at.K_SCALAR]
+    return OperationMap(
+        rows,
+        min(_lengths(code, row)),
+        max(1, code[row + at.O_LOAD]),
+        code.header[at.K_MAP],
+        2 * scalar,  # a read that finds no value, and the end
+        body,
+        reaches_of(code, row),
+        [code[row + at.O_MAP + n] for n in range(3) if code[row + at.O_OPERANDS + n] >= 0],
         after,
     )
 

@@ -42,7 +42,8 @@ class CodeWords:
 
     `header`: the header of the store, with the profile's cycles. `words`: the tables of operations,
     operands, instructions and tasks. `task`: address of the first task. `scalars`: the table of
-    scalar operations with its address. `code[address]` is one word.
+    scalar operations with its address; `loads`: that of register loads. `code[address]` is one
+    word.
     """
 
     def __init__(
@@ -51,12 +52,14 @@ class CodeWords:
         words: WordBlock,
         task: int,
         scalars: WordBlock,
+        loads: WordBlock,
     ) -> None:
         self.header: Final = header
         self._first, self.words = words
         self.task: Final = task
         """Address of the first task."""
         self._first_scalar, self._scalars = scalars
+        self._first_load, self._loads = loads
 
     def __getitem__(self, address: int) -> int:
         return self.words[address - self._first]
@@ -70,6 +73,11 @@ class CodeWords:
         first = address - self._first_scalar
         return self._scalars[first : first + at.U_WIDTH]
 
+    def load(self, address: int) -> list[int]:
+        """Return the row of a register load."""
+        first = address - self._first_load
+        return self._loads[first : first + at.L_WIDTH]
+
 
 def code_of_store(store: at.Table, parts: StoreLayout) -> CodeWords:
     """Return the compiled code of a whole program, as Python integers by address in the store.
@@ -77,13 +85,17 @@ def code_of_store(store: at.Table, parts: StoreLayout) -> CodeWords:
     store: the engine's int64 array; parts: where each table is in it.
     """
     first, end = parts.operation.start, parts.task.end
-    scalars = store[parts.scalar.start : parts.scalar.end].tolist()
     return CodeWords(
         store[: at.S_WIDTH].tolist(),
         WordBlock(first, store[first:end].tolist()),
         parts.task.start,
-        WordBlock(parts.scalar.start, scalars),
+        _block(store, parts.scalar),
+        _block(store, parts.load),
     )
+
+
+def _block(words: at.Table, table: StoreTable) -> WordBlock:
+    return WordBlock(table.start, words[table.start : table.end].tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +123,12 @@ def code_of_block(block: CodeBlock) -> CodeWords:
     parts = _BlockLayout(*(StoreTable(*shape) for shape in shapes))
     words = np.zeros(sum(sizes), dtype=np.int64)
     place_codes(words, parts, tables)
-    scalars = words[parts.scalar.start : parts.scalar.end].tolist()
     return CodeWords(
         tables.header.tolist(),
         WordBlock(0, words.tolist()),
         parts.task.start,
-        WordBlock(parts.scalar.start, scalars),
+        _block(words, parts.scalar),
+        _block(words, parts.load),
     )
 
 

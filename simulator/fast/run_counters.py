@@ -36,10 +36,10 @@ def _counters(script: Script, operations: at.Table) -> Ints:
     runs, dispatches, worked = (
         np.array(column, dtype=np.int64) for column in (walk.runs, walk.dispatches, walk.worked)
     )
-    stalled = np.zeros_like(worked)
+    stalled = np.array(walk.stalled, dtype=np.int64)
     for number in np.flatnonzero(worked):
         free = free_cycles(operations[number].tolist())
-        stalled[number] = worked[number] - dispatches[number] * free
+        stalled[number] += worked[number] - dispatches[number] * free
     return np.concatenate([runs, dispatches, stalled])
 
 

@@ -21,12 +21,13 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.fast.memory_work import LoopRuns, Span
 
 Ints = npt.NDArray[np.int64]
-ADVANCE, WAIT, FABRIC, WORK, BEGIN, END, NEST, PAUSE, MAP = range(9)
+ADVANCE, WAIT, FABRIC, WORK, BEGIN, END, NEST, PAUSE, MAP, STALL = range(10)
 """Events of a script: (ADVANCE, cycles, 0), (WAIT, fabric operation, 0),
 (FABRIC, fabric operation, operation row), (WORK, operation row, cycles),
 (BEGIN or END, task, 0), (NEST, loop over memory, cycles), (PAUSE, cycles, 0) between tasks,
-(MAP, operation row, cycles in a timeline), before the cycles that it takes. Rows are addresses in a
-program's store, 0 in scripts without events of work on memory."""
+(MAP, operation row, cycles in a timeline), before the cycles that it takes, (STALL, cycles, 0) of the
+work before it on registers. Rows are addresses in a program's store, 0 in scripts without events of
+work on memory."""
 ORIGIN, AFTER, COMPLETE = range(3)
 """What a term counts from: cycle 0, the main thread after an operation, an operation's end."""
 
@@ -86,7 +87,8 @@ class MainThreadWalk:
     - `words`: words that pass each of the 16 queue slots.
     - `nests`: loops of operations on memory alone.
     - `spans`: instructions and work on memory beside operations on microthreads.
-    - `dispatches`: runs of each operation; `worked`: their cycles on memory alone.
+    - `dispatches`: runs of each operation; `worked`: their cycles on memory alone, those on
+      registers left out; `stalled`: cycles that runs on registers stalled.
     """
 
     ops: tuple[FabricOp, ...]
@@ -101,6 +103,7 @@ class MainThreadWalk:
     spans: tuple[MainSpan, ...] = ()
     dispatches: tuple[int, ...] = ()
     worked: tuple[int, ...] = ()
+    stalled: tuple[int, ...] = ()
 
     @property
     def ending(self) -> tuple[Event, ...]:

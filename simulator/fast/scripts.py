@@ -30,6 +30,8 @@ from tilewright.simulator.fast.script import (
 )
 from tilewright.simulator.fast.walker import ScriptWalker
 from tilewright.simulator.isa.memo import IdentityCache
+from tilewright.simulator.program.code_parts import all_instructions
+from tilewright.simulator.program.instruction import LoadRegister
 from tilewright.simulator.program.program import ElementCode
 
 MOST_TRACED: Final = 200
@@ -59,6 +61,8 @@ def _script_or_reason(block: CodeBlock, steps: int) -> Script | str:
             return missing.reason
 
     def traced(code: ElementCode) -> Callable[[FamilyConditions], AnswerFiller[Script | str]]:
+        if any(isinstance(i, LoadRegister) for _, i in all_instructions(code)):
+            raise TypeError("what registers hold does not follow from traced numbers")
         layout, rows = compiled_rows(code, block.target)
         try:
             traced_code = code_of_rows(layout, rows, block.target)

@@ -33,6 +33,7 @@ from tilewright.simulator.instructions.task_states import (
 )
 from tilewright.simulator.isa.dsd import (
     Buffer,
+    CounterValue,
     Element,
     Fabin,
     Fabout,
@@ -40,12 +41,14 @@ from tilewright.simulator.isa.dsd import (
     Mem1d,
     Mem4d,
     Ref,
+    Register,
 )
 from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.program.code_parts import all_instructions
 from tilewright.simulator.program.instruction import (
     DsdOperation,
     Instruction,
+    LoadRegister,
 )
 from tilewright.simulator.program.program import (
     ElementCode,
@@ -71,6 +74,9 @@ KNOWN: Final[dict[type[Any], frozenset[str]]] = {
             "operation dest sources asynchronous activate unblock microthread label",
         ),
         (Loop, "variable count body"),
+        (LoadRegister, "register dsd offset save_address"),
+        (Register, "file id"),
+        (CounterValue, "index"),
         (Set, "variable value"),
         (Add, "variable value"),
         (If, "variable below then otherwise"),

@@ -227,6 +227,9 @@ def do_operation(state: ValueState, i: int, op: int, top: int) -> int:
             return -1
     thread = store[address + at.E_THREADS]
     store[thread + at.T_OP] = op
+    if store[op + at.O_SPECIAL] == 1:  # on registers, in memory
+        use(store, state.memory, at.FEATURE_LAUNCH, (address, thread, 0, 0))
+        return top
     if not load_operands(store, state.memory, address, thread, op):
         return top
     if is_flat(store, op):
@@ -284,7 +287,7 @@ def run_element(state: ValueState, i: int, top: int) -> int:
                 return top
         elif code >= at.I_MAP_START:  # it moves the program counter
             use(store, state.memory, at.FEATURE_MAP, (address, 0, 0, 0))
-        elif code == at.I_COMPUTE:
+        elif code in (at.I_COMPUTE, at.I_LOAD_REGISTER):
             use(store, state.memory, at.FEATURE_CONTROL, (address, pc, 0, 0))
             store[address + at.E_PC] = pc + at.I_WIDTH
         else:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tilewright.simulator.fast.memory_work import TouchedWords
 from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.fast.register_work import HeldVector
 from tilewright.simulator.fast.script import ORIGIN, Term
 
 
@@ -49,4 +50,6 @@ class WalkState:
     """Fabric operations for whose end no task has waited: (action, task)."""
     touched: dict[int, TouchedWords] = field(default_factory=dict)
     """Words of these operations."""
+    registers: dict[int, HeldVector] = field(default_factory=dict)
+    """What data-structure registers hold, by number."""
     terms: list[Term] = field(default_factory=lambda: [(ORIGIN, 0, 0)])

@@ -19,14 +19,17 @@ from tilewright.simulator.fast.memory_work import (
     Span,
     TouchedWords,
     busy_cycles,
+    has_operations,
     have_common_word,
     loop_runs,
     map_work,
+    operation_map,
     reaches_of,
     scalar_work,
 )
 from tilewright.simulator.fast.no_certificate import NotCovered, TooManySteps
 from tilewright.simulator.fast.plain_code import CodeWords
+from tilewright.simulator.fast.register_work import held_vector, run_on_registers
 from tilewright.simulator.fast.script import (
     ADVANCE,
     AFTER,
@@ -37,6 +40,7 @@ from tilewright.simulator.fast.script import (
     MAP,
     NEST,
     PAUSE,
+    STALL,
     WAIT,
     WORK,
     Event,
@@ -76,6 +80,7 @@ class ScriptWalker:
         self.runs = [0] * len(layout.operations)
         self.dispatches = [0] * len(layout.operations)
         self.worked = [0] * len(layout.operations)
+        self.stalled = [0] * len(layout.operations)
         self.words = [0] * 16
         self.last_users: dict[int, int] = {}
         """Last operation on each queue slot and microthread."""
@@ -115,6 +120,7 @@ class ScriptWalker:
             tuple(self.spans),
             tuple(self.dispatches),
             tuple(self.worked),
+            tuple(self.stalled),
         )
 
     def _cycles(self, cycles: int) -> None:
@@ -224,6 +230,11 @@ class ScriptWalker:
         if code == at.I_COMPUTE:
             self._scalar(first)
             return after
+        if code == at.I_LOAD_REGISTER:
+            number = store.load(first)[at.L_REGISTER]
+            self.state.registers[number] = held_vector(store, first, self.state.variables)
+            self._cycles(store.header[at.K_DESCRIPTOR])
+            return after
         if code in (at.I_LOOP, at.I_SET, at.I_ADD):
             old = self.state.variables.get(first) if code == at.I_ADD else 0
             self.state.variables[first] = old + second
@@ -286,6 +297,8 @@ class ScriptWalker:
             code, first, second, target = self.store.row(pc, at.I_WIDTH)
             if code == at.I_OPERATION and self._is_plain(first):
                 continue
+            if code == at.I_MAP_START and has_operations(self.store, pc):
+                return None
             if code in (at.I_COMPUTE, at.I_MAP_START):
                 after, changed = self._fixed_work(pc)
                 counters.update(changed)
@@ -373,6 +386,8 @@ class ScriptWalker:
 
     def _map(self, pc: int) -> int:
         """Walk a whole map; return the address behind it."""
+        if has_operations(self.store, pc):
+            return self._map_of_operations(pc)
         work = self._map_work(pc)
         self._check_work(work.reaches, {})
         self._count_map(work, 1)
@@ -380,6 +395,34 @@ class ScriptWalker:
             self.events.append((MAP, work.rows[0], work.recorded))
         self._cycles(work.cycles)
         self.state.variables.unknown.update(work.counters)
+        return work.after
+
+    def _map_of_operations(self, pc: int) -> int:
+        """Walk a map whose body has operations, turn by turn; return the address behind it.
+
+        As an event it stands in front of those of its operations.
+        """
+        work = operation_map(self.store, pc)
+        self._check_work(work.reaches, {})
+        begins = len(self.events)
+        self.state.variables.unknown.update(work.counters)
+        self._cycles(work.start)
+        for _ in range(work.turns):
+            self._cycles(work.step)
+            for op in work.body:
+                self._operation(op)
+        self._cycles(work.end)
+        self.steps -= work.turns
+        self.runs[self.store[work.rows[0] + at.O_NUMBER]] += work.turns
+        self.dispatches[self.store[work.rows[0] + at.O_NUMBER]] += 1
+        if self.every:
+            passed = sum(
+                value if kind == ADVANCE else cycles
+                for kind, value, cycles in self.events[begins:]
+                if kind in (ADVANCE, WORK)
+            )
+            recorded = passed - self.store.header[at.K_SCALAR] + 1
+            self.events.insert(begins, (MAP, work.rows[0], recorded))
         return work.after
 
     def _scalar(self, row: int) -> None:
@@ -401,10 +444,11 @@ class ScriptWalker:
         """Walk an operation; op: address. Raises NotCovered."""
         store = self.store
         self._cycles(store[op + at.O_LOAD])
+        if store[op + at.O_SPECIAL]:
+            self._on_registers(op)
+            return
         words = self._words_of(op, {})
         self._check_races(words)
-        if store[op + at.O_SPECIAL]:
-            raise NotCovered("an operation of the general part of the engine")
         if store[op + at.O_FABRIC]:
             self._count(op, 1, 0)
             self._fabric(op, words)
@@ -415,6 +459,21 @@ class ScriptWalker:
             self.events.append((WORK, op, busy))
         else:
             self._cycles(busy)
+
+    def _on_registers(self, op: int) -> None:
+        """Walk an operation on registers; op: address. Raises NotCovered."""
+        store = self.store
+        run = run_on_registers(store, op, self.state.registers)
+        self._check_races(run.words)
+        self.dispatches[store[op + at.O_NUMBER]] += 1
+        number = store[run.row + at.O_NUMBER]
+        self.runs[number] += run.extent
+        self.stalled[number] += run.busy - run.free
+        if self.every:
+            self.events.append((WORK, run.row, run.busy))
+            self.events.append((STALL, run.busy - run.free, 0))
+        else:
+            self._cycles(run.busy)
 
     def _count(self, op: int, times: int, busy: int) -> None:
         """Count runs of an operation, each of which keeps the main thread busy on memory."""

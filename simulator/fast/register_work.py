@@ -1,0 +1,132 @@
+"""Work on memory through data-structure registers: what they hold, and how long operations take.
+
+An operation on registers is timed like one on descriptors, at the places that the registers hold
+when it starts. A register that saves its address moves behind the values of each operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.code.bank_costs import BankRead, groups_in, meetings
+from tilewright.simulator.fast.memory_work import Span, TouchedWords
+from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.fast.plain_code import CodeWords
+
+
+@dataclass(slots=True)
+class HeldVector:
+    """What a register holds: the operand row of a vector in memory, and its first word."""
+
+    row: int
+    position: int
+    saves: bool
+
+
+class RegisterRun(NamedTuple):
+    """One run of an operation on registers.
+
+    `row`: address of the operation for what the registers hold. `extent`: values. `busy`, `free`:
+    cycles, with and without conflicts of banks. `words`: those that it touches.
+    """
+
+    row: int
+    extent: int
+    busy: int
+    free: int
+    words: TouchedWords
+
+
+def held_vector(code: CodeWords, load: int, counters: Mapping[int, int]) -> HeldVector:
+    """Return what a load puts into its register; load: its address.
+
+    Raises NotCovered for anything but a vector of one dimension.
+    """
+    row = code.load(load)[at.L_ROW]
+    words = code.row(row, at.D_WIDTH)
+    is_vector = words[at.D_KIND] == at.MEMORY and words[at.D_DIMENSIONS] == 1
+    if not is_vector or words[at.D_WRAP] or words[at.D_LENGTH_ROW] >= 0:
+        raise NotCovered("a register that holds no plain vector")
+    position = words[at.D_BASE]
+    for i in range(words[at.D_TERMS]):
+        position += words[at.D_FACTOR + i] * counters.get(words[at.D_VARIABLE + i], 0)
+    saves = code.load(load)[at.L_SETTINGS + at.R_SAVES - at.R_ASYNC]
+    return HeldVector(row, position, bool(saves))
+
+
+def run_on_registers(code: CodeWords, op: int, registers: Mapping[int, HeldVector]) -> RegisterRun:
+    """Return a run of an operation, and move the registers that save their address.
+
+    op: address. Raises NotCovered for an operation with other operands than registers and scalars.
+    """
+    held = _held(code, op, registers)
+    row = _variant(code, op, held)
+    words = code.row(row, at.O_WIDTH)
+    extent = min(code[vector.row + at.D_LENGTH] for vector in held if vector is not None)
+    length = max(1, min(extent, words[at.O_ROW]))
+    groups = groups_in(extent, words[at.O_GROUP], length)
+    cycles = groups * words[at.O_CYCLES]
+    first, second = held[1], held[2]
+    if words[at.O_BANKS] and first is not None and second is not None:
+        reads = (_read(code, first), _read(code, second))
+        cycles += words[at.O_BANKS] * meetings(*reads, extent, words[at.O_GROUP], length)
+    touched = [(number == 0, _span(code, v)) for number, v in enumerate(held) if v is not None]
+    result = RegisterRun(
+        row,
+        extent,
+        max(1, -(-cycles // words[at.O_DENOMINATOR])),
+        max(1, -(-groups * words[at.O_FREE] // words[at.O_DENOMINATOR])),
+        TouchedWords([span for _, span in touched], [span for writes, span in touched if writes]),
+    )
+    for vector in held:
+        if vector is not None and vector.saves:
+            vector.position += extent * code[vector.row + at.D_STRIDE]
+    return result
+
+
+def _held(
+    code: CodeWords, op: int, registers: Mapping[int, HeldVector]
+) -> tuple[HeldVector | None, ...]:
+    """Return what the registers of destination and sources hold, None for a scalar."""
+    held: list[HeldVector | None] = []
+    for row in code.row(op + at.O_OPERANDS, 3):
+        if row < 0:
+            held.append(None)
+        elif code[row + at.D_KIND] != at.REGISTER or code[row + at.D_BASE] not in registers:
+            raise NotCovered("an operation of the general part of the engine")
+        else:
+            held.append(registers[code[row + at.D_BASE]])
+    if held[0] is None or code[op + at.O_POINTER] or code[op + at.O_INDEX] >= 0:
+        raise NotCovered("an operation of the general part of the engine")
+    return tuple(held)
+
+
+def _variant(code: CodeWords, op: int, held: tuple[HeldVector | None, ...]) -> int:
+    """Return the operation's row for what its registers hold, itself if it has no other."""
+    rows = [-1 if vector is None else vector.row for vector in held]
+    for number in range(code[op + at.O_VARIANTS]):
+        variant = code[op + at.O_VARIANT] + number * at.O_WIDTH
+        wanted = code.row(variant + at.O_HELD, 3)
+        if all(loaded in (-1, row) for loaded, row in zip(wanted, rows, strict=True)):
+            return variant
+    return op
+
+
+def _read(code: CodeWords, vector: HeldVector) -> BankRead:
+    words = code.row(vector.row, at.D_WIDTH)
+    return BankRead(
+        vector.position,
+        words[at.D_WIDE],
+        words[at.D_EXTENT : at.D_EXTENT + 1],
+        words[at.D_STRIDE : at.D_STRIDE + 1],
+    )
+
+
+def _span(code: CodeWords, vector: HeldVector) -> Span:
+    words = code.row(vector.row, at.D_WIDTH)
+    last = vector.position + (words[at.D_LENGTH] - 1) * words[at.D_STRIDE]
+    low, high = sorted((vector.position, last))
+    return low, high + words[at.D_WIDE] - 1
