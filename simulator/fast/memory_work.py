@@ -310,6 +310,8 @@ def operation_map(code: CodeWords, pc: int) -> OperationMap:
     body, pc = _rows_of(code, pc, at.I_OPERATION)
     if code[pc] != at.I_MAP_WRITE or code[rows[0] + at.O_OPERANDS] >= 0 or len(rows) > 1:
         raise NotCovered("a map with other than operations, or of several inputs")
+    if any(code[op + at.O_FABRIC] for op in body):
+        raise NotCovered("an operation on a queue in a map")
     _, after = _rows_of(code, pc + at.I_WIDTH, at.I_MAP_END)
     row, scalar = rows[0], code.header[at.K_SCALAR]
     return OperationMap(

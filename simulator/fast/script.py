@@ -25,9 +25,9 @@ ADVANCE, WAIT, FABRIC, WORK, BEGIN, END, NEST, PAUSE, MAP, STALL = range(10)
 """Events of a script: (ADVANCE, cycles, 0), (WAIT, fabric operation, 0),
 (FABRIC, fabric operation, operation row), (WORK, operation row, cycles),
 (BEGIN or END, task, 0), (NEST, loop over memory, cycles), (PAUSE, cycles, 0) between tasks,
-(MAP, operation row, cycles in a timeline), before the cycles that it takes, (STALL, cycles, 0) of the
-work before it on registers. Rows are addresses in a program's store, 0 in scripts without events of
-work on memory."""
+(MAP, operation row, cycles in a timeline), before the cycles that it takes, (STALL, cycles, 0) of
+the work before it on registers. Rows are addresses in a program's store, 0 in scripts without
+events of work on memory."""
 ORIGIN, AFTER, COMPLETE = range(3)
 """What a term counts from: cycle 0, the main thread after an operation, an operation's end."""
 

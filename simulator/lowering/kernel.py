@@ -175,10 +175,9 @@ def can_walk(kernel: ElementKernel) -> bool:
     if loop.count < LEAST_TURNS or kernel.layouts[read.scalar].moves[number] < 1:
         return False
     visits = (False,) if read.is_reduced(loop.variable) else (True, *_later_visits(read))
-    if any(own_operation(read.einsum, first=v, has_scalar=True) is None for v in visits):
+    names = [own_operation(read.einsum, first=first, has_scalar=True) for first in visits]
+    if None in names or (visits[0] and names[0] == WIDENING_PRODUCT):  # a move and an addition
         return False
-    if own_operation(read.einsum, first=visits[0], has_scalar=True) == WIDENING_PRODUCT:
-        return visits[0] is False  # its first visit is two operations
     return all(
         len(loops) <= 1 and _turn(kernel, name) in (0, kernel.elements)
         for name, loops in kernel.loops.items()

@@ -45,7 +45,7 @@ CASES: dict[str, tuple[Change, str]] = {
     ),
     "load at run time": (
         lambda b, c, t: t.load(Register("src1", 1), "in", asynchronous=True, microthread=4),
-        "a LoadRegister in the program",
+        "LoadRegister.asynchronous is set",
     ),
     "control wavelets from the border": (
         lambda b, c, t: b.edge_input(EdgeInput("ys", "S", 0, 1, "y", "u32", 1, control=True)),
@@ -80,9 +80,9 @@ CASES: dict[str, tuple[Change, str]] = {
         "Ref.length is set",
     ),
     "map on a queue": (lambda b, c, t: mapped(t, "in"), "a map on a queue or a register"),
-    "operation in a map": (
-        lambda b, c, t: mapped(t, "all", "fmovs", "all", 0.0),
-        "a map with other than scalar instructions",
+    "operation on a queue in a map": (
+        lambda b, c, t: mapped(t, "all", "fmovs", "all", "in"),
+        "an operation on a queue in a map",
     ),
     "branch on data": (
         lambda b, c, t: (t.compute("k", "mov", c.element("v"), dtype="f32"), branch(t)),
