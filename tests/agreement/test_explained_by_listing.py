@@ -175,7 +175,7 @@ def test_even_tiles_decide_without_lanes() -> None:
 @pytest.mark.parametrize("block", range(5))
 def test_even_tiles_decide_without_lanes_on_many(block: int) -> None:
     found = check_uneven(range(1000 + 100 * block, 1100 + 100 * block), 200)
-    assert enough(min(found.count(True), found.count(False)), 3)
+    assert enough(min(found.count(True), found.count(False)), 1)
 
 
 def test_likely_placements_decide() -> None:
