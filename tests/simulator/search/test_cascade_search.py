@@ -112,7 +112,7 @@ def test_what_stays_is_exchanged_and_equals_numpy() -> None:
 
 
 def test_halos_are_exchanged_between_steps_of_a_stencil() -> None:
-    answer = map_on_grid(cascade_arch(4, 4), cascade_workload("smoothing", m=8, n=8))
+    answer = map_on_grid(cascade_arch(4, 4), cascade_workload("smoothing", m=12, n=12))
     assert [halo.name for halo in answer.execution.exchanges] == ["S to Z"]
     assert answer.value == pytest.approx(answer.execution.latency, rel=1e-12)
     values = {name: np.float64(array) for name, array in answer.execution.values.items()}
