@@ -67,6 +67,19 @@ class GridSearch:
         space = GridMapspace(grid_of(flat), einsum, self.constraints)
         candidates = Candidates.of(self.objective, self.settings, flat, space)
         search = CandidateSearch(candidates, candidates.families)
+        try:
+            self._look(search, start)
+        finally:  # an interrupt waits for no run
+            search.runs.end()
+        best = search.best
+        if best is None:
+            raise no_mapping(einsum, search.reasons + candidates.infeasible)
+        certificate = search.certificate()
+        seconds = time.perf_counter() - start
+        return GridSearchResult(best, search.value, certificate, seconds)
+
+    def _look(self, search: CandidateSearch, start: float) -> None:
+        """Look at candidates until none is left that may be better, or a limit is reached."""
         advance = search.start  # the first candidate is no better than others, but at once there
         while not self._is_over(search.looked_at, start) and advance():
             advance = search.step
@@ -74,13 +87,6 @@ class GridSearch:
                 search.runs.deadline = start + self.budget_s
             if self.on_progress is not None:
                 self.on_progress(search.looked_at, search.value, search.bound)
-        search.runs.end()
-        best = search.best
-        if best is None:
-            raise no_mapping(einsum, search.reasons + candidates.infeasible)
-        certificate = search.certificate()
-        seconds = time.perf_counter() - start
-        return GridSearchResult(best, search.value, certificate, seconds)
 
     def _is_over(self, looked_at: int, start: float) -> bool:
         """Return whether a limit is reached; the first candidate is looked at in any case."""

@@ -47,12 +47,13 @@ def search_cascade(
     candidate of every Einsum that exchanges nothing runs first, whatever the limits are.
     """
     walk = _PathWalk(cascade, on_progress)
-    walk.begin()
-    walk.go_on(limits.share(FIRST_SHARE), reshards=False)
-    result = walk.go_on(limits, reshards=True)
-    for search in cascade.searches:
-        search.runs.end()
-    return result
+    try:
+        walk.begin()
+        walk.go_on(limits.share(FIRST_SHARE), reshards=False)
+        return walk.go_on(limits, reshards=True)
+    finally:  # an interrupt waits for no run
+        for search in cascade.searches:
+            search.runs.end()
 
 
 class _PathWalk:

@@ -23,7 +23,7 @@ USE = """
 import sys
 from tilewright.arch import parallel_compilation as p
 from tilewright.arch.compiled import Kernel, is_kept
-p._processors = lambda: int(sys.argv[1])
+p.processors = lambda: int(sys.argv[1])
 kernels = [Kernel("home", f"f{n}", "int64(int64)") for n in range(3)]
 p.compile_missing(kernels)
 print(sum(map(is_kept, kernels)), [k(10) for k in kernels], "numba" in sys.modules)
