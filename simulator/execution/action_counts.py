@@ -31,9 +31,9 @@ def count_actions(plan: Plan, result: RunResult) -> dict[str, int]:
         counts[f"{name}/{grid.host.name}/{tensor}/{action}"] = number
     fabric = grid.fabric.name if grid.fabric is not None else "fabric"
     counts[f"{name}/{fabric}/None/hop"] = counters.wavelet_hops
-    computed = 0 if read.einsum.is_copy else counters.labelled.get(COMPUTE, 0)
-    if not plan.kernel.walks:  # a map does points, not operations of many points
-        computed += 0 if read.einsum.is_copy else counters.maps
+    # the turns of a kernel's map are points, unless each is an operation
+    points = 0 if plan.kernel.walks else counters.maps
+    computed = 0 if read.einsum.is_copy else points + counters.labelled.get(COMPUTE, 0)
     counts[f"{name}/{grid.compute.name}/None/compute"] = computed
     added = counters.labelled.get(f"add {read.output.name}", 0)
     counts[f"{name}/{grid.compute.name}/None/add"] = added

@@ -64,34 +64,55 @@ def busy_cycles(code: CodeWords, op: int, variables: Mapping[int, int] = NONE) -
     at 1 cycle each take 3.
     """
     row = code.row(op, at.O_WIDTH)
-    extent = row[at.O_EXTENT]
+    reads = []
+    if row[at.O_BANKS]:
+        reads = [bank_read(code, row[at.O_OPERANDS + source], variables) for source in (1, 2)]
+    return cycles_of_extent(row, row[at.O_EXTENT], reads)
+
+
+def cycles_of_extent(row: Sequence[int], extent: int, reads: Sequence[BankRead]) -> int:
+    """Return the cycles of an operation on memory of `extent` values.
+
+    row: of the operation, O_WIDTH words; reads: its two reads of memory if they may meet on a bank,
+    else none.
+    """
     length = max(1, min(extent, row[at.O_ROW]))
     cycles = groups_in(extent, row[at.O_GROUP], length) * row[at.O_CYCLES]
-    if row[at.O_BANKS]:
-        first, second = (
-            bank_read(code, row[at.O_OPERANDS + source], variables) for source in (1, 2)
-        )
-        met = meetings(first, second, extent, row[at.O_GROUP], length)
+    if reads:
+        met = meetings(reads[0], reads[1], extent, row[at.O_GROUP], length)
         cycles += met * row[at.O_BANKS]
     return max(1, -(-cycles // row[at.O_DENOMINATOR]))
 
 
-def free_cycles(row: Sequence[int]) -> int:
+def free_cycles(row: Sequence[int], extent: int | None = None) -> int:
     """Return the cycles that an operation on memory alone would take if nothing stalled it.
 
-    row: of the operation, O_WIDTH words.
+    row: of the operation, O_WIDTH words; extent: values, None for those of the row.
     """
-    extent = row[at.O_EXTENT]
+    if extent is None:
+        extent = row[at.O_EXTENT]
     groups = groups_in(extent, row[at.O_GROUP], max(1, min(extent, row[at.O_ROW])))
     return max(1, -(-groups * row[at.O_FREE] // row[at.O_DENOMINATOR]))
 
 
 def bank_read(code: CodeWords, operand: int, variables: Mapping[int, int]) -> BankRead:
     """Return how a memory operand is read; operand: address of its row, variables: of counters."""
+    return read_from(code, operand, first_word(code, operand, variables))
+
+
+def first_word(code: CodeWords, operand: int, variables: Mapping[int, int]) -> int:
+    """Return where a memory operand begins; operand: address of its row, variables: of counters."""
     words = code.row(operand, at.D_WIDTH)
-    position, dimensions = words[at.D_BASE], words[at.D_DIMENSIONS]
+    position = words[at.D_BASE]
     for i in range(words[at.D_TERMS]):
         position += words[at.D_FACTOR + i] * variables.get(words[at.D_VARIABLE + i], 0)
+    return position
+
+
+def read_from(code: CodeWords, operand: int, position: int) -> BankRead:
+    """Return how a memory operand is read from a word on; operand: address of its row."""
+    words = code.row(operand, at.D_WIDTH)
+    dimensions = words[at.D_DIMENSIONS]
     extents = words[at.D_EXTENT : at.D_EXTENT + dimensions]
     strides = words[at.D_STRIDE : at.D_STRIDE + dimensions]
     return BankRead(position, words[at.D_WIDE], extents, strides)

@@ -11,8 +11,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.code.bank_costs import BankRead, groups_in, meetings
-from tilewright.simulator.fast.memory_work import Span, TouchedWords
+from tilewright.simulator.fast.memory_work import (
+    Span,
+    TouchedWords,
+    cycles_of_extent,
+    first_word,
+    free_cycles,
+    read_from,
+)
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.plain_code import CodeWords
 
@@ -50,11 +56,8 @@ def held_vector(code: CodeWords, load: int, counters: Mapping[int, int]) -> Held
     is_vector = words[at.D_KIND] == at.MEMORY and words[at.D_DIMENSIONS] == 1
     if not is_vector or words[at.D_WRAP] or words[at.D_LENGTH_ROW] >= 0:
         raise NotCovered("a register that holds no plain vector")
-    position = words[at.D_BASE]
-    for i in range(words[at.D_TERMS]):
-        position += words[at.D_FACTOR + i] * counters.get(words[at.D_VARIABLE + i], 0)
     saves = code.load(load)[at.L_SETTINGS + at.R_SAVES - at.R_ASYNC]
-    return HeldVector(row, position, bool(saves))
+    return HeldVector(row, first_word(code, row, counters), bool(saves))
 
 
 def run_on_registers(code: CodeWords, op: int, registers: Mapping[int, HeldVector]) -> RegisterRun:
@@ -66,19 +69,16 @@ def run_on_registers(code: CodeWords, op: int, registers: Mapping[int, HeldVecto
     row = _variant(code, op, held)
     words = code.row(row, at.O_WIDTH)
     extent = min(code[vector.row + at.D_LENGTH] for vector in held if vector is not None)
-    length = max(1, min(extent, words[at.O_ROW]))
-    groups = groups_in(extent, words[at.O_GROUP], length)
-    cycles = groups * words[at.O_CYCLES]
-    first, second = held[1], held[2]
-    if words[at.O_BANKS] and first is not None and second is not None:
-        reads = (_read(code, first), _read(code, second))
-        cycles += words[at.O_BANKS] * meetings(*reads, extent, words[at.O_GROUP], length)
+    sources = [vector for vector in held[1:] if vector is not None]
+    reads = []
+    if words[at.O_BANKS] and len(sources) == 2:
+        reads = [read_from(code, vector.row, vector.position) for vector in sources]
     touched = [(number == 0, _span(code, v)) for number, v in enumerate(held) if v is not None]
     result = RegisterRun(
         row,
         extent,
-        max(1, -(-cycles // words[at.O_DENOMINATOR])),
-        max(1, -(-groups * words[at.O_FREE] // words[at.O_DENOMINATOR])),
+        cycles_of_extent(words, extent, reads),
+        free_cycles(words, extent),
         TouchedWords([span for _, span in touched], [span for writes, span in touched if writes]),
     )
     for vector in held:
@@ -113,16 +113,6 @@ def _variant(code: CodeWords, op: int, held: tuple[HeldVector | None, ...]) -> i
         if all(loaded in (-1, row) for loaded, row in zip(wanted, rows, strict=True)):
             return variant
     return op
-
-
-def _read(code: CodeWords, vector: HeldVector) -> BankRead:
-    words = code.row(vector.row, at.D_WIDTH)
-    return BankRead(
-        vector.position,
-        words[at.D_WIDE],
-        words[at.D_EXTENT : at.D_EXTENT + 1],
-        words[at.D_STRIDE : at.D_STRIDE + 1],
-    )
 
 
 def _span(code: CodeWords, vector: HeldVector) -> Span:

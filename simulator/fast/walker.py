@@ -16,6 +16,7 @@ from tilewright.simulator.fast.memory_work import (
     LoopRuns,
     MapWork,
     OperandReach,
+    OperationMap,
     Span,
     TouchedWords,
     busy_cycles,
@@ -413,8 +414,7 @@ class ScriptWalker:
                 self._operation(op)
         self._cycles(work.end)
         self.steps -= work.turns
-        self.runs[self.store[work.rows[0] + at.O_NUMBER]] += work.turns
-        self.dispatches[self.store[work.rows[0] + at.O_NUMBER]] += 1
+        self._count_map(work, 1)
         if self.every:
             passed = sum(
                 value if kind == ADVANCE else cycles
@@ -432,7 +432,7 @@ class ScriptWalker:
         self._cycles(work.cycles)
         self.state.variables.unknown.update(work.counters)
 
-    def _count_map(self, work: MapWork, times: int) -> None:
+    def _count_map(self, work: MapWork | OperationMap, times: int) -> None:
         """Count runs of a map: the turns of its body, and the runs of each of its operations."""
         self.runs[self.store[work.rows[0] + at.O_NUMBER]] += times * work.turns
         for row in work.rows:

@@ -218,20 +218,15 @@ def _walk(task: TaskBuilder, kernel: ElementKernel, point: Point, *, first: bool
     name = own_operation(read.einsum, first=first, has_scalar=True)
     assert scalar is not None  # can_walk
     assert name is not None
-    inputs: list[Ref | Element] = [
-        Element(tensor.name, Index(0)) if tensor.name == scalar else Ref(f"{tensor.name}_vector")
-        for tensor in read.inputs
-    ]
-    output = Ref(f"{read.output.name}_vector")
+    output, inputs = _vector(kernel, read.output.name, point), _inputs(kernel, point)
     operands: list[Register | Index] = []
     for place, operand in enumerate((output, *_sources(name, read, output, inputs, first=first))):
         if not isinstance(operand, Ref):
             operands.append(variable(VALUE))
             continue
-        tensor = operand.dsd.removesuffix("_vector")
+        moves = _turn(kernel, operand.dsd.removesuffix("_vector")) > 0
         register = Register(FILES[place], WALK_REGISTER)
-        moves = _turn(kernel, tensor) > 0
-        task.load(register, _vector(kernel, tensor, point), save_address=moves)
+        task.load(register, operand, save_address=moves)
         operands.append(register)
     begun = point[number] != Index(0)
     values = Ref(f"{scalar}_rest" if begun else f"{scalar}_walk")
@@ -276,13 +271,7 @@ def _nest(
 
 def _operation(task: TaskBuilder, kernel: ElementKernel, point: Point, *, first: bool) -> None:
     read = kernel.read
-    output = _vector(kernel, read.output.name, point)
-    inputs: list[Ref | Element] = [
-        Element(tensor.name, element_offset(kernel, tensor.name, point))
-        if tensor.name == read.scalar
-        else _vector(kernel, tensor.name, point)
-        for tensor in read.inputs
-    ]
+    output, inputs = _vector(kernel, read.output.name, point), _inputs(kernel, point)
     name = own_operation(read.einsum, first=first, has_scalar=read.scalar is not None)
     if name is None:
         _map(task, kernel, output, inputs, first=first)
@@ -292,6 +281,16 @@ def _operation(task: TaskBuilder, kernel: ElementKernel, point: Point, *, first:
         first = False
     sources = _sources(name, read, output, inputs, first=first)
     task.op(name, output, *sources, label=COMPUTE)
+
+
+def _inputs(kernel: ElementKernel, point: Point) -> list[Ref | Element]:
+    """Return the inputs of the operation at a point: vectors, and the value of the register."""
+    return [
+        Element(tensor.name, element_offset(kernel, tensor.name, point))
+        if tensor.name == kernel.read.scalar
+        else _vector(kernel, tensor.name, point)
+        for tensor in kernel.read.inputs
+    ]
 
 
 def _vector(kernel: ElementKernel, name: str, point: Point) -> Ref:

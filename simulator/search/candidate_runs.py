@@ -7,7 +7,7 @@ bounds, and a run that ends early is one whose value is not below the best.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, partial
 from itertools import islice
@@ -60,12 +60,12 @@ class CandidateRuns:
         self._begun.clear()
 
     def _run(self, choice: GridChoice) -> EinsumExecution:
-        energy = self.candidates.energy(choice)
+        energy = cache(partial(self.candidates.energy, choice))  # short runs never ask
         return self.candidates.execute(choice, partial(self._is_unwanted, energy))
 
-    def _is_unwanted(self, energy: float, cycles: int) -> bool:
+    def _is_unwanted(self, energy: Callable[[], float], cycles: int) -> bool:
         """Return whether a run of an energy without leakage (J) and of at least `cycles` ends."""
-        return self.is_over or self.candidates.value_of(cycles, energy) >= self.value
+        return self.is_over or self.candidates.value_of(cycles, energy()) >= self.value
 
     def _is_long(self, choice: GridChoice) -> bool:
         read = self.candidates.read(choice)

@@ -57,12 +57,6 @@ class QuickBound:
         tile = {**local, **({family.tile.variable: family.tile.size} if family.tile else {})}
         if self.words(family) > self.free_words:
             raise InfeasibleMapping(f"{self.space.grid.memory.name} of an element is too small")
-        for access in self._streamed(family):
-            if self._entering(access, family, local) > MAX_STREAM:
-                raise InfeasibleMapping(
-                    f"more than {MAX_STREAM:,} words of {access.tensor} enter over a border "
-                    "(persistent_tensors of a workload are in the elements)"
-                )
         work = self._work(family, local, tile)
         behind = self._behind(family, local, tile, work)
         streams = (
@@ -231,20 +225,12 @@ class QuickBound:
         return [a for a in self.space.einsum.inputs if a.tensor not in family.resident]
 
     def _stream(self, access: TensorAccess, family: GridFamily, local: Mapping[str, int]) -> float:
-        """Return the words of the longest border stream of an input."""
+        """Return the words of the longest border stream of an input.
+
+        Raises InfeasibleMapping if more words enter than a port takes.
+        """
         columns, rows = (_product(family.shares, axis) for axis in ("X", "Y"))
-        used = self._used(access, family)
-        lines = max(rows if used["Y"] == rows else 1, columns if used["X"] == columns else 1)
-        return self._entering(access, family, local) / lines
-
-    def _entering(self, access: TensorAccess, family: GridFamily, local: Mapping[str, int]) -> int:
-        """Return the words of an input that enter over the borders, those of equal tiles once."""
-        used = self._used(access, family)
-        return used["X"] * used["Y"] * access.tile_size(local)
-
-    def _used(self, access: TensorAccess, family: GridFamily) -> dict[str, int]:
-        """Return how many different tiles of an input lie along each axis."""
-        return {
+        used = {
             axis: prod(
                 s.count
                 for s in family.shares
@@ -252,6 +238,14 @@ class QuickBound:
             )
             for axis in ("X", "Y")
         }
+        words = used["X"] * used["Y"] * access.tile_size(local)
+        if words > MAX_STREAM:
+            raise InfeasibleMapping(
+                f"more than {MAX_STREAM:,} words of {access.tensor} enter over a border "
+                "(persistent_tensors of a workload are in the elements)"
+            )
+        lines = max(rows if used["Y"] == rows else 1, columns if used["X"] == columns else 1)
+        return words / lines
 
 
 def _product(shares: tuple[Share, ...], axis: str) -> int:
