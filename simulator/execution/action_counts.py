@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.execution.operands import WrongResult
 from tilewright.simulator.lowering.kernel import COMPUTE
@@ -73,6 +74,11 @@ def action_energies(read: SpaceTime, counts: Mapping[str, int]) -> dict[str, flo
             unit_energy = priced.energy / float(priced.values_per_action[tensor])
         energy[key] = number * unit_energy
     return energy
+
+
+def predicted_energy(read: SpaceTime) -> float:
+    """Return the energy (J) that a mapping's actions take, without an execution and leakage."""
+    return sum(action_energies(read, predict(read)).values())
 
 
 def run_energies(read: SpaceTime, counts: Mapping[str, int], latency: float) -> dict[str, float]:

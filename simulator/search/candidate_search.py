@@ -20,7 +20,7 @@ from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.space_time import SpaceTime, space_time
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.simulator.execution.action_counts import action_energies, run_energies
+from tilewright.simulator.execution.action_counts import predicted_energy, run_energies
 from tilewright.simulator.execution.einsum_execution import (
     LARGE_GRID,
     EinsumExecution,
@@ -134,16 +134,12 @@ class Candidates:
         """Return the bound of a choice's plan; raises InfeasibleMapping if it has none."""
         read, profile = self.read(choice), self.quick.profile
         plan = plan_of(read, profile.sram_reserved_bytes, self.kept)
-        return self.value_of(lower_bound(plan, profile), self._energy(read))
+        energy = 0.0 if self.objective == "latency" else predicted_energy(read)
+        return self.value_of(lower_bound(plan, profile), energy)
 
     def energy(self, choice: GridChoice) -> float:
         """Return the energy (J) of a choice without leakage; 0 where it does not matter."""
-        return self._energy(self.read(choice)) if self.objective != "latency" else 0.0
-
-    def _energy(self, read: SpaceTime) -> float:
-        if self.objective == "latency":
-            return 0.0
-        return sum(action_energies(read, predict(read)).values())
+        return 0.0 if self.objective == "latency" else predicted_energy(self.read(choice))
 
     @property
     def has_large_grid(self) -> bool:

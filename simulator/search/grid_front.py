@@ -17,10 +17,9 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
-from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.simulator.execution.action_counts import action_energies
+from tilewright.simulator.execution.action_counts import predicted_energy
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.cycle_bound import lower_bound
@@ -195,8 +194,8 @@ class _FrontWalk:
     def _choice_bounds(self, choice: GridChoice) -> Values:
         read, profile = self.candidates.read(choice), self.candidates.quick.profile
         plan = plan_of(read, profile.sram_reserved_bytes)
-        energy = sum(action_energies(read, predict(read)).values())
-        return self._values(lower_bound(plan, profile), energy, plan.addresses.words)
+        cycles, energy = lower_bound(plan, profile), predicted_energy(read)
+        return self._values(cycles, energy, plan.addresses.words)
 
     def _size(self, entry: _FrontEntry) -> int:
         return 1 if entry.choice is not None else len(self.candidates.space.members(entry.family))
