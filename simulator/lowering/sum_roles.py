@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -68,12 +68,28 @@ class _Part:
     send: str | None = None
 
 
+class _ColumnKind(NamedTuple):
+    """What elements of a column do along their rows, and whether sums of rows end there."""
+
+    part: _Part
+    is_head: bool
+
+
+class _RowKind(NamedTuple):
+    """What elements of a row do along their columns, and its place among the results, if any."""
+
+    part: _Part
+    head: int | None
+
+
 def roles(read: SpaceTime, sums: PartialSums) -> tuple[tuple[Role, ...], Numbers]:
     """Return the different roles, and the number of each element's role: (rows, columns)."""
     heads = frozenset(sums.head_columns(read.columns))
     head_rows = {row: place for place, row in enumerate(sums.head_rows(read.rows))}
-    columns = [(part, x in heads) for x, part in enumerate(_parts(sums.phases, "X", read.columns))]
-    rows = [(part, head_rows.get(y)) for y, part in enumerate(_parts(sums.phases, "Y", read.rows))]
+    row_parts = _parts(sums.phases, "X", read.columns)
+    columns = [_ColumnKind(part, x in heads) for x, part in enumerate(row_parts)]
+    column_parts = _parts(sums.phases, "Y", read.rows)
+    rows = [_RowKind(part, head_rows.get(y)) for y, part in enumerate(column_parts)]
     kinds_of_column, column_kinds = _numbered(columns)
     kinds_of_row, row_kinds = _numbered(rows)
     numbers: dict[Role, int] = {}
@@ -97,17 +113,16 @@ def _numbered(kinds: Sequence[_Kind]) -> tuple[list[_Kind], Numbers]:
     return list(numbers), np.array(numbered, dtype=np.int32)
 
 
-def _role(sums: PartialSums, column: tuple[_Part, bool], row: tuple[_Part, int | None]) -> Role:
-    """Return the role of an element of a column (a head or not) and a row (place among results)."""
-    (row_part, is_head), (column_part, head) = column, row
+def _role(sums: PartialSums, column: _ColumnKind, row: _RowKind) -> Role:
+    """Return the role of an element of a column and a row."""
     role = (
-        _joined(sums, row_part, column_part, head)
-        if is_head
-        else Role(row_part.receives, row_part.send)
+        _joined(sums, column.part, row.part, row.head)
+        if column.is_head
+        else Role(column.part.receives, column.part.send)
     )
     if not sums.shared:
         return role
-    return replace(role, share="send" if is_head and head is not None else "receive")
+    return replace(role, share="send" if column.is_head and row.head is not None else "receive")
 
 
 def _joined(sums: PartialSums, row_part: _Part, column_part: _Part, head: int | None) -> Role:
