@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -114,17 +113,9 @@ class LoweringDefect(RuntimeError):  # noqa: N818 (says what it is)
 
 def _bounds(arch: Arch, work: Workload, request: GridRequest) -> dict[str, float]:
     """Return the least sums over the Einsums of the bounds of their families of mappings."""
-    from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS
-    from tilewright.simulator.execution.execution import grid_path
-    from tilewright.simulator.search.candidate_search import Candidates
-    from tilewright.simulator.search.cascade_search import Cascade
+    from tilewright.simulator.search.grid_mapping import cascade_of
 
-    cascade = Cascade(
-        work,
-        {einsum.name: grid_path(arch, work, einsum) for einsum in work.einsums},
-        partial(Candidates.of, "latency", request.settings),
-        lambda name: request.constraints.get(name, NO_CONSTRAINTS),
-    )
+    cascade = cascade_of(arch, work, request)
     latency = cascade.least_bound
     if latency == inf:
         return dict.fromkeys(("cycles", "latency", "energy", "edp", "elements"), 0.0)

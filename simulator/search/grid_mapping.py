@@ -117,6 +117,22 @@ def map_on_grid(
     )
 
 
+def cascade_of(
+    arch: Arch, workload: Workload, request: GridRequest, *, exchanges: bool = True
+) -> Cascade:
+    """Return the options of all Einsums of a workload, bounded, none executed.
+
+    `exchanges`: whether tensors may stay in the elements between Einsums.
+    """
+    return Cascade(
+        workload,
+        {e.name: grid_path(arch, workload, e) for e in workload.einsums},
+        partial(Candidates.of, request.objective, request.settings),
+        lambda name: request.constraints.get(name, NO_CONSTRAINTS),
+        exchanges=exchanges,
+    )
+
+
 def _search(
     arch: Arch,
     workload: Workload,
@@ -126,13 +142,7 @@ def _search(
     exchanges: bool,
 ) -> tuple[Cascade, OptionPath, float]:
     """Return the options of all Einsums, the best path through them, and the bound of all paths."""
-    cascade = Cascade(
-        workload,
-        {e.name: grid_path(arch, workload, e) for e in workload.einsums},
-        partial(Candidates.of, request.objective, request.settings),
-        lambda name: request.constraints.get(name, NO_CONSTRAINTS),
-        exchanges=exchanges,
-    )
+    cascade = cascade_of(arch, workload, request, exchanges=exchanges)
     path, bound = search_cascade(cascade, request.limits(len(workload.einsums)), on_progress)
     if path is None:
         raise _infeasible(cascade)
