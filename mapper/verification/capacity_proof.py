@@ -14,9 +14,8 @@ from fractions import Fraction
 from math import inf
 
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.arch.flattening.switches import Switch, passed_by
 from tilewright.arch.spec.architecture import Arch
-from tilewright.mapper.verification.component_paths import component_path
+from tilewright.mapper.verification.component_paths import component_paths
 from tilewright.mapper.verification.einsum_schedule import EinsumSchedule, common_loops
 from tilewright.mapper.verification.held_tiles import EinsumTiles, ReservedTile
 from tilewright.mapper.verification.violation import Violation
@@ -26,17 +25,13 @@ Key = tuple[int, str]
 
 
 def capacity_violations(
-    arch: Arch,
-    schedules: Sequence[EinsumSchedule],
-    workload: Workload,
-    switch: Switch = passed_by,
+    paths: Sequence[FlatArch | Violation], schedules: Sequence[EinsumSchedule], workload: Workload
 ) -> Iterator[Violation]:
     """Yield a violation for each memory that is overfilled, and for lanes that do not exist.
 
-    `schedules`: of all Einsums, in the order of execution. `switch`: what stands in the place of a
-    disabled component.
+    `schedules`: of all Einsums, in the order of execution. `paths`: the components of each.
     """
-    einsums, unknown = _einsum_tiles(arch, schedules, workload, switch)
+    einsums, unknown = _einsum_tiles(paths, schedules, workload)
     if unknown:
         yield from unknown
         return
@@ -48,10 +43,9 @@ def capacity_violations(
 
 
 def _einsum_tiles(
-    arch: Arch, schedules: Sequence[EinsumSchedule], workload: Workload, switch: Switch
+    paths: Sequence[FlatArch | Violation], schedules: Sequence[EinsumSchedule], workload: Workload
 ) -> tuple[list[EinsumTiles], list[Violation]]:
     """Return the tiles of all Einsums, and a violation for each whose path lacks a component."""
-    paths = [component_path(arch, workload, schedule, switch) for schedule in schedules]
     tiles = [
         EinsumTiles(schedule, workload.einsum(schedule.einsum), flat)
         for schedule, flat in zip(schedules, paths, strict=True)
@@ -98,7 +92,8 @@ def fullest_moments(
 
     `schedules`: of all Einsums, in the order of execution; their components exist.
     """
-    return _fullest(_einsum_tiles(arch, schedules, workload, passed_by)[0])
+    paths = component_paths(arch, workload, schedules)
+    return _fullest(_einsum_tiles(paths, schedules, workload)[0])
 
 
 def _fullest(einsums: Sequence[EinsumTiles]) -> dict[str, FullMoment]:

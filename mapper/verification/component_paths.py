@@ -13,6 +13,13 @@ from tilewright.mapper.verification.violation import Violation
 from tilewright.mapper.workload.workload import Workload
 
 
+def component_paths(
+    arch: Arch, workload: Workload, schedules: Sequence[EinsumSchedule], switch: Switch = passed_by
+) -> tuple[FlatArch | Violation, ...]:
+    """Return what `component_path` returns for the schedule of each Einsum."""
+    return tuple(component_path(arch, workload, schedule, switch) for schedule in schedules)
+
+
 def component_path(
     arch: Arch, workload: Workload, schedule: EinsumSchedule, switch: Switch = passed_by
 ) -> FlatArch | Violation:

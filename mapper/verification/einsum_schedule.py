@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Mapping as Bounds
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tilewright.mapper.mapping.mapping import (
     Compute,
@@ -47,7 +47,9 @@ class ScheduledLoop:
 class ScheduledHolder:
     """A Storage or Toll node above a Compute, for one tensor.
 
-    `loops_above`: how many loops it is below. `is_toll`: it passes values on and holds none.
+    `loops_above`: how many loops it is written below. `lanes_below`: numbers of the spatial loops
+    among these that belong to a fanout below its component (`with_lanes_below`). `is_toll`: it
+    passes values on and holds none.
     """
 
     node: int
@@ -56,6 +58,7 @@ class ScheduledHolder:
     is_persistent: bool
     loops_above: int
     is_toll: bool = False
+    lanes_below: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +146,31 @@ def schedules_of(mapping: Mapping) -> tuple[EinsumSchedule, ...]:
     return tuple(_ScheduleReader().schedules(mapping.nodes, _Above()))
 
 
+def with_lanes_below(schedule: EinsumSchedule, levels: Bounds[str, int]) -> EinsumSchedule:
+    """Return the schedule with the loops that each holder is written below but stands above.
+
+    A spatial loop belongs to the fanout of its component (theory/model.md §2.2, conventions.md
+    §9). `levels`: the place of each component on the Einsum's path, the outermost first.
+    """
+    lanes = [
+        (number, levels[loop.component])
+        for number, loop in enumerate(schedule.loops)
+        if loop.is_spatial
+    ]
+    holders = tuple(
+        replace(
+            holder,
+            lanes_below=frozenset(
+                number
+                for number, level in lanes
+                if number < holder.loops_above and level > levels.get(holder.component, level)
+            ),
+        )
+        for holder in schedule.holders
+    )
+    return replace(schedule, holders=holders)
+
+
 def common_loops(earlier: EinsumSchedule, later: EinsumSchedule) -> int:
     """Return how many loops stand above the Sequential at which two Einsums separate.
 
@@ -172,9 +200,16 @@ def turns_of_loops(schedule: EinsumSchedule, bounds: Bounds[str, int]) -> list[i
 def turning_above(
     holder: ScheduledHolder, schedule: EinsumSchedule, bounds: Bounds[str, int]
 ) -> list[ScheduledLoop]:
-    """Return the loops above a holder of an Einsum that take more than one turn."""
+    """Return the loops above a holder of an Einsum that take more than one turn.
+
+    Spatial loops of a fanout below it are left out if the schedule says so (`with_lanes_below`).
+    """
     turns = turns_of_loops(schedule, bounds)[: holder.loops_above]
-    return [loop for loop, count in zip(schedule.loops, turns, strict=False) if count > 1]
+    return [
+        schedule.loops[number]
+        for number, count in enumerate(turns)
+        if count > 1 and number not in holder.lanes_below
+    ]
 
 
 def _holders(node: Storage, number: int, loops_above: int) -> tuple[ScheduledHolder, ...]:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.flattening.switches import Switch, passed_by
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.verification.capacity_proof import capacity_violations
 from tilewright.mapper.verification.completeness import completeness_violations
+from tilewright.mapper.verification.component_paths import component_paths
 from tilewright.mapper.verification.coverage import coverage_violations
-from tilewright.mapper.verification.einsum_schedule import schedules_of
+from tilewright.mapper.verification.einsum_schedule import (
+    EinsumSchedule,
+    schedules_of,
+    with_lanes_below,
+)
 from tilewright.mapper.verification.violation import Violation
 from tilewright.mapper.workload.workload import Workload
 
@@ -19,10 +25,9 @@ def violations(workload: Workload, mapping: Mapping) -> tuple[Violation, ...]:
     Each point of every iteration space is computed exactly once (coverage.py), and each read of an
     intermediate tensor finds a value that is complete and held (completeness.py). Nothing is run:
     the time depends on the number of tiles along a dimension, not on the product of dimensions.
+    Without an architecture each loop stands where it is written.
     """
-    schedules = schedules_of(mapping)
-    broken = tuple(coverage_violations(schedules, workload))
-    return broken or tuple(completeness_violations(schedules, workload))
+    return _computing_violations(schedules_of(mapping), workload)
 
 
 def all_violations(
@@ -31,8 +36,25 @@ def all_violations(
     """Return why a mapping is no answer on an architecture; empty if it is verified.
 
     Beside `violations`: at no moment do tiles need more of a memory than there is, and all lanes
-    exist (capacity_proof.py), as the default conventions count. `switch`: what stands in the place
-    of a disabled component.
+    exist (capacity_proof.py), as the default conventions count. Spatial loops stand at the fanout
+    of their component. `switch`: what stands in the place of a disabled component.
     """
-    fitting = capacity_violations(arch, schedules_of(mapping), workload, switch)
-    return (*violations(workload, mapping), *fitting)
+    schedules = schedules_of(mapping)
+    paths = component_paths(arch, workload, schedules, switch)
+    in_place = tuple(map(_with_lanes_in_place, schedules, paths))
+    computing = _computing_violations(in_place, workload)
+    return (*computing, *capacity_violations(paths, schedules, workload))
+
+
+def _computing_violations(
+    schedules: tuple[EinsumSchedule, ...], workload: Workload
+) -> tuple[Violation, ...]:
+    broken = tuple(coverage_violations(schedules, workload))
+    return broken or tuple(completeness_violations(schedules, workload))
+
+
+def _with_lanes_in_place(schedule: EinsumSchedule, path: FlatArch | Violation) -> EinsumSchedule:
+    if isinstance(path, Violation):
+        return schedule
+    levels = {component.name: level for level, component in enumerate(path.components)}
+    return with_lanes_below(schedule, levels)

@@ -203,16 +203,24 @@ def orders_seen(
     """Return orders of the last gap, one of each kind that the holders above tell apart.
 
     These are the holders of the run right above the gap: without a loop between them and it. Below
-    a Network it matters, too, whether loops stand below the lanes.
+    a Network it matters, too, whether loops stand below the lanes. Of a kind the order with the
+    lanes together and as in the file is taken, where there is one: others are no answers there.
     """
     *upper, gap = loops
     start = max((g for g, loops_there in enumerate(upper) if loops_there), default=0)
     run = [tensor for tensor, _ in places[start : len(upper)]]
     kinds = {
         (_dealt_last(order), *(streamed(einsum, t, order) for t in run)): order
-        for order in permutations(gap)
+        for order in sorted(permutations(gap), key=_dealt_together)
     }
     return list(kinds.values())
+
+
+def _dealt_together(loops: tuple[Loop, ...]) -> bool:
+    """Tell whether no loop in time stands between lanes, and their dimensions are in order."""
+    dealt = [(place, name) for place, (name, _) in enumerate(loops) if SIDE_BY_SIDE in name]
+    dims = [name.partition(SIDE_BY_SIDE)[0] for _, name in dealt]
+    return dims == sorted(dims) and (not dealt or dealt[-1][0] - dealt[0][0] < len(dealt))
 
 
 def _dealt_last(loops: tuple[Loop, ...]) -> bool:

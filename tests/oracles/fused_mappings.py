@@ -26,6 +26,7 @@ from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.evaluation import evaluate_flat, score_mapping
 from tilewright.mapper.model.path import Hold, Path, paths_of
 from tilewright.mapper.model.view import make_view
+from tilewright.mapper.verification.verification import violations
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 Chosen = tuple[tuple[Own, ...], list[int]]  # one list per Einsum; loops that neighbours share
@@ -82,12 +83,17 @@ def fused_mappings(subject: Subject, limit: int) -> list[Chosen] | None:
 
 
 def scored_whole(subject: Subject, chosen: Chosen) -> Iterator[tuple[Mapping, Score]]:
-    """Yield the mappings that fit with the model's word on them: several where copies take part."""
+    """Yield the mappings that fit with the model's word on them: several where copies take part.
+
+    Under the default conventions only those that compute the workload are in the mapspace.
+    """
     owns, shared = chosen
     mapping = whole(subject.workload, owns, shared)
     if mapping is None:
         return
     pairs = zip(owns, subject.workload.einsums, strict=True)
+    if subject.conventions == "default" and violations(subject.workload, mapping):
+        return
     for one in arranged(mapping, [own for own, einsum in pairs if einsum.is_copy]):
         with suppress(InfeasibleMapping):
             if subject.deep or in_given_order(subject):

@@ -23,6 +23,7 @@ from tilewright.mapper.verification.capacity_proof import (
     capacity_violations,
     fullest_moments,
 )
+from tilewright.mapper.verification.component_paths import component_paths
 from tilewright.mapper.verification.einsum_schedule import schedules_of
 from tilewright.mapper.verification.violation import Violation
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -63,7 +64,11 @@ def moments(arch: Arch, work: Workload, nest: Mapping) -> dict[str, FullMoment]:
 
 
 def broken(arch: Arch, work: Workload, nest: Mapping) -> list[Violation]:
-    return list(capacity_violations(arch, schedules_of(nest), work))
+    return list(
+        capacity_violations(
+            component_paths(arch, work, schedules_of(nest)), schedules_of(nest), work
+        )
+    )
 
 
 def test_the_fullest_moment_by_hand() -> None:
