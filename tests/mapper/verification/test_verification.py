@@ -33,13 +33,13 @@ def test_both_halves_of_the_proof_speak() -> None:
 def test_lanes_stand_at_the_fanout_of_their_component() -> None:
     """Lanes of PE share the sums in BUF above them, wherever the loop is written."""
     nodes = """
-    Storage {tensors: [A, B], component: DRAM}
-    Spatial {rank_variable: k, tile_shape: 3, name: x, component: PE}
-    Storage {tensors: [Z], component: BUF}
-    Temporal {rank_variable: m, tile_shape: 1}
-    Temporal {rank_variable: k, tile_shape: 1}
-    Compute {einsum: Z, component: MAC}
-    """
+Storage {tensors: [A, B], component: DRAM}
+Spatial {rank_variable: k, tile_shape: 3, name: x, component: PE}
+Storage {tensors: [Z], component: BUF}
+Temporal {rank_variable: m, tile_shape: 1}
+Temporal {rank_variable: k, tile_shape: 1}
+Compute {einsum: Z, component: MAC}
+"""
     assert [v.rule for v in violations(WORKLOAD, mapping(nodes))] == ["sums joined"]
     assert all_violations(ARCH, WORKLOAD, mapping(nodes)) == ()
     in_registers = mapping(nodes.replace("BUF", "REG"))
