@@ -17,12 +17,14 @@ import random
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tilewright.dse.models.analytical import AnalyticalEvaluator
 from tilewright.dse.models.evaluator import Attempt, Evaluator, attempt
 from tilewright.dse.models.evaluators import make_evaluator
+from tilewright.dse.models.size_knobs import KNOWN_FRONTS
 from tilewright.dse.report.sharing import total_of
 from tilewright.dse.study.study import StudySpec
 from tilewright.dse.study.study_loading import load_study
@@ -32,6 +34,7 @@ from tilewright.mapper.searches.shared.mapspace_programs import KNOWN
 GOAL = 20
 SWEEP = 1000
 ALONE = 12  # designs that are evaluated alone
+PROFILED = 40  # designs of the sweep that are evaluated once more, under a profiler
 SPACES: Mapping[str, str] = {
     "tpu_v4i, projections of GPT-3": """\
 arch: {file: tpu_v4i}
@@ -63,10 +66,8 @@ workload:
     renames: {input: A, weight: B, output: C}
 """
 PARTS: Mapping[str, tuple[str, str]] = {
-    "fused search": ("fused_search.py", "solve_fused"),
-    "of it: inner programs found, or compiled": ("choice_programs.py", "choice_programs"),
-    "of it: bounds of the cost still to come": ("inner_search.py", "look_ahead"),
-    "of it: labels": ("inner_search.py", "solve"),
+    "best mapping, from the front over all sizes": ("size_knobs.py", "best"),
+    "architecture with its knobs": ("architecture.py", "with_values"),
     "search of one Einsum": ("solver.py", "solve"),
     "of it: programs found, or compiled": ("mapspace_programs.py", "priced_programs"),
     "of it: bounds of programs": ("program_tree.py", "bounded_tree"),
@@ -135,12 +136,14 @@ def sampled(text: str, designs: int) -> Sample:
         numbers = random.Random(1).sample(range(spec.space.size), designs)
         points = [spec.space.point(spec.space.nth(number)) for number in numbers]
         attempt(model, points[0])  # loads what a process needs
-        alone = [_timed(model, point, shares=False)[1] for point in points[:ALONE]]
+        assert isinstance(model, AnalyticalEvaluator)
+        single = replace(model, size_knobs=())
+        alone = [_timed(single, point, shares=False)[1] for point in points[:ALONE]]
         _forget()
         pairs = [_timed(model, point) for point in points]
         profile = cProfile.Profile()
         profile.enable()
-        for point in points[-ALONE:]:
+        for point in points[-PROFILED:]:
             attempt(model, point)
         profile.disable()
     return Sample(spec, alone, [s for _, s in pairs], [a for a, _ in pairs], _parts(profile))
@@ -150,6 +153,7 @@ def _forget() -> None:
     """Forget what earlier designs left."""
     KNOWN.clear()
     KNOWN_CHOICES.clear()
+    KNOWN_FRONTS.clear()
 
 
 def _timed(model: Evaluator, point: Any, *, shares: bool = True) -> tuple[Attempt, float]:
@@ -216,7 +220,8 @@ def main() -> None:
     verdict = REACHED if reached else MISSED.format(goal=GOAL, ratios=ratios)
     sections = [section(name, sample) for name, sample in samples.items()]
     load = LOAD.format(load=os.getloadavg()[1], processors=os.cpu_count())
-    page = PAGE.format(verdict=verdict, load=load, designs=arguments.designs) + "\n".join(sections)
+    page = PAGE.format(verdict=verdict, load=load, designs=arguments.designs)
+    page += "\n".join(sections)
     if arguments.write:
         arguments.write.write_text(page, encoding="utf-8")
     print(page)
@@ -238,6 +243,13 @@ at most 20 times a single design, every design proven.
 
 What designs share in a process:
 
+- *One search for all sizes* (theory/fronts.md §6). Designs that differ in sizes of memories
+  alone are answered from one Pareto set per Einsum, found with the largest sizes; each answer is
+  proven. That holds for knobs that are a size itself (`arch.GlobalBuffer.size`) and change no
+  energy, for workloads whose Einsums share no tensor, and for studies with at least 8 designs per
+  choice of the other knobs. It is so in the first space. In the second, energies and leakage depend
+  on variables that are sizes: each design is searched. Loop nests and charts of a design are made
+  for those that the report shows, at the end of a run.
 - *Templates and their programs.* They name their costs, so that energies, speeds and leakage come
   in as numbers afterwards. Sizes of memories decide only which tiles fit: a set of templates is
   used again for all sizes that give the same answers to the questions asked. Each set of fanouts
@@ -248,21 +260,20 @@ What designs share in a process:
 - *Whole outcomes*: a design that was tried before in a run, or in a run that `--reuse` names, is
   not evaluated again.
 
-Answers do not depend on what was searched before (`tests/agreement/test_shared_programs.py`). The
-report of a study and its live view say how many sets of templates were shared. Before, each design
-compiled its templates: 0.72 s a design of the first space, 1.24 s of the second (measured once).
+Answers do not depend on what was searched before (`tests/agreement/test_shared_programs.py`,
+`tests/dse/models/test_size_knobs.py`). The report of a study and its live view say how many sets of
+templates were shared.
 
-What is left is worked out for each design in numbers: the bounds, the labels, the score and its
-proof. Three ways to do less of it were tried, or thought through, and not kept.
+What is left of the first space: 30 fronts, one for each set of fanouts and energies. What is left
+of the second: the bounds and the labels of each design. Ways to do less of it that were tried, or
+thought through, and not kept:
 
-- *Neighbours as proofs.* A mapping that is best with larger memories and fits into the smaller ones
-  is best there; one that is best at all corners of a box of energies is best inside. Both hold, but
-  best mappings differ so often from one design to the next that 40 designs took 74 searches
-  (measured once, when it was tried).
-- *One Pareto set for all.* The front of one Einsum over energy, latency and the bits in two buffers
-  takes 9 to 14 s where its search takes 0.1 s, without the energies of each memory as further
-  columns, and there is one for each fanout (measured once, too). For the sizes of one machine it is
-  there: `tilewright map --front energy,latency,usage --what-if MEMORY=SIZE` (docs/search.md).
+- *Neighbours as proofs.* A mapping that is best at all corners of a box of energies is best inside,
+  for the least energy is a concave function of the prices. But best mappings differ so often that
+  it saves little: the 1,260 designs of the first space have 62 to 69 best mappings for each of the
+  6 sets of fanouts, over 42 choices of sizes and 5 energies (measured once).
+- *One Pareto set for all energies.* It would need the counts of every priced action as further
+  columns of the labels.
 - *Mappings of earlier designs as a first limit.* Which of several equally good mappings is returned
   depends on the limits of the passes, so it would depend on the order of the designs.
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from tilewright.dse.models.evaluator import Outcome
+from tilewright.dse.models.evaluator import DETAILED, Outcome
 from tilewright.dse.models.inputs import architecture, knobs, workload
+from tilewright.dse.models.size_knobs import SizedDesign, SizeKnob
 from tilewright.dse.report.details import section
 from tilewright.dse.study.design_space import Point
 from tilewright.dse.study.study import StudyInput
@@ -27,13 +28,20 @@ class AnalyticalEvaluator:
 
     `arch`, `workload`: the study's input files with values for their variables; `objective`: what
     the mapper makes smallest in each design; `options`: others of `tilewright.mapper.search`, with
-    their values.
+    their values. `size_knobs`: knobs that are sizes of memories, if designs that differ in these
+    alone are answered from one search (size_knobs.py).
     """
 
     arch: StudyInput
     workload: StudyInput
     objective: str = "edp"
     options: tuple[tuple[str, Any], ...] = ()
+    size_knobs: tuple[SizeKnob, ...] = ()
+
+    @property
+    def leaves_out_details(self) -> bool:
+        """Whether details are made only when asked for: they take longer than to know a mapping."""
+        return bool(self.size_knobs)
 
     def evaluate(self, point: Point) -> Outcome:
         """Search the best mapping of the workload on one design and return its metrics.
@@ -42,18 +50,15 @@ class AnalyticalEvaluator:
         leak_power (W), and usage.MEMORY, the most bits in use of each memory. Raises a
         TilewrightError if no mapping of the workload fits the design.
         """
-        from tilewright.dse.report.mapping.machine_details import machine_details
-
+        is_detailed = bool(point.get(DETAILED)) or not self.leaves_out_details
+        point = {name: value for name, value in point.items() if name != DETAILED}
         arch, work = architecture(self.arch, point), workload(self.workload, point)
         result = self._search(arch, work, point)
         score, proof = result.best.score, result.certificate
         memories = [node.name for node in arch.leaves() if node.tag == "Memory"]
         return Outcome(
             _metrics(score, memories),
-            details={
-                "sections": list(_sections(result, work)),
-                **machine_details(score, arch),
-            },
+            details=_details(result, arch, work) if is_detailed else {},
             verified=score.verified,
             proof=proof.kind,
             gap=proof.gap if proof.gap < inf else None,
@@ -72,7 +77,23 @@ class AnalyticalEvaluator:
         from tilewright.mapper.searches.api import search
 
         options: Any = {**dict(self.options), **knobs(point, "mapper.")}
-        return search(arch, work, **{"objective": self.objective, **options})
+        options = {"objective": self.objective, **options}
+        if self.size_knobs:
+            files = (self.arch, self.workload)
+            design = SizedDesign(point, self.size_knobs, options, files)
+            known = design.best(work, lambda other: architecture(self.arch, other))
+            if known is not None:
+                return known
+        return search(arch, work, **options)
+
+
+def _details(result: SearchResult, arch: Arch, work: Workload) -> dict[str, Any]:
+    from tilewright.dse.report.mapping.machine_details import machine_details
+
+    return {
+        "sections": list(_sections(result, work)),
+        **machine_details(result.best.score, arch),
+    }
 
 
 def _metrics(score: Score, memories: Sequence[str]) -> dict[str, float]:

@@ -19,6 +19,8 @@ for want of time, memory or a worker; `error`: the model failed on the design al
 the files is wrong (a defect)."""
 FIDELITY = "fidelity"
 """Beside the knobs of a design: `bound` asks a model for lower bounds of its metrics alone."""
+DETAILED = "detailed"
+"""Beside the knobs of a design: asks a model that leaves out details for them, too."""
 Proof = Literal["optimal", "bounded"]
 _LONGEST_REASON = 4000
 
@@ -64,6 +66,14 @@ class Evaluator(Protocol):
 def asking_for_bounds(point: Point) -> Point:
     """Return a design as a question for lower bounds of its metrics, without an execution."""
     return {**point, FIDELITY: "bound"}
+
+
+def asking_for_details(evaluator: Evaluator, point: Point) -> Point:
+    """Return a design as a question for its details, too, if a model leaves them out otherwise.
+
+    Such a model has a true `leaves_out_details`.
+    """
+    return {**point, DETAILED: True} if getattr(evaluator, "leaves_out_details", False) else point
 
 
 class DesignLimit(BaseException):

@@ -28,6 +28,11 @@ class WeightedEvaluator:
     models: tuple[Evaluator, ...]
     workloads: tuple[StudyInput, ...]
 
+    @property
+    def leaves_out_details(self) -> bool:
+        """Whether details are made only when asked for, as by the models."""
+        return any(getattr(model, "leaves_out_details", False) for model in self.models)
+
     def evaluate(self, point: Point) -> Outcome:
         """Evaluate one design with every workload; raises what the first that fails raises."""
         outcomes: list[Outcome] = []
@@ -47,7 +52,9 @@ class WeightedEvaluator:
         known = all(proof is not None for proof in proofs)
         return Outcome(
             self._joined([outcome.metrics for outcome in outcomes]),
-            details={"sections": list(self._sections(outcomes))},
+            details={"sections": list(self._sections(outcomes))}
+            if all(outcome.details for outcome in outcomes)
+            else {},
             verified=None if None in verified else all(verified),
             proof=("bounded" if "bounded" in proofs else "optimal") if known else None,
             gap=None if None in gaps else max(gap or 0.0 for gap in gaps),

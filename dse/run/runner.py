@@ -13,7 +13,13 @@ from typing import Any, Literal
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.files.source import load_document
-from tilewright.dse.models.evaluator import NOTHING_SHARED, Attempt, Evaluator, Sharing
+from tilewright.dse.models.evaluator import (
+    NOTHING_SHARED,
+    Attempt,
+    Evaluator,
+    Sharing,
+    asking_for_details,
+)
 from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.models.worker_pool import LOKY, Pool, make_pool
 from tilewright.dse.run.environment import Keys, Start, code_hash, describe
@@ -185,17 +191,18 @@ def _run(spec: StudySpec, run: RunDirectory, execution: Execution) -> StudyResul
     pool = make_pool(evaluator, execution.workers, spec.limits, execution.executor)
     with _stopping(execution) as stop, pool:
         trials = explore(setting, run, pool, stop.is_set)
-        _complete_details(spec, run, pool, trials)
+        _complete_details(spec, run, pool, trials, evaluator)
     return _finish(spec, run, trials)
 
 
 def _complete_details(
-    spec: StudySpec, run: RunDirectory, pool: Pool, trials: Sequence[Trial]
+    spec: StudySpec, run: RunDirectory, pool: Pool, trials: Sequence[Trial], evaluator: Evaluator
 ) -> None:
-    """Evaluate again what a killed process could not store the details of."""
+    """Evaluate again what has no details, as the model left them out or a process was killed."""
     shown = shown_in_detail(trials, spec)
     missing = [t for t in shown if run.details(t.number) is None]
-    answers = pool.evaluate([trial.point for trial in missing], _Silent().evaluated)
+    points = [asking_for_details(evaluator, trial.point) for trial in missing]
+    answers = pool.evaluate(points, _Silent().evaluated)
     for trial, attempt in zip(missing, answers, strict=True):
         run.write_details(trial.number, attempt.outcome.details)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import isfinite
 
 from tilewright.mapper.mapping.score import Count, Score, number
@@ -127,17 +128,26 @@ class Breakdown:
 
 def breakdown(score: Score) -> Breakdown:
     """Return the costs of a score by component, by tensor and by Einsum."""
-    limits = {einsum: _limiting(score, einsum) for einsum in score.latency_of}
-    components = [_component(score, name, limits) for name in _components_used(score)]
+    limits = _limits(score)
     tensors = _tensors_moved(score)
     einsums = dict.fromkeys(_part(key, 0) for key in (*score.latency_of, *score.energy_by))
     return Breakdown(
-        tuple(components),
+        component_costs(score),
         tuple(sorted(tensors, key=lambda each: (-each.energy, each.tensor))),
         tuple(_einsum(score, name, limits.get(name, ())) for name in einsums),
         sum(v for key, v in score.energy_by.items() if not (_tensor(key) or _leaks(key))),
         score.leak_energy,
     )
+
+
+def component_costs(score: Score) -> tuple[ComponentCosts, ...]:
+    """Return the costs of a score by component: those with energy or time, as in `breakdown`."""
+    limits = _limits(score)
+    return tuple(_component(score, name, limits) for name in _components_used(score))
+
+
+def _limits(score: Score) -> dict[str, tuple[str, ...]]:
+    return {einsum: _limiting(score, einsum) for einsum in score.latency_of}
 
 
 def _components_used(score: Score) -> list[str]:
@@ -171,17 +181,16 @@ def _share_of_time(score: Score, seconds: float) -> float | None:
 
 def _tensors_moved(score: Score) -> list[TensorCosts]:
     """Return the costs of each tensor, in the order of the score."""
-    moved = {key: value for key, value in score.energy_by.items() if _tensor(key) is not None}
-    return [_moved(score, name, moved) for name in dict.fromkeys(map(_tensor, moved)) if name]
-
-
-def _moved(score: Score, tensor: str, energy: Mapping[str, float]) -> TensorCosts:
-    calls: dict[str, list[tuple[str, Count]]] = {}
+    energy: dict[str, float] = {}
+    for key, joules in score.energy_by.items():
+        if (tensor := _tensor(key)) is not None:
+            energy[tensor] = energy.get(tensor, 0) + joules
+    calls: dict[str, dict[str, dict[str, Count]]] = {}
     for key, count in score.actions.items():
-        if _tensor(key) == tensor:
-            calls.setdefault(_part(key, 1), []).append((_part(key, 3), count))
-    total = sum(value for key, value in energy.items() if _tensor(key) == tensor)
-    return TensorCosts(tensor, total, {name: _summed(each) for name, each in calls.items()})
+        if (tensor := _tensor(key)) is not None:
+            actions = calls.setdefault(tensor, {}).setdefault(_part(key, 1), {})
+            actions[_part(key, 3)] = actions.get(_part(key, 3), 0) + count
+    return [TensorCosts(name, joules, calls.get(name, {})) for name, joules in energy.items()]
 
 
 def _einsum(score: Score, name: str, limited_by: tuple[str, ...]) -> EinsumCosts:
@@ -219,8 +228,13 @@ def _summed(calls: Iterable[tuple[str, Count]]) -> dict[str, Count]:
     return sums
 
 
+@lru_cache(maxsize=1 << 16)
+def _parts(key: str) -> tuple[str, ...]:
+    return tuple(key.split("/"))
+
+
 def _part(key: str, place: int) -> str:
-    return key.split("/")[place]
+    return _parts(key)[place]
 
 
 def _leaks(key: str) -> bool:
@@ -229,7 +243,7 @@ def _leaks(key: str) -> bool:
 
 def _tensor(key: str) -> str | None:
     """Return the tensor of a key "einsum/component/tensor/action"; None for compute and leakage."""
-    parts = key.split("/")
+    parts = _parts(key)
     return parts[2] if len(parts) == 4 and parts[2] != "None" else None
 
 

@@ -38,6 +38,7 @@ from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError, UnsupportedFeature
 
 SLICES = (0.01, 0.1, 1.0, inf)  # of energy, above the least
+SLICES_OF_SIZES = (0.02, 0.2, inf)  # the same, where few sizes tell bits apart
 BATCH = 1000
 BOTH: tuple[Objective, ...] = ("energy", "latency")
 
@@ -159,8 +160,9 @@ def front_of_space(space: Mapspace, measures: FrontMetrics, budget: Budget) -> M
         return _enumerated(space, measures, budget)
     except OutOfBudget:
         return MapspaceFront((), 0.0, SearchStatistics())
-    target = FrontTarget(measures.metric_columns)
-    proven = _deepened(sweep, target, budget)
+    target = FrontTarget(measures.metric_columns, measures.sizes)
+    whole = SLICES_OF_SIZES if measures.sizes else (inf,)
+    proven = _deepened(sweep, target, SLICES if budget.is_limited else whole)
     times = space.einsum.n_instances
     points = verified_points(space, measures, target.mappings)
     statistics = SearchStatistics(
@@ -245,16 +247,16 @@ def _narrowed(sweep: MapspaceSweep, target: FormulaTarget) -> float:
     return bound
 
 
-def _deepened(sweep: MapspaceSweep, target: FrontTarget, budget: Budget) -> float:
-    """Sweep, with a budget mappings of little energy first; return the energy swept to the end.
+def _deepened(sweep: MapspaceSweep, target: FrontTarget, slices: Sequence[float]) -> float:
+    """Sweep mappings of little energy first; return the energy swept to the end.
 
-    Joule of one instance; 0 if not even the first sweep came to its end.
+    `slices`: of energy, relative to the least. Joule of one instance; 0 if not even the first sweep
+    came to its end.
     """
     least_energy, proven = sweep.lower_bound[0], 0.0
     if not least_energy < inf:
         return inf
-    steps = SLICES if budget.is_limited else (inf,)
-    for slack in steps:
+    for slack in slices:
         limit = least_energy * (1 + slack) if least_energy > 0 else inf
         try:
             sweep.run(target, limit)

@@ -43,14 +43,21 @@ def fold_fronts(
     Einsums take in counted memory m while Einsum i runs. Example: (1 J, 9 s, 8 bits) or (2 J, 3 s,
     16 bits), then (1 J, 1 s, 12 bits): (2 J, 10 s, 12 bits) and (3 J, 4 s, 16 bits).
     """
-    width = len(fronts[0].points[0].row)
-    rows = np.zeros((1, width))
-    choices = np.zeros((1, 0), np.int64)
-    for front, more_bits in zip(fronts, bits_of_others, strict=True):
-        points = np.array([point.row for point in front.points])
+    tables = [np.array([point.row for point in front.points]) for front in fronts]
+    for points, more_bits in zip(tables, bits_of_others, strict=True):
         points[:, 2:] += np.array(more_bits).reshape(1, -1)
-        rows, choices = _joined(FoldedFronts(rows, choices), points)
-    return FoldedFronts(rows, choices)
+    return fold_rows(tables)
+
+
+def fold_rows(tables: Sequence[Floats]) -> FoldedFronts:
+    """Combine the points of Einsums that run one after the other, as `fold_fronts` does.
+
+    `tables`: of each Einsum, shape (points, metrics): joule, second, bits of each counted memory.
+    """
+    folded = FoldedFronts(np.zeros((1, tables[0].shape[1])), np.zeros((1, 0), np.int64))
+    for points in tables:
+        folded = FoldedFronts(*_joined(folded, points))
+    return folded
 
 
 def _joined(folded: FoldedFronts, points: Floats) -> tuple[Floats, Ints]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilewright.arch.quantities import with_unit
-from tilewright.mapper.evaluation.breakdown import ComponentCosts, breakdown
+from tilewright.mapper.evaluation.breakdown import ComponentCosts, component_costs
 
 if TYPE_CHECKING:
     from tilewright.arch.flattening.arch_facts import ComponentFacts
@@ -45,7 +45,7 @@ class MachineRow:
 
 def machine_rows(score: Score, facts: Sequence[ComponentFacts]) -> tuple[MachineRow, ...]:
     """Return the components of an architecture, top-down, with what a mapping makes of them."""
-    costs = {each.component: each for each in breakdown(score).components}
+    costs = {each.component: each for each in component_costs(score)}
     return tuple(_machine_row(each, costs.get(each.row.label), score.energy) for each in facts)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tilewright.arch.quantities import quantity, with_unit
 from tilewright.dse.report.mapping.mapping_chart import ChartAxis
-from tilewright.mapper.evaluation.breakdown import ComponentCosts, breakdown
+from tilewright.mapper.evaluation.breakdown import ComponentCosts, component_costs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +69,7 @@ def roofline(score: Score, facts: Sequence[ComponentFacts]) -> Roofline | None:
 
     `facts`: components of the architecture, for the bits of an action and what computes.
     """
-    costs = {each.component: each for each in breakdown(score).components}
+    costs = {each.component: each for each in component_costs(score)}
     computes = [costs[each.row.label] for each in facts if _is_used("Compute", each, costs)]
     operations = sum(sum(map(float, each.actions.values())) for each in computes)
     levels = list(_levels(facts, costs, operations))

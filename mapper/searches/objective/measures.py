@@ -23,11 +23,13 @@ class FrontMetrics:
 
     `names`: energy (J), latency (s), edp (J s) and "usage.NAME" (bits of a memory). `memories`:
     those with a usage among them. A row of numbers is (energy, latency, bits of each of
-    `memories`).
+    `memories`). `sizes`: for each of `memories` the sizes in bits that are in question, rising: two
+    usages that the same of these sizes hold then count as equal. Empty: every bit counts.
     """
 
     names: tuple[str, ...]
     memories: tuple[str, ...]
+    sizes: tuple[tuple[float, ...], ...] = ()
 
     @property
     def metric_columns(self) -> tuple[int, ...]:

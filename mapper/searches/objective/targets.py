@@ -18,6 +18,7 @@ from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.program.program import TemplateProgram
 
 MAX_CORNERS = 64
+_BEYOND = 1 + 1e-9  # times a size: what does not fit into it, far beyond the noise of rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +73,14 @@ class FrontTarget:
     """Collects the Pareto front of the mappings offered to it.
 
     `counted`: the columns of the rows (energy in J, latency in s, bits of each memory) that are
-    compared; less is better. `mappings`: the front so far.
+    compared; less is better. `sizes`: for each memory the sizes in bits that are in question,
+    rising; bits that the same of them hold count as equal. Empty: every bit counts. `mappings`: the
+    front so far.
     """
 
-    def __init__(self, counted: tuple[int, ...]) -> None:
+    def __init__(self, counted: tuple[int, ...], sizes: Sequence[Sequence[float]] = ()) -> None:
         self._counted = list(counted)
+        self._sizes = [np.asarray(several, np.float64) for several in sizes]
         self._points = np.zeros((0, 0))
         self.mappings: list[TracedMapping] = []
 
@@ -99,7 +103,7 @@ class FrontTarget:
         """
         if not self.mappings:
             return np.ones(len(floors), np.bool_)
-        return ~covered(floors[:, self._counted], self._points)
+        return ~covered(self._compared(floors), self._points)
 
     def wanted(self, rows: Floats) -> list[int]:
         """Return the numbers of the rows that belong to the front, in order.
@@ -109,7 +113,7 @@ class FrontTarget:
         open_ = np.flatnonzero(self.hopeful(rows))
         order = [i for i in range(rows.shape[1]) if i not in self._counted]
         ties = open_[np.lexsort([rows[open_, i] for i in reversed(order)])] if order else open_
-        pareto_rows: list[int] = ties[undominated(rows[ties][:, self._counted])].tolist()
+        pareto_rows: list[int] = ties[undominated(self._compared(rows[ties]))].tolist()
         return pareto_rows
 
     def offer(self, candidates: Sequence[TracedMapping]) -> None:
@@ -118,7 +122,20 @@ class FrontTarget:
         A mapping covers another if it is nowhere above it in the compared columns.
         """
         mappings = [*self.mappings, *candidates]
-        rows = np.array([mapping.row for mapping in mappings])[:, self._counted]
+        rows = self._compared(np.array([mapping.row for mapping in mappings]))
         pareto_rows = undominated(rows)
         self.mappings = [mappings[i] for i in pareto_rows.tolist()]
         self._points = rows[pareto_rows]
+
+    def _compared(self, rows: Floats) -> Floats:
+        """Return the columns to compare, where bits are the most that the next smaller size holds.
+
+        A mapping with more bits than that needs a size at least as large.
+        """
+        if not self._sizes:
+            return rows[:, self._counted]
+        rows = rows.copy()
+        for column, sizes in enumerate(self._sizes, start=2):
+            smaller = np.concatenate([[0.0], sizes * _BEYOND])
+            rows[:, column] = smaller[np.searchsorted(sizes, rows[:, column], side="left")]
+        return rows[:, self._counted]

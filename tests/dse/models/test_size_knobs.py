@@ -1,0 +1,82 @@
+"""Designs that differ in sizes alone are answered together as each by a search of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tilewright.dse.models.analytical import AnalyticalEvaluator
+from tilewright.dse.models.evaluator import asking_for_details
+from tilewright.dse.models.evaluators import make_evaluator
+from tilewright.dse.run.runner import Execution, start_study
+from tilewright.dse.study.study_loading import load_study
+
+STUDY = """\
+name: sizes
+model: analytical
+objectives: [{metric: energy}, {metric: latency}]
+arch: {file: edge_npu}
+workload: {file: product.yaml}
+space:
+  arch.DRAM.actions.read.energy: {values: [128e-12, 256e-12]}
+  arch.GlobalBuffer.size: {values: [512, 4096, 32768, 1048576]}
+  arch.Register.size: {values: [8, 512]}
+search: {sampler: grid, trials: 16, LIMIT}
+"""
+PRODUCT = """\
+workload:
+  rank_sizes: {M: 16, K: 16, N: 8}
+  bits_per_value: {All: 8}
+  einsums:
+  - {einsum: "C[m, n] = A[m, k] * B[k, n]", renames: {input: A, weight: B, output: C}}
+"""
+
+
+def model_of(folder: Path, **changes: str) -> tuple[AnalyticalEvaluator, list[dict[str, Any]]]:
+    text = STUDY
+    for before, after in {"LIMIT": "batch: 8", **changes}.items():
+        text = text.replace(before, after)
+    (folder / "product.yaml").write_text(PRODUCT)
+    (folder / "study.yaml").write_text(text)
+    spec = load_study(folder / "study.yaml")
+    model = make_evaluator(spec)
+    assert isinstance(model, AnalyticalEvaluator)
+    return model, [spec.space.point(spec.space.nth(i)) for i in range(spec.space.size)]
+
+
+def test_answers_together_are_those_of_each_alone(tmp_path: Path) -> None:
+    together, points = model_of(tmp_path)
+    assert [knob.memory for knob in together.size_knobs] == ["GlobalBuffer", "Register"]
+    alone = replace(together, size_knobs=())
+    for point in points:
+        first, second = together.evaluate(point), alone.evaluate(point)
+        for name in ("energy", "latency", "edp", "area", "leak_power"):
+            assert first.metrics[name] == pytest.approx(second.metrics[name], rel=1e-9)
+        assert (first.proof, first.gap, first.verified) == ("optimal", 0.0, True)
+        assert not first.details
+        detailed = together.evaluate(asking_for_details(together, point))
+        assert detailed.details.keys() == second.details.keys()
+        assert (detailed.metrics, detailed.breakdown) == (first.metrics, first.breakdown)
+
+
+def test_a_run_is_the_same_with_two_workers_and_shows_details(tmp_path: Path) -> None:
+    model_of(tmp_path)
+    spec = load_study(tmp_path / "study.yaml")
+    runs = [start_study(spec, tmp_path / str(n), Execution(workers=n)).run for n in (1, 2)]
+    first, second = (run.path / "trials.jsonl" for run in runs)
+    assert first.read_bytes() == second.read_bytes()
+    shown = [path.name for path in (runs[0].path / "details").iterdir()]
+    assert shown
+    for name in shown:
+        texts = [(run.path / "details" / name).read_bytes() for run in runs]
+        assert texts[0] == texts[1]
+        assert b"loop" in texts[0] or b"sections" in texts[0]
+
+
+def test_where_few_designs_differ_in_sizes_alone_each_is_searched(tmp_path: Path) -> None:
+    assert model_of(tmp_path, **{"trials: 16": "trials: 15"})[0].size_knobs == ()
+    limited = model_of(tmp_path, LIMIT="limit_s: 60")[0]
+    assert limited.size_knobs == ()
