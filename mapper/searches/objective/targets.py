@@ -82,6 +82,7 @@ class FrontTarget:
         self._counted = list(counted)
         self._sizes = [np.asarray(several, np.float64) for several in sizes]
         self._points = np.zeros((0, 0))
+        self._corners = np.zeros((0, 0))
         self.mappings: list[TracedMapping] = []
 
     def corners(self) -> Floats:
@@ -89,12 +90,7 @@ class FrontTarget:
 
         No mapping at or above one of them in all columns is of interest.
         """
-        if not self.mappings:
-            return np.zeros((0, 0))
-        places = np.unique(np.linspace(0, len(self.mappings) - 1, MAX_CORNERS).round().astype(int))
-        corners = np.zeros((len(places), len(self.mappings[0].row)))
-        corners[:, self._counted] = self._points[places]
-        return corners
+        return self._corners
 
     def hopeful(self, floors: Floats) -> NDArray[np.bool_]:
         """Tell which rows no point of the front so far covers, shape (rows,).
@@ -126,6 +122,9 @@ class FrontTarget:
         pareto_rows = undominated(rows)
         self.mappings = [mappings[i] for i in pareto_rows.tolist()]
         self._points = rows[pareto_rows]
+        places = np.unique(np.linspace(0, len(self.mappings) - 1, MAX_CORNERS).round().astype(int))
+        self._corners = np.zeros((len(places), len(self.mappings[0].row)))
+        self._corners[:, self._counted] = self._points[places]
 
     def _compared(self, rows: Floats) -> Floats:
         """Return the columns to compare, where bits are the most that the next smaller size holds.
