@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tilewright.dse.models.evaluator import Outcome
 from tilewright.dse.models.inputs import layout_machine, mapping_choices, workload
-from tilewright.dse.models.kernel_choices import choices_of
 from tilewright.dse.report.details import section
 from tilewright.dse.study.design_space import Point
+from tilewright.dse.study.kernel_choices import choices_of
 from tilewright.dse.study.study import StudyInput
 
 if TYPE_CHECKING:

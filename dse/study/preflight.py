@@ -8,8 +8,8 @@ from tilewright.arch.errors import SpecError, TilewrightError
 from tilewright.arch.names import did_you_mean
 from tilewright.dse.models.evaluators import LAYOUT_MODELS, choices_type
 from tilewright.dse.models.inputs import architecture, knobs, layout_machine, workload
-from tilewright.dse.models.kernel_choices import choices_of
 from tilewright.dse.study.design_space import Dimension
+from tilewright.dse.study.kernel_choices import choices_of
 from tilewright.dse.study.study import StudySpec
 
 

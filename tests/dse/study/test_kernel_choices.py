@@ -3,7 +3,7 @@
 import pytest
 
 from tilewright.dse.models.grid_matmul import GridMatmulChoices
-from tilewright.dse.models.kernel_choices import choices_of
+from tilewright.dse.study.kernel_choices import choices_of
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 
