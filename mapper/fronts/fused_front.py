@@ -101,7 +101,7 @@ class FusedFrontSearch:
         labels, is_complete = self._inside(graph)
         for label in labels:
             ended = None if is_complete else EndReason.SECONDS
-            result = JoinResult(label, graph, 0.0, (0.0, 0.0), ended)
+            result = JoinResult(label, graph.steps, 0.0, (0.0, 0.0), ended)
             self.mappings.append(score_result(self._request, self._plan, result))
         copies = [entry for entry in self._plan.problem.einsums if isinstance(entry, CopyTable)]
         return is_complete and all(copy.is_optimal for copy in copies)

@@ -112,7 +112,7 @@ class FusedUsageFrontSearch:
         self.statistics = self.statistics.plus(SearchStatistics(labels=walk.labels))
         for number in undominated(rows[:, self._counted]).tolist():
             label = walk.label(number, rows[number])
-            result = JoinResult(label, graph, 0.0, (0.0, 0.0), ended=None)
+            result = JoinResult(label, graph.steps, 0.0, (0.0, 0.0), ended=None)
             self.mappings.append(score_result(self._request, self._plan, result, self._timed))
 
     def _row(self, score: Score) -> tuple[float, ...]:

@@ -13,8 +13,8 @@ from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
 from tilewright.mapper.fusion.fused_mapping import Branch, TreeBuilder, branch_of
 from tilewright.mapper.fusion.fused_problem import FusedProblem
-from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph
 from tilewright.mapper.fusion.join.join_deepening import JoinResult
+from tilewright.mapper.fusion.join.join_steps import JoinStep
 from tilewright.mapper.fusion.join.label_pass import WholeLabel
 from tilewright.mapper.fusion.pmappings.fused_templates import reorderable_memories
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
@@ -45,18 +45,18 @@ from tilewright.mapper.searches.scope import perfect_factors, spatial_restrictio
 
 
 def mapping_of_label(
-    graph: CompatibilityGraph, best: WholeLabel, boundaries: ExchangedTensors
+    steps: Sequence[JoinStep], best: WholeLabel, boundaries: ExchangedTensors
 ) -> LoopNest:
     """Build the mapping of the workload that the search found.
 
-    `graph`: the compatibility graph, whose steps hold the tables of pmappings; a pmapping is a
-    mapping of one Einsum within the whole. `best`: the chosen pmapping of every Einsum.
+    `steps`: one per Einsum, with its tables of pmappings; a pmapping is a mapping of one Einsum
+    within the whole. `best`: the chosen pmapping of every Einsum.
     `boundaries`: says which Einsums use which tensor, so that a tensor on chip stands above the
     point where its users part. The result names loops and tensors as the Einsums of the workload
     do.
     """
     branches: list[Branch] = []
-    for chosen, step in zip(best.pmappings, graph.steps, strict=True):
+    for chosen, step in zip(best.pmappings, steps, strict=True):
         table = step.tables[chosen.group.table]
         if isinstance(table, CopyTable):
             branches.append(table.branch(chosen))
@@ -72,8 +72,8 @@ def tensors_on_chip(result: JoinResult) -> tuple[str, ...]:
     In the order in which Einsums first use them; empty if the search found no mapping.
     """
     names: dict[str, None] = {}
-    if result.label is not None and result.graph is not None:
-        for chosen, step in zip(result.label.pmappings, result.graph.steps, strict=True):
+    if result.label is not None and result.steps is not None:
+        for chosen, step in zip(result.label.pmappings, result.steps, strict=True):
             pairs = zip(step.tables[0].boundary, chosen.group.depths, strict=True)
             names |= {place.tensor: None for place, depth in pairs if depth >= 0}
     return tuple(names)

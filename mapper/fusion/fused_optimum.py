@@ -131,7 +131,7 @@ class FusedOptimizer:
         self.statistics = self.statistics.plus(tie_break.statistics)
         if tie_break.result.label is None:
             return optimum
-        better = replace(result, label=tie_break.result.label, graph=tie_break.result.graph)
+        better = replace(result, label=tie_break.result.label, steps=tie_break.result.steps)
         return self._score(plan, better, counts_latency=True)
 
     def _score(self, plan: FusedPlan, result: JoinResult, counts_latency: bool) -> FusedOptimum:
@@ -157,8 +157,8 @@ def score_result(
     than rounding, or if the model refuses the mapping.
     """
     assert result.label is not None
-    assert result.graph is not None
-    mapping = mapping_of_label(result.graph, result.label, plan.problem.exchanged)
+    assert result.steps is not None
+    mapping = mapping_of_label(result.steps, result.label, plan.problem.exchanged)
     mapping, scoring = request.whole_mapping(mapping), request.scoring_request
     try:
         score = score_mapping(scoring.arch, scoring.workload, mapping, request.options.conventions)

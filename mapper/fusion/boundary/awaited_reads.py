@@ -34,6 +34,10 @@ class AwaitedRead(NamedTuple):
         """Tell whether the reader finds complete values if both run in these shared loops."""
         return all(loop.variable in self.complete_loops for loop in loops)
 
+    def renumbered(self, offset: int) -> AwaitedRead:
+        """Return the same read where every Einsum's number is greater by `offset`."""
+        return self._replace(writer=self.writer + offset, reader=self.reader + offset)
+
 
 def awaited_reads(workload: Workload, names: LoopNames) -> tuple[AwaitedRead, ...]:
     """Return every pair of Einsums of which the later one reads what the earlier one writes.

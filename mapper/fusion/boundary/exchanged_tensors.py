@@ -13,7 +13,7 @@ not: below it Y would be computed again for each p.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -61,7 +61,8 @@ class ExchangedTensors:
     stay in the first of `memories` only. `tolls`: names of the Tolls on any Einsum's path.
     `varied_widths`: contested tensors with several bits per value in one memory. `bounded_widths`:
     those of them of which a usage of memory is only known up to a bound. `memories_of[T]`: the
-    memories in which T may stay, if not all.
+    memories in which T may stay, if not all. `used_outside`: of a part of a workload, the
+    exchangeable tensors that stay in the outermost memory because Einsums outside use them, too.
     """
 
     workload: Workload
@@ -80,6 +81,7 @@ class ExchangedTensors:
     bounded_widths: frozenset[str] = frozenset()
     memories_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     awaited_reads: tuple[AwaitedRead, ...] = ()
+    used_outside: frozenset[str] = frozenset()
 
     @property
     def tracked_tiles(self) -> frozenset[str]:
@@ -150,9 +152,28 @@ class ExchangedTensors:
         Those are the exchangeable tensors that Einsum `number` or an earlier one writes, and a
         later one reads. They stand in the order of the workload's tensors.
         """
-        tensors = (t for t in self.workload.tensors if t in self.exchangeable)
+        exchangeable = self.exchangeable - self.used_outside
+        tensors = (t for t in self.workload.tensors if t in exchangeable)
         live = (t for t in tensors if self.users[t][0] <= number < self.users[t][-1])
         return tuple(place for tensor in live for place in self.places_of_tensor(tensor))
+
+    def part(self, first: int, end: int) -> ExchangedTensors:
+        """Return what the Einsums `first` to `end - 1` exchange among themselves.
+
+        They are numbered from 0; numbers of Einsums outside are below 0 or beyond the last. Tensors
+        that Einsums outside use, too, are never live on chip; they keep their places in the lists.
+        """
+        einsums = self.workload.einsums[first:end]
+        users = {t: tuple(n - first for n in numbers) for t, numbers in self.users.items()}
+        passing = {t for t in self.exchangeable if users[t][0] < 0 or users[t][-1] >= len(einsums)}
+        return replace(
+            self,
+            workload=replace(self.workload, einsums=einsums),
+            used_outside=frozenset(passing),
+            loop_names=self.loop_names[first:end],
+            users=users,
+            awaited_reads=tuple(read.renumbered(-first) for read in self.awaited_reads),
+        )
 
 
 def exchanged_tensors_of(

@@ -39,6 +39,9 @@ DEEPENING = (
     8.0,
     inf,
 )  # relative to the bound at the start
+NEXT_RISES = 0.3  # of the most that a bound may rise: what is raised in the same round
+LEAST_RISE = 0.05  # relative: the least that a bound is taken to be able to rise
+TINY = 1e-300
 MARGIN = 0.002  # relative: of bounds that are raised together
 NEVER = (inf, inf)
 METRICS = (0, 1)  # energy, latency
@@ -106,6 +109,7 @@ class EinsumBounds:
     Einsum. `report`: called with lower bounds of energy and latency of the workload
     (joule, second) when they may have risen. `estimate`: returns what some mapping with a choice
     costs, in the metric of the objective, to search it up to there at once; inf: not known.
+    `metric`: that whose bounds are raised, 0 energy or 1 latency.
     """
 
     def __init__(
@@ -119,8 +123,8 @@ class EinsumBounds:
         self._report = report
         self._estimate = estimate
         self._ties = problem.ties
-        self._metric = int(problem.objective == "latency")
-        self._beam = problem.is_narrowed and self._metric == 0
+        self.metric = int(problem.objective == "latency")
+        self._beam = problem.is_narrowed and self.metric == 0
         self._copies = [e if isinstance(e, CopyTable) else None for e in problem.einsums]
         self._bounds = [
             [
@@ -171,8 +175,8 @@ class EinsumBounds:
                 own_limit = _OtherCosts(energy, latency).remaining_limit(mask, limit)
                 if bound.bound[0] <= own_limit[0] and bound.bound[1] <= own_limit[1]:
                     if slack < inf:
-                        most = min(own_limit[self._metric], bound.bound[self._metric] * (1 + slack))
-                        own_limit = _with_metric(own_limit, self._metric, most)
+                        most = min(own_limit[self.metric], bound.bound[self.metric] * (1 + slack))
+                        own_limit = _with_metric(own_limit, self.metric, most)
                     limits[-1][bound.choice] = CostLimit(*own_limit)
         return limits
 
@@ -218,7 +222,7 @@ class EinsumBounds:
         the metric whose bounds are raised (energy or latency) is limited; choices with an infinite
         bound are left out.
         """
-        metric = self._metric
+        metric = self.metric
         return [
             {
                 bound.choice: CostLimit(*_with_metric(NEVER, metric, bound.bound[metric]))
@@ -253,7 +257,7 @@ class EinsumBounds:
         `metric`: 0 energy, 1 latency; None: that of the objective. Raises OutOfBudget, and
         UnsupportedFeature for templates that cannot be modelled.
         """
-        metric = self._metric if metric is None else metric
+        metric = self.metric if metric is None else metric
         chosen = [[bound for bound in bounds if is_wanted(bound.choice)] for bounds in self._bounds]
         for slack in DEEPENING:
             self._raise_once(chosen, _Aim(metric, slack), limit_of)
@@ -265,26 +269,46 @@ class EinsumBounds:
         """Raise the bounds that hold down the bound of the workload, until they are attained.
 
         These are the choices in the cheapest mapping that the bounds leave, or in one that they
-        leave within `ceiling` (joule, or second if latency is the objective). All others are left
-        as they are: most are never searched. `limit_of`: as in `raise_bounds`. Raises OutOfBudget,
-        and UnsupportedFeature for templates that cannot be modelled.
+        leave within `ceiling` (joule, or second if latency is the objective), those that may rise
+        most first. All others are left as they are: most are never searched. `limit_of`: as in
+        `raise_bounds`. Raises OutOfBudget, and UnsupportedFeature for templates that cannot be
+        modelled.
         """
-        raised = True
-        while raised:
-            raised = False
-            highest = max(self.least_costs[self._metric] * (1 + MARGIN), ceiling)
+        while True:
+            highest = max(self.least_costs[self.metric] * (1 + MARGIN), ceiling)
+            least_rise = NEXT_RISES * self._most_rise(highest)
+            if least_rise == 0.0:
+                return
             sweeps = [self._relaxation.sweep(self._costs(index)) for index in METRICS]
             for number in range(len(self._bounds)):
                 other_costs = _OtherCosts(*(sweep.costs_of_others() for sweep in sweeps))
                 for bound in self._cheapest(number, other_costs, highest):
-                    raised = True
-                    limit = limit_of(self._least_with_others(number, other_costs))
-                    self._search_further(
-                        bound, other_costs.remaining_limit(bound.choice.mask, limit)
-                    )
+                    if self._rise(bound) >= least_rise:
+                        limit = limit_of(self._least_with_others(number, other_costs))
+                        self._search_further(
+                            bound, other_costs.remaining_limit(bound.choice.mask, limit)
+                        )
                 for index, sweep in enumerate(sweeps):
                     sweep.advance(self._einsum_costs(number, index))
             self._report(self.least_costs)
+
+    def _most_rise(self, highest: float) -> float:
+        """Return by how much a choice may rise at most; 0 if none is left to be raised."""
+        sweeps = [self._relaxation.sweep(self._costs(index)) for index in METRICS]
+        most = 0.0
+        for number in range(len(self._bounds)):
+            other_costs = _OtherCosts(*(sweep.costs_of_others() for sweep in sweeps))
+            cheapest = self._cheapest(number, other_costs, highest)
+            most = max([most, *map(self._rise, cheapest)])
+            for index, sweep in enumerate(sweeps):
+                sweep.advance(self._einsum_costs(number, index))
+        return most
+
+    def _rise(self, bound: _ChoiceBound) -> float:
+        """Return by how much a bound may rise, as a guess: to the cost of a known mapping."""
+        known = bound.bound[self.metric]
+        estimate = self._estimate(bound.choice)
+        return max(estimate - known if estimate < inf else known, LEAST_RISE * known, TINY)
 
     def attain(self, is_wanted: Callable[[OnChipChoice], bool]) -> None:
         """Raise the bounds of some choices to the least cost of an Einsum.
@@ -297,7 +321,7 @@ class EinsumBounds:
             while cheapest := [
                 bound
                 for bound in self._least_of_siblings(number).values()
-                if is_wanted(bound.choice) and self._metric not in bound.raised
+                if is_wanted(bound.choice) and self.metric not in bound.raised
             ]:
                 for bound in cheapest:
                     self._search_further(bound, NEVER)
@@ -309,7 +333,7 @@ class EinsumBounds:
         In joule, or second if latency is the objective; inf if it is not known. The tensors on chip
         must be those of the choice; its placements may be others.
         """
-        fused, metric = choice.fused_einsum, self._metric
+        fused, metric = choice.fused_einsum, self.metric
         return min(
             (
                 bound.bound[metric]
@@ -333,7 +357,7 @@ class EinsumBounds:
 
         The other metric is not limited.
         """
-        return CostLimit(*_with_metric(NEVER, self._metric, cost))
+        return CostLimit(*_with_metric(NEVER, self.metric, cost))
 
     def known_least(self, number: int, mask: int) -> float:
         """Return what an Einsum costs at least with some of its tensors on chip, without a search.
@@ -341,7 +365,7 @@ class EinsumBounds:
         `number`: of the Einsum. `mask`: the tensors, as bits. In joule, or second if latency is the
         objective; inf if that is impossible.
         """
-        return self._einsum_costs(number, self._metric).get(mask, inf)
+        return self._einsum_costs(number, self.metric).get(mask, inf)
 
     def least_below(self, number: int, mask: int, limit: float) -> float:
         """Return the least that an Einsum costs with some of its tensors on chip.
@@ -351,8 +375,8 @@ class EinsumBounds:
         and UnsupportedFeature for templates that cannot be modelled.
         """
         while (least := self._least_of_siblings(number).get(mask)) is not None:
-            known = least.bound[self._metric]
-            if known > limit or self._metric in least.raised:
+            known = least.bound[self.metric]
+            if known > limit or self.metric in least.raised:
                 return known
             self._search_further(least, NEVER)
         return self.known_least(number, mask)
@@ -361,12 +385,12 @@ class EinsumBounds:
         self, number: int, other_costs: _OtherCosts, highest: float
     ) -> list[_ChoiceBound]:
         """Return the choices of an Einsum in mappings that the bounds leave up to `highest`."""
-        costs = other_costs[self._metric]
+        costs = other_costs[self.metric]
         return [
             bound
             for bound in self._least_of_siblings(number).values()
-            if self._metric not in bound.raised
-            and bound.bound[self._metric] + costs[bound.choice.mask] <= highest
+            if self.metric not in bound.raised
+            and bound.bound[self.metric] + costs[bound.choice.mask] <= highest
         ]
 
     def _least_of_siblings(self, number: int) -> dict[int, _ChoiceBound]:
@@ -374,7 +398,7 @@ class EinsumBounds:
         least: dict[int, _ChoiceBound] = {}
         for bound in self._bounds[number]:
             known = least.setdefault(bound.choice.mask, bound)
-            if bound.bound[self._metric] < known.bound[self._metric]:
+            if bound.bound[self.metric] < known.bound[self.metric]:
                 least[bound.choice.mask] = bound
         return least
 
@@ -384,9 +408,9 @@ class EinsumBounds:
         estimate = self._estimate(bound.choice)
         if bound.start is None and estimate < inf and not _exceeds(bound.bound, limit):
             self._start(bound)
-            slack = max(slack, estimate * (1 + NOISE) / bound.known_start[self._metric] - 1)
+            slack = max(slack, estimate * (1 + NOISE) / bound.known_start[self.metric] - 1)
         bound.searches += 1
-        self._raise_choice(bound, _Aim(self._metric, slack), limit)
+        self._raise_choice(bound, _Aim(self.metric, slack), limit)
 
     def _raise_once(
         self,

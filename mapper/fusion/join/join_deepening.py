@@ -20,19 +20,20 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import NamedTuple
 
-from tilewright.mapper.fusion.agreed_tiles import AgreedTiles, building_order
+from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
 from tilewright.mapper.fusion.fused_einsum import LARGE
-from tilewright.mapper.fusion.fused_problem import FusedProblem
+from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES, FusedProblem, ValueFunction
+from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping
+from tilewright.mapper.fusion.groups.greedy_start import GreedyStart, PartLimits
 from tilewright.mapper.fusion.join.compatibility_graph import (
     CompatibilityGraph,
     JoinLimits,
-    build_graph,
 )
 from tilewright.mapper.fusion.join.cost_limit import CostLimit, EnergyLatency
 from tilewright.mapper.fusion.join.exchange_choice_bounds import NEVER, EinsumBounds
-from tilewright.mapper.fusion.join.greedy_start import ChoiceLimits, GreedyStart
-from tilewright.mapper.fusion.join.join_steps import Tables, join_steps
+from tilewright.mapper.fusion.join.graph_builder import GraphBuilder
+from tilewright.mapper.fusion.join.join_steps import JoinStep
 from tilewright.mapper.fusion.join.label_columns import LabelColumns
 from tilewright.mapper.fusion.join.label_deepening import LabelDeepening
 from tilewright.mapper.fusion.join.label_pass import WholeLabel
@@ -45,7 +46,6 @@ from tilewright.mapper.fusion.pmappings.pmapping_builder import (
     TableBuilder,
 )
 from tilewright.mapper.fusion.pmappings.pmapping_cache import PmappingCache
-from tilewright.mapper.fusion.pmappings.pmapping_table import PmappingTable
 from tilewright.mapper.searches.budget import Budget, EndReason, OutOfBudget
 from tilewright.mapper.searches.result import Report, SearchStatistics, no_report
 
@@ -53,10 +53,9 @@ LIMIT_STEPS = (1e-9, 0.01, 0.025, 0.05, 0.2, 0.6, 2.0, inf)  # relative to the l
 EQUAL = 1e-12  # relative: values that differ by less count as equal
 MANY_EINSUMS = 4
 FEW_TEMPLATES = 60  # of an Einsum and a choice of tensors on chip, to start with
-NARROWED_SHARE = 0.6  # of the budget, for a search with few placements
+NARROWED_SHARE = 0.45  # of the budget, for a search with few placements
 FEW_LABELS = 1_000_000  # that a search with few placements may keep at a time
 BEAM_SHARES = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45, 0.7, 1.0, 2.0, 8.0)
-BEAM_SLACKS = (0.5, 2.0, inf)  # of unfused Einsums above their lower bounds, relative
 BEAM_SLACK = 1.0  # of an Einsum above its least cost, relative
 TINY, HUGE = 1e-300, 1e300
 
@@ -66,14 +65,14 @@ class JoinResult:
     """Outcome of a search of the workload for a fused mapping.
 
     `label`: the best mapping, as chosen mappings of the Einsums with energy, latency and usages;
-    None if none was found. `graph`: the graph of ways to join Einsums that it is a path of.
-    `lower_bound`: no mapping has a lower value of the objective. `least_costs`: lower bounds of
-    energy in joule and latency in second. `ended`: what ended the search before the best was
-    proven, None if nothing did. `largest`: the choice of tensors on chip with most work.
+    None if none was found. `steps`: the tables that its numbers refer to. `lower_bound`: no mapping
+    has a lower value of the objective. `least_costs`: lower bounds of energy in joule and latency
+    in second. `ended`: what ended the search before the best was proven, None if nothing did.
+    `largest`: the choice of tensors on chip with most work.
     """
 
     label: WholeLabel | None
-    graph: CompatibilityGraph | None
+    steps: tuple[JoinStep, ...] | None
     lower_bound: float
     least_costs: EnergyLatency
     ended: EndReason | None
@@ -83,13 +82,6 @@ class JoinResult:
     def exhausted(self) -> bool:
         """Whether the search ended before the best mapping was proven."""
         return self.ended is not None
-
-
-class _JoinIncumbent(NamedTuple):
-    """The best mapping so far, with the graph it lives in."""
-
-    label: WholeLabel
-    graph: CompatibilityGraph
 
 
 class _Pass(NamedTuple):
@@ -104,11 +96,11 @@ def _keeps_nothing_on_chip(choice: OnChipChoice) -> bool:
 
 
 def _unfused(
-    limits: Sequence[Mapping[OnChipChoice, CostLimit]], factor: float
+    limits: Sequence[Mapping[OnChipChoice, CostLimit]],
 ) -> list[dict[OnChipChoice, CostLimit]]:
-    """Return the limits of choices that keep nothing on chip, times a factor."""
+    """Return the limits of choices that keep nothing on chip."""
     return [
-        {choice: limit.scaled(factor) for choice, limit in of_einsum.items() if choice.mask == 0}
+        {choice: limit for choice, limit in of_einsum.items() if choice.mask == 0}
         for of_einsum in limits
     ]
 
@@ -134,16 +126,15 @@ class JoinSearch:
         self.problem = problem
         self._budget, self._report = budget, report
         self.cache = cache or PmappingCache()
-        self._best: _JoinIncumbent | None = None
-        if seed is not None and seed.label is not None and seed.graph is not None:
-            self._best = _JoinIncumbent(seed.label, seed.graph)
+        self._best: JoinedMapping | None = None
+        if seed is not None and seed.label is not None and seed.steps is not None:
+            self._best = JoinedMapping(seed.label, seed.steps)
         self._narrowed: JoinSearch | None = None
         self._started_by_beam = False
         self._bounds: EinsumBounds | None = None
         self._lower_bound = 0.0
         self._least_costs = (0.0, 0.0)
         self._labels = 0
-        self._graph_size = 0
         minimizes_energy, breaks_ties = problem.objective == "energy", problem.ties is not None
         scope = BuilderScope(
             problem.counts_capacity,
@@ -155,13 +146,14 @@ class JoinSearch:
             by_cost=problem.by_cost,
         )
         self._builder = TableBuilder(problem.exchanged, scope, budget, self.cache)
+        self._graphs = GraphBuilder(problem, self._builder, budget)
 
     @property
     def statistics(self) -> SearchStatistics:
         """Counts of what was looked at so far: labels, tile shapes, templates, nodes and edges."""
         built = self._builder.statistics
         labels = built.labels + self._labels
-        return replace(built, labels=labels, evaluations=1, compatibilities=self._graph_size)
+        return replace(built, labels=labels, evaluations=1, compatibilities=self._graphs.size)
 
     def solve(self) -> JoinResult:
         """Return the best mapping, proven best or as far as the budget goes.
@@ -208,7 +200,7 @@ class JoinSearch:
     def _graph_below(self, bounds: EinsumBounds, limit: EnergyLatency) -> CompatibilityGraph | None:
         """Return the graph of all mappings that cost no more than `limit`."""
         pmapping_filter = PmappingFilter(CostLimit(), self.problem.counts_capacity)
-        return self._build_graph(
+        return self._graphs.graph(
             bounds.cost_limits(limit), bounds.join_limits(limit), pmapping_filter
         )
 
@@ -230,9 +222,9 @@ class JoinSearch:
         return {} if self._bounds is None else self._bounds.choice_bounds_within(limit)
 
     def _result(self, ended: EndReason | None) -> JoinResult:
-        label, graph = self._best or (None, None)
+        label, steps = self._best or (None, None)
         return JoinResult(
-            label, graph, self._lower_bound, self._least_costs, ended, self._builder.largest_choice
+            label, steps, self._lower_bound, self._least_costs, ended, self._builder.largest_choice
         )
 
     def _search(self) -> None:
@@ -320,8 +312,8 @@ class JoinSearch:
         search.cache.clear()
         self._narrowed = search
         self._labels += search.statistics.labels
-        if result.label is not None and result.graph is not None:
-            self._best = _JoinIncumbent(result.label, result.graph)
+        if result.label is not None and result.steps is not None:
+            self._best = JoinedMapping(result.label, result.steps)
             self._started_by_beam = True
         self._budget.check()
 
@@ -334,12 +326,9 @@ class JoinSearch:
     def _search_narrowed(self, bounds: EinsumBounds) -> None:
         """Find mappings from the cheapest pmapping per tile shape.
 
-        Where tensors on chip compete for room, unfused ones come first. Then all tensors are kept
-        on chip, or one after the other.
+        All tensors are kept on chip, or one after the other.
         """
-        if self.problem.counts_capacity:
-            self._solve_unfused_beam(bounds)
-        if self._solve_greedily(bounds):
+        if GreedyStart(self.problem, bounds, self._joined_part, self._take).run():
             return
         try:
             bounds.raise_cheapest(self._incumbent_ceilings)
@@ -349,27 +338,20 @@ class JoinSearch:
         if not self._has_many_einsums or self._best is None:
             self._solve_beam(bounds)
 
-    def _solve_unfused_beam(self, bounds: EinsumBounds) -> None:
-        """Find some mapping that keeps nothing on chip, from the cheapest pmappings."""
-        bounds.start_all(_keeps_nothing_on_chip)
-        pmapping_filter = PmappingFilter(CostLimit(), fused=False, beam=True)
-        for slack in BEAM_SLACKS:
-            if self._best is None:
-                limits = _unfused(bounds.own_limits(), 1 + slack)
-                graph = self._build_graph(limits, bounds.join_limits(NEVER), pmapping_filter)
-                self._solve_graph(graph, inf)
+    def _joined_part(self, part: PartLimits) -> JoinedMapping | None:
+        """Return the best mapping of neighbouring Einsums from the cheapest pmappings, if any."""
+        is_latency = self.problem.objective == "latency"
 
-    def _solve_greedily(self, bounds: EinsumBounds) -> bool:
-        """Find a mapping fast by keeping tensors on chip; tell whether all of them can stay."""
+        def remaining(number: int, _: frozenset[TensorPlace]) -> EnergyLatency:
+            cost = part.remaining(number)
+            return (0.0, cost) if is_latency else (cost, 0.0)
 
-        def attempt(limits: ChoiceLimits) -> None:
-            ceilings = self._incumbent_ceilings(bounds.least_costs)
-            pmapping_filter = PmappingFilter(CostLimit(), beam=True)
-            graph = self._build_graph(limits, bounds.join_limits(ceilings), pmapping_filter)
-            self._solve_graph(graph, self._incumbent_value)
-
-        exchanged = self.problem.exchanged
-        return GreedyStart(exchanged, bounds, lambda: self._incumbent_value, attempt).run()
+        ceilings = (inf, part.highest) if is_latency else (part.highest, inf)
+        pmapping_filter = PmappingFilter(CostLimit(), fused=part.fused, beam=True)
+        limits = JoinLimits(ceilings, remaining)
+        graph = self._graphs.graph(part.limits, limits, pmapping_filter, part.first)
+        value = OBJECTIVE_VALUES["latency" if is_latency else "energy"]
+        return None if graph is None else self._best_of(graph, value, part.highest)
 
     def _solve_beam(self, bounds: EinsumBounds) -> None:
         """Find a mapping fast, from the cheapest pmapping per tile shape.
@@ -382,7 +364,7 @@ class JoinSearch:
         for share in BEAM_SHARES:
             ceilings = self.cost_ceilings(min(start * (1 + share), value))
             limits = bounds.cost_limits(ceilings, BEAM_SLACK)
-            graph = self._build_graph(limits, bounds.join_limits(ceilings), pmapping_filter)
+            graph = self._graphs.graph(limits, bounds.join_limits(ceilings), pmapping_filter)
             self._solve_graph(graph, value)
             if self._incumbent_value < value:
                 self._started_by_beam = True
@@ -419,10 +401,10 @@ class JoinSearch:
 
     def _solve_unfused(self, bounds: EinsumBounds) -> None:
         """Find a mapping that keeps nothing on chip."""
-        limits = _unfused(bounds.own_limits(), 1.0)
+        limits = _unfused(bounds.own_limits())
         pmapping_filter = PmappingFilter(CostLimit(), fused=False)
         self._solve_graph(
-            self._build_graph(limits, bounds.join_limits(NEVER), pmapping_filter), inf
+            self._graphs.graph(limits, bounds.join_limits(NEVER), pmapping_filter), inf
         )
 
     def _solve_below(self, limit: float, bounds: EinsumBounds, first: bool) -> None:
@@ -436,7 +418,7 @@ class JoinSearch:
             ceilings = self.cost_ceilings(highest)
             pmapping_filter = PmappingFilter(CostLimit(), fused, representatives)
             limits = bounds.cost_limits(ceilings), bounds.join_limits(ceilings)
-            self._solve_graph(self._build_graph(*limits, pmapping_filter), highest)
+            self._solve_graph(self._graphs.graph(*limits, pmapping_filter), highest)
             if self._is_proven:
                 return
 
@@ -456,66 +438,29 @@ class JoinSearch:
             return inf if self.problem.ties is None else self.problem.ties.known_value
         return float(self.problem.value(*self._best.label.measures))
 
-    def _build_graph(
-        self,
-        limits: Sequence[Mapping[OnChipChoice, CostLimit]],
-        join_limits: JoinLimits,
-        pmapping_filter: PmappingFilter,
-    ) -> CompatibilityGraph | None:
-        """Return the graph of pmappings within the cost limits; None if an Einsum has none."""
-        tables: dict[int, Tables] = {}
-        agreed = AgreedTiles(self.problem.exchanged)
-        for number in building_order(self.problem.exchanged.workload.einsums):
-            entry = self.problem.einsums[number]
-            if isinstance(entry, CopyTable):
-                with_loops = pmapping_filter.fused and entry.shares_loops
-                tables[number] = (entry.with_loops if with_loops else entry,)
-                continue
-            several = self._tables(limits[number], pmapping_filter, agreed)
-            if not any(table.groups for table in several):
-                return None
-            agreed.add(several)
-            tables[number] = tuple(table.numbered(i) for i, table in enumerate(several))
-        in_order = [tables[number] for number in range(len(tables))]
-        steps = join_steps(self.problem.exchanged, in_order, self.problem.outermost_capacity)
-        graph = build_graph(steps, join_limits, self._budget)
-        self._graph_size += graph.size
-        return graph
-
-    def _tables(
-        self,
-        limits: Mapping[OnChipChoice, CostLimit],
-        pmapping_filter: PmappingFilter,
-        agreed: AgreedTiles,
-    ) -> list[PmappingTable]:
-        """Return the tables of one Einsum, one per compute and set of tensors on chip.
-
-        `agreed`: the tiles of tensors on chip that Einsums have whose tables were made before.
-        """
-        return [
-            self._builder.table(
-                choice,
-                replace(
-                    pmapping_filter,
-                    cost_limit=limit,
-                    agreed=agreed.of(choice.fused_einsum, choice.mask),
-                ),
-            )
-            for choice, limit in limits.items()
-        ]
-
     def _solve_graph(self, graph: CompatibilityGraph | None, highest: float) -> None:
         """Pass labels; keep the best mapping of value `highest` or less."""
         if graph is None:
             return
+        best = self._best_of(graph, self.problem.value, highest)
+        if best is not None:
+            self._take(best)
+
+    def _best_of(
+        self, graph: CompatibilityGraph, value: ValueFunction, highest: float
+    ) -> JoinedMapping | None:
+        """Pass labels; return the best mapping of value `highest` or less."""
         columns = LabelColumns(self.problem.capacities, self.problem.usage)
-        search = LabelDeepening(graph, columns, self.problem.value, self._budget)
-        outcome = search.solve(highest)
+        outcome = LabelDeepening(graph, columns, value, self._budget).solve(highest)
         self._labels += outcome.labels
         if outcome.ended is not None:
             raise OutOfBudget(outcome.ended)
-        if outcome.best is not None and self._improves(outcome.best):
-            self._best = _JoinIncumbent(outcome.best, graph)
+        return None if outcome.best is None else JoinedMapping(outcome.best, graph.steps)
+
+    def _take(self, mapping: JoinedMapping) -> None:
+        """Keep a mapping if it is better than the incumbent."""
+        if self._improves(mapping.label):
+            self._best = mapping
             self._report(self._incumbent_value, self._lower_bound)
 
     def _improves(self, label: WholeLabel) -> bool:

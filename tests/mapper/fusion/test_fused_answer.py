@@ -29,9 +29,9 @@ def test_the_mapping_costs_what_its_label_says(buffer_bits: int, energy: int, lo
     search = join_search(buffer_bits)
     result = search.solve()
     assert result.label is not None
-    assert result.graph is not None
+    assert result.steps is not None
     assert tensors_on_chip(result) == ("Y",)
-    mapping = mapping_of_label(result.graph, result.label, search.problem.exchanged)
+    mapping = mapping_of_label(result.steps, result.label, search.problem.exchanged)
     assert evaluate(machine(buffer_bits), WORKLOAD, mapping).energy == energy
     above = mapping.nodes[: mapping.nodes.index(Storage(("Y",), "BUF"))]
     assert [node for node in above if isinstance(node, Temporal)] == [Temporal("m", 2)] * loops

@@ -2,62 +2,66 @@
 
 from __future__ import annotations
 
-from math import inf
-
+import pytest
 from fused_cases import chain
-from fused_example import plan
+from fused_example import machine, plan
 
+from tilewright.mapper.evaluation.verified_score import evaluate
+from tilewright.mapper.fusion.fused_answer import mapping_of_label, tensors_on_chip
+from tilewright.mapper.fusion.groups.fusion_groups import EqualParts, JoinedMapping
+from tilewright.mapper.fusion.groups.greedy_start import GreedyStart, PartLimits
 from tilewright.mapper.fusion.join.exchange_choice_bounds import EinsumBounds
-from tilewright.mapper.fusion.join.greedy_start import SPARES, ChoiceLimits, GreedyStart
 from tilewright.mapper.fusion.join.join_deepening import JoinSearch
 from tilewright.mapper.searches.budget import Budget
 
 
-class Attempts:
-    """Attempts that pretend to find a mapping at what its Einsums cost at least, if they may."""
+class Start:
+    """A greedy start that notes which parts it joins, and what the mappings cost that it takes."""
 
-    def __init__(self, masks_of_mapping: int) -> None:
-        self.problem = plan(64, chain(4, (2, 4, 2, 3))).problem
+    def __init__(self, capacity: int) -> None:
+        self.problem = plan(capacity, chain(6, (2, 4, 2, 4, 2, 4))).problem
         self.search = JoinSearch(self.problem, Budget())
         self.bounds = EinsumBounds(self.problem, self.search._builder)
-        self.value = inf
-        self.tried: list[tuple[int, ...]] = []
-        self.spares: list[float] = []
-        self._most = masks_of_mapping
+        self.joined: list[tuple[int, int]] = []
+        self.values: list[float] = []
 
-    def attempt(self, limits: ChoiceLimits) -> None:
-        """Note the tensors on chip and what all Einsums may cost above their least."""
-        masks = tuple(next(iter(of_einsum)).mask for of_einsum in limits)
-        least = [self.bounds.least_below(n, mask, 1e9) for n, mask in enumerate(masks)]
-        pairs = zip(limits, least, strict=True)
-        spares = {round(limit.energy - cost, 6) for one, cost in pairs for limit in one.values()}
-        assert len(spares) == 1
-        self.tried.append(masks)
-        self.spares.append(spares.pop())
-        if sum(mask.bit_count() for mask in masks) <= self._most:
-            self.value = min(self.value, sum(least))
+    def join(self, part: PartLimits) -> JoinedMapping | None:
+        """Join a part as the search does."""
+        self.joined.append((part.first, len(part.limits)))
+        return self.search._joined_part(part)
 
     def run(self) -> bool:
         """Run the greedy start."""
-        exchanged = self.problem.exchanged
-        return GreedyStart(exchanged, self.bounds, lambda: self.value, self.attempt).run()
+        return GreedyStart(self.problem, self.bounds, self.join, self.take).run()
+
+    def take(self, mapping: JoinedMapping) -> None:
+        """Note what a mapping of the workload costs; the search takes it."""
+        self.values.append(mapping.label.energy)
+        self.search._take(mapping)
 
 
 def test_all_tensors_are_tried_at_once() -> None:
-    attempts = Attempts(masks_of_mapping=4)
-    assert attempts.run()
-    assert attempts.tried == [(1, 3, 1)]
-    assert attempts.value <= attempts.search.solve().lower_bound
+    start = Start(1000)
+    assert start.run()
+    assert start.joined[-1] == (0, 5)
+    assert start.values[-1] == pytest.approx(start.search.solve().lower_bound)
 
 
-def test_tensors_are_tried_one_by_one_with_more_and_more_to_spare() -> None:
-    """Y and Z are exchanged, and only one has room: a second one is never better."""
-    attempts = Attempts(masks_of_mapping=2)
-    assert not attempts.run()
-    most = [sum(mask.bit_count() for mask in masks) for masks in attempts.tried]
-    assert most[: len(SPARES)] == [4] * len(SPARES)
-    assert most[len(SPARES)] == 2
-    assert set(most[len(SPARES) + 1 :]) == {4}
-    first = attempts.spares[0]
-    for spare, share in zip(attempts.spares, SPARES, strict=False):
-        assert abs(spare - first * share / SPARES[0]) < 1e-5
+def test_groups_grow_and_the_model_confirms_what_they_cost_together() -> None:
+    """Tensors on chip link Einsums 0 and 1, and 2 and 3; nothing stays on chip between these."""
+    start = Start(200)
+    assert not start.run()
+    assert start.values == sorted(start.values, reverse=True)
+    pairs = [part for part in start.joined if part[1] == 2]
+    assert start.joined[:5] == [(n, 1) for n in range(5)]
+    assert {(0, 2), (2, 2)} <= set(pairs)
+    label, steps = start.search._best or (None, None)
+    assert label is not None
+    assert steps is not None
+    assert tensors_on_chip(start.search._result(None)) == ("T1", "T3")
+    mapping = mapping_of_label(steps, label, start.problem.exchanged)
+    workload = start.problem.exchanged.workload
+    assert evaluate(machine(200), workload, mapping).energy == start.values[-1]
+    assert start.values[-1] >= start.search.solve().lower_bound > 0
+    parts = EqualParts(start.problem)
+    assert parts.key(1, 2) == parts.key(3, 4) != parts.key(2, 3)

@@ -1,0 +1,95 @@
+"""Cut the workload into fusion groups: neighbouring Einsums that tensors on chip link.
+
+Nothing stays on chip from one group to the next. So each group is searched on its own, what it
+costs adds up to what the workload costs, and groups that pose the same problem under other names,
+such as the equal blocks of a network, have equal answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+from tilewright.mapper.fusion.copies.fused_copies import CopyTable
+from tilewright.mapper.fusion.fused_problem import FusedProblem
+from tilewright.mapper.fusion.join.join_steps import JoinStep
+from tilewright.mapper.fusion.join.label_pass import WholeLabel
+
+
+class JoinedMapping(NamedTuple):
+    """Mapping of the workload, or of neighbouring Einsums.
+
+    `label`: its costs, and the chosen pmapping (mapping of one Einsum) of each Einsum, by numbers
+    of tables. `steps`: the tables, one step per Einsum.
+    """
+
+    label: WholeLabel
+    steps: tuple[JoinStep, ...]
+
+    def costs_of_einsums(self, metric: int) -> list[float]:
+        """Return what each Einsum costs: joule for metric 0, second for 1."""
+        return [
+            float(chosen.group.values[chosen.pmapping, metric]) for chosen in self.label.pmappings
+        ]
+
+
+class FusionGroup(NamedTuple):
+    """Neighbouring Einsums with the best mapping known; nothing stays on chip before or behind.
+
+    `first`: number of the first of them. `masks`: the tensors on chip of each Einsum, as bits of
+    its boundary.
+    """
+
+    first: int
+    masks: tuple[int, ...]
+    mapping: JoinedMapping
+
+    @property
+    def end(self) -> int:
+        """Number of the first Einsum behind the group."""
+        return self.first + len(self.masks)
+
+
+def joined_groups(groups: Sequence[FusionGroup]) -> JoinedMapping:
+    """Return the mapping of the workload that runs one group after the other.
+
+    `groups`: in order, with each Einsum in one of them.
+    """
+    labels = [group.mapping.label for group in groups]
+    if len(labels) == 1:
+        return groups[0].mapping
+    whole = WholeLabel(
+        sum(label.energy for label in labels),
+        sum(label.latency for label in labels),
+        tuple(chosen for label in labels for chosen in label.pmappings),
+    )
+    return JoinedMapping(whole, tuple(step for group in groups for step in group.mapping.steps))
+
+
+def is_divisible(problem: FusedProblem) -> bool:
+    """Tell whether parts of the workload can be searched on their own.
+
+    Not where copies pass tensors on, or where usages or the outermost memory's capacity count.
+    """
+    has_copies = any(isinstance(entry, CopyTable) for entry in problem.einsums)
+    return not has_copies and problem.outermost_capacity is None and not problem.usage.names
+
+
+class EqualParts:
+    """Tell which neighbouring Einsums pose the same problem under other names."""
+
+    def __init__(self, problem: FusedProblem) -> None:
+        self._einsums = problem.exchanged.workload.einsums
+        self._keys: list[Hashable] = [
+            number if isinstance(entry, CopyTable) else tuple(fused.key for fused in entry)
+            for number, entry in enumerate(problem.einsums)
+        ]
+
+    def key(self, first: int, end: int) -> Hashable:
+        """Return a key of the Einsums `first` to `end - 1`: what they are, and what joins them."""
+        numbers: dict[str, int] = {}
+        tensors = tuple(
+            tuple(numbers.setdefault(tensor, len(numbers)) for tensor in einsum.tensors)
+            for einsum in self._einsums[first:end]
+        )
+        return tuple(self._keys[first:end]), tensors
