@@ -12,7 +12,7 @@ MACHINE = [
     path
     for path in MODULES
     if path.relative_to(ROOT).parts[0] == "simulator"
-    and not {"lowering", "execution", "exchanges", "search"} & set(path.parts)
+    and not {"lowering", "execution", "exchanges", "search"} & set(path.relative_to(ROOT).parts)
     and path.name != "__init__.py"
 ]
 ON_MAPPINGS = (

@@ -52,8 +52,8 @@ from tilewright.mapper.searches.result import Report, SearchStatistics, no_repor
 LIMIT_STEPS = (1e-9, 0.01, 0.025, 0.05, 0.2, 0.6, 2.0, inf)  # relative to the lower bound
 EQUAL = 1e-12  # relative: values that differ by less count as equal
 MANY_EINSUMS = 4
-FEW_TEMPLATES = 60  # of an Einsum and a choice of tensors on chip, to start with
-NARROWED_SHARE = 0.45  # of the budget, for a search with few placements
+FEW_TEMPLATES = 60
+NARROWED_SHARE = 0.6  # of the budget, for a search with few placements
 FEW_LABELS = 1_000_000  # that a search with few placements may keep at a time
 BEAM_SHARES = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45, 0.7, 1.0, 2.0, 8.0)
 BEAM_SLACK = 1.0  # of an Einsum above its least cost, relative
