@@ -271,9 +271,10 @@ def _on_machine(
     from tilewright.dse.command.machine.grid_answer import find_on_machine
     from tilewright.dse.command.machine.grid_front_answer import find_front_on_machine
     from tilewright.dse.command.search_progress import SearchDisplay
+    from tilewright.dse.run.interrupts import stopping_searches
     from tilewright.dse.store.safe_files import write_atomically
 
-    with SearchDisplay(options["objective"]) as display:
+    with stopping_searches(), SearchDisplay(options["objective"]) as display:
         find = find_front_on_machine if options.get("front") else find_on_machine
         answer = find(arch, work, machine, options, display)
     if output.save is not None:

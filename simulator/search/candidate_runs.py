@@ -6,7 +6,6 @@ bounds, and a run that ends early is one whose value is not below the best.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, partial
@@ -15,6 +14,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from tilewright.mapper.grid.grid_mapspace import GridChoice
+from tilewright.mapper.searches.budget import UNLIMITED
 from tilewright.simulator.execution.einsum_execution import EinsumExecution
 
 if TYPE_CHECKING:
@@ -27,18 +27,19 @@ LONG_RUN: Final = 4_000_000
 class CandidateRuns:
     """Runs of candidates. `value`: the best so far; runs that cannot be below it end.
 
-    `deadline`: the time (`time.perf_counter`) at which all runs end.
+    `budget`: all runs end with it.
     """
 
     def __init__(self, candidates: Candidates) -> None:
         self.candidates = candidates
-        self.value = self.deadline = inf
+        self.value = inf
+        self.budget = UNLIMITED
         self._begun: dict[GridChoice, Future[EinsumExecution]] = {}
 
     @property
     def is_over(self) -> bool:
         """Whether the time is over."""
-        return time.perf_counter() >= self.deadline
+        return self.budget.is_late
 
     def execute(self, choice: GridChoice, ahead: Iterable[GridChoice]) -> EinsumExecution:
         """Run a choice, and begin those ahead beside it if there are threads for them.

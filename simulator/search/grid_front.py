@@ -17,6 +17,7 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
+from tilewright.mapper.searches.budget import budget_from
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.execution.action_counts import predicted_energy
@@ -106,7 +107,8 @@ class GridFrontSearch:
         space = GridMapspace(grid_of(flat), einsum, self.constraints)
         candidates = Candidates.of("latency", self.settings, flat, space)
         walk = _FrontWalk(candidates, self.metrics)
-        while walk.heap and not self._is_over(walk, start):
+        budget = budget_from(self.budget_s)
+        while walk.heap and not (walk.points and budget.is_late):
             if walk.step() and self.on_progress is not None:
                 self.on_progress(walk.executed, len(walk.points))
         if not walk.points:
@@ -114,10 +116,6 @@ class GridFrontSearch:
         points = sorted(walk.points, key=lambda run: metrics_of(run, self.metrics))
         seconds = time.perf_counter() - start
         return GridFront(self.metrics, tuple(points), walk.certificate(), seconds)
-
-    def _is_over(self, walk: _FrontWalk, start: float) -> bool:
-        late = self.budget_s is not None and time.perf_counter() - start >= self.budget_s
-        return late and bool(walk.points)
 
 
 class _FrontWalk:

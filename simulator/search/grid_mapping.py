@@ -12,6 +12,7 @@ from functools import partial
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.mapping.mapping import Mapping, Sequential
+from tilewright.mapper.searches.budget import budget_from
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
@@ -70,9 +71,10 @@ class GridRequest:
     budget_s: float | None = None
 
     def limits(self, einsums: int) -> CascadeLimits:
-        """Return the limits of a search of so many Einsums."""
+        """Return the limits of a search of so many Einsums that begins now."""
         most = self.most_executions
-        return CascadeLimits(None if most is None else most * einsums, self.budget_s)
+        budget = budget_from(self.budget_s)
+        return CascadeLimits(None if most is None else most * einsums, budget)
 
 
 def map_on_grid(
@@ -142,8 +144,9 @@ def _search(
     exchanges: bool,
 ) -> tuple[Cascade, OptionPath, float]:
     """Return the options of all Einsums, the best path through them, and the bound of all paths."""
+    limits = request.limits(len(workload.einsums))
     cascade = cascade_of(arch, workload, request, exchanges=exchanges)
-    path, bound = search_cascade(cascade, request.limits(len(workload.einsums)), on_progress)
+    path, bound = search_cascade(cascade, limits, on_progress)
     if path is None:
         raise _infeasible(cascade)
     return cascade, path, bound

@@ -16,6 +16,7 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.searches.budget import Budget, budget_from
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import NoFeasibleMapping
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
@@ -68,7 +69,7 @@ class GridSearch:
         candidates = Candidates.of(self.objective, self.settings, flat, space)
         search = CandidateSearch(candidates, candidates.families)
         try:
-            self._look(search, start)
+            self._look(search, budget_from(self.budget_s))
         finally:  # an interrupt waits for no run
             search.runs.end()
         best = search.best
@@ -78,23 +79,22 @@ class GridSearch:
         seconds = time.perf_counter() - start
         return GridSearchResult(best, search.value, certificate, seconds)
 
-    def _look(self, search: CandidateSearch, start: float) -> None:
+    def _look(self, search: CandidateSearch, budget: Budget) -> None:
         """Look at candidates until none is left that may be better, or a limit is reached."""
         advance = search.start  # the first candidate is no better than others, but at once there
-        while not self._is_over(search.looked_at, start) and advance():
+        while not self._is_over(search.looked_at, budget) and advance():
             advance = search.step
-            if self.budget_s is not None:
-                search.runs.deadline = start + self.budget_s
+            search.runs.budget = budget
             if self.on_progress is not None:
                 self.on_progress(search.looked_at, search.value, search.bound)
 
-    def _is_over(self, looked_at: int, start: float) -> bool:
+    def _is_over(self, looked_at: int, budget: Budget) -> bool:
         """Return whether a limit is reached; the first candidate is looked at in any case."""
         if not looked_at:
             return False
         if self.most_executions is not None and looked_at >= self.most_executions:
             return True
-        return self.budget_s is not None and time.perf_counter() - start >= self.budget_s
+        return budget.is_late
 
 
 def no_mapping(einsum: Einsum, reasons: Counter[str]) -> NoFeasibleMapping:

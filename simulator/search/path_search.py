@@ -6,11 +6,11 @@ and ends when no path may be better than the best (theory/grid.md §8).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
+from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.simulator.search.cascade_search import Cascade, OptionPath
 
 Progress = Callable[[int, float, float], None]
@@ -24,17 +24,15 @@ ALL = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class CascadeLimits:
-    """Limits of a search: executions, seconds; None for none."""
+    """Limits of a search: executions (None: any number), and a budget that has begun."""
 
     most_executions: int | None = None
-    budget_s: float | None = None
+    budget: Budget = UNLIMITED
 
     def share(self, part: float) -> CascadeLimits:
-        """Return a part of the limits."""
-        most, budget = self.most_executions, self.budget_s
-        return CascadeLimits(
-            None if most is None else int(most * part), None if budget is None else budget * part
-        )
+        """Return a part of the limits, of the budget a part of what is left."""
+        most = self.most_executions
+        return CascadeLimits(None if most is None else int(most * part), self.budget.share(part))
 
 
 def search_cascade(
@@ -43,13 +41,14 @@ def search_cascade(
     """Return the best executed path, None if there is none, and a bound of all paths.
 
     `on_progress`: called with (executed, best value, bound) before the first execution and after
-    each round of executions. One
-    candidate of every Einsum that exchanges nothing runs first, whatever the limits are.
+    each round of executions. One candidate of every Einsum that exchanges nothing runs first,
+    whatever the limits are.
     """
     walk = _PathWalk(cascade, on_progress)
     try:
         walk.begin()
-        walk.go_on(limits.share(FIRST_SHARE), reshards=False)
+        if len(cascade.options) > 1:
+            walk.go_on(limits.share(FIRST_SHARE), reshards=False)
         return walk.go_on(limits, reshards=True)
     finally:  # an interrupt waits for no run
         for search in cascade.searches:
@@ -61,8 +60,7 @@ class _PathWalk:
 
     def __init__(self, cascade: Cascade, on_progress: Progress | None) -> None:
         self.cascade, self.on_progress = cascade, on_progress
-        self.start, self.executed = time.perf_counter(), 0
-        self.bound = 0.0
+        self.executed, self.bound = 0, 0.0
 
     def begin(self) -> None:
         """Bound all paths; execute a candidate of every Einsum that exchanges nothing."""
@@ -90,7 +88,7 @@ class _PathWalk:
                 return best, self.bound
             if best is not None and self._is_over(limits):
                 return best, self.bound
-            self._execute(least, self._deadline(limits) if best is not None else inf)
+            self._execute(least, limits.budget if best is not None else UNLIMITED)
 
     def _least(self, *, reshards: bool) -> OptionPath | None:
         """Return the path with the least bound, its exchanges found if that does not go on."""
@@ -101,10 +99,10 @@ class _PathWalk:
                 return least
         return self.cascade.best_path("bound", reshards=reshards)
 
-    def _execute(self, path: OptionPath, deadline: float) -> None:
+    def _execute(self, path: OptionPath, budget: Budget) -> None:
         """Execute a candidate of each option of a path, and its exchanges."""
         for search in path.searches:
-            search.runs.deadline = deadline
+            search.runs.budget = budget
             if search.choice is None:
                 self.executed += search.start()
             else:
@@ -114,7 +112,4 @@ class _PathWalk:
     def _is_over(self, limits: CascadeLimits) -> bool:
         if limits.most_executions is not None and self.executed >= limits.most_executions:
             return True
-        return time.perf_counter() >= self._deadline(limits)
-
-    def _deadline(self, limits: CascadeLimits) -> float:
-        return inf if limits.budget_s is None else self.start + limits.budget_s
+        return limits.budget.is_late
