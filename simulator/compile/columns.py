@@ -415,6 +415,7 @@ S_FEATURES: Final = 64
     FEATURE_WAY,
     FEATURE_SETTLE_WAY,
     FEATURE_VALUE,
+    FEATURE_LINES,
     FEATURE_BANKS,
     FEATURE_SIMD_READY,
     FEATURE_SIMD,
@@ -424,7 +425,7 @@ S_FEATURES: Final = 64
     FEATURE_UNWRITTEN,
     FEATURE_SCALAR_UNWRITTEN,
     FEATURES,
-) = range(18)
+) = range(19)
 WHEEL_AT: Final = 96
 """Address of the wheel, behind the header and the features."""
 

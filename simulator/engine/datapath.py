@@ -5,8 +5,6 @@ Positions are addresses of 16-bit words; an f32 or u32 takes two words at an eve
 
 from __future__ import annotations
 
-import numpy as np
-
 from tilewright.simulator.compile.columns import (
     COUNTERS,
     D_DIMENSIONS,
@@ -33,35 +31,9 @@ from tilewright.simulator.compile.columns import (
 from tilewright.simulator.engine.arithmetic import combine_plain, is_plain
 from tilewright.simulator.engine.fabric import pop, push
 from tilewright.simulator.engine.jit import address, inline_kernel, inner_kernel, use
-from tilewright.simulator.engine.places import Computation, OperandBits
-
-
-@inline_kernel
-def read_word(memory: Memory, position: int, wide: int) -> Word:
-    """Return the bits of a value in memory.
-
-    position: address in 16-bit words, in the memory of all elements; wide: words of the value, 1 or
-    2; two begin at an even address.
-    """
-    double = np.int64(memory[address(position >> 1)])
-    if wide == 2:
-        return double
-    return (double >> (16 * (position & 1))) & 0xFFFF
-
-
-@inline_kernel
-def write_word(memory: Memory, position: int, wide: int, bits: int) -> None:
-    """Write the bits of a value to memory.
-
-    position: address in 16-bit words, in the memory of all elements; wide: words of the value, 1 or
-    2; two begin at an even address.
-    """
-    if wide == 2:
-        memory[address(position >> 1)] = np.uint32(bits)
-        return
-    shift = 16 * (position & 1)
-    neighbour = np.int64(memory[address(position >> 1)]) & (0xFFFF0000 >> shift)
-    memory[address(position >> 1)] = np.uint32(neighbour | ((bits & 0xFFFF) << shift))
+from tilewright.simulator.engine.lines import do_lines
+from tilewright.simulator.engine.memory_words import read_word, write_word
+from tilewright.simulator.engine.places import Computation, Lines, OperandBits
 
 
 @inline_kernel
@@ -158,43 +130,6 @@ def do_element(store: Table, memory: Memory, thread: int, now: int) -> None:
 
 
 @inner_kernel
-def line_of(store: Table, thread: int, operand: int) -> tuple[int, int, int]:
-    """Return (position, stride, words per value) of a vector operand in memory.
-
-    All in 16-bit words; 0 words per value if the operand is not there or a scalar. thread: address;
-    operand: 0 for the destination, 1 and 2 for the sources of its operation.
-    """
-    row = store[store[thread + T_OP] + O_OPERANDS + operand]
-    if row < 0:
-        return 0, 0, 0
-    position = store[thread + T_POSITIONS + operand]
-    return position, store[row + D_STRIDE], store[row + D_WIDE]
-
-
-@inner_kernel
-def do_flat(store: Table, memory: Memory, thread: int) -> None:
-    """Do a whole operation whose operands are one-dimensional vectors in memory, or scalars.
-
-    thread: address of the thread whose operands are loaded. It takes no cycles here; they are
-    counted elsewhere (`memory_cycles`).
-    """
-    op = store[thread + T_OP]
-    computation = Computation(op, store[op + O_ARITHMETIC], store[op + O_TYPE])
-    scalar = store[thread + T_SCALAR]
-    dest, dest_step, dest_wide = line_of(store, thread, 0)
-    a, a_step, a_wide = line_of(store, thread, 1)
-    b, b_step, b_wide = line_of(store, thread, 2)
-    for _ in range(store[op + O_EXTENT]):
-        x = read_word(memory, a, a_wide) if a_wide else scalar
-        y = read_word(memory, b, b_wide) if b_wide else scalar
-        bits = value_of(store, memory, computation, OperandBits(x, y, scalar))
-        write_word(memory, dest, dest_wide, bits)
-        dest += dest_step
-        a += a_step
-        b += b_step
-
-
-@inner_kernel
 def do_memory(store: Table, memory: Memory, thread: int, now: int) -> None:
     """Do a whole operation whose operands are vectors in memory, of any dimensions, or scalars.
 
@@ -208,4 +143,4 @@ def do_memory(store: Table, memory: Memory, thread: int, now: int) -> None:
             for _ in range(store[op + O_EXTENT]):
                 do_element(store, memory, thread, now)
             return
-    do_flat(store, memory, thread)
+    do_lines(store, memory, thread, Lines(op + O_OPERANDS, store[op + O_EXTENT]))

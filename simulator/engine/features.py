@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.store_layout import (
@@ -66,12 +67,22 @@ def _steers(store: at.Table, parts: StoreLayout) -> bool:
     return bool((parts.fifo.view(store)[:, at.F_SHARED] & at.STEERED).any())
 
 
-def _has_other_values(store: at.Table, parts: StoreLayout) -> bool:
-    operation = parts.operation.view(store)
+def _other_values(operation: at.Table) -> npt.NDArray[np.bool_]:
+    """Return which operations are not plain."""
     arithmetic, kind = operation[:, at.O_ARITHMETIC], operation[:, at.O_TYPE]
     summed = np.isin(arithmetic, (ADD, SUB)) & (kind != at.TYPE_F16)
     plain = (arithmetic == MOVE) | summed | ((kind == at.TYPE_F32) & (arithmetic <= MAX))
-    return not plain.all()
+    other: npt.NDArray[np.bool_] = ~plain
+    return other
+
+
+def _has_other_values(store: at.Table, parts: StoreLayout) -> bool:
+    return bool(_other_values(parts.operation.view(store)).any())
+
+
+def _has_other_lines(store: at.Table, parts: StoreLayout) -> bool:
+    operation = parts.operation.view(store)
+    return bool((_other_values(operation) & (operation[:, at.O_FABRIC] == 0)).any())
 
 
 def _has_conflicts(store: at.Table, parts: StoreLayout) -> bool:
@@ -118,6 +129,7 @@ FEATURES: Final = (
         _keeps_written,
     ),
     Feature("arithmetic", {at.FEATURE_VALUE: "uncommon_value"}, _has_other_values),
+    Feature("lines", {at.FEATURE_LINES: "other_lines"}, _has_other_lines),
 )
 
 

@@ -65,3 +65,13 @@ class Computation(NamedTuple):
     op: int
     arithmetic: int
     value_type: int
+
+
+class Lines(NamedTuple):
+    """Name the operands of a whole operation on memory.
+
+    rows: address of the three words that name their operand rows; extent: values per vector.
+    """
+
+    rows: int
+    extent: int

@@ -18,8 +18,8 @@ from tilewright.simulator.engine.arithmetic import (
     f32_to_f16,
     f64_to_f16,
 )
-from tilewright.simulator.engine.datapath import read_word, write_word
 from tilewright.simulator.engine.jit import inner_kernel, part_kernel
+from tilewright.simulator.engine.memory_words import read_word, write_word
 from tilewright.simulator.engine.operation_steps import fail, start_of
 from tilewright.simulator.isa.scalars import (
     ADD,

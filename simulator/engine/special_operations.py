@@ -9,13 +9,7 @@ from __future__ import annotations
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
-from tilewright.simulator.engine.datapath import (
-    read_word,
-    start_walk,
-    step_position,
-    value_of,
-    write_word,
-)
+from tilewright.simulator.engine.datapath import start_walk, step_position, value_of
 from tilewright.simulator.engine.fabric import (
     await_space,
     has_space,
@@ -25,6 +19,8 @@ from tilewright.simulator.engine.fabric import (
     schedule,
 )
 from tilewright.simulator.engine.jit import FeatureArguments, address, inner_kernel, use
+from tilewright.simulator.engine.lines import do_special_lines, has_lines
+from tilewright.simulator.engine.memory_words import read_word, write_word
 from tilewright.simulator.engine.operation_steps import (
     fail,
     finish,
@@ -32,7 +28,12 @@ from tilewright.simulator.engine.operation_steps import (
     look_at_operands,
     memory_cycles,
 )
-from tilewright.simulator.engine.places import Computation, OperandBits, OperandPlace, ThreadPlace
+from tilewright.simulator.engine.places import (
+    Computation,
+    OperandBits,
+    OperandPlace,
+    ThreadPlace,
+)
 from tilewright.simulator.engine.special_start import check_halves, load_special
 from tilewright.simulator.isa.operations import ADD_CARRY, DROP
 from tilewright.simulator.run.trace import BUSY, WAIT_INPUT, WAIT_OUTPUT
@@ -471,8 +472,11 @@ def run_special_memory(store: Table, memory: Memory, element: int, thread: int, 
     if busy > store[at.S_MOST]:
         fail(store, at.ERROR_LONG, element, op, busy)
         return
-    for _ in range(extent):
-        do_special(store, memory, element, thread, now)
+    if has_lines(store, thread):
+        do_special_lines(store, memory, element, thread)
+    else:
+        for _ in range(extent):
+            do_special(store, memory, element, thread, now)
     if extent:
         save_positions(store, element, thread, 1)
     hold_datapath(store, element, thread, now, now + busy)

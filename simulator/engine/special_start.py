@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
-from tilewright.simulator.engine.datapath import read_word, start_walk, write_word
+from tilewright.simulator.engine.datapath import start_walk
 from tilewright.simulator.engine.jit import inner_kernel, part_kernel
+from tilewright.simulator.engine.memory_words import read_word, write_word
 from tilewright.simulator.engine.operation_steps import fail, start_of
 from tilewright.simulator.engine.places import OperandPlace
 

@@ -14,16 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.engine.datapath import (
-    do_flat,
-    read_word,
-    step_position,
-    value_of,
-    write_word,
-)
+from tilewright.simulator.engine.datapath import step_position, value_of
 from tilewright.simulator.engine.jit import use
+from tilewright.simulator.engine.lines import do_lines
+from tilewright.simulator.engine.memory_words import read_word, write_word
 from tilewright.simulator.engine.operation_steps import load_operands
-from tilewright.simulator.engine.places import Computation, OperandBits
+from tilewright.simulator.engine.places import Computation, Lines, OperandBits
 from tilewright.simulator.fast.fast_jit import inner_kernel, whole
 from tilewright.simulator.fast.ramp_filters import place_behind
 from tilewright.simulator.fast.value_state import (
@@ -233,7 +229,7 @@ def do_operation(state: ValueState, i: int, op: int, top: int) -> int:
     if not load_operands(store, state.memory, address, thread, op):
         return top
     if is_flat(store, op):
-        do_flat(store, state.memory, thread)
+        do_lines(store, state.memory, thread, Lines(op + at.O_OPERANDS, store[op + at.O_EXTENT]))
         return top
     root = do_stream(state, thread)
     return wake(state, root, top) if root >= 0 else top

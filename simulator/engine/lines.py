@@ -1,0 +1,116 @@
+"""Whole operations on lines: one-dimensional vectors in memory, and scalars.
+
+Nearly all work of a large program is done here, so nothing of a value is looked up but its bits.
+"""
+
+from __future__ import annotations
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.columns import Memory, Table, Word
+from tilewright.simulator.engine.arithmetic import combine_f16, combine_plain, is_plain
+from tilewright.simulator.engine.jit import FeatureArguments, inner_kernel, use
+from tilewright.simulator.engine.memory_words import read_word, write_word
+from tilewright.simulator.engine.places import Lines, OperandBits
+from tilewright.simulator.isa.operations import ADD_CARRY, DROP, MAX
+
+
+@inner_kernel
+def line_of(store: Table, thread: int, lines: Lines, operand: int) -> tuple[int, int, int]:
+    """Return (position, stride, words per value) of a vector operand in memory.
+
+    All in 16-bit words; 0 words per value if the operand is not there or a scalar. thread: address;
+    operand: 0 for the destination, 1 and 2 for the sources of its operation.
+    """
+    row = store[lines.rows + operand]
+    if row < 0:
+        return 0, 0, 0
+    position = store[thread + at.T_POSITIONS + operand]
+    return position, store[row + at.D_STRIDE], store[row + at.D_WIDE]
+
+
+@inner_kernel
+def do_lines(store: Table, memory: Memory, thread: int, lines: Lines) -> None:
+    """Do a whole operation whose operands are one-dimensional vectors in memory, or scalars.
+
+    thread: address of the thread whose operands are loaded; lines: their rows and their length. It
+    takes no cycles here; they are counted elsewhere (`memory_cycles`).
+    """
+    op = store[thread + at.T_OP]
+    arithmetic, value_type = store[op + at.O_ARITHMETIC], store[op + at.O_TYPE]
+    if not is_plain(arithmetic, value_type):
+        use(store, memory, at.FEATURE_LINES, (thread, lines.rows, lines.extent, 0))
+        return
+    scalar = store[thread + at.T_SCALAR]
+    dest, dest_step, dest_wide = line_of(store, thread, lines, 0)
+    a, a_step, a_wide = line_of(store, thread, lines, 1)
+    b, b_step, b_wide = line_of(store, thread, lines, 2)
+    for _ in range(lines.extent):
+        x = read_word(memory, a, a_wide) if a_wide else scalar
+        y = read_word(memory, b, b_wide) if b_wide else scalar
+        bits = combine_plain(arithmetic, value_type, OperandBits(x, y, scalar))
+        write_word(memory, dest, dest_wide, bits)
+        dest += dest_step
+        a += a_step
+        b += b_step
+
+
+@inner_kernel
+def has_lines(store: Table, thread: int) -> Word:
+    """Return whether all operands of a thread are lines in memory, or scalars, and keep no carry.
+
+    A line has one dimension and its own stride, and does not wrap around.
+    """
+    if store[store[thread + at.T_OP] + at.O_ARITHMETIC] in (ADD_CARRY, DROP):
+        return False
+    for operand in range(3):
+        row = store[thread + at.T_ROWS + operand]
+        if row < 0:
+            continue
+        changed = store[row + at.D_WRAP] > 0 or store[row + at.D_STRIDE_ROW] >= 0
+        if changed or store[row + at.D_KIND] != at.MEMORY or store[row + at.D_DIMENSIONS] != 1:
+            return False
+    return True
+
+
+@inner_kernel
+def do_special_lines(store: Table, memory: Memory, element: int, thread: int) -> None:
+    """Do all elements of a special operation on lines at once, as `do_special` does each."""
+    op = store[thread + at.T_OP]
+    extent = store[thread + at.T_EXTENT]
+    do_lines(store, memory, thread, Lines(thread + at.T_ROWS, extent))
+    for operand in range(3):
+        row = store[thread + at.T_ROWS + operand]
+        if row >= 0:
+            store[thread + at.T_POSITIONS + operand] += extent * store[row + at.D_STRIDE]
+            store[row + (at.D_READS if operand else at.D_WRITES)] += extent
+    store[store[element + at.E_RUNS] + store[op + at.O_NUMBER]] += extent
+    store[thread + at.T_LEFT] -= extent * store[thread + at.T_STEP]
+
+
+@inner_kernel
+def other_lines(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
+    """Do what `do_lines` does for arithmetic that is not plain; returns 0.
+
+    `arguments` are (address of the thread, of the words that name its operands' rows, length, 0).
+    """
+    thread, rows, extent, _ = arguments
+    lines = Lines(rows, extent)
+    op = store[thread + at.T_OP]
+    arithmetic = store[op + at.O_ARITHMETIC]
+    is_f16 = store[op + at.O_TYPE] == at.TYPE_F16 and arithmetic <= MAX
+    scalar = store[thread + at.T_SCALAR]
+    dest, dest_step, dest_wide = line_of(store, thread, lines, 0)
+    a, a_step, a_wide = line_of(store, thread, lines, 1)
+    b, b_step, b_wide = line_of(store, thread, lines, 2)
+    for _ in range(extent):
+        x = read_word(memory, a, a_wide) if a_wide else scalar
+        y = read_word(memory, b, b_wide) if b_wide else scalar
+        if is_f16:
+            bits = combine_f16(arithmetic, x, y, scalar)
+        else:
+            bits = use(store, memory, at.FEATURE_VALUE, (op, x, y, scalar))
+        write_word(memory, dest, dest_wide, bits)
+        dest += dest_step
+        a += a_step
+        b += b_step
+    return 0
