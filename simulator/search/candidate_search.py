@@ -38,6 +38,10 @@ from tilewright.simulator.search.quick_bound import QuickBound
 
 MOST_WAITING: Final = 4
 """Candidates that cannot be timed before the first of them runs, while there is no answer yet."""
+MOST_FIRST: Final = 16
+"""Families among whose candidates the first one to run is chosen."""
+NEAR: Final = 1.25
+"""Their bounds are at most so many times the least one."""
 GridObjective = Literal["latency", "energy", "edp"]
 
 
@@ -140,6 +144,11 @@ class Candidates:
     def energy(self, choice: GridChoice) -> float:
         """Return the energy (J) of a choice without leakage; 0 where it does not matter."""
         return 0.0 if self.objective == "latency" else predicted_energy(self.read(choice))
+
+    def hops(self, choice: GridChoice) -> int:
+        """Return the words times links of a choice, to which the time of its simulation grows."""
+        counts = predict(self.read(choice))
+        return sum(number for key, number in counts.items() if key.endswith("/hop"))
 
     @property
     def has_large_grid(self) -> bool:
@@ -254,9 +263,9 @@ class CandidateSearch:
     def start(self) -> bool:
         """Find the value of a first candidate; return False if no candidate is left that runs.
 
-        On a small grid it is one of the first family with one that runs, for an answer at once. On
-        a large one it is the first by the bounds that can be timed, or, when some cannot, the first
-        of these.
+        On a small grid it is the one with least words on links among those near the least bound,
+        for an answer at once. On a large one it is the first by the bounds that can be timed, or,
+        when some cannot, the first of these.
         """
         if self.candidates.has_large_grid:
             while self.value == inf and self.step():
@@ -264,13 +273,24 @@ class CandidateSearch:
                     self._execute(heapq.heappop(self.waiting))
             return self.value < inf
         while self.value == inf and self.heap:
-            entry = heapq.heappop(self.heap)
-            entries = [entry] if entry.choice is not None else sorted(self._members(entry))
+            entries = self._near_the_least()
             while entries and self.value == inf:
                 self._look_at(entries.pop(0))
             for left in entries:
                 heapq.heappush(self.heap, left)
         return self.value < inf
+
+    def _near_the_least(self) -> list[_Entry]:
+        """Take the choices of the families near the least bound, least words on links first."""
+        most = NEAR * self.heap[0].bound
+        choices: list[_Entry] = []
+        for _ in range(MOST_FIRST):
+            if not self.heap or self.heap[0].bound > most:
+                break
+            entry = heapq.heappop(self.heap)
+            choices += [entry] if entry.choice is not None else self._members(entry)
+        hops = {e.order: self.candidates.hops(e.choice) for e in choices if e.choice is not None}
+        return sorted(choices, key=lambda e: (hops[e.order], e))
 
     def step(self) -> bool:
         """Look at the candidate with the least bound; return False if none is left to look at.
