@@ -1,6 +1,7 @@
 """Cycles that the main thread of an element needs for a body of instructions without any waiting.
 
-The costs are those of the machine's profile (theory/wafer.md §4.1), without conflicts of banks.
+The costs are those of the machine's profile (theory/wafer.md §4.1). Reads that meet on a bank count
+in the total, by their mean over all turns of the loops around an operation (§2.1).
 """
 
 from __future__ import annotations
@@ -8,16 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import Final, NamedTuple
 
+from tilewright.simulator.compile.code.bank_costs import (
+    BankRead,
+    displacements,
+    meetings,
+    read_of,
+    row_of,
+)
 from tilewright.simulator.compile.code.encode_values import group_pace, load_cycles
 from tilewright.simulator.compile.code.registers import as_loaded
+from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.instructions.control_flow import If, Loop
 from tilewright.simulator.instructions.element_map import Map, resolve_map
 from tilewright.simulator.instructions.scalar_operation import Compute
-from tilewright.simulator.isa.dsd import Mem4d
-from tilewright.simulator.isa.operands import ResolvedOperation, resolve
+from tilewright.simulator.isa.dsd import DTYPES, Ref, Register
+from tilewright.simulator.isa.operands import (
+    ResolvedOperand,
+    ResolvedOperation,
+    resolve,
+    resolve_operand,
+)
 from tilewright.simulator.profiles.profile import Profile
-from tilewright.simulator.program.instruction import DsdOperation, Instruction
+from tilewright.simulator.program.instruction import DsdOperation, Instruction, LoadRegister
 from tilewright.simulator.program.program import ElementCode
 
 
@@ -26,7 +41,8 @@ class BodyCycles:
     """Cycles of a body: `total`; `since[label]`, those behind the last operation of that label.
 
     `datapath`: cycles in which a word goes through the datapath, those of asynchronous operations
-    included.
+    included. Reads that meet on a bank are in the total alone: those behind an operation of a loop
+    may be fewer than the mean of all turns.
     """
 
     total: float = 0.0
@@ -49,6 +65,32 @@ class BodyCycles:
 
 
 @dataclass(frozen=True, slots=True)
+class _Context:
+    """What is known where an instruction stands.
+
+    `known`: values of counters. `turns`: of the loops and maps around it, by counter. `loads`: the
+    last load of each register.
+    """
+
+    known: dict[str, int] = field(default_factory=dict)
+    turns: Mapping[str, int] = field(default_factory=dict)
+    loads: dict[Register, LoadRegister] = field(default_factory=dict)
+
+    def inside(self, counter: str, turns: int) -> _Context:
+        """Return what is known inside a loop."""
+        return replace(self, known=dict(self.known), turns={**self.turns, counter: turns})
+
+    def without(self, counter: str) -> _Context:
+        """Return what is known inside a branch, which runs in some turns of a counter only."""
+        turns = {name: count for name, count in self.turns.items() if name != counter}
+        return replace(self, known=dict(self.known), turns=turns)
+
+
+MAP_TURN: Final = ""
+"""Stands for the counter of a map's turns, by which registers move that save their address."""
+
+
+@dataclass(frozen=True, slots=True)
 class TaskCycles:
     """Counts the cycles of bodies of one code on the machine of a profile."""
 
@@ -62,31 +104,36 @@ class TaskCycles:
 
         A branch on a counter without a value counts as the shorter of both.
         """
-        result, known = BodyCycles(), dict(counters or {})
+        return self._body(task, body, _Context(dict(counters or {})))
+
+    def _body(self, task: str, body: Iterable[Instruction], context: _Context) -> BodyCycles:
+        result = BodyCycles()
         for instruction in body:
-            self._append(result, task, instruction, known)
+            self._append(result, task, instruction, context)
         return result
 
     def _append(
-        self, result: BodyCycles, task: str, instruction: Instruction, known: dict[str, int]
+        self, result: BodyCycles, task: str, instruction: Instruction, context: _Context
     ) -> None:
         profile = self.profile
         match instruction:
             case DsdOperation():
-                self._operation(result, resolve(self.code, task, instruction))
+                self._operation(result, resolve(self.code, task, instruction), context)
             case Compute():
                 result.pass_cycles(profile.scalar_operation_cycles)
             case Map():
-                self._map(result, task, instruction)
-            case Loop(_, count, body):
+                self._map(result, task, instruction, context)
+            case Loop(counter, count, body):
                 back_edges = (count - 1) * profile.loop_back_edge_cycles
                 result.pass_cycles(profile.counter_cycles + back_edges)  # before the last turn
-                result.add(self.of(task, body, known), count)
+                result.add(self._body(task, body, context.inside(counter, count)), count)
                 result.pass_cycles(profile.branch_not_taken_cycles)
             case If():
-                self._branch(result, task, instruction, known)
+                self._branch(result, task, instruction, context)
             case _:
-                self._count(instruction, known)
+                if isinstance(instruction, LoadRegister):
+                    context.loads[instruction.register] = instruction
+                self._count(instruction, context.known)
                 result.pass_cycles(min(profile.counter_cycles, profile.task_control_cycles))
 
     @staticmethod
@@ -96,13 +143,17 @@ class TaskCycles:
         if name in known and isinstance(value, int):
             known[name] = value + (known[name] if type(instruction).__name__ == "Add" else 0)
 
-    def _operation(self, result: BodyCycles, resolved: ResolvedOperation) -> None:
-        working = self._working(self._loaded(resolved))
+    def _operation(
+        self, result: BodyCycles, resolved: ResolvedOperation, context: _Context
+    ) -> None:
+        loaded = self._loaded(resolved)
+        working = self._working(loaded)
         result.datapath += working
         if resolved.source.asynchronous:
             result.pass_cycles(load_cycles(resolved, self.profile) + self.profile.issue_cycles)
             return
         result.pass_cycles(load_cycles(resolved, self.profile) + working)
+        result.total += self._meeting(resolved, loaded, context)
         result.since[resolved.source.label] = 0.0
 
     def _loaded(self, resolved: ResolvedOperation) -> ResolvedOperation:
@@ -118,34 +169,96 @@ class TaskCycles:
         cycles = float(rate)
         if group == 1:
             return resolved.extent * cycles
-        row = min((o.dsd.extents[-1] for o in resolved.operands if isinstance(o.dsd, Mem4d)),
-                  default=resolved.extent)  # fmt: skip
+        row = min(row_of(resolved), resolved.extent)
         return resolved.extent // row * -(-row // group) * cycles
 
-    def _map(self, result: BodyCycles, task: str, instruction: Map) -> None:
+    def _meeting(
+        self, resolved: ResolvedOperation, loaded: ResolvedOperation, context: _Context
+    ) -> float:
+        """Return the further cycles of an operation whose two reads meet on a bank, by their mean.
+
+        0 where that depends on more than loops.
+        """
+        reads = [_read(self.code, operand, context.loads) for operand in resolved.sources]
+        moving = [read for read in reads if read is not None]
+        factor = self.profile.bank_conflict_factor
+        if len(moving) != 2 or loaded.is_fabric or factor == 1:
+            return 0.0
+        group, rate = group_pace(loaded, self.profile)
+        further = self.profile.operations[loaded.operation.name].cycles[1] * factor - rate
+        moves = _apart(moving[0].moves, moving[1].moves)
+        if further <= 0 or not moves.keys() <= context.turns.keys():
+            return 0.0
+        row = max(1, min(loaded.extent, row_of(loaded)))
+        first, second = moving[0].read, moving[1].read
+        shares = displacements([(move, context.turns[name]) for name, move in moves.items()])
+        mean = sum(
+            share * meetings(first.moved(words), second, loaded.extent, group, row)
+            for words, share in shares.items()
+        )
+        return float(mean * further)
+
+    def _map(self, result: BodyCycles, task: str, instruction: Map, context: _Context) -> None:
         resolved = resolve_map(self.code, task, instruction)
         extent = min(o.dsd.extent for o in resolved.operands if o.dsd is not None)
-        each = self.of(task, instruction.body)
+        each = self._body(task, instruction.body, context.inside(MAP_TURN, extent))
         each.datapath += sum(isinstance(inner, Compute) for inner in instruction.body)
         result.pass_cycles(load_cycles(resolved, self.profile))
         result.pass_cycles(extent * self.profile.map_step_cycles)
         result.add(each, extent)
 
-    def _branch(self, result: BodyCycles, task: str, test: If, known: dict[str, int]) -> None:
+    def _branch(self, result: BodyCycles, task: str, test: If, context: _Context) -> None:
         profile = self.profile
         branches = (
             (test.then, profile.branch_not_taken_cycles),
             (test.otherwise, profile.branch_taken_cycles),
         )
-        if test.variable in known:
-            body, cycles = branches[0 if known[test.variable] < test.below else 1]
+        if test.variable in context.known:
+            body, cycles = branches[0 if context.known[test.variable] < test.below else 1]
             for instruction in body:
-                self._append(result, task, instruction, known)
+                self._append(result, task, instruction, context)
             result.pass_cycles(cycles)
             return
         parts = []
         for body, cycles in branches:
-            part = self.of(task, body, known)
+            part = self._body(task, body, context.without(test.variable))
             part.pass_cycles(cycles)
             parts.append(part)
         result.add(min(parts, key=lambda part: part.total))
+
+
+class _MovingRead(NamedTuple):
+    """How an operation reads a source in memory when all counters are 0.
+
+    `moves`: words by which each counter moves it, but for multiples of the banks.
+    """
+
+    read: BankRead
+    moves: Mapping[str, int]
+
+
+def _read(
+    code: ElementCode, operand: ResolvedOperand, loads: Mapping[Register, LoadRegister]
+) -> _MovingRead | None:
+    """Return how an operand is read; None if it is no vector in memory.
+
+    `loads`: by register. A register that saves its address moves behind its values at each turn of
+    the map around it.
+    """
+    load = None if operand.register is None else loads.get(operand.register)
+    if load is not None:
+        operand = resolve_operand(code, Ref(load.dsd, load.offset), "a load")
+    if not operand.is_memory_stream or operand.is_special or operand.buffer is None:
+        return None
+    wide = DTYPES[operand.buffer.dtype]
+    moves = {name: factor * wide for name, factor in operand.offset.terms}
+    if load is not None and load.save_address:
+        moves[MAP_TURN] = prod(operand.extents()) * operand.strides()[0] * wide
+    return _MovingRead(read_of(operand), moves)
+
+
+def _apart(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:
+    """Return the words by which each counter moves one source away from another, of those moved."""
+    names = sorted({*first, *second})
+    moves = {name: first.get(name, 0) - second.get(name, 0) for name in names}
+    return {name: move for name, move in moves.items() if move % BANKS}

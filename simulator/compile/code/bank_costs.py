@@ -34,6 +34,10 @@ class BankRead(NamedTuple):
     extents: Sequence[int]
     strides: Sequence[int]
 
+    def moved(self, words: int) -> BankRead:
+        """Return the same read from `words` words further on."""
+        return self._replace(position=self.position + words)
+
     def word_of(self, element: int) -> int:
         """Return the word at which an element begins; element: its number in the vector."""
         position, passed = self.position, element
@@ -125,6 +129,26 @@ def meetings(first: BankRead, second: BankRead, extent: int, group: int, row: in
                 count += meet(first, second, first.word_of(k) - second.word_of(k), group)
         start = end
     return count
+
+
+def displacements(moves: Iterable[tuple[int, int]]) -> dict[int, Fraction]:
+    """Return the shares of displacements modulo the banks over all turns of some loops.
+
+    moves: by each loop, the words by which a turn moves one source away from the other one, and its
+    turns. Example: 3 turns of 4 words give 0, 4 and 0: {0: 2/3, 4: 1/3}.
+    """
+    ways = {0: 1}
+    for move, turns in moves:
+        after = dict.fromkeys(range(BANKS), 0)
+        for displacement, number in ways.items():
+            for turn in range(min(turns, BANKS)):
+                alike = -(-(turns - turn) // BANKS)  # turns that differ by multiples of the banks
+                after[(displacement + turn * move) % BANKS] += number * alike
+        ways = after
+    total = sum(ways.values())
+    return {
+        displacement: Fraction(number, total) for displacement, number in ways.items() if number
+    }
 
 
 def row_of(resolved: ResolvedOperation) -> int:
