@@ -1,8 +1,7 @@
 """A lower bound of the cycles of a plan, without an execution (theory/grid.md §6).
 
 The bound is the longest of these: an element's own work; the words of a border stream and the work
-behind the last of them; and behind either, for an element that begins a reduction, the way of its
-sum through all chains and out of the grid.
+behind the last of them; and behind either, the sums of all elements through all chains.
 """
 
 from __future__ import annotations
@@ -11,8 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
+import numpy as np
+import numpy.typing as npt
+
 from tilewright.mapper.grid.host_streams import HostStream, place_in_period
-from tilewright.mapper.grid.reductions import Phase
+from tilewright.mapper.grid.reductions import Axis, Chain
 from tilewright.simulator.build.program_builder import CodeBuilder
 from tilewright.simulator.lowering.element_program import STEP, write_element
 from tilewright.simulator.lowering.plan import Plan
@@ -21,6 +23,8 @@ from tilewright.simulator.lowering.task_cycles import BodyCycles, TaskCycles
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import ElementCode, Task
 
+Numbers = npt.NDArray[np.int64]
+Cycles = npt.NDArray[np.float64]
 ROUNDING = 1e-6
 """More than sums of cycles in floating point differ from exact ones."""
 
@@ -35,12 +39,9 @@ def lower_bound(plan: Plan, profile: Profile) -> int:
             work_of[role] = _work(plan, profile, role)
         work = work_of[role]
         streams = (_behind_stream(plan, profile, s, place, work) for s in plan.streams)
-        ready = max(work.total, *streams, 0)
-        longest = max(longest, ready)
-        if plan.sums.shared:
-            longest = max(longest, _shared(plan, profile, role, ready, work))
-        else:
-            longest = max(longest, ready + _way_out(plan, profile, role))
+        longest = max(longest, work.total, *streams)
+    if plan.sums.phases:
+        longest = max(longest, _sums_end(plan, profile))
     return ceil(longest - ROUNDING)
 
 
@@ -77,6 +78,7 @@ def _overlapped_work(
     sends = bool(read.output.depth) and role.send is not None
     runs = steps + sends
     result = cycles.of("start", tasks["start"].body)
+    begun = result.total
     shown = sorted({0, 1, steps - 1, runs - 1} & set(range(runs)))
     last = BodyCycles()
     for number, step in enumerate(shown):
@@ -91,10 +93,12 @@ def _overlapped_work(
             result.add(cycles.of(name, tasks[name].body), steps)
         words = read.output.values * (max(1, len(role.receives)) + role.passed)
         last.pass_cycles(float(words))
+    runs_cycles = result.total - begun
     result.total = max(result.total, result.datapath)
     for tensor in read.streams:
         if tensor.depth:
             result.since[f"receive {tensor.name}"] = last.total
+            result.until[f"receive {tensor.name}"] = result.total - runs_cycles
     return result
 
 
@@ -102,61 +106,112 @@ def _behind_stream(
     plan: Plan, profile: Profile, stream: HostStream, place: tuple[int, int], work: BodyCycles
 ) -> float:
     """Return when an element (row, column) is done that takes its last word of a stream."""
-    read = plan.read
-    tiles = int(place_in_period(read, stream)[place]) + 1
-    words = ((stream.periods - 1) * stream.tiles + tiles) * stream.values
-    row, column = place
-    links = {"rows": column, "columns": row, "whole": row + column}[stream.lines]
-    way = links * profile.hop_cycles + profile.arrival_to_execute_cycles
-    behind = work.since.get(f"receive {stream.tensor.name}", 0.0)
-    return words * float(profile.cycles_per_wavelet) + way + behind
+    rows, columns = (np.array([number]) for number in place)
+    return float(_behind_streams(plan, profile, stream, (rows, columns), work)[0, 0])
 
 
-def _shared(plan: Plan, profile: Profile, role: Role, ready: float, work: BodyCycles) -> float:
-    """Return when the first element of a group has the finished tile, from when one is ready.
+def _behind_streams(
+    plan: Plan,
+    profile: Profile,
+    stream: HostStream,
+    places: tuple[Numbers, Numbers],
+    work: BodyCycles,
+) -> Cycles:
+    """Return when elements are done that take their words of a stream: (rows, columns).
 
-    `ready`: when the element of a role is done by itself, with the receive or send of the tile.
+    All work but the receive stands behind their first tile, some behind the last one. `places`:
+    rows and columns of the elements. `work`: theirs.
     """
-    sums = plan.sums
-    each = profile.dispatch_to_link_cycles + profile.arrival_to_execute_cycles
-    links = sums.group_columns - 1 + sums.group_rows - 1
-    back = float(each + links * profile.hop_cycles)
-    if role.share == "send":
-        return ready + back
-    if role.receives:
-        return ready
-    sent = ready - work.since.get(f"send {plan.read.output.name}", 0.0)
+    read, (rows, columns) = plan.read, places
+    along = {"rows": (0, 1), "columns": (1, 0), "whole": (1, 1)}[stream.lines]
+    links = along[0] * rows[:, None] + along[1] * columns[None, :]
+    way = links * profile.hop_cycles + profile.arrival_to_execute_cycles
+    pace, label = float(profile.cycles_per_wavelet), f"receive {stream.tensor.name}"
+    first = (place_in_period(read, stream)[np.ix_(rows, columns)] + 1) * stream.values * pace
+    last = (stream.periods - 1) * stream.tiles * stream.values * pace
+    behind_first = work.total - work.until.get(label, work.total)
+    behind = max(behind_first, last + work.since.get(label, 0.0))
+    return np.asarray(first + way + behind)
+
+
+def _sums_end(plan: Plan, profile: Profile) -> float:
+    """Return when the last sums of the first and of the last group of columns are done."""
+    sums, rows = plan.sums, np.arange(plan.read.rows)
+    heads = sums.head_columns(plan.read.columns)
+    work = _work(plan, profile, Role())
+    return max(
+        _group_end(
+            plan,
+            profile,
+            (rows, np.arange(head - sums.group_columns + 1, head + 1)),
+            work,
+        )
+        for head in {heads[0], heads[-1]}
+    )
+
+
+def _group_end(
+    plan: Plan, profile: Profile, places: tuple[Numbers, Numbers], work: BodyCycles
+) -> float:
+    """Return when the sums of some neighbouring columns are done, with the way back if shared.
+
+    `places`: rows and columns; `work`: of an element without its sums.
+    """
+    sums, (rows, columns) = plan.sums, places
+    ready = np.full((rows.size, columns.size), work.total)
+    for stream in plan.streams:
+        ready = np.maximum(ready, _behind_streams(plan, profile, stream, places, work))
+    line = _Line(plan, profile, {int(x): ready[:, n] for n, x in enumerate(columns)}, set())
+    line.add_up("X")
+    head = int(columns[-1])
+    joined = {int(y): line.done[head][n] for n, y in enumerate(rows)}
+    line = _Line(plan, profile, joined, set(joined) if head in line.received else set())
+    line.add_up("Y")
+    done = float(max(line.done[y] for y in sums.head_rows(rows.size)))
+    return done + _way_back(plan, profile) if sums.shared else done
+
+
+def _way_back(plan: Plan, profile: Profile) -> float:
+    """Return the cycles from a finished tile until the first element of its group has it."""
+    links = plan.sums.group_columns - 1 + plan.sums.group_rows - 1
     words = (plan.read.output.values - 1) * float(profile.cycles_per_wavelet)
-    return sent + _way_out(plan, profile, role) + back + words
+    return _hop(profile) + links * profile.hop_cycles + words
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """Links of chains and links between neighbours on the way of a partial sum."""
-
-    sends: int
-    hops: int
+def _hop(profile: Profile) -> float:
+    """Return the cycles of a word from one operation to the next but for the links."""
+    return float(profile.dispatch_to_link_cycles + profile.arrival_to_execute_cycles)
 
 
-def _way_out(plan: Plan, profile: Profile, role: Role) -> float:
-    """Return the cycles from the end of an element's work until its sum has left the grid."""
-    if role.send is None or role.receives or role.passes:
-        return 0.0
-    way = _way(plan.sums.phases)
-    each = profile.dispatch_to_link_cycles + profile.arrival_to_execute_cycles
-    return float(way.sends * each + way.hops * profile.hop_cycles)
+@dataclass(slots=True)
+class _Line:
+    """The elements of a line, which add up tiles in chains.
 
+    `done`: by position, when the last word of the last operation has gone; an array for many lines
+    that do the same. `received`: positions that have added a sum; that operation then sends it on.
+    """
 
-def _way(phases: tuple[Phase, ...]) -> _Way:
-    """Follow the sum of the first element through all chains."""
-    sends = hops = 0
-    place = {"X": 0, "Y": 0}
-    for phase in phases:
-        for chain in phase.chains:
-            if place[phase.axis] in chain.positions:
-                behind = chain.positions[chain.positions.index(place[phase.axis]) :]
-                sends += len(behind) - 1
-                hops += behind[-1] - behind[0]
-                place[phase.axis] = behind[-1]
-                break
-    return _Way(sends, hops)
+    plan: Plan
+    profile: Profile
+    done: dict[int, Cycles]
+    received: set[int]
+
+    def add_up(self, axis: Axis) -> None:
+        """Follow the phases along an axis, as far as their chains are at these positions."""
+        for phase in self.plan.sums.phases:
+            for chain in phase.chains if phase.axis == axis else ():
+                if chain.positions[-1] in self.done:
+                    self._follow(chain)
+
+    def _follow(self, chain: Chain) -> None:
+        """Pass a tile along a chain: each element adds its own, a cycle for each word at least."""
+        words = self.plan.read.output.values * float(self.profile.cycles_per_wavelet)
+        first, *others = chain.positions
+        sent = self.done[first] if first in self.received else self.done[first] + words
+        before = first
+        for position in others:
+            links = abs(position - before) * self.profile.hop_cycles
+            sent = np.maximum(self.done[position] + words, sent + _hop(self.profile) + links)
+            self.done[position] = sent
+            self.received.add(position)
+            before = position

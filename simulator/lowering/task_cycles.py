@@ -38,7 +38,9 @@ from tilewright.simulator.program.program import ElementCode
 
 @dataclass(slots=True)
 class BodyCycles:
-    """Cycles of a body: `total`; `since[label]`, those behind the last operation of that label.
+    """Cycles of a body: `total`; those behind the last operation of a label, and up to its first.
+
+    `since[label]`: cycles behind the end of the last one; `until[label]`: up to that of the first.
 
     `datapath`: cycles in which a word goes through the datapath, those of asynchronous operations
     included. Reads that meet on a bank are in the total alone: those behind an operation of a loop
@@ -48,11 +50,14 @@ class BodyCycles:
     total: float = 0.0
     datapath: float = 0.0
     since: dict[str, float] = field(default_factory=dict)
+    until: dict[str, float] = field(default_factory=dict)
 
     def add(self, part: BodyCycles, turns: int = 1) -> None:
         """Append a part that runs `turns` times."""
         if turns < 1:
             return
+        for label, cycles in part.until.items():
+            self.until.setdefault(label, self.total + cycles)
         self.pass_cycles(part.total * turns)
         self.datapath += part.datapath * turns
         self.since.update(part.since)
@@ -155,6 +160,7 @@ class TaskCycles:
         result.pass_cycles(load_cycles(resolved, self.profile) + working)
         result.total += self._meeting(resolved, loaded, context)
         result.since[resolved.source.label] = 0.0
+        result.until.setdefault(resolved.source.label, result.total)
 
     def _loaded(self, resolved: ResolvedOperation) -> ResolvedOperation:
         """Return an operation with what its registers hold; all loads of one are as long."""
