@@ -206,12 +206,13 @@ class _Line:
     def _follow(self, chain: Chain) -> None:
         """Pass a tile along a chain: each element adds its own, a cycle for each word at least."""
         words = self.plan.read.output.values * float(self.profile.cycles_per_wavelet)
+        operation = self.profile.descriptor_use_cycles + self.profile.descriptor_load_cycles + words
         first, *others = chain.positions
-        sent = self.done[first] if first in self.received else self.done[first] + words
+        sent = self.done[first] if first in self.received else self.done[first] + operation
         before = first
         for position in others:
             links = abs(position - before) * self.profile.hop_cycles
-            sent = np.maximum(self.done[position] + words, sent + _hop(self.profile) + links)
+            sent = np.maximum(self.done[position] + operation, sent + _hop(self.profile) + links)
             self.done[position] = sent
             self.received.add(position)
             before = position

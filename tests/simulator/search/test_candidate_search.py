@@ -65,7 +65,11 @@ def test_the_answer_is_that_of_executions(
     assert timed.execution.cycles == executed.execution.cycles
     assert timed.certificate.is_optimal
     assert timed.certificate.bound == executed.certificate.bound
-    assert timed.certificate.excluded == executed.certificate.excluded
+    # executed candidates begin with one of few words on links, timed ones with the least bound
+    counts = [
+        c.excluded + max(c.executed, c.timed) for c in (timed.certificate, executed.certificate)
+    ]
+    assert counts[0] == counts[1]
     assert timed.certificate.timed > 0
     assert executed.certificate.timed == 0
     assert "timed by their pattern" in str(timed.certificate)
