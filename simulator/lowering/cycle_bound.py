@@ -7,7 +7,7 @@ behind the last of them; and behind either, the sums of all elements through all
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tilewright.mapper.grid.host_streams import HostStream, place_in_period
 from tilewright.mapper.grid.reductions import Axis, Chain
 from tilewright.simulator.build.program_builder import CodeBuilder
-from tilewright.simulator.lowering.element_program import STEP, write_element
+from tilewright.simulator.lowering.element_program import JOIN, STEP, write_element
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.lowering.sum_roles import Role
 from tilewright.simulator.lowering.task_cycles import BodyCycles, TaskCycles
@@ -63,42 +63,66 @@ def _work(plan: Plan, profile: Profile, role: Role) -> BodyCycles:
     cycles, tasks = TaskCycles(code, profile), {task.name: task for task in code.tasks}
     if "start" not in tasks:
         return cycles.of("work", tasks["work"].body)
-    return _overlapped_work(plan, cycles, tasks, role)
+    sends = bool(plan.read.output.depth) and role.send is not None
+    return _overlapped_work(plan, cycles, tasks, role, sends=sends)
+
+
+def _work_before_sums(plan: Plan, profile: Profile) -> BodyCycles:
+    """Return the cycles of an element, without waiting, until it can add or send its last tile.
+
+    They are those of the element that sends sums and receives none, the first: all others have at
+    least one operation for each tile, too.
+    """
+    role, output = plan.roles[plan.placement[0, 0]], plan.read.output
+    code = element_code(plan, role)
+    cycles, tasks = TaskCycles(code, profile), {task.name: task for task in code.tasks}
+    if "start" in tasks and output.depth:
+        return _overlapped_work(plan, cycles, tasks, role, sends=False)
+    work = _work(plan, profile, role)
+    behind = work.since[f"send {output.name}"] + _operation(plan, profile)
+    since = {label: max(0.0, cycles - behind) for label, cycles in work.since.items()}
+    return replace(work, total=work.total - behind, since=since)
+
+
+def _operation(plan: Plan, profile: Profile) -> float:
+    """Return the cycles of an operation that adds or sends a tile."""
+    words = plan.read.output.values * float(profile.cycles_per_wavelet)
+    return profile.descriptor_use_cycles + profile.descriptor_load_cycles + words
 
 
 def _overlapped_work(
-    plan: Plan, cycles: TaskCycles, tasks: Mapping[str, Task], role: Role
+    plan: Plan, cycles: TaskCycles, tasks: Mapping[str, Task], role: Role, *, sends: bool
 ) -> BodyCycles:
     """Return the cycles of an element with two buffers: a start, then a run for each tile.
 
-    Behind the last tile of a stream stand at least the work on that tile and the last send.
+    Behind the last tile of a stream stand at least the work on that tile and the last send, if the
+    element `sends`.
     """
-    read, work = plan.read, tasks["work"].body
+    read = plan.read
     steps = read.time[0].count
-    sends = bool(read.output.depth) and role.send is not None
     runs = steps + sends
     result = cycles.of("start", tasks["start"].body)
-    begun = result.total
+    begun = replace(result)
     shown = sorted({0, 1, steps - 1, runs - 1} & set(range(runs)))
     last = BodyCycles()
     for number, step in enumerate(shown):
         after = shown[number + 1] if number + 1 < len(shown) else runs
-        run = cycles.of("work", work, {STEP: step})
+        run = cycles.of_task(tasks["work"], {STEP: step})
         result.add(run, after - step)
         if step >= steps - 1:
-            last.pass_cycles(run.total)
+            last.pass_cycles(run.total - cycles.profile.task_end_cycles)
+    for name in tasks:
+        if name.startswith(JOIN) or (sends and name.startswith("send")):
+            result.add(cycles.of_task(tasks[name]), steps)
     if sends:
-        further = [name for name in tasks if name.startswith("send")]
-        for name in further:
-            result.add(cycles.of(name, tasks[name].body), steps)
         words = read.output.values * (max(1, len(role.receives)) + role.passed)
         last.pass_cycles(float(words))
-    runs_cycles = result.total - begun
-    result.total = max(result.total, result.datapath)
+    behind_first = max(result.total - begun.total, result.slot - begun.slot)
+    result.total = max(result.total, result.slot)
     for tensor in read.streams:
         if tensor.depth:
             result.since[f"receive {tensor.name}"] = last.total
-            result.until[f"receive {tensor.name}"] = result.total - runs_cycles
+            result.until[f"receive {tensor.name}"] = result.total - behind_first
     return result
 
 
@@ -138,7 +162,7 @@ def _sums_end(plan: Plan, profile: Profile) -> float:
     """Return when the last sums of the first and of the last group of columns are done."""
     sums, rows = plan.sums, np.arange(plan.read.rows)
     heads = sums.head_columns(plan.read.columns)
-    work = _work(plan, profile, Role())
+    work = _work_before_sums(plan, profile)
     return max(
         _group_end(
             plan,
@@ -205,8 +229,7 @@ class _Line:
 
     def _follow(self, chain: Chain) -> None:
         """Pass a tile along a chain: each element adds its own, a cycle for each word at least."""
-        words = self.plan.read.output.values * float(self.profile.cycles_per_wavelet)
-        operation = self.profile.descriptor_use_cycles + self.profile.descriptor_load_cycles + words
+        operation = _operation(self.plan, self.profile)
         first, *others = chain.positions
         sent = self.done[first] if first in self.received else self.done[first] + operation
         before = first

@@ -27,6 +27,8 @@ from tilewright.simulator.lowering.sum_roles import SHARE, Role
 
 STEP, SLOT, OTHER_SLOT, SENT_SLOT = "step", "slot", "other", "sent"
 """Counters of an element: tiles done; the buffer in use, the other one, the one that is sent."""
+JOIN = "join"
+"""Begin of the names of the tasks that wait for several streams."""
 MAIN_SLOT = -1
 """Key of the buffer in use in the points of a kernel."""
 
@@ -310,7 +312,7 @@ class _ElementProgram:
 
 
 def _join_name(number: int) -> str:
-    return f"join{number}"
+    return f"{JOIN}{number}"
 
 
 def _copy(task: TaskBuilder, source: str, target: str) -> None:

@@ -33,7 +33,7 @@ from tilewright.simulator.isa.operands import (
 )
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.instruction import DsdOperation, Instruction, LoadRegister
-from tilewright.simulator.program.program import ElementCode
+from tilewright.simulator.program.program import ElementCode, Task
 
 
 @dataclass(slots=True)
@@ -42,13 +42,13 @@ class BodyCycles:
 
     `since[label]`: cycles behind the end of the last one; `until[label]`: up to that of the first.
 
-    `datapath`: cycles in which a word goes through the datapath, those of asynchronous operations
-    included. Reads that meet on a bank are in the total alone: those behind an operation of a loop
-    may be fewer than the mean of all turns.
+    `slot`: cycles in which the issue slot is in use, by the main thread and by the words of
+    asynchronous operations (wafer.md §4.2). Reads that meet on a bank are in `total` and `slot`
+    alone: those behind an operation of a loop may be fewer than the mean of all turns.
     """
 
     total: float = 0.0
-    datapath: float = 0.0
+    slot: float = 0.0
     since: dict[str, float] = field(default_factory=dict)
     until: dict[str, float] = field(default_factory=dict)
 
@@ -59,8 +59,13 @@ class BodyCycles:
         for label, cycles in part.until.items():
             self.until.setdefault(label, self.total + cycles)
         self.pass_cycles(part.total * turns)
-        self.datapath += part.datapath * turns
+        self.slot += part.slot * turns
         self.since.update(part.since)
+
+    def keep_busy(self, cycles: float) -> None:
+        """Append cycles in which the main thread has the issue slot and no operation ends."""
+        self.slot += cycles
+        self.pass_cycles(cycles)
 
     def pass_cycles(self, cycles: float) -> None:
         """Append cycles in which no operation ends."""
@@ -111,6 +116,13 @@ class TaskCycles:
         """
         return self._body(task, body, _Context(dict(counters or {})))
 
+    def of_task(self, task: Task, counters: Mapping[str, int] | None = None) -> BodyCycles:
+        """Return the cycles of a run of a task behind another one, from the other one's end."""
+        result = self.of(task.name, task.body, counters)
+        result.keep_busy(self.profile.task_switch_cycles)
+        result.pass_cycles(self.profile.task_end_cycles)
+        return result
+
     def _body(self, task: str, body: Iterable[Instruction], context: _Context) -> BodyCycles:
         result = BodyCycles()
         for instruction in body:
@@ -125,21 +137,21 @@ class TaskCycles:
             case DsdOperation():
                 self._operation(result, resolve(self.code, task, instruction), context)
             case Compute():
-                result.pass_cycles(profile.scalar_operation_cycles)
+                result.keep_busy(profile.scalar_operation_cycles)
             case Map():
                 self._map(result, task, instruction, context)
             case Loop(counter, count, body):
                 back_edges = (count - 1) * profile.loop_back_edge_cycles
-                result.pass_cycles(profile.counter_cycles + back_edges)  # before the last turn
+                result.keep_busy(profile.counter_cycles + back_edges)  # before the last turn
                 result.add(self._body(task, body, context.inside(counter, count)), count)
-                result.pass_cycles(profile.branch_not_taken_cycles)
+                result.keep_busy(profile.branch_not_taken_cycles)
             case If():
                 self._branch(result, task, instruction, context)
             case _:
                 if isinstance(instruction, LoadRegister):
                     context.loads[instruction.register] = instruction
                 self._count(instruction, context.known)
-                result.pass_cycles(min(profile.counter_cycles, profile.task_control_cycles))
+                result.keep_busy(min(profile.counter_cycles, profile.task_control_cycles))
 
     @staticmethod
     def _count(instruction: Instruction, known: dict[str, int]) -> None:
@@ -153,12 +165,21 @@ class TaskCycles:
     ) -> None:
         loaded = self._loaded(resolved)
         working = self._working(loaded)
-        result.datapath += working
+        result.keep_busy(load_cycles(resolved, self.profile))
+        if loaded.is_fabric:
+            result.slot += min(
+                working, loaded.extent
+            )  # a word takes a cycle, however slow they are
         if resolved.source.asynchronous:
-            result.pass_cycles(load_cycles(resolved, self.profile) + self.profile.issue_cycles)
+            result.pass_cycles(self.profile.issue_cycles)
             return
-        result.pass_cycles(load_cycles(resolved, self.profile) + working)
-        result.total += self._meeting(resolved, loaded, context)
+        if loaded.is_fabric:
+            result.pass_cycles(working)
+        else:
+            meeting = self._meeting(resolved, loaded, context)
+            result.keep_busy(working)
+            result.slot += meeting
+            result.total += meeting
         result.since[resolved.source.label] = 0.0
         result.until.setdefault(resolved.source.label, result.total)
 
@@ -208,9 +229,8 @@ class TaskCycles:
         resolved = resolve_map(self.code, task, instruction)
         extent = min(o.dsd.extent for o in resolved.operands if o.dsd is not None)
         each = self._body(task, instruction.body, context.inside(MAP_TURN, extent))
-        each.datapath += sum(isinstance(inner, Compute) for inner in instruction.body)
-        result.pass_cycles(load_cycles(resolved, self.profile))
-        result.pass_cycles(extent * self.profile.map_step_cycles)
+        result.keep_busy(load_cycles(resolved, self.profile))
+        result.keep_busy(extent * self.profile.map_step_cycles)
         result.add(each, extent)
 
     def _branch(self, result: BodyCycles, task: str, test: If, context: _Context) -> None:
@@ -223,14 +243,15 @@ class TaskCycles:
             body, cycles = branches[0 if context.known[test.variable] < test.below else 1]
             for instruction in body:
                 self._append(result, task, instruction, context)
-            result.pass_cycles(cycles)
+            result.keep_busy(cycles)
             return
         parts = []
         for body, cycles in branches:
             part = self._body(task, body, context.without(test.variable))
-            part.pass_cycles(cycles)
+            part.keep_busy(cycles)
             parts.append(part)
-        result.add(min(parts, key=lambda part: part.total))
+        least = min(parts, key=lambda part: part.total)
+        result.add(replace(least, slot=min(part.slot for part in parts)))
 
 
 class _MovingRead(NamedTuple):
