@@ -193,9 +193,15 @@ def _preload() -> Any:
     class Preload(base):  # type: ignore[misc]
         name = "tilewright"
 
-        def setup(self, worker: Any) -> None:
+        async def setup(self, worker: Any) -> None:
+            from asyncio import to_thread
+
             del worker
-            import tilewright.mapper.searches.api
-            import tilewright.mapper.verification.verification  # noqa: F401
+            await to_thread(_import_search)  # the worker answers the scheduler meanwhile
 
     return Preload()
+
+
+def _import_search() -> None:
+    import tilewright.mapper.searches.api
+    import tilewright.mapper.verification.verification  # noqa: F401

@@ -20,6 +20,8 @@ from tilewright.dse.study.design_space import Dimension
 from tilewright.dse.study.study import StudySpec
 
 _SCHEMES = ("sqlite://", "postgresql", "mysql")
+_POSTGRESQL = "postgresql://"
+_DRIVERS = ("psycopg2", "psycopg")
 
 
 class Mirror:
@@ -37,6 +39,8 @@ class Mirror:
         try:
             self._study = _opened(spec, target, name)
             self._count = len(self._study.get_trials(deepcopy=False))
+        except TilewrightError:
+            raise
         except Exception as error:  # of any driver of a database
             raise TilewrightError(
                 f"the mirror cannot be opened: {_first_line(error)}",
@@ -111,7 +115,7 @@ def _opened(spec: StudySpec, target: str, name: str) -> Any:
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(
-        storage=target if target.startswith(_SCHEMES) else _journal(Path(target)),
+        storage=_with_driver(target) if target.startswith(_SCHEMES) else _journal(Path(target)),
         study_name=name,
         directions=[objective.goal for objective in spec.objectives],
         load_if_exists=True,
@@ -120,6 +124,22 @@ def _opened(spec: StudySpec, target: str, name: str) -> Any:
         warnings.simplefilter("ignore")  # Optuna's mark of what is experimental
         study.set_metric_names([objective.metric for objective in spec.objectives])
     return study
+
+
+def _with_driver(url: str) -> str:
+    """Return the URL of a database with the driver that is installed; only PostgreSQL has two."""
+    if not url.startswith(_POSTGRESQL):
+        return url
+    from importlib.util import find_spec
+
+    driver = next((name for name in _DRIVERS if find_spec(name) is not None), None)
+    if driver is None:
+        raise TilewrightError(
+            "the mirror cannot be opened: PostgreSQL needs a driver",
+            value=url,
+            instead="pip install psycopg2-binary",
+        )
+    return f"postgresql+{driver}://{url.removeprefix(_POSTGRESQL)}"
 
 
 def _journal(path: Path) -> Any:

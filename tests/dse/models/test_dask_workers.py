@@ -24,19 +24,36 @@ HERE = Path(__file__).resolve().parent
 
 
 class Cluster:
-    """A scheduler and workers as processes of this machine."""
+    """A scheduler and workers as processes of this machine.
 
-    def __init__(self, folder):
+    `patience`: how long the scheduler waits for a word of a worker until it gives it up.
+    """
+
+    def __init__(self, folder, patience):
+        self._patience = patience
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.address = f"127.0.0.1:{probe.getsockname()[1]}"
         self._folder = folder
-        self.scheduler = self._start("scheduler", "--port", self.address.split(":")[1],
-                                     "--host", "127.0.0.1", "--no-dashboard")  # fmt: skip
+        self.start()
+
+    def start(self):
+        """Start a scheduler, and two workers once it listens."""
+        host, port = self.address.split(":")
+        self.scheduler = self._start("scheduler", "--port", port, "--host", host, "--no-dashboard")
+        for _ in range(300):
+            with socket.socket() as probe:
+                if probe.connect_ex((host, int(port))) == 0:
+                    break
+            time.sleep(0.1)
         self.workers = [self.new_worker() for _ in range(2)]
 
     def _start(self, *command):
-        environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(HERE.parent),
+            "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": self._patience,
+        }
         return subprocess.Popen(
             [sys.executable, "-m", "dask", *command],
             env=environment, cwd=self._folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -48,14 +65,18 @@ class Cluster:
 
     def restart_scheduler(self):
         self.close()
-        self.scheduler = self._start("scheduler", "--port", self.address.split(":")[1],
-                                     "--host", "127.0.0.1", "--no-dashboard")  # fmt: skip
-        self.workers = [self.new_worker() for _ in range(2)]
+        self.start()
 
     def kill_worker(self, number=0):
         self.workers[number].send_signal(signal.SIGKILL)
         self.workers[number].wait()
         self.workers[number] = self.new_worker()
+
+    def cut_off_worker(self, seconds=12.0):
+        """Stop a worker until the scheduler has given it up; then it comes back."""
+        self.workers[0].send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        self.workers[0].send_signal(signal.SIGCONT)
 
     def close(self):
         for process in (self.scheduler, *self.workers):
@@ -64,9 +85,9 @@ class Cluster:
 
 
 @pytest.fixture
-def cluster(tmp_path):
+def cluster(tmp_path, request):
     pytest.importorskip("distributed", reason="Dask is not installed: pip install tilewright[dask]")
-    cluster = Cluster(tmp_path)
+    cluster = Cluster(tmp_path, getattr(request, "param", "300s"))
     yield cluster
     cluster.close()
 
@@ -75,7 +96,8 @@ def same_bytes(toy, folder, cluster, harms):
     """Tell whether a run has the bytes of a local one, if such harm is done while it goes."""
     spec = load_study(toy.write_study(folder), {"search.trials": 16 + 8 * len(harms)})
     local = start_study(spec, folder / "local", Execution(evaluator=toy.ToyModel(0.0)))
-    harm = threading.Thread(target=do_harm, args=(folder / "dask" / TRIALS, harms))
+    trials = folder / "dask" / TRIALS
+    harm = threading.Thread(target=do_harm, args=(trials, harms), daemon=True)
     harm.start()
     execution = Execution(evaluator=toy.ToyModel(0.05), executor=f"dask://{cluster.address}")
     start_study(spec, folder / "dask", execution)
@@ -100,6 +122,12 @@ def test_same_bytes_with_a_worker_killed(toy, tmp_path, cluster):
 def test_same_bytes_with_a_worker_killed_twenty_times(toy, tmp_path, cluster):
     kills = [partial(cluster.kill_worker, number % 2) for number in range(20)]
     assert same_bytes(toy, tmp_path, cluster, kills)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("cluster", ["4s"], indirect=True)
+def test_same_bytes_with_a_worker_cut_off_and_back(toy, tmp_path, cluster):
+    assert same_bytes(toy, tmp_path, cluster, [cluster.cut_off_worker])
 
 
 @pytest.mark.nightly
