@@ -1,6 +1,7 @@
 // Limits that the reader sets: sliders over the metrics. Designs beyond one fade, and the front is that
 // of the designs within all of them.
 const LIMITS = new Map();
+const LIMIT_VALUES = new Map(); // of each metric, those that its slider goes through
 let currentFront = FRONT;
 
 function within(trial) {
@@ -29,6 +30,7 @@ function setUpLimits() {
       slider.setAttribute("aria-valuetext", output.textContent);
       limitsChanged();
     } });
+    LIMIT_VALUES.set(name, values);
     box.append(el("label", { class: "limit-slider" }, el("span", {}, `${metric.label} ${upper ? "≤" : "≥"} `, output), slider));
   }
   box.append(el("button", { type: "button", class: "plain-button", onclick: () => { for (const slider of box.querySelectorAll("input")) { slider.value = freeEnd(slider); slider.dispatchEvent(new Event("input")); } } }, "no limits"));
@@ -36,6 +38,13 @@ function setUpLimits() {
 
 function freeEnd(slider) {
   return GOALS.get(slider.dataset.metric) === "maximize" ? slider.min : slider.max;
+}
+
+// Move a slider to the value nearest to one.
+function moveTo(slider, value) {
+  const distances = LIMIT_VALUES.get(slider.dataset.metric).map((each) => Math.abs(each - value));
+  slider.value = distances.indexOf(Math.min(...distances));
+  slider.dispatchEvent(new Event("input"));
 }
 
 function limitsChanged() {
@@ -46,4 +55,5 @@ function limitsChanged() {
   drawSlices();
   drawParallel();
   filterTable();
+  remember();
 }

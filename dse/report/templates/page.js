@@ -2,7 +2,7 @@
 let selected = null;
 let filterTable = () => {};
 
-function select(number, scroll = false, remember = true) {
+function select(number, scroll = false, remembers = true) {
   const trial = TRIALS.get(number);
   if (!trial) return;
   selected = trial.same === null ? number : trial.same;
@@ -111,11 +111,5 @@ setUpLimits();
 setUpTheme();
 document.querySelectorAll(".card").forEach((card) => card.addEventListener("click", () => select(Number(card.dataset.select), true)));
 const starts = [...document.querySelectorAll(".card")].map((card) => Number(card.dataset.select)).reverse();
-addEventListener("hashchange", () => select(linked(), true, false));
+setUpAddress();
 select(linked() ?? starts.find((number) => number !== DATA.reference) ?? starts[0] ?? DATA.reference ?? (DATA.trials[0] || {}).n, linked() !== null, false);
-
-// The trial that the address names, as in report.html#trial-17; nothing for another address.
-function linked() {
-  const match = /^#trial-(\d+)$/.exec(location.hash);
-  return match && TRIALS.has(Number(match[1])) ? Number(match[1]) : null;
-}

@@ -47,6 +47,13 @@ move(slider, 3);
 seen.within = rows().filter((row) => row.cells[2].dataset.v).length;
 seen.faded = document.querySelectorAll("#scatter .out").length;
 seen.count = byId("limits-count").textContent;
+byId("status").value = "front";
+byId("status").dispatchEvent(new Event("change"));
+byId("axis-y").value = "trial number";
+byId("axis-y").dispatchEvent(new Event("change"));
+seen.address = location.hash;
+byId("status").value = "";
+byId("status").dispatchEvent(new Event("change"));
 seen.csv = csvText().split("\\n").slice(0, 2);
 document.querySelector("#limits button").click();
 seen.again = rows().length;
@@ -58,8 +65,12 @@ seen.ticks = document.querySelectorAll("#scatter line.grid").length;
 location.hash = "#trial-0";
 setTimeout(() => {
   seen.linked = selected;
-  document.body.append(el("pre", { id: "seen" }, JSON.stringify(seen)));
+  location.hash = seen.address;
 }, 50);
+setTimeout(() => {
+  seen.restored = [LIMITS.size, byId("status").value, byId("axis-y").value, rows().length];
+  document.body.append(el("pre", { id: "seen" }, JSON.stringify(seen)));
+}, 500);
 </script>
 """
 
@@ -103,6 +114,11 @@ def test_charts_are_drawn_and_every_control_works(toy, tmp_path):
     assert seen["log"]
     assert seen["ticks"] >= 6, "both axes have ticks"
     assert seen["linked"] == 0
+    assert re.fullmatch(
+        r"#trial-\d+&axis-y=trial\+number&limit\.energy=[\d.e-]+&status=front", seen["address"]
+    )
+    assert seen["restored"][:3] == [1, "front", "trial number"], "as the link says"
+    assert 0 < seen["restored"][3] <= seen["within"]
 
 
 class WithBreakdown:
