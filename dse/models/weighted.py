@@ -52,9 +52,7 @@ class WeightedEvaluator:
         known = all(proof is not None for proof in proofs)
         return Outcome(
             self._joined([outcome.metrics for outcome in outcomes]),
-            details={"sections": list(self._sections(outcomes))}
-            if all(outcome.details for outcome in outcomes)
-            else {},
+            details=self._details(outcomes),
             verified=None if None in verified else all(verified),
             proof=("bounded" if "bounded" in proofs else "optimal") if known else None,
             gap=None if None in gaps else max(gap or 0.0 for gap in gaps),
@@ -80,15 +78,19 @@ class WeightedEvaluator:
             totals |= {f"{workload.name}.{name}": value for name, value in own.items()}
         return totals
 
-    def _sections(self, outcomes: Sequence[Outcome]) -> Sequence[object]:
+    def _details(self, outcomes: Sequence[Outcome]) -> dict[str, object]:
+        """Return the sections of all workloads, and the machine under each of them by its name."""
+        if not all(outcome.details for outcome in outcomes):
+            return {}
+        pairs = [(w.name, dict(o.details)) for w, o in zip(self.workloads, outcomes, strict=True)]
         sections: list[object] = []
-        for workload, outcome in zip(self.workloads, outcomes, strict=True):
-            listed = outcome.details.get("sections", [])
+        for name, details in pairs:
+            listed = details.pop("sections", [])
             assert isinstance(listed, list)
             sections += [
-                {**each, "einsum": f"{workload.name}: {each['einsum']}"} for each in listed
+                {**each, "einsum": f"{name}: {each['einsum']}", "workload": name} for each in listed
             ]
-        return sections
+        return {"sections": sections, "machines": dict(pairs)}
 
     def _breakdown(self, outcomes: Sequence[Outcome]) -> dict[str, dict[str, float]]:
         joined: dict[str, dict[str, float]] = {}

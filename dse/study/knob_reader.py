@@ -13,6 +13,7 @@ from tilewright.dse.study.design_space import Dimension, Space, Value, canonical
 from tilewright.dse.study.study_file import KnobItem, StudyFile
 
 _KNOB_KINDS = ("arch", "workload", "mapping", "machine", "mapper")
+_NAMED_CHOICES = ("mapping.", "mapper.")
 _MAX_VALUES = 1_000_000
 _MAX_SPACE_DIGITS = 300
 
@@ -86,7 +87,7 @@ class KnobReader:
     def _values(self, path: str, values: Sequence[Value]) -> tuple[Value, ...]:
         seen: set[str] = set()
         for position, value in enumerate(values):
-            text = canonical_json(value)
+            text = canonical_json(self._constant(value, path, position))
             if text in seen:
                 raise SpecError(
                     "the value is listed twice",
@@ -94,7 +95,16 @@ class KnobReader:
                     value=value,
                 )
             seen.add(text)
-        return tuple(values)
+        return tuple(self._constant(value, path, i) for i, value in enumerate(values))
+
+    def _constant(self, value: Value, path: str, position: int) -> Value:
+        """Return the number that a text such as `64 KiB` or `2**15` stands for, else the value."""
+        if not isinstance(value, str) or path.startswith(_NAMED_CHOICES):
+            return value
+        try:
+            return self.number(value, "space", path, "values", position)
+        except SpecError:  # a name, or an expression over variables of the file
+            return value
 
     def _range(self, path: str, knob: KnobItem) -> tuple[Value, ...]:
         assert knob.range is not None
@@ -134,6 +144,11 @@ def _steps(low: float, high: float, step: float) -> tuple[Value, ...]:
     first, last, distance = (Decimal(str(number)) for number in (low, high, step))
     count = int((last - first) / distance) + 1
     return tuple(float(first + index * distance) for index in range(count))
+
+
+def are_numbers(values: Sequence[Value]) -> bool:
+    """Tell whether all values are numbers."""
+    return all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
 
 
 def _is_ordered(values: Sequence[Value]) -> bool:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from tilewright.arch.quantities import with_unit
 from tilewright.dse.study.design_space import Space, Value
 
+_UNITS = {"size": "bit", "energy": "J", "latency": "s", "area": "m²", "leak_power": "W"}
+
 
 def labels_of(space: Space) -> list[str]:
     """Return a short label for each knob: the name that the study gives it, or of its path."""
@@ -37,11 +39,13 @@ def knob_labels(paths: Sequence[str]) -> list[str]:
 
 
 def knob_text(path: str, value: Value) -> str:
-    """Return a knob's value as text for people; values of `....size` are bits and get a prefix."""
+    """Return a knob's value as text for people: sizes, energies, areas, … with their unit."""
     if isinstance(value, bool | str):
         return str(value)
-    if path.endswith(".size"):
-        return with_unit(value, "bit")
+    is_field = path.startswith("arch.") and not path.startswith("arch.variables.")
+    unit = _UNITS.get(path.rpartition(".")[2]) if is_field else None
+    if unit is not None:
+        return with_unit(value, unit, 3 if unit == "bit" else 6)
     return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 

@@ -24,7 +24,7 @@ from tilewright.dse.run.record import Objective
 from tilewright.dse.sampling.samplers import check_sampler
 from tilewright.dse.study.changed_keys import replaced
 from tilewright.dse.study.design_space import Space, Value
-from tilewright.dse.study.knob_reader import KnobReader
+from tilewright.dse.study.knob_reader import KnobReader, are_numbers
 from tilewright.dse.study.study import (
     Baseline,
     DesignLimits,
@@ -364,7 +364,7 @@ class StudyReader:
         plain: dict[str, Value] = dict(item.values)
         for dimension in space.dimensions:
             value = plain.get(dimension.path)
-            if isinstance(value, str) and dimension.ordered:
+            if isinstance(value, str) and are_numbers(dimension.values):
                 path = ("baselines", position, "values", dimension.path)
                 plain[dimension.path] = self._knobs.number(value, *path)
         return plain

@@ -51,18 +51,24 @@ function drawDesign(trial) {
   section = Math.min(section, sections.length - 1);
   const tabs = sections.length < 2 ? null : el("div", { class: "tabs", role: "tablist" }, ...sections.map((one, index) =>
     el("button", { type: "button", role: "tab", "aria-selected": index === section, onclick: () => { section = index; drawDesign(trial); } }, one.einsum)));
-  body.replaceChildren(...[waterfalls(trial), tabs, drawSection(sections[section]), machinePanel(details)].filter(Boolean));
+  body.replaceChildren(...[waterfalls(trial), tabs, drawSection(sections[section]), machineOf(details, sections[section].workload)].filter(Boolean));
+}
+
+// Of several workloads each has its own: that of the section that is shown.
+function machineOf(details, workload) {
+  const several = details.machines && details.machines[workload];
+  return several ? machinePanel(several, ` for ${workload}`) : machinePanel(details, "");
 }
 
 // The components from the outside in: how full, how busy, which share of the energy; and the roofline.
-function machinePanel({ machine, roofline }) {
+function machinePanel({ machine, roofline }, workload) {
   if (!machine) return null;
   const meter = (share, text, limits) => el("td", {}, share === null ? "" : el("span", { class: "track" }, el("i", { class: limits ? "limiting" : "", style: `width:${Math.min(100, 100 * share)}%` })), text || (share ? `${digits(100 * share, 3)} %` : ""));
   const rows = machine.map((row) => el("tr", {}, el("th", { scope: "row", style: `padding-left:${6 + 18 * row.depth}px` }, row.name), el("td", {}, row.count), el("td", { class: "num" }, row.size),
     meter(row.full, row.in_use && `${row.in_use}${row.full ? ` (${digits(100 * row.full, 2)} %)` : ""}`), meter(row.busy, "", row.limits), meter(row.energy)));
   const head = el("thead", {}, el("tr", {}, ...["component", "", "size", "in use", "busy, of the latency", "energy"].map((name) => el("th", { scope: "col" }, name))));
-  const panels = [panel("The machine under this design's mapping", el("div", { class: "machine-box" }, el("table", { class: "machine" }, head, el("tbody", {}, ...rows))))];
-  if (roofline) panels.push(panel("Roofline", picture(roofline, "Roofline: operations per second over operations per byte, a line for each memory")));
+  const panels = [panel(`The machine under this design's mapping${workload}`, el("div", { class: "machine-box" }, el("table", { class: "machine" }, head, el("tbody", {}, ...rows))))];
+  if (roofline) panels.push(panel(`Roofline${workload}`, picture(roofline, "Roofline: operations per second over operations per byte, a line for each memory")));
   return el("div", { class: "column", style: "margin-top:16px" }, ...panels);
 }
 

@@ -24,6 +24,7 @@ def knob_values(toy, folder, knob):
         ("{pow2: [2, 16]}", [2, 4, 8, 16]),
         ("{pow2: [2**2, 4*4]}", [4, 8, 16]),
         ("{values: [4, 9, 5]}", [4, 9, 5]),
+        ("{values: [2**2, 1 B, 1 KiB]}", [4, 8, 8192]),
     ],
 )
 def test_values_of_a_knob(toy, tmp_path, knob, values):
