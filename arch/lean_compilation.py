@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from typing import Any, Final, cast
 
 from numba import _dynfunc  # type: ignore[attr-defined]
-from numba.core import caching, codegen, compiler, cpu, ir, postproc, transforms
+from numba.core import caching, codegen, compiler, cpu, event, ir, postproc, transforms
 
 _LIBRARY: Final = cast(Any, codegen).CPUCodeLibrary
 _CACHE: Final = cast(Any, caching).Cache
@@ -103,6 +103,7 @@ def _changes() -> list[tuple[Any, str, Callable[..., Any]]]:
     return [
         (_compiler, "compile_extra", compile_extra),
         (_TARGET, "refresh", _refresh_after_imports(_TARGET.refresh)),
+        (event, "broadcast", _nothing),
         (_PROCESSOR, "run", _without_live_names(_PROCESSOR.run)),
         (_STATEMENT, "list_vars", lambda statement: _variables((vars(statement),), [])),
         (_INSTRUCTION, "_rec_list_vars", lambda _, value: _variables((value,), [])),
@@ -110,9 +111,9 @@ def _changes() -> list[tuple[Any, str, Callable[..., Any]]]:
         (_LIBRARY, "_optimize_final_module", _optimize_once),
         (_LIBRARY, "_optimize_functions", _set_layout),
         (_TARGET, "get_executable", get_executable),
-        (_CACHE, "load_overload", _no_cache),
-        (_CACHE, "save_overload", _no_cache),
-        (_CACHE, "flush", _no_cache),
+        (_CACHE, "load_overload", _nothing),
+        (_CACHE, "save_overload", _nothing),
+        (_CACHE, "flush", _nothing),
     ]
 
 
@@ -180,5 +181,5 @@ def _set_layout(library: Any, module: Any) -> None:
     module.data_layout = library._codegen._data_layout
 
 
-def _no_cache(*_: Any) -> None:
-    """Neither read nor write numba's own cache."""
+def _nothing(*_: Any) -> None:
+    """Stand in for numba's own cache, and for the telling of events, to which nobody listens."""

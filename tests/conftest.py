@@ -11,6 +11,8 @@ import explore
 import memo_plugin
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from tilewright.arch import parallel_compilation
 
@@ -51,6 +53,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(memo_plugin.MemoPlugin(config))
     if config.option.explore_seed:
         config.pluginmanager.register(explore.ExplorePlugin(config))
+    else:
+        # hypothesis tries numbers of the sources that are imported: other examples in every worker.
+        providers._get_local_constants = Constants
     if hasattr(config, "workerinput"):  # each processor has a worker: more processes only cost
         parallel_compilation.MOST_PROCESSES = 1  # type: ignore[misc]
 
