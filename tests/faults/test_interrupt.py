@@ -15,13 +15,16 @@ from explore import at_night
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 
 COMMAND = [sys.executable, "-c", "from tilewright.dse.command.cli import main; main()"]
-SMALL = ["--set", "SCALE=64", "--set", "TOKENS=2", "--set", "search.batch=2", "--trials", "4"]
+SLOW = ["wafer_matvec", "--set", "SCALE=64", "--set", "TOKENS=2"]
+QUICK = ["trainium_matmul"]
+"""Studies whose designs take seconds, and milliseconds."""
 BATCH = 2
+SMALL = ["--set", f"search.batch={BATCH}", "--workers", "2", "--out", "my run"]
 
 
-def start(folder):
+def start(folder, study, trials):
     return subprocess.Popen(
-        [*COMMAND, "study", "run", "wafer_matvec", *SMALL, "--workers", "2", "--out", "my run"],
+        [*COMMAND, "study", "run", *study, *SMALL, "--trials", str(trials)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -56,7 +59,7 @@ def wait_for_members(process, count):
 @pytest.mark.parametrize("moment", [(4, 0), *at_night((2, 0), (3, 0), (5, 0), (5, 0.3))])
 def test_ctrl_c_while_the_workers_start(tmp_path, moment):
     count, delay = moment
-    process = start(tmp_path)
+    process = start(tmp_path, QUICK if moment == (4, 0) else SLOW, 2 * BATCH)
     wait_for_members(process, count)
     time.sleep(delay)
     os.killpg(process.pid, signal.SIGINT)
@@ -71,7 +74,7 @@ def test_ctrl_c_while_the_workers_start(tmp_path, moment):
 
 
 def test_second_ctrl_c_leaves_at_once_and_quietly(tmp_path):
-    process = start(tmp_path)
+    process = start(tmp_path, SLOW, BATCH)
     wait_for_members(process, 5)
     for _ in range(2):
         os.killpg(process.pid, signal.SIGINT)

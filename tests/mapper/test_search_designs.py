@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from buffered_design import ARCH, chain
+from explore import at_night
 
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
@@ -106,7 +107,7 @@ def test_each_objective_takes_the_best_compute_of_a_fork(conventions: str) -> No
     assert used == {"DSP", "MAC"}
 
 
-@pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
+@pytest.mark.parametrize("objective", ["edp", *at_night("energy", "latency")])
 def test_lanes_below_a_network_are_chosen_in_the_program(
     objective: Objective, monkeypatch: pytest.MonkeyPatch
 ) -> None:

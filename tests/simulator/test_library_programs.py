@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from explore import at_night
 
 from tilewright.simulator.examples.library_programs import (
     Matrix,
@@ -53,7 +54,7 @@ def expected(mine, words: int, kind: str, root: int):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("elements", [2, 3, 4])
+@pytest.mark.parametrize("elements", [2, 3, *at_night(4)])
 def test_every_root(kind: str, elements: int) -> None:
     roots = [(kind, root) for root in range(elements)]
     assert run(elements, 3, roots).cycles == run(elements, 3, roots, shuffle=3).cycles

@@ -64,7 +64,10 @@ def arch_with(energy: str = "1", usage: str = "0") -> str:
 SMALL = (WORKLOAD + SECOND).replace("M: 4, K: 6, N: 4", "M: 2, K: 3, N: 2")
 
 
-@pytest.mark.parametrize(("workload", "objective"), [(WORKLOAD, "edp"), (SMALL, "energy")])
+@pytest.mark.parametrize(
+    ("workload", "objective"),
+    [(WORKLOAD, "edp"), pytest.param(SMALL, "energy", marks=pytest.mark.nightly)],
+)
 def test_a_front_answers_as_a_search_of_the_smaller_memories(workload: str, objective: str) -> None:
     arch, work = load_arch(arch_with()), load_workload(workload)
     front = ("energy", "latency", "usage.BUF", "usage.REG")

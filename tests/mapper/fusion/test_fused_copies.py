@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from copied_cases import BETWEEN, READ_TWICE, workload_with_copies
+from explore import at_night
 from fused_cases import two_memories
 
 from tilewright.mapper import evaluate, search
@@ -34,7 +35,7 @@ def values_of(results: Sequence[SearchResult]) -> list[float]:
     return [result.certificate.value for result in results]
 
 
-@pytest.mark.parametrize("conventions", ["default", "accelforge"])
+@pytest.mark.parametrize("conventions", ["default", *at_night("accelforge")])
 def test_a_copy_stays_on_chip_where_it_fits(conventions: str) -> None:
     """In 12 bits a row of I at a time: it is never written outside, nor read there."""
     results = optima((6, 12, 60), READ_TWICE, conventions)
@@ -89,7 +90,7 @@ def test_what_a_copy_does_not_touch_keeps_the_width_of_its_writer() -> None:
     assert values[10] < values[9]
 
 
-@pytest.mark.parametrize("conventions", ["default", "accelforge"])
+@pytest.mark.parametrize("conventions", [*at_night("default"), "accelforge"])
 def test_what_a_copy_reads_and_writes_stays_on_chip(conventions: str) -> None:
     """11712 is the optimum of AccelForge 1.0.467."""
     results = optima((40, 100, 160, 600), BETWEEN, conventions)
@@ -106,7 +107,7 @@ LATER = workload_with_copies(
 )
 
 
-@pytest.mark.parametrize("conventions", ["default", "accelforge"])
+@pytest.mark.parametrize("conventions", ["default", *at_night("accelforge")])
 def test_a_copy_of_what_is_used_later(conventions: str) -> None:
     """In two bits A and I stay on chip: copied to the outer memory, I would be written there."""
     values = values_of(optima((1, 2, 4, 12, 24), LATER, conventions))

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Literal
 
 import pytest
+from explore import at_night
 
 from tilewright.mapper import evaluate, search
 from tilewright.mapper.searches.result import SearchResult
@@ -65,7 +66,7 @@ def best(
     return search(ARCH, text, objective=objective, uneven=[uneven] if uneven else [], fusion=fusion)
 
 
-@pytest.mark.parametrize("objective", ["energy", "latency"])
+@pytest.mark.parametrize("objective", ["energy", *at_night("latency")])
 def test_what_stands_alone_is_uneven_beside_what_is_fused(
     objective: Literal["energy", "latency"],
 ) -> None:
