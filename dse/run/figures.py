@@ -14,11 +14,14 @@ from typing import Literal
 
 from tilewright.arch.errors import SpecError, Where
 from tilewright.arch.expressions.expressions import compile_expression
+from tilewright.arch.expressions.units import unit_of
 from tilewright.arch.names import did_you_mean
+from tilewright.arch.quantities import unit_of_metric
 
 Sign = Literal["<=", ">="]
 BASE = "base"
 _COMPARISON = re.compile(r"<=|>=|==|!=|<|>")
+_KINDS = {"J": "energy", "s": "time", "m²": "area", "W": "power", "bit": "bits"}
 _PLAIN = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
 
 
@@ -61,8 +64,27 @@ def parse_constraint(text: str, where: Where | None = None) -> Constraint:
             value=text,
             instead="for example area <= 1.2 * base.area, or energy * latency <= 1e-9",
         )
-    left, _, right = text.partition(signs[0])
-    return Constraint(left.strip(), signs[0], right.strip())
+    left, right = (side.strip() for side in text.split(signs[0]))
+    for metric, limit in ((left, right), (right, left)):
+        _check_unit(metric, limit, where)
+    return Constraint(left, signs[0], right)
+
+
+def _check_unit(metric: str, limit: str, where: Where | None) -> None:
+    """Check that a limit written with a unit is of the kind of its metric: no joules for seconds.
+
+    Raises SpecError, at `where`.
+    """
+    unit = unit_of(limit) if is_plain_name(metric) else None
+    kind = _KINDS.get(unit_of_metric(metric))
+    if unit is None or kind is None or unit.dimension == kind:
+        return
+    raise SpecError(
+        f"{metric} is not measured in {unit.name}",
+        where=where,
+        value=limit,
+        instead=f"a unit of {kind}",
+    )
 
 
 def check_names(text: str, known: Iterable[str], where: Where | None = None) -> frozenset[str]:

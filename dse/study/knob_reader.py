@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from tilewright.arch.errors import SpecError, Where
+from tilewright.arch.expressions.units import unknown_unit
 from tilewright.arch.files.document import Document
 from tilewright.dse.run.figures import is_plain_name
 from tilewright.dse.study.design_space import Dimension, Space, Value, canonical_json
@@ -14,6 +15,7 @@ from tilewright.dse.study.study_file import KnobItem, StudyFile
 
 _KNOB_KINDS = ("arch", "workload", "mapping", "machine", "mapper")
 _NAMED_CHOICES = ("mapping.", "mapper.")
+_FIELDS_WITH_UNITS = ("arch.", "machine.")
 _MAX_VALUES = 1_000_000
 _MAX_SPACE_DIGITS = 300
 
@@ -103,7 +105,9 @@ class KnobReader:
             return value
         try:
             return self.number(value, "space", path, "values", position)
-        except SpecError:  # a name, or an expression over variables of the file
+        except SpecError:  # mostly a name, or an expression over variables of the file
+            if path.startswith(_FIELDS_WITH_UNITS) and unknown_unit(value) is not None:
+                raise
             return value
 
     def _range(self, path: str, knob: KnobItem) -> tuple[Value, ...]:

@@ -172,12 +172,15 @@ class StudyReader:
             read = self._source(item, "workloads", variables, *place)
             name = item.name or re.sub(r"\W", "_", Path(item.file).stem)
             weight = self._knobs.number(item.weight, *place, "weight")
-            taken = [each.name for each in inputs]
-            if weight <= 0 or not name.isidentifier() or name in (BASE, *taken):
+            if weight <= 0:
+                where = self._where(*place, "weight")
+                raise SpecError("a weight must be above 0", where=where, value=item.weight)
+            if not name.isidentifier() or name in (BASE, *(each.name for each in inputs)):
                 raise SpecError(
-                    "a workload has a weight above 0 and a name of its own, of letters, digits, _",
+                    "each workload needs a name of its own, of letters, digits and _",
                     where=self._where(*place),
-                    value=f"name {name}, weight {weight}",
+                    value=name,
+                    instead="add a name: {file: …, name: second}",
                 )
             inputs.append(StudyInput(read.file, read.variables, {}, float(weight), name))
         return tuple(inputs)

@@ -105,3 +105,16 @@ def test_a_name_that_is_a_path_is_refused_with_its_line(toy, tmp_path, name):
 def test_plain_names_are_kept(toy, tmp_path, name):
     path = toy.write_study(tmp_path, toy.STUDY.replace("name: toy", f'name: "{name}"', 1))
     assert load_study(path).name == name
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("{metric: sram_bits, max: 48 * 1024 * 8}", "energy <= 1 ms", "not measured in ms"),
+        ("{range: [1, 16]}", "{values: [4, 8 BB]}", "there is no unit BB"),
+    ],
+)
+def test_units_that_do_not_go_with_a_field(toy, tmp_path, before, after, message):
+    text = toy.STUDY.replace(before, after).replace("GridY: 1\n", "GridY: 4\n")
+    with pytest.raises(SpecError, match=message):
+        load_study(toy.write_study(tmp_path, text))
