@@ -21,6 +21,7 @@ from tilewright.mapper.grid.grid_shares import (
     Share,
     least_work_shares,
     local_sizes,
+    near_least_shares,
     padded_sizes,
 )
 from tilewright.mapper.grid.number_types import joins_over_elements
@@ -98,7 +99,7 @@ class GridMapspace:
         return [GridChoice(family, f"all_reduce({s})" if family.shared else s) for s in schemes]
 
     def shares(self) -> list[tuple[Share, ...]]:
-        """Return the ways to divide the iteration space that leave an element the fewest points.
+        """Return the ways to divide the iteration space with the fewest points, and with few.
 
         Raises InfeasibleMapping if the constraints allow none.
         """
@@ -109,7 +110,8 @@ class GridMapspace:
                 f"and y = {self.constraints.y}",
                 instead="variables with at least two values, on an axis of two elements, or free",
             )
-        return best
+        near = near_least_shares(self.grid, self.einsum, self._allows_shares, best)
+        return [*best, *near]
 
     def _allows_shares(self, axis: str, names: frozenset[str]) -> bool:
         summed = any(self._is_reduced(name) for name in names)

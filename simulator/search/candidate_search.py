@@ -289,8 +289,9 @@ class CandidateSearch:
                 break
             entry = heapq.heappop(self.heap)
             choices += [entry] if entry.choice is not None else self._members(entry)
+        least = min((e.bound for e in choices), default=inf)
         hops = {e.order: self.candidates.hops(e.choice) for e in choices if e.choice is not None}
-        return sorted(choices, key=lambda e: (hops[e.order], e))
+        return sorted(choices, key=lambda e: (e.bound > NEAR * least, hops[e.order], e))
 
     def step(self) -> bool:
         """Look at the candidate with the least bound; return False if none is left to look at.

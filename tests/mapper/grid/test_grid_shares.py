@@ -4,17 +4,21 @@ from itertools import product
 from math import prod
 
 import pytest
-from grid_mappings import FORMS, einsum_workload, grid_arch
+from grid_mappings import FORMS, einsum_workload, grid_arch, workload_text
 
+from tilewright.arch.files.source import load_document
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_shares import (
+    NEAR,
     Share,
     least_work_shares,
     local_sizes,
+    near_least_shares,
     padded_sizes,
     share_counts,
 )
 from tilewright.mapper.grid.padding import may_pad
+from tilewright.mapper.workload.workload_loading import load_workload
 
 
 def anything(axis: str, names: frozenset[str]) -> bool:
@@ -61,3 +65,26 @@ def test_equally_long_shares_stand_once() -> None:
     assert share_counts(einsum, "k", 12) == [2, 3, 4, 6, 12]
     assert share_counts(einsum, "m", 5) == [2, 3, 4]
     assert share_counts(einsum_workload("largest of rows").einsums[0], "k", 5) == [2, 3, 4]
+
+
+@pytest.mark.parametrize(("size", "elements"), [(131, 16), (32768, 720), (64, 8), (12, 5)])
+def test_one_variable_along_each_axis_may_leave_some_more_points(size: int, elements: int) -> None:
+    """Compared with all counts, one by one."""
+    grid = grid_of(grid_arch("matrix times vector", 32, elements, elements))
+    text = (
+        workload_text("matrix times vector")
+        .replace("< 8", f"< {size}")
+        .replace("< 12", f"< {size}")
+    )
+    einsum = load_workload(load_document("sized.yaml", text=text)).einsums[0]
+    least = least_work_shares(grid, einsum, anything)
+    near = near_least_shares(grid, einsum, anything, least)
+    fewest = prod(local_sizes(einsum, least[0]).values())
+    counts = share_counts(einsum, "m", elements)
+    points = {(a, b): -(-size // a) * -(-size // b) for a in counts for b in counts}
+    chosen = [pair for pair, number in points.items() if number < NEAR * fewest]
+    expected = {
+        (Share("X", x, a), Share("Y", y, b)) for a, b in chosen for x, y in (("m", "k"), ("k", "m"))
+    }
+    assert set(near) == expected - set(least)
+    assert len(near) == len(set(near))
