@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.mapper.grid.host_streams import HostStream, place_in_period
-from tilewright.mapper.grid.reductions import Axis, Chain
+from tilewright.mapper.grid.reductions import Axis
 from tilewright.simulator.build.program_builder import CodeBuilder
 from tilewright.simulator.lowering.element_program import JOIN, STEP, write_element
 from tilewright.simulator.lowering.plan import Plan
@@ -41,7 +42,8 @@ def lower_bound(plan: Plan, profile: Profile) -> int:
         streams = (_behind_stream(plan, profile, s, place, work) for s in plan.streams)
         longest = max(longest, work.total, *streams)
     if plan.sums.phases:
-        longest = max(longest, _sums_end(plan, profile))
+        first = work_of[plan.roles[plan.placement[0, 0]]]
+        longest = max(longest, _sums_end(plan, profile, first))
     return ceil(longest - ROUNDING)
 
 
@@ -67,18 +69,18 @@ def _work(plan: Plan, profile: Profile, role: Role) -> BodyCycles:
     return _overlapped_work(plan, cycles, tasks, role, sends=sends)
 
 
-def _work_before_sums(plan: Plan, profile: Profile) -> BodyCycles:
+def _work_before_sums(plan: Plan, profile: Profile, work: BodyCycles) -> BodyCycles:
     """Return the cycles of an element, without waiting, until it can add or send its last tile.
 
-    They are those of the element that sends sums and receives none, the first: all others have at
-    least one operation for each tile, too.
+    `work`: all of the first element, which sends sums and receives none: all others have at least
+    one operation for each tile, too.
     """
-    role, output = plan.roles[plan.placement[0, 0]], plan.read.output
-    code = element_code(plan, role)
-    cycles, tasks = TaskCycles(code, profile), {task.name: task for task in code.tasks}
-    if "start" in tasks and output.depth:
+    output = plan.read.output
+    if output.depth and any(tensor.buffers == 2 for tensor in plan.read.tensors):
+        role = plan.roles[plan.placement[0, 0]]
+        code = element_code(plan, role)
+        cycles, tasks = TaskCycles(code, profile), {task.name: task for task in code.tasks}
         return _overlapped_work(plan, cycles, tasks, role, sends=False)
-    work = _work(plan, profile, role)
     behind = work.since[f"send {output.name}"] + _operation(plan, profile)
     since = {label: max(0.0, cycles - behind) for label, cycles in work.since.items()}
     return replace(work, total=work.total - behind, since=since)
@@ -158,20 +160,14 @@ def _behind_streams(
     return np.asarray(first + way + behind)
 
 
-def _sums_end(plan: Plan, profile: Profile) -> float:
-    """Return when the last sums of the first and of the last group of columns are done."""
-    sums, rows = plan.sums, np.arange(plan.read.rows)
-    heads = sums.head_columns(plan.read.columns)
-    work = _work_before_sums(plan, profile)
-    return max(
-        _group_end(
-            plan,
-            profile,
-            (rows, np.arange(head - sums.group_columns + 1, head + 1)),
-            work,
-        )
-        for head in {heads[0], heads[-1]}
-    )
+def _sums_end(plan: Plan, profile: Profile, first: BodyCycles) -> float:
+    """Return when the last sums of the last group of columns are done.
+
+    No stream comes to it earlier than to another group. `first`: the work of the first element.
+    """
+    rows, columns = np.arange(plan.read.rows), plan.read.columns
+    group = np.arange(columns - plan.sums.group_columns, columns)
+    return _group_end(plan, profile, (rows, group), _work_before_sums(plan, profile, first))
 
 
 def _group_end(
@@ -185,12 +181,12 @@ def _group_end(
     ready = np.full((rows.size, columns.size), work.total)
     for stream in plan.streams:
         ready = np.maximum(ready, _behind_streams(plan, profile, stream, places, work))
-    line = _Line(plan, profile, {int(x): ready[:, n] for n, x in enumerate(columns)}, set())
-    line.add_up("X")
+    line = _Line({int(x): ready[:, n] for n, x in enumerate(columns)}, set())
+    line.add_up(plan, profile, "X")
     head = int(columns[-1])
-    joined = {int(y): line.done[head][n] for n, y in enumerate(rows)}
-    line = _Line(plan, profile, joined, set(joined) if head in line.received else set())
-    line.add_up("Y")
+    joined = dict(enumerate(line.done[head].tolist()))
+    line = _Line(joined, set(joined) if head in line.received else set())
+    line.add_up(plan, profile, "Y")
     done = float(max(line.done[y] for y in sums.head_rows(rows.size)))
     return done + _way_back(plan, profile) if sums.shared else done
 
@@ -215,27 +211,24 @@ class _Line:
     that do the same. `received`: positions that have added a sum; that operation then sends it on.
     """
 
-    plan: Plan
-    profile: Profile
-    done: dict[int, Cycles]
+    done: dict[int, Any]
     received: set[int]
 
-    def add_up(self, axis: Axis) -> None:
-        """Follow the phases along an axis, as far as their chains are at these positions."""
-        for phase in self.plan.sums.phases:
-            for chain in phase.chains if phase.axis == axis else ():
-                if chain.positions[-1] in self.done:
-                    self._follow(chain)
+    def add_up(self, plan: Plan, profile: Profile, axis: Axis) -> None:
+        """Follow the phases along an axis, as far as their chains are at these positions.
 
-    def _follow(self, chain: Chain) -> None:
-        """Pass a tile along a chain: each element adds its own, a cycle for each word at least."""
-        operation = _operation(self.plan, self.profile)
-        first, *others = chain.positions
-        sent = self.done[first] if first in self.received else self.done[first] + operation
-        before = first
-        for position in others:
-            links = abs(position - before) * self.profile.hop_cycles
-            sent = np.maximum(self.done[position] + operation, sent + _hop(self.profile) + links)
-            self.done[position] = sent
-            self.received.add(position)
-            before = position
+        Each element adds its own tile, a cycle for each word at least, and passes the sum on.
+        """
+        operation, way = _operation(plan, profile), _hop(profile)
+        later = np.maximum if axis == "X" else max
+        for phase in plan.sums.phases:
+            for chain in phase.chains if phase.axis == axis else ():
+                if chain.positions[-1] not in self.done:
+                    continue
+                before, *others = chain.positions
+                sent = self.done[before] + (0 if before in self.received else operation)
+                for position in others:
+                    arrived = sent + way + abs(position - before) * profile.hop_cycles
+                    sent = self.done[position] = later(self.done[position] + operation, arrived)
+                    before = position
+                self.received.update(others)

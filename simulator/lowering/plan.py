@@ -65,7 +65,7 @@ def plan_of(read: SpaceTime, reserved_bytes: int = 0, kept: LeftTensors = NOTHIN
     kernel = kernel_of(read, layouts)
     sums = partial_sums(read)
     check_sums(read, sums)
-    classes, placement = roles(read, sums)
+    classes, placement = roles(read.columns, read.rows, sums)
     return Plan(
         read=read,
         streams=host_streams(read),

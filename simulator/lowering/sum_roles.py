@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy.typing as npt
 
 from tilewright.mapper.grid.partial_sums import PartialSums
 from tilewright.mapper.grid.reductions import Phase
-from tilewright.mapper.grid.space_time import SpaceTime
 
 Numbers = npt.NDArray[np.int32]
 OUT = "out"
@@ -82,16 +82,37 @@ class _RowKind(NamedTuple):
     head: int | None
 
 
-def roles(read: SpaceTime, sums: PartialSums) -> tuple[tuple[Role, ...], Numbers]:
+def roles(columns: int, rows: int, sums: PartialSums) -> tuple[tuple[Role, ...], Numbers]:
     """Return the different roles, and the number of each element's role: (rows, columns)."""
-    heads = frozenset(sums.head_columns(read.columns))
-    head_rows = {row: place for place, row in enumerate(sums.head_rows(read.rows))}
-    row_parts = _parts(sums.phases, "X", read.columns)
-    columns = [_ColumnKind(part, x in heads) for x, part in enumerate(row_parts)]
-    column_parts = _parts(sums.phases, "Y", read.rows)
-    rows = [_RowKind(part, head_rows.get(y)) for y, part in enumerate(column_parts)]
-    kinds_of_column, column_kinds = _numbered(columns)
-    kinds_of_row, row_kinds = _numbered(rows)
+    kinds = _grid_kinds(columns, rows, sums)
+    return kinds.roles, kinds.numbers[np.ix_(kinds.rows, kinds.columns)]
+
+
+class _GridKinds(NamedTuple):
+    """The roles of elements by the kinds of their row and column.
+
+    `numbers`: of the role, by kind of row and of column. `rows`, `columns`: the kind of each.
+    """
+
+    roles: tuple[Role, ...]
+    numbers: Numbers
+    rows: Numbers
+    columns: Numbers
+
+
+@lru_cache(maxsize=256)
+def _grid_kinds(columns: int, rows: int, sums: PartialSums) -> _GridKinds:
+    """Return the roles on a grid; many mappings of a search have the same sums."""
+    heads = frozenset(sums.head_columns(columns))
+    head_rows = {row: place for place, row in enumerate(sums.head_rows(rows))}
+    row_parts = _parts(sums.phases, "X", columns)
+    column_parts = _parts(sums.phases, "Y", rows)
+    kinds_of_column, column_kinds = _numbered(
+        [_ColumnKind(part, x in heads) for x, part in enumerate(row_parts)]
+    )
+    kinds_of_row, row_kinds = _numbered(
+        [_RowKind(part, head_rows.get(y)) for y, part in enumerate(column_parts)]
+    )
     numbers: dict[Role, int] = {}
     by_kinds = np.array(
         [
@@ -103,7 +124,7 @@ def roles(read: SpaceTime, sums: PartialSums) -> tuple[tuple[Role, ...], Numbers
         ],
         dtype=np.int32,
     )
-    return tuple(numbers), by_kinds[np.ix_(row_kinds, column_kinds)]
+    return _GridKinds(tuple(numbers), by_kinds, row_kinds, column_kinds)
 
 
 def _numbered(kinds: Sequence[_Kind]) -> tuple[list[_Kind], Numbers]:
