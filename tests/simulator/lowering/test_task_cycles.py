@@ -2,9 +2,12 @@
 
 import pytest
 
-from tilewright.simulator.build.program_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import Area, CodeBuilder, ProgramBuilder
+from tilewright.simulator.isa.dsd import Ref, Register, variable
 from tilewright.simulator.lowering.task_cycles import BodyCycles, TaskCycles
 from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.run.machine import Machine
 
 PROFILE = load_profile("wse2-sdk-sim")
 
@@ -33,3 +36,47 @@ def test_earlier_turns_are_not_behind_the_last_operation(turns: int) -> None:
     assert result.since["compute"] == PROFILE.branch_not_taken_cycles
     each = cycles(turns + 1).total - result.total
     assert each == cycles(2).total - cycles(1).total > PROFILE.loop_back_edge_cycles
+
+
+def columns_added(dtype: str, apart: int) -> Program:
+    """The sum of columns of 46 values, each times a value: in a loop, and in a map that walks.
+
+    `apart`: words between the place of the sum and a multiple of the banks.
+    """
+    builder = ProgramBuilder("columns", 1, 1)
+    code = builder.code("only")
+    code.buffer("table", dtype, (8, 46), 0)
+    code.buffer("factors", dtype, 5, 2048)
+    code.buffer("sum", dtype, (3, 46), 4096 + apart)
+    for name in ("table", "sum"):
+        code.mem1d(f"{name}_line", name, extent=46)
+    code.mem1d("all", "factors", extent=5)
+    letter = {"f16": "h", "f32": "s"}[dtype]
+    task = code.task("work", entry=True)
+    with task.loop("line", 3) as line:
+        place = Ref("sum_line").at(46 * line)
+        with task.loop("column", 5) as column:
+            task.op(f"fmac{letter}", place, place, Ref("table_line").at(46 * column), 2.0)
+        loads = [place, place, Ref("table_line").at(46 * line)]
+        registers = [Register(file, 1) for file in ("dest", "src0", "src1")]
+        for register, operand in zip(registers, loads, strict=True):
+            task.load(register, operand, save_address=register.file == "src1")
+        with task.map(("value", "all")):
+            task.op(f"fmac{letter}", *registers, variable("value"))
+    builder.place("only", Area(0, 0))
+    return builder.build()
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+def test_reads_that_meet_on_a_bank_count_as_on_the_machine(dtype: str) -> None:
+    """Columns of 46 values lie in other banks at each turn; all other cycles are constant."""
+    others = set()
+    counted = []
+    for apart in range(0, 8, 2):
+        program = columns_added(dtype, apart)
+        code = program.codes[0]
+        total = TaskCycles(code, PROFILE).of("work", code.tasks[0].body).total
+        others.add(Machine(program, PROFILE).run().cycles - total)
+        counted.append(total)
+    assert len(others) == 1
+    assert len(set(counted)) > 1
