@@ -138,9 +138,13 @@ def sampled(text: str, designs: int) -> Sample:
         attempt(model, points[0])  # loads what a process needs
         assert isinstance(model, AnalyticalEvaluator)
         single = replace(model, size_knobs=())
-        alone = [_timed(single, point, shares=False)[1] for point in points[:ALONE]]
+        some = points[: ALONE // 2], points[-ALONE // 2 :]  # before and after: the load may change
+        alone = [_timed(single, point, shares=False)[1] for point in some[0]]
         _forget()
         pairs = [_timed(model, point) for point in points]
+        known = KNOWN_FRONTS.copy()
+        alone += [_timed(single, point, shares=False)[1] for point in some[1]]
+        KNOWN_FRONTS.update(known)
         profile = cProfile.Profile()
         profile.enable()
         for point in points[-PROFILED:]:
