@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
-from tilewright.mapper.fusion.fused_einsum import LARGE
+from tilewright.mapper.fusion.fused_einsum import LARGE, FusedEinsum
 from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES, FusedProblem, ValueFunction
 from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping
 from tilewright.mapper.fusion.groups.greedy_start import GreedyStart, PartLimits
@@ -52,7 +52,8 @@ from tilewright.mapper.searches.result import Report, SearchStatistics, no_repor
 LIMIT_STEPS = (1e-9, 0.01, 0.025, 0.05, 0.2, 0.6, 2.0, inf)  # relative to the lower bound
 EQUAL = 1e-12  # relative: values that differ by less count as equal
 MANY_EINSUMS = 4
-FEW_TEMPLATES = 60
+FEW_TEMPLATES = 180  # of all different Einsums, each with one choice on chip, to start with
+LEAST_TEMPLATES, MOST_TEMPLATES = 4, 60  # of an Einsum and a choice of tensors on chip
 NARROWED_SHARE = 0.6  # of the budget, for a search with few placements
 FEW_LABELS = 1_000_000  # that a search with few placements may keep at a time
 BEAM_SHARES = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45, 0.7, 1.0, 2.0, 8.0)
@@ -291,16 +292,22 @@ class JoinSearch:
         """Whether an Einsum has so many placements and tile shapes that to start small pays."""
         if self.problem.is_narrowed:
             return False
+        return any(fused.size >= LARGE for fused in self._solved_einsums)
+
+    @property
+    def _solved_einsums(self) -> list[FusedEinsum]:
+        """The Einsums other than copies, on the path to each of their computes."""
         entries = (entry for entry in self.problem.einsums if not isinstance(entry, CopyTable))
-        sizes = (fused.size for entry in entries for fused in entry)
-        return any(size >= LARGE for size in sizes)
+        return [fused for entry in entries for fused in entry]
 
     def _solve_narrowed(self) -> None:
         """Find a good mapping fast: with a few placements of each Einsum, within few labels.
 
         Its value then limits what is searched.
         """
-        narrowed = self.problem.with_few_placements(FEW_TEMPLATES)
+        templates = FEW_TEMPLATES // max(1, len({fused.key for fused in self._solved_einsums}))
+        templates = min(max(templates, LEAST_TEMPLATES), MOST_TEMPLATES)
+        narrowed = self.problem.with_few_placements(templates)
         budget = self._budget.share(NARROWED_SHARE)
         budget = replace(budget, labels=min(budget.labels, FEW_LABELS))
 

@@ -78,8 +78,8 @@ def _promising_templates(space: Mapspace) -> Iterator[Template]:
     need the least capacity.
     """
     for template in islice(space.each_template(), TEMPLATE_BATCH):
-        yield template
         yield from _with_most_lanes(space, template)
+        yield template
     for placement in sorted(space.placements, key=_holder_count):
         yield from islice(space.each_template([placement]), TEMPLATE_BATCH)
     yield from islice(space.each_template(), TEMPLATE_BATCH, None)
