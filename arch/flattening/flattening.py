@@ -61,7 +61,7 @@ class _Question:
         return same and self.scope == other.scope
 
 
-_LATEST: deque[tuple[_Question, tuple[FlatArch, ...]]] = deque(maxlen=32)
+_LATEST: deque[tuple[_Question, tuple[FlatArch, ...]]] = deque(maxlen=128)
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ def listing_options(search: F) -> F:
     return search
 
 
-_MOST_CACHED = 64
+_MOST_CACHED = 256
 _flat_archs: dict[tuple[int, int, str, str], tuple[Arch, Workload, tuple[FlatArch, ...]]] = {}
 """Flattened architectures of the last Einsums: a search asks for each some twenty times."""
 

@@ -15,6 +15,7 @@ from math import prod
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.dynamic_program import BestLabel, DynamicSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.exact.metric_terms import leaks_of
 from tilewright.mapper.searches.program.compiled_mapspace import compile_template
 from tilewright.mapper.templates.placement import LaneRestriction, Placement, Template
 
@@ -74,12 +75,13 @@ class BeamSearch:
 def _promising_templates(space: Mapspace) -> Iterator[Template]:
     """Yield templates, the promising first.
 
-    First some that hold many tensors, with any lanes and with the most lanes; then the few that
-    need the least capacity.
+    First some that hold many tensors, with any lanes and with the most lanes, these first where
+    something leaks; then the few that need the least capacity.
     """
+    leaks = bool(leaks_of(space.flat, space.conventions))
     for template in islice(space.each_template(), TEMPLATE_BATCH):
-        yield from _with_most_lanes(space, template)
-        yield template
+        several = (template, *_with_most_lanes(space, template))
+        yield from reversed(several) if leaks else several
     for placement in sorted(space.placements, key=_holder_count):
         yield from islice(space.each_template([placement]), TEMPLATE_BATCH)
     yield from islice(space.each_template(), TEMPLATE_BATCH, None)
