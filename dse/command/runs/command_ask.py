@@ -84,6 +84,7 @@ def _print(found: RunTrials, limit: int, as_json: bool, also: Sequence[str]) -> 
 def show_command(run: Path, trial: int, as_json: bool) -> None:
     """Show one trial: knobs, metrics, proof, and its loop nests where they are stored."""
     from tilewright.dse.query.open_run import open_run
+    from tilewright.dse.study.knobs import knob_text, labels_of
 
     opened = open_run(run)
     found = opened.trial(trial)
@@ -92,7 +93,14 @@ def show_command(run: Path, trial: int, as_json: bool) -> None:
     if as_json:
         emit({**row, "details": details})
         return
-    lines = [f"{name}: {_shown(name, value)}" for name, value in row.items() if value is not None]
+    space = opened.spec.space
+    labels = zip(labels_of(space), space.paths, strict=True)
+    texts = {label: knob_text(path, found.point[path]) for label, path in labels}
+    lines = [
+        f"{name}: {texts.get(name) or _shown(name, value)}"
+        for name, value in row.items()
+        if value is not None
+    ]
     if not details and found.metrics:
         lines += ["", "loop nests are stored for the designs that the report shows"]
     click.echo("\n".join([*lines, *_loop_nests(details or {})]))
@@ -104,11 +112,10 @@ def _loop_nests(details: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _shown(name: str, value: Any) -> str:
-    from tilewright.arch.quantities import UNITS, quantity
+    from tilewright.arch.quantities import quantity, unit_of_metric
 
-    metric = name.rpartition(".")[2]
-    if isinstance(value, float) and (metric in UNITS or name.startswith("usage.")):
-        return quantity(value, name if name.startswith("usage.") else metric)
+    if isinstance(value, float) and unit_of_metric(name):
+        return quantity(value, name)
     return str(value)
 
 
