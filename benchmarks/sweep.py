@@ -142,14 +142,12 @@ def sampled(text: str, designs: int) -> Sample:
         alone = [_timed(single, point, shares=False)[1] for point in some[0]]
         _forget()
         pairs = [_timed(model, point) for point in points]
-        known = KNOWN_FRONTS.copy()
-        alone += [_timed(single, point, shares=False)[1] for point in some[1]]
-        KNOWN_FRONTS.update(known)
         profile = cProfile.Profile()
         profile.enable()
         for point in points[-PROFILED:]:
             attempt(model, point)
         profile.disable()
+        alone += [_timed(single, point, shares=False)[1] for point in some[1]]
     return Sample(spec, alone, [s for _, s in pairs], [a for a, _ in pairs], _parts(profile))
 
 
