@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+from candidate_speed import candidate_rows
 from fast_engine import candidate_cycles
 
 from tilewright.simulator.examples.gemv import gemv_like, wse2_cycles
@@ -251,6 +252,11 @@ def page() -> str:
         "A lowered matrix-vector candidate from its choices to its cycles, topology reused:\n",
         *table(("grid", "the tiles of the run before", "other tiles in every run"), *candidates),
         wafer() + "\n",
+        "## Candidates of a search\n",
+        "Each with its plan and bound; one that runs on numbers is compared with numpy. On a large",
+        "grid the exact cycles follow from a small grid of the same pattern where that is",
+        "proved.\n",
+        *table(*candidate_rows()),
         "## First run\n",
         f"A whole process, on {os.cpu_count()} processors: kernels are compiled side by side.\n",
         *table(

@@ -30,10 +30,17 @@ ROUNDING = 1e-6
 """More than sums of cycles in floating point differ from exact ones."""
 
 
-def lower_bound(plan: Plan, profile: Profile) -> int:
-    """Return cycles that no execution of a plan's program on a machine goes below."""
+Works = dict[Role, BodyCycles]
+"""The work of the elements of each role; plans that differ in the sums only have it in common."""
+
+
+def lower_bound(plan: Plan, profile: Profile, works: Works | None = None) -> int:
+    """Return cycles that no execution of a plan's program on a machine goes below.
+
+    `works`: of plans that differ from this one in the scheme of the reduction only; changed.
+    """
     longest = 0.0
-    work_of: dict[Role, BodyCycles] = {}
+    work_of = {} if works is None else works
     for place in ((0, 0), (plan.read.rows - 1, plan.read.columns - 1)):
         role = plan.roles[plan.placement[place]]
         if role not in work_of:

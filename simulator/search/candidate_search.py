@@ -29,7 +29,7 @@ from tilewright.simulator.execution.einsum_execution import (
 )
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
-from tilewright.simulator.lowering.cycle_bound import lower_bound
+from tilewright.simulator.lowering.cycle_bound import Works, lower_bound
 from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
 from tilewright.simulator.run.machine import Stop
@@ -134,12 +134,15 @@ class Candidates:
         space = self.space
         return space_time(self.flat, space.einsum, space.mapping_of(choice), space.staying)
 
-    def bound(self, choice: GridChoice) -> float:
-        """Return the bound of a choice's plan; raises InfeasibleMapping if it has none."""
+    def bound(self, choice: GridChoice, works: Works | None = None) -> float:
+        """Return the bound of a choice's plan; raises InfeasibleMapping if it has none.
+
+        `works`: of other members of its family; changed.
+        """
         read, profile = self.read(choice), self.quick.profile
         plan = plan_of(read, profile.sram_reserved_bytes, self.kept)
         energy = 0.0 if self.objective == "latency" else predicted_energy(read)
-        return self.value_of(lower_bound(plan, profile), energy)
+        return self.value_of(lower_bound(plan, profile, works), energy)
 
     def energy(self, choice: GridChoice) -> float:
         """Return the energy (J) of a choice without leakage; 0 where it does not matter."""
@@ -376,9 +379,10 @@ class CandidateSearch:
 
     def _members(self, entry: _Entry) -> Iterator[_Entry]:
         """Yield the choices of a family with the bounds of their plans; count those without one."""
+        works: Works = {}
         for number, choice in enumerate(self.candidates.space.members(entry.family)):
             try:
-                bound = self.candidates.bound(choice)
+                bound = self.candidates.bound(choice, works)
             except (InfeasibleMapping, ProgramError) as error:
                 self._drop(error)
                 continue

@@ -1,0 +1,94 @@
+"""Speed of candidates of a search on a grid, executed or timed: rows of engine_speed.py's page."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from statistics import median
+
+from tilewright.arch.files.source import load_document
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.grid.grid_mapspace import GridChoice
+from tilewright.mapper.workload.workload_loading import load_workload
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.lowering.plan import plan_of, program_of
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.search.candidate_search import CandidateSearch
+from tilewright.simulator.search.grid_mapping import GridRequest, cascade_of
+
+HARDWARE = Path(__file__).resolve().parents[1] / "studies" / "hardware" / "wafer_grid.yaml"
+EVERYTHING = 1 << 60
+"""Words of an element: no family is left out."""
+
+
+def gemv_search(size: int, grid: int) -> CandidateSearch:
+    """Return a search for a matrix of f16 in the elements times a vector, nothing looked at yet."""
+    text = (
+        f"workload:\n  rank_sizes: {{M: {size}, K: {size}}}\n  bits_per_value: {{All: 16}}\n"
+        '  persistent_tensors: A\n  einsums: ["Z[m] = A[m, k] * B[k]"]\n'
+    )
+    arch = load_arch(HARDWARE, variables={"GridX": grid, "GridY": grid})
+    workload = load_workload(load_document("gemv.yaml", text=text))
+    cascade = cascade_of(arch, workload, GridRequest(), exchanges=False)
+    search = cascade.options[0][0].search(EVERYTHING)
+    assert search is not None
+    return search
+
+
+def first_choices(search: CandidateSearch, most: int) -> list[GridChoice]:
+    """Return the choices of the least bounds that the machine can run."""
+    choices = (entry.choice for entry in sorted(e for e in search.heap if e.choice is not None))
+    return list(islice((c for c in choices if c is not None and _is_built(search, c)), most))
+
+
+def _is_built(search: CandidateSearch, choice: GridChoice) -> bool:
+    candidates = search.candidates
+    profile = candidates.quick.profile
+    try:
+        Machine(program_of(plan_of(candidates.read(choice), profile.sram_reserved_bytes)), profile)
+    except ProgramError:
+        return False
+    return True
+
+
+def executed_row(size: int, grid: int) -> tuple[str, ...]:
+    """Time candidates that run on numbers, bounds and comparison with numpy included."""
+    search = gemv_search(size, grid)
+    while len(search.heap) and search.heap[0].choice is None:
+        search.step()
+    seconds = []
+    for choice in first_choices(search, 20):
+        begun = time.process_time()
+        search.candidates.bound(choice)
+        search.candidates.execute(choice)
+        seconds.append(time.process_time() - begun)
+    rate = f"{1 / median(seconds):.0f} a second"
+    return f"{size} x {size} on {grid} x {grid}", "executed on numbers", rate
+
+
+def timed_rows(size: int, grid: int) -> Iterator[tuple[str, ...]]:
+    """Time candidates by their pattern, then the run of the best one on numbers."""
+    search = gemv_search(size, grid)
+    search.start()
+    seconds, known = [], 0
+    for choice in first_choices(search, 24):
+        begun = time.process_time()
+        known += search.candidates.timed_value(choice) is not None
+        seconds.append(time.process_time() - begun)
+    name = f"{size} x {size} on {grid} x {grid}"
+    share = f"{known} of {len(seconds)} proved"
+    yield name, "cycles by the pattern", f"{median(seconds):.2f} s, {share}"
+    begun = time.process_time()
+    run = search.best
+    assert run is not None
+    yield name, f"{run.cycles} cycles on numbers", f"{time.process_time() - begun:.1f} s"
+
+
+def candidate_rows() -> Iterator[tuple[str, ...]]:
+    """Return the rows of the table, the names of its columns first."""
+    yield "matrix times vector, f16", "how", "CPU time of one core"
+    yield executed_row(128, 8)
+    yield executed_row(512, 32)
+    yield from timed_rows(16384, 512)
