@@ -51,9 +51,10 @@ def renames(rng: random.Random, design: Design) -> None:
     outputs = ("Outputs", "~Inputs", "All - input - weight", "All & Outputs")
     sources = {"input": inputs, "weight": weights, "output": outputs}
     for einsum in design.workload["einsums"]:
-        einsum["renames"] = [
-            {"name": name, "source": rng.choice(texts)} for name, texts in sources.items()
-        ]
+        chosen = {name: rng.choice(texts) for name, texts in sources.items()}
+        if "output" in chosen["weight"] and "weight" in chosen["output"]:  # a circle
+            chosen["output"] = "Outputs"
+        einsum["renames"] = [{"name": name, "source": text} for name, text in chosen.items()]
         if rng.random() < 0.4:
             einsum["renames"].append({"name": "moved", "source": "input | output"})
     said = ("input", "weight", "output", "~weight", "input & Shared", "weight - Shared")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,6 +31,7 @@ _BUILT_IN = (
 _Kind = Literal["tensor_accesses", "rank_variables"]
 _MOST = 10**18  # more iterations or instances than anything will ever run
 _NOTHING: frozenset[str] = frozenset()
+_WORD = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +127,7 @@ class Names:
         tensor; SpecError for a width that is no positive number.
         """
         sets = self._basic(draft)
-        renames: dict[str, frozenset[str]] = {}
-        for rename, path in self._rename_specs(draft, "tensor_accesses"):
-            renamed = self._rename(rename, path, draft, {**sets, **renames})
-            renames[rename.name] = renamed
+        renames = self._renamed_tensors(draft, sets)
         sets |= renames
         self._rename_variables(draft, sets)
         persistent = self._persistent_tensors(draft, sets)
@@ -138,6 +137,24 @@ class Names:
         integers = self._integers(draft, sets)
         scope = self._scope(draft, sets, widths)
         return ResolvedNames(renames, persistent, integers, widths, scope)
+
+    def _renamed_tensors(
+        self, draft: EinsumDraft, sets: dict[str, frozenset[str]]
+    ) -> dict[str, frozenset[str]]:
+        """Return the tensors of each rename; one may be an expression of others, in any order."""
+        waiting = self._rename_specs(draft, "tensor_accesses")
+        renames: dict[str, frozenset[str]] = {}
+        while waiting:
+            unknown = {rename.name for rename, _ in waiting} - sets.keys()
+            ready = [
+                (rename, path)
+                for rename, path in waiting
+                if not (unknown - {rename.name}) & set(_WORD.findall(str(rename.source)))
+            ]
+            for rename, path in ready or waiting[:1]:  # of a circle, the first says what is missing
+                renames[rename.name] = self._rename(rename, path, draft, {**sets, **renames})
+            waiting = [item for item in waiting if item[0].name not in renames]
+        return renames
 
     def _basic(self, draft: EinsumDraft) -> dict[str, frozenset[str]]:
         tensor_names = frozenset(draft.tensors)

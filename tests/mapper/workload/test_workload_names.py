@@ -73,6 +73,14 @@ workload:
 """
 
 
+def test_renames_are_expressions_of_each_other_in_any_order() -> None:
+    einsum = '{einsum: "Z[m, n] = A[m, k] * B[k, n]", renames: {%s}}'
+    sets = load(einsum % "weight: ~(input | output), input: A").scope("Z").sets
+    assert (sets["weight"], sets["output"]) == ({"B"}, {"Z"})
+    with pytest.raises(WorkloadError, match="rename weight: nothing is called output here"):
+        load(einsum % "input: A, weight: ~(input | output), output: All - input - weight")
+
+
 def test_renames_of_rank_variables_are_names_of_the_architecture() -> None:
     workload = load_workload(RANK_RENAMES)
     assert workload.scope("Z").rank_sets == {"c": set(), "reduced": {"k"}, "kept": {"m", "n"}}
