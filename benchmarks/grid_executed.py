@@ -1,7 +1,7 @@
 """Compute docs/validation/executed-grids.md: Einsums of many forms on grids, bounds beside cycles.
 
 Run `python benchmarks/grid_executed.py [MAPPINGS]` to write the page anew; MAPPINGS random mappings
-(default 6,000) are executed for the part on bounds, by two worker processes.
+(default 6,300) are executed for the part on bounds, by two worker processes.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def _rank(runs: list[Outcome]) -> float:
     return float(spearmanr([run.bound for run in runs], [run.cycles for run in runs]).statistic)
 
 
-def main(mappings: int = 6000) -> None:
+def main(mappings: int = 6300) -> None:
     refused = Counter[str]()
     table = list(forms_table(refused))
     reasons = "; ".join(f"{reason} ({number})" for reason, number in refused.most_common())
