@@ -41,7 +41,7 @@ def lower_bound(plan: Plan, profile: Profile, works: Works | None = None) -> int
     """
     longest = 0.0
     work_of = {} if works is None else works
-    for place in ((0, 0), (plan.read.rows - 1, plan.read.columns - 1)):
+    for place in _shown_places(plan):
         role = plan.roles[plan.placement[place]]
         if role not in work_of:
             work_of[role] = _work(plan, profile, role)
@@ -52,6 +52,19 @@ def lower_bound(plan: Plan, profile: Profile, works: Works | None = None) -> int
         first = work_of[plan.roles[plan.placement[0, 0]]]
         longest = max(longest, _sums_end(plan, profile, first))
     return ceil(longest - ROUNDING)
+
+
+def _shown_places(plan: Plan) -> list[tuple[int, int]]:
+    """Return the elements (row, column) whose own work is looked at.
+
+    The last one has more than the sums that are followed anyway if it has several tiles, or passes
+    on those of others.
+    """
+    last = (plan.read.rows - 1, plan.read.columns - 1)
+    has_sums_alone = plan.sums.phases and not plan.read.output.depth
+    if has_sums_alone and plan.roles[plan.placement[last]].passes is None:
+        return [(0, 0)]
+    return [(0, 0), last]
 
 
 def element_code(plan: Plan, role: Role) -> ElementCode:

@@ -38,7 +38,7 @@ from tilewright.simulator.search.quick_bound import QuickBound
 
 MOST_WAITING: Final = 4
 """Candidates that cannot be timed before the first of them runs, while there is no answer yet."""
-MOST_FIRST: Final = 16
+MOST_FIRST: Final = 4
 """Families among whose candidates the first one to run is chosen."""
 NEAR: Final = 1.25
 """Their bounds are at most so many times the least one."""
