@@ -134,7 +134,7 @@ def _overlapped_work(
         if step >= steps - 1:
             last.pass_cycles(run.total - cycles.profile.task_end_cycles)
     for name in tasks:
-        if name.startswith(JOIN) or (sends and name.startswith("send")):
+        if name.startswith((JOIN, "send") if sends else JOIN):
             result.add(cycles.of_task(tasks[name]), steps)
     if sends:
         words = read.output.values * (max(1, len(role.receives)) + role.passed)

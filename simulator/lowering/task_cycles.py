@@ -206,8 +206,8 @@ class TaskCycles:
 
         0 where that depends on more than loops.
         """
-        reads = [_read(self.code, operand, context.loads) for operand in resolved.sources]
-        moving = [read for read in reads if read is not None]
+        reads = (_read(self.code, operand, context.loads) for operand in resolved.sources)
+        moving = list(filter(None, reads))
         factor = self.profile.bank_conflict_factor
         if len(moving) != 2 or loaded.is_fabric or factor == 1:
             return 0.0
