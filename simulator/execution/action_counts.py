@@ -76,6 +76,11 @@ def action_energies(read: SpaceTime, counts: Mapping[str, int]) -> dict[str, flo
     return energy
 
 
+def total_hops(counts: Mapping[str, int]) -> int:
+    """Return the wavelets times links among numbers of actions."""
+    return sum(number for key, number in counts.items() if key.endswith("/hop"))
+
+
 def predicted_energy(read: SpaceTime) -> float:
     """Return the energy (J) that a mapping's actions take, without an execution and leakage."""
     return sum(action_energies(read, predict(read)).values())

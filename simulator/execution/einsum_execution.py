@@ -11,7 +11,7 @@ import numpy as np
 from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.space_time import SpaceTime
-from tilewright.simulator.execution.action_counts import count_actions, run_energies
+from tilewright.simulator.execution.action_counts import count_actions, run_energies, total_hops
 from tilewright.simulator.execution.operands import (
     AnyArray,
     Floats,
@@ -120,7 +120,7 @@ class EinsumExecution:
     @property
     def hops(self) -> int:
         """Wavelets times links."""
-        return sum(n for key, n in self.counts.items() if key.endswith("/hop"))
+        return total_hops(self.counts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,13 +79,16 @@ def element_code(plan: Plan, role: Role) -> ElementCode:
     return code.build()
 
 
-def _work(plan: Plan, profile: Profile, role: Role) -> BodyCycles:
-    """Return the cycles of an element of a role, without waiting."""
+def _work(plan: Plan, profile: Profile, role: Role, *, last_send: bool = True) -> BodyCycles:
+    """Return the cycles of an element of a role, without waiting.
+
+    `last_send`: with two buffers, the send of the last tile is part of it.
+    """
     code = element_code(plan, role)
     cycles, tasks = TaskCycles(code, profile), {task.name: task for task in code.tasks}
     if "start" not in tasks:
         return cycles.of("work", tasks["work"].body)
-    sends = bool(plan.read.output.depth) and role.send is not None
+    sends = last_send and bool(plan.read.output.depth) and role.send is not None
     return _overlapped_work(plan, cycles, tasks, role, sends=sends)
 
 
@@ -97,10 +100,7 @@ def _work_before_sums(plan: Plan, profile: Profile, work: BodyCycles) -> BodyCyc
     """
     output = plan.read.output
     if output.depth and any(tensor.buffers == 2 for tensor in plan.read.tensors):
-        role = plan.roles[plan.placement[0, 0]]
-        code = element_code(plan, role)
-        cycles, tasks = TaskCycles(code, profile), {task.name: task for task in code.tasks}
-        return _overlapped_work(plan, cycles, tasks, role, sends=False)
+        return _work(plan, profile, plan.roles[plan.placement[0, 0]], last_send=False)
     behind = work.since[f"send {output.name}"] + _operation(plan, profile)
     since = {label: max(0.0, cycles - behind) for label, cycles in work.since.items()}
     return replace(work, total=work.total - behind, since=since)

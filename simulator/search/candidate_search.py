@@ -20,7 +20,11 @@ from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.space_time import SpaceTime, space_time
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.simulator.execution.action_counts import predicted_energy, run_energies
+from tilewright.simulator.execution.action_counts import (
+    predicted_energy,
+    run_energies,
+    total_hops,
+)
 from tilewright.simulator.execution.einsum_execution import (
     LARGE_GRID,
     EinsumExecution,
@@ -150,8 +154,7 @@ class Candidates:
 
     def hops(self, choice: GridChoice) -> int:
         """Return the words times links of a choice, to which the time of its simulation grows."""
-        counts = predict(self.read(choice))
-        return sum(number for key, number in counts.items() if key.endswith("/hop"))
+        return total_hops(predict(self.read(choice)))
 
     @property
     def has_large_grid(self) -> bool:
