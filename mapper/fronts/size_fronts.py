@@ -9,7 +9,7 @@ the set takes about as long as three to five searches.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
 from typing import NamedTuple
@@ -18,11 +18,11 @@ import numpy as np
 
 from tilewright.arch.components.components import Component, Memory
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.arch.flattening.placement import SpecTensorRules
 from tilewright.mapper.evaluation.uncounted import uncounted
 from tilewright.mapper.fronts.einsum_fronts import EinsumFront, EinsumFrontSolver
 from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.fronts.sequence_front import fold_rows, proven_up_to
+from tilewright.mapper.fronts.what_if import changed_fields
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.costs import area_by
@@ -257,11 +257,5 @@ def _differ_in_size(top: FlatArch, flat: FlatArch, memory: str) -> bool:
 
 def _is_alike(before: Component, after: Component, may_differ: bool) -> bool:
     """Tell whether two components differ in size and area at most, and no rule names the size."""
-    if type(before) is not type(after):
-        return False
-    rules = getattr(after, "tensors", None)
-    if isinstance(rules, SpecTensorRules) and "size" in rules.names:
-        return False
     differing = {"size", "area", "tensors"} if may_differ else {"tensors"}
-    names = (field.name for field in fields(before) if field.name not in differing)
-    return all(getattr(before, name) == getattr(after, name) for name in names)
+    return type(before) is type(after) and not changed_fields(before, after, differing)
