@@ -1,0 +1,197 @@
+"""Cycles of one element for a family of mappings in closed form, without waiting.
+
+They leave out what takes long to find (conflicts of banks, branches), so that no plan of the family
+has less (theory/grid.md §6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import NamedTuple
+
+from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
+from tilewright.mapper.grid.grid_shares import local_sizes
+from tilewright.mapper.grid.number_types import number_types
+from tilewright.mapper.workload.einsum import TensorAccess
+from tilewright.simulator.lowering.kernel import LEAST_TURNS, own_operation, scalar_steps
+from tilewright.simulator.profiles.profile import Profile
+
+
+class SumCount(NamedTuple):
+    """What an element does with each tile of the output at least.
+
+    `operations`: receives, sends and shares of its own tile. `passed`: tiles of other elements that
+    it sends on behind it.
+    """
+
+    operations: int
+    passed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyTiles:
+    """Sizes that a family of mappings gives to an element.
+
+    `local`, `tile`: values of each rank variable in its share and in a tile. `passing`: tensors of
+    which a part passes with each tile. `steps`: tiles.
+    """
+
+    family: GridFamily
+    local: Mapping[str, int]
+    tile: Mapping[str, int]
+    passing: tuple[str, ...]
+    steps: int
+
+    @staticmethod
+    def of(space: GridMapspace, family: GridFamily) -> FamilyTiles:
+        """Return the sizes of a family of a mapspace."""
+        local, time = local_sizes(space.einsum, family.shares), family.tile
+        passing = space.passing(time, family.resident)
+        if time is None:
+            return FamilyTiles(family, local, local, passing, 1)
+        tile = {**local, time.variable: time.size}
+        return FamilyTiles(family, local, tile, passing, local[time.variable] // time.size)
+
+    def values(self, access: TensorAccess) -> int:
+        """Return the values of a tensor in one buffer of an element."""
+        return access.tile_size(self.tile if access.tensor in self.passing else self.local)
+
+
+@dataclass(frozen=True)
+class ElementCycles:
+    """Cycles of an element of a mapspace's families on one machine."""
+
+    space: GridMapspace
+    profile: Profile
+
+    @cached_property
+    def load(self) -> float:
+        """Cycles to load the descriptors of an operation."""
+        return float(self.profile.descriptor_use_cycles + self.profile.descriptor_load_cycles)
+
+    def words(self, values: int) -> float:
+        """Return the cycles of an operation that receives or sends values."""
+        return values * float(self.profile.cycles_per_wavelet)
+
+    @cached_property
+    def least_rate(self) -> float:
+        """Cycles of one point at least."""
+        return min(self._rates.values())
+
+    # -- the work on the points ------------------------------------------------------------
+
+    def work(self, tiles: FamilyTiles) -> float:
+        """Return the cycles of the operations on the points of an element, and of their loops."""
+        einsum, profile = self.space.einsum, self.profile
+        family, local, tile = tiles.family, tiles.local, tiles.tile
+        points, kept = prod(local.values()), einsum.outputs[0].rank_variables
+        outer = self.space.outer_loops(family, tile)
+        if family.scalar is None:  # the operation runs over the loops of the output
+            outer = [name for name in outer if name not in kept]
+        length = prod(tile.values()) // prod(tile[name] for name in outer)
+        first = prod(local[name] for name in kept)
+        load = profile.descriptor_use_cycles + profile.descriptor_load_cycles
+        if family.scalar is not None:
+            load += profile.scalar_load_cycles
+        rates = [self._rates[is_first, family.scalar is not None] for is_first in (True, False)]
+        moved = first * rates[0] + (points - first) * rates[1]
+        turns, loops = points // length, [(tile[name], name not in kept) for name in outer]
+        by_loops = turns * load + self._control(tiles, loops)
+        if family.scalar is None or not outer or tile[outer[-1]] < LEAST_TURNS:
+            return moved + by_loops
+        return moved + min(by_loops, self._walk(turns, loops) + self._control(tiles, loops[:-1]))
+
+    def _walk(self, turns: int, loops: Sequence[tuple[int, bool]]) -> float:
+        """Return the cycles around operations whose innermost loop is a map.
+
+        `turns`: of all loops together, on all tiles.
+        """
+        profile = self.profile
+        starts = turns // loops[-1][0] * profile.descriptor_use_cycles
+        return float(turns * (1 + profile.map_step_cycles) + starts)
+
+    def _control(self, tiles: FamilyTiles, loops: list[tuple[int, bool]]) -> float:
+        """Return the cycles of the loops' branches; `loops`: (turns, summed over), outermost first.
+
+        A loop that is summed over has its first turn in front of it, unless values are there.
+        """
+        first, time = self._branches(loops, is_first=True), tiles.family.tile
+        if time is None or time.variable in self.space.einsum.outputs[0].rank_variables:
+            return tiles.steps * first
+        return first + (tiles.steps - 1) * self._branches(loops, is_first=False)
+
+    def _branches(self, loops: list[tuple[int, bool]], *, is_first: bool) -> float:
+        if not loops:
+            return 0.0
+        (count, is_summed), inner = loops[0], loops[1:]
+        cycles, turns = 0.0, count
+        if is_summed and is_first:
+            cycles, turns, is_first = self._branches(inner, is_first=True), count - 1, False
+        return cycles + self._loop(turns) + turns * self._branches(inner, is_first=is_first)
+
+    def _loop(self, turns: int) -> float:
+        profile = self.profile
+        return (
+            profile.counter_cycles
+            + (turns - 1) * profile.loop_back_edge_cycles
+            + profile.branch_not_taken_cycles
+        )
+
+    @cached_property
+    def _rates(self) -> dict[tuple[bool, bool], float]:
+        """Cycles of one point, by whether it is the first of a sum and an input is a register."""
+        both = (True, False)
+        return {(first, scalar): self._rate(first, scalar) for first in both for scalar in both}
+
+    def _rate(self, is_first: bool, has_scalar: bool) -> float:
+        einsum, profile = self.space.einsum, self.profile
+        name = own_operation(einsum, first=is_first, has_scalar=has_scalar)
+        if name is None:
+            return self._map_steps * profile.scalar_operation_cycles + profile.map_step_cycles
+        timing = profile.operations[name]
+        return float(min(timing.cycles) / timing.group)
+
+    @cached_property
+    def _map_steps(self) -> int:
+        return scalar_steps(self.space.einsum, number_types(self.space.einsum).output)
+
+    # -- what comes and goes ---------------------------------------------------------------
+
+    def transfers(self, tiles: FamilyTiles, sums: SumCount) -> float:
+        """Return the cycles of an element's receives and sends, and of the loop over tiles."""
+        family, output = tiles.family, self.space.einsum.outputs[0]
+        own = tiles.values(output)
+        moved = {True: list[int](), False: list[int]()}  # by whether they come with each tile
+        for access in self.space.einsum.inputs:
+            if access.tensor not in family.resident:
+                moved[access.tensor in tiles.passing].append(tiles.values(access))
+        received = len(moved[True])
+        sent = [own] * sums.operations + [own * sums.passed] * bool(sums.passed)
+        moved[output.tensor in tiles.passing] += sent
+        cycles = sum(self.load + self.words(values) for values in moved[False])
+        if family.tile is None:
+            return cycles
+        if family.buffers == 2:
+            tasks = max(1, received) + max(0, len(moved[True]) - received - 1)
+            return cycles + tiles.steps * self._overlapped(moved[True], tasks)
+        each = sum(self.load + self.words(values) for values in moved[True])
+        return cycles + tiles.steps * each + self._loop(tiles.steps - 1)
+
+    def _overlapped(self, moved: Sequence[int], tasks: int) -> float:
+        """Return the cycles around the work on a tile while others come and go.
+
+        They are those of the main thread, or of the issue slot, which each word needs for a cycle.
+        A turn starts each transfer, changes three counters and branches three times at least.
+        `moved`: values of each transfer.
+        """
+        profile = self.profile
+        counting = min(profile.counter_cycles, profile.task_control_cycles)
+        branching = min(profile.branch_taken_cycles, profile.branch_not_taken_cycles)
+        busy = self.load * len(moved) + 3 * (counting + branching)
+        busy += tasks * profile.task_switch_cycles
+        starting = profile.issue_cycles * len(moved) + tasks * profile.task_end_cycles
+        slots = min(1.0, float(profile.cycles_per_wavelet)) * sum(moved)
+        return float(busy + max(starting, slots))
