@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -12,14 +13,8 @@ from tilewright.mapper.grid.grid import Grid
 from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.execution.action_counts import count_actions, run_energies, total_hops
-from tilewright.simulator.execution.operands import (
-    AnyArray,
-    Floats,
-    WrongResult,
-    compare,
-    operand_shape,
-    random_operands,
-)
+from tilewright.simulator.execution.einsum_data import EinsumData, Floats
+from tilewright.simulator.execution.operands import AnyArray, WrongResult, operand_shape
 from tilewright.simulator.fast.fast_machine import run_fast
 from tilewright.simulator.isa.machine_errors import InputDataError
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
@@ -35,6 +30,14 @@ from tilewright.simulator.run.trace import RunResult, Trace
 
 LARGE_GRID = 8192
 """Elements from which on the fast engine is tried: on fewer it saves nothing (fast_engine.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Elements whose operations are recorded, and what ends a run before its end."""
+
+    timeline: TimelineRequest = False
+    stop: Stop | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,27 +66,30 @@ class ExecutionSettings:
         size = int(grid.memory.size) // 8
         return load_profile(self.machine).with_values({"sram_bytes": size, **self.overrides})
 
+    def options(self, read: SpaceTime) -> RunOptions:
+        """Return the options of a run of a mapping."""
+        return RunOptions(spread_elements(read, self.shown_elements), self.stop)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class EinsumExecution:
     """What the execution of one Einsum gave.
 
-    `plan`: what was lowered. `operands`, `output`: the tensors that it read, and the result.
-    `memory`: (rows, columns, 1, values) what the elements hold at the end, by tensor.
-    `cycles`: of the run; `lower_bound_cycles`: no program of this mapping goes below. `latency`:
-    seconds. `counts`: numbers of actions by `einsum/component/tensor/action`; `predicted`: the same
-    without an execution. `energy_by`: joules under the keys of the counts, and
-    `einsum/component/leak`. `error_share`: greatest error of an output value as a share (0 to 1) of
-    its rounding bound. `trace`: what the run recorded of elements and links. `engine`: the engine
-    that ran.
+    `plan`: what was lowered, for the machine of `profile`. `operands`, `output`: the tensors that
+    it read, and the result. `memory`: (rows, columns, 1, values) what the elements hold at the end,
+    by tensor. `cycles`: of the run. `latency`: seconds. `counts`: numbers of actions by
+    `einsum/component/tensor/action`; `predicted`: the same without an execution. `energy_by`:
+    joules under the keys of the counts, and `einsum/component/leak`. `error_share`: greatest error
+    of an output value as a share (0 to 1) of its rounding bound. `trace`: what the run recorded of
+    elements and links. `engine`: the engine that ran.
     """
 
     plan: Plan
+    profile: Profile
     operands: Mapping[str, AnyArray]
     output: Floats
     memory: Mapping[str, AnyArray]
     cycles: int
-    lower_bound_cycles: int
     latency: float
     counts: Mapping[str, int]
     predicted: Mapping[str, int]
@@ -96,6 +102,11 @@ class EinsumExecution:
     def name(self) -> str:
         """Name of the Einsum."""
         return self.plan.read.einsum.name
+
+    @cached_property
+    def lower_bound_cycles(self) -> int:
+        """Cycles that no execution of this mapping goes below."""
+        return lower_bound(self.plan, self.profile)
 
     @property
     def energy(self) -> float:
@@ -123,35 +134,27 @@ class EinsumExecution:
         return total_hops(self.counts)
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """Elements whose operations are recorded, and what ends a run before its end."""
-
-    timeline: TimelineRequest = False
-    stop: Stop | None = None
-
-
 def execute_plan(
     plan: Plan,
     profile: Profile,
-    operands: Mapping[str, AnyArray],
+    data: EinsumData,
     options: RunOptions,
     held: Mapping[str, AnyArray] | None = None,
 ) -> EinsumExecution:
     """Run the program of a plan on numbers, compare the result with numpy, count and price it.
 
-    `operands`: whole input tensors by name. `held`: what the elements hold from Einsums before,
-    (rows, columns, 1, values) by tensor. Raises WrongResult if the result is not the Einsum's, or
-    if counts differ from the predicted ones; ProgramError if the machine of the profile cannot run
-    the program, RunStoppedError.
+    `data`: operands of the Einsum and its result. `held`: what the elements hold from Einsums
+    before, (rows, columns, 1, values) by tensor. Raises WrongResult if the result is not the
+    Einsum's, or if counts differ from the predicted ones; ProgramError if the machine of the
+    profile cannot run the program, RunStoppedError.
     """
     read = plan.read
-    memory, edges = run_inputs(plan, operands)
+    memory, edges = run_inputs(plan, data.operands)
     run = _run(program_of(plan), profile, {**memory, **(held or {})}, edges, options)
     result = run.result
     streams = {name: stream.values for name, stream in result.edges.items()}
     output = output_of(plan, result.memory, streams)
-    error_share = compare(read.workload_einsum, operands, output)
+    error_share = data.compare(output)
     counts, predicted = count_actions(plan, result), predict(read)
     if counts != predicted:
         wrong = min(set(counts.items()) ^ set(predicted.items()))[0]
@@ -162,11 +165,11 @@ def execute_plan(
     latency = result.cycles / profile.clock_hz
     return EinsumExecution(
         plan=plan,
-        operands=operands,
+        profile=profile,
+        operands=data.operands,
         output=output,
         memory={t.name: np.asarray(result.memory[t.name]) for t in read.tensors if t.resident},
         cycles=result.cycles,
-        lower_bound_cycles=lower_bound(plan, profile),
         latency=latency,
         counts=counts,
         predicted=predicted,
@@ -214,10 +217,9 @@ def execute_einsum(
     settings = settings or ExecutionSettings()
     profile = settings.profile(read.grid)
     plan = plan_of(read, profile.sram_reserved_bytes, kept)
-    drawn = random_operands(read.workload_einsum, settings.seed)
-    values = {**drawn, **{n: _checked(read, n, v) for n, v in (operands or {}).items()}}
-    options = RunOptions(spread_elements(read, settings.shown_elements), settings.stop)
-    return execute_plan(plan, profile, values, options, held)
+    given = {n: _checked(read, n, v) for n, v in (operands or {}).items()}
+    data = EinsumData(read.workload_einsum, given, settings.seed)
+    return execute_plan(plan, profile, data, settings.options(read), held)
 
 
 def _checked(read: SpaceTime, tensor: str, values: AnyArray) -> AnyArray:

@@ -24,7 +24,12 @@ from tilewright.simulator.execution.einsum_execution import (
     execute_einsum,
 )
 from tilewright.simulator.execution.exchange import Exchange, staying_tensors
-from tilewright.simulator.execution.operands import AnyArray, operand_shape, with_zeros
+from tilewright.simulator.execution.operands import (
+    AnyArray,
+    operand_shape,
+    with_zeros,
+    workload_operands,
+)
 from tilewright.simulator.lowering.number_operations import NUMPY
 
 
@@ -117,30 +122,29 @@ def execute(
     count is wrong, which is a fault of Tilewright.
     """
     settings = settings or ExecutionSettings()
-    given, values = dict(operands or {}), dict[str, AnyArray]()
+    given = dict(operands or {})
+    values = workload_operands(workload, settings.seed, given)
+    given.update(values)
     by_einsum = mappings_of(mapping, workload)
     runs: list[EinsumExecution] = []
     exchanges: list[ExchangeExecution] = []
+    computed: set[str] = set()
     staying = staying_tensors(by_einsum, workload, _host(arch, workload))
     exchange = Exchange(workload, staying, settings)
     for einsum in workload.einsums:
         path = grid_path(arch, workload, einsum)
         read = space_time(path, einsum, by_einsum[einsum.name], exchange.staying)
-        known = {a.tensor: given[a.tensor] for a in einsum.inputs if a.tensor in given}
-        for tensor in {a.tensor for a in einsum.inputs} & set(values):
+        tensors = {access.tensor for access in einsum.inputs}
+        known = {tensor: given[tensor] for tensor in tensors & set(given)}
+        for tensor in tensors & computed:
             known[tensor] = with_zeros(values[tensor], operand_shape(einsum, tensor))
         ready = exchange.ready_for(read)
         exchanges += ready.exchanges
-        run = execute_einsum(
-            read,
-            settings,
-            known,
-            ready.kept,
-            ready.held,
-        )
+        run = execute_einsum(read, settings, known, ready.kept, ready.held)
         exchange.finish(run)
         values.update({name: v for name, v in run.operands.items() if name not in values})
         values[read.output.name] = _kept(run)
+        computed.add(read.output.name)
         runs.append(run)
     return Execution(tuple(runs), tuple(exchanges), values)
 

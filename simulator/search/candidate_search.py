@@ -25,11 +25,12 @@ from tilewright.simulator.execution.action_counts import (
     run_energies,
     total_hops,
 )
+from tilewright.simulator.execution.einsum_data import EinsumData
 from tilewright.simulator.execution.einsum_execution import (
     LARGE_GRID,
     EinsumExecution,
     ExecutionSettings,
-    execute_einsum,
+    execute_plan,
 )
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
@@ -91,8 +92,8 @@ class Candidates:
     """All mappings of one Einsum that a search looks at, in families with their bounds.
 
     `flat`: path of components to the compute of the grid. `kept`: addresses of tensors that stay
-    between Einsums. `families`: with the bound of the objective's value; `infeasible`: members of
-    families that do not fit an element, by reason.
+    between Einsums. `data`: on which they run. `families`: with the bound of the objective's value;
+    `infeasible`: members of families that do not fit an element, by reason.
     """
 
     objective: GridObjective
@@ -100,6 +101,7 @@ class Candidates:
     flat: FlatArch
     space: GridMapspace
     kept: LeftTensors
+    data: EinsumData
     quick: QuickBound
     families: tuple[tuple[float, GridFamily], ...]
     infeasible: Counter[str]
@@ -118,7 +120,8 @@ class Candidates:
         """
         quick = QuickBound(space, flat, settings.profile(space.grid))
         families, infeasible = [], Counter[str]()
-        result = Candidates(objective, settings, flat, space, kept, quick, (), infeasible)
+        data = EinsumData(space.einsum, seed=settings.seed)
+        result = Candidates(objective, settings, flat, space, kept, data, quick, (), infeasible)
         for family in space.families():
             try:
                 cycles = quick.cycles(family)
@@ -173,8 +176,10 @@ class Candidates:
 
         Raises InfeasibleMapping or ProgramError if the machine cannot, RunStoppedError.
         """
-        settings = replace(self.settings, stop=stop)
-        return execute_einsum(self.read(choice), settings, kept=self.kept)
+        read, profile = self.read(choice), self.quick.profile
+        plan = plan_of(read, profile.sram_reserved_bytes, self.kept)
+        options = replace(self.settings, stop=stop).options(read)
+        return execute_plan(plan, profile, self.data, options)
 
     def timed_value(self, choice: GridChoice) -> float | None:
         """Return the value of a choice by its pattern, None if it does not follow.

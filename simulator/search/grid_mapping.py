@@ -6,18 +6,21 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from collections.abc import Mapping as Dict
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 
+from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
+from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.mapping.mapping import Mapping, Sequential
 from tilewright.mapper.searches.budget import budget_from
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload
+from tilewright.simulator.execution.einsum_data import EinsumData
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
 from tilewright.simulator.execution.execution import Execution, execute, grid_path
 from tilewright.simulator.execution.operands import WrongResult
+from tilewright.simulator.lowering.addresses import LeftTensors
 from tilewright.simulator.search.candidate_search import (
     Candidates,
     CandidateSearch,
@@ -126,10 +129,16 @@ def cascade_of(
 
     `exchanges`: whether tensors may stay in the elements between Einsums.
     """
+    data = {e.name: EinsumData(e, seed=request.settings.seed) for e in workload.einsums}
+
+    def candidates(flat: FlatArch, space: GridMapspace, kept: LeftTensors) -> Candidates:
+        bounded = Candidates.of(request.objective, request.settings, flat, space, kept)
+        return replace(bounded, data=data[space.einsum.name])
+
     return Cascade(
         workload,
         {e.name: grid_path(arch, workload, e) for e in workload.einsums},
-        partial(Candidates.of, request.objective, request.settings),
+        candidates,
         lambda name: request.constraints.get(name, NO_CONSTRAINTS),
         exchanges=exchanges,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from tilewright.mapper.workload.einsum import Einsum
 
@@ -10,9 +11,14 @@ from tilewright.mapper.workload.einsum import Einsum
 def expression(einsum: Einsum) -> ast.expr:
     """Return what an Einsum computes at one point, inputs as the names `_0`, `_1`, …"""
     if einsum.formula is not None:
-        return ast.parse(einsum.formula.text, mode="eval").body
-    names = [f"_{number}" for number in range(len(einsum.inputs))]
-    return ast.parse(f" {einsum.combine} ".join(names), mode="eval").body
+        return _parsed(einsum.formula.text)
+    return _parsed(f" {einsum.combine} ".join(f"_{number}" for number in range(len(einsum.inputs))))
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> ast.expr:
+    """Return the tree of a text, which nobody changes: a search asks for one at each mapping."""
+    return ast.parse(text, mode="eval").body
 
 
 def joins_by_max(einsum: Einsum) -> bool:

@@ -118,11 +118,31 @@ def _joined(einsum: Einsum, values: Values, indices: Indices, *, by_sum: bool = 
     """Return the output: the values of the points with the same index, joined."""
     values = np.broadcast_to(values, tuple(einsum.bounds.values()))
     is_max = not by_sum and einsum.formula is not None and einsum.formula.reduction == "max"
-    if not indices:  # a scalar
-        return np.asarray(values.max() if is_max else values.sum(dtype=values.dtype))
+    join = np.maximum if is_max else np.add
     shape = tuple(int(index.max()) + 1 for index in indices)
+    axes = _counted_axes(indices)
+    if axes is not None:
+        others = tuple(axis for axis in range(values.ndim) if axis not in axes)
+        kept = join.reduce(values, axis=others, dtype=values.dtype)
+        return np.asarray(np.transpose(kept, np.argsort(np.argsort(axes)))).reshape(shape)
     least = -np.inf if values.dtype.kind == "f" else np.iinfo(str(values.dtype)).min
     result = np.full(shape, least if is_max else 0, dtype=values.dtype)
     places = tuple(np.broadcast_to(index, values.shape) for index in indices)
-    (np.maximum if is_max else np.add).at(result, places, values)
+    join.at(result, places, values)
     return result
+
+
+def _counted_axes(indices: Indices) -> list[int] | None:
+    """Return the axis along which each index counts 0, 1, …; None if one has none of its own.
+
+    An index that is 0 everywhere needs none. With axes an output is joined along all others.
+    """
+    axes = []
+    for index in indices:
+        if index.size == 1 and not index.any():
+            continue
+        axis = int(np.argmax(index.shape))
+        if index.size != index.shape[axis] or (index.ravel() != np.arange(index.size)).any():
+            return None
+        axes.append(axis)
+    return axes if len(set(axes)) == len(axes) else None
