@@ -32,13 +32,16 @@ class Limit:
     text: str
 
 
-def limits_of_rank(form: Affine, size: int, where: Where | None, rank: str) -> list[Limit]:
-    """Return the limit that a rank's size sets on its index: `form <= size - 1`.
+def limits_of_rank(
+    form: Affine, size: int, where: Where | None, rank: str, padding: int = 0
+) -> list[Limit]:
+    """Return the limit that a rank's size sets on its index: `form <= size - 1 + padding`.
 
-    `form`: the index, an affine sum of rank variables; `where`: place of the size in the file.
+    `form`: the index, an affine sum of rank variables; `where`: place of the size in the file;
+    `padding`: positions of zeros behind the last value that the index may reach.
     """
     text = f"size {size} of rank {rank}"
-    return [Limit(Affine(form.terms, form.constant - size + 1), where, text)]
+    return [Limit(Affine(form.terms, form.constant - size + 1 - padding), where, text)]
 
 
 def parse_limits(text: str, where: Where | None) -> list[Limit]:

@@ -267,17 +267,38 @@ class _WorkloadLimits:
     def of(self, draft: EinsumDraft) -> list[Limit]:
         """Return all limits on an Einsum's variables: sizes of ranks, then written bounds."""
         document, spec = self._document, draft.spec
-        sizes = self.sizes_of(draft)
-        limits: list[Limit] = []
-        for access, _, _ in draft.accesses:
-            for rank, form in access.projection:
-                if rank in sizes:
-                    limits += limits_of_rank(form, *sizes[rank], rank)
+        limits = self._of_ranks(draft)
         variables = frozenset(draft.variables)
         limits += [limit for names, limit in self._written if names <= variables]
         path = (*draft.path, "iteration_space_shape")
         written = _written_limits(spec.iteration_space_shape, document, path)
         return limits + [limit for limit in written if _variables_of(limit) <= variables]
+
+
+    def _of_ranks(self, draft: EinsumDraft) -> list[Limit]:
+        """Return what the sizes of ranks say of an Einsum's variables.
+
+        A window such as `x + 1` may reach into the padding if its variables are limited by an
+        index of their own, such as the `x` of an output.
+        """
+        sizes, padding = self.sizes_of(draft), self.padding_of(draft)
+        indices = [
+            (rank, form)
+            for access, _, _ in draft.accesses
+            for rank, form in access.projection
+            if rank in sizes
+        ]
+        alone = {form.terms[0][0] for _, form in indices if _is_variable(form)}
+        limits: list[Limit] = []
+        for rank, form in indices:
+            is_window = not _is_variable(form) and all(name in alone for name, _ in form.terms)
+            size, place = sizes[rank]
+            limits += limits_of_rank(form, size, place, rank, padding.get(rank, 0) * is_window)
+        return limits
+
+
+def _is_variable(form: Affine) -> bool:
+    return form.constant == 0 and [factor for _, factor in form.terms] == [1]
 
 
 def _written_limits(

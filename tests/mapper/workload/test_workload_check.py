@@ -89,3 +89,10 @@ def test_a_padded_rank_may_be_left_by_so_much(pad: str) -> None:
     alone = load_workload(of_einsum.replace('c]"]', 'c]"}]'))
     alone.check_indices()
     assert alone.einsums == work.einsums
+
+
+def test_windows_into_the_padding_leave_no_point_out() -> None:
+    text = PADDED.replace("PAD", "pad: {P: 1}").replace(
+        "Z[P: p, c] = A[P: p + r - 1, c] * F[r, c]", "Z[p] = A[P: p - 1] + A[p] + A[P: p + 1]"
+    )
+    assert load_workload(text).einsums[0].bounds == {"p": 8}  # was 7: `p + 1` ended at the rank
