@@ -136,9 +136,9 @@ def output_of(
     forms = [form for _, form in output.access.projection]
     shape = [form.constant + _reach(form.terms, read.einsum.bounds) for form in forms]
     result = np.zeros([shape[rank] for rank in layout.order])
-    result[tuple(_indices(layout, starts))] = tiles.reshape(
-        -1, *(output.extents[rank] for rank in layout.order)
-    )
+    ordered = tiles.reshape(-1, *(output.extents[rank] for rank in layout.order))
+    # An array without ranks takes no row of values: a scalar is what any of its tiles holds.
+    result[tuple(_indices(layout, starts))] = ordered if forms else ordered[-1]
     whole = result.transpose(np.argsort(layout.order)) if layout.order else result
     bounds = read.workload_einsum.bounds
     return whole[tuple(slice(form.constant + _reach(form.terms, bounds)) for form in forms)]

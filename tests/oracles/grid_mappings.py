@@ -30,7 +30,7 @@ FORMS: dict[str, str] = {
     "batched product": "Z[b, m, n] = A[b, m, k] * B[b, k, n]",
     "product with shared weights": "Z[b, m, n] = A[b, m, k] * B[k, n]",
     "grouped product": "Z[m, b, n] = A[m, b, k] * B[b, k, n]",
-    "dot product": "Z[u] = A[k] * B[k]",
+    "dot product": "Z[] = A[k] * B[k]",
     "inner products": "Z[m] = A[m, k] * B[m, k]",
     "outer product": "Z[m, n] = A[m] * B[n]",
     "scaling of a matrix": "Z[m, n] = A[m, n] * B[u]",
@@ -125,7 +125,7 @@ def _with_ranks(text: str) -> str:
         ]
         return f"{match[1]}[{', '.join(ranks)}]"
 
-    return re.sub(r"([A-Z])\[([^]]*)\]", named, text)
+    return re.sub(r"([A-Z])\[([^]]+)\]", named, text)
 
 
 @cache
