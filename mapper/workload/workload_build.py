@@ -274,7 +274,6 @@ class _WorkloadLimits:
         written = _written_limits(spec.iteration_space_shape, document, path)
         return limits + [limit for limit in written if _variables_of(limit) <= variables]
 
-
     def _of_ranks(self, draft: EinsumDraft) -> list[Limit]:
         """Return what the sizes of ranks say of an Einsum's variables.
 

@@ -231,11 +231,22 @@ def _check_order(
                 f"{writers[tensor].name} writes it",
                 writers[tensor],
                 draft,
-                instead="a copy operation that gives the second one a name of its own",
+                instead=_copy_of(tensor, draft),
             )
     for name in draft.tensors:
         if name not in draft.outputs:
             readers.setdefault(name, draft)
+
+
+def _copy_of(tensor: str, reader: EinsumDraft) -> str:
+    """Return the copy operation that lets an Einsum read a tensor under a second name."""
+    ranks = next(access.projection for access, _, _ in reader.accesses if access.tensor == tensor)
+    indices = ", ".join(rank.lower() for rank, _ in ranks)
+    copy = f"{tensor}_again[{indices}] = {tensor}[{indices}]"
+    return (
+        f'add {{einsum: "{copy}", is_copy_operation: true}} before it, and read {tensor}_again '
+        "the second time (a copy for each further one)"
+    )
 
 
 def _disagree(
