@@ -63,15 +63,17 @@ class FusedEinsum:
 
     `space`: its mapspace. `number`: of the compute among those of the Einsum. `boundary`: the
     (tensor, memory) pairs in which its tensors may stay on chip. `key`: equal for Einsums that pose
-    the same problem under other names. `placements`: which holder keeps which tensor, by the set of
-    exchanged tensors on chip, as bits of `boundary`. `most_templates`: how many mappings without
-    loops are looked at for each such set; None: all.
+    the same problem under other names. `key_alone`: equal where that holds for each Einsum by
+    itself, whatever others hold of its tensors. `placements`: which holder keeps which tensor, by
+    the set of exchanged tensors on chip, as bits of `boundary`. `most_templates`: how many mappings
+    without loops are looked at for each such set; None: all.
     """
 
     space: Mapspace
     number: int
     boundary: tuple[TensorPlace, ...]
     key: Hashable
+    key_alone: Hashable
     placements: Mapping[int, Sequence[Placement]]
     most_templates: int | None = None
 
@@ -169,10 +171,10 @@ def fused_einsum(
     refuse_unsupported(space.problem, networks=True)
     boundary = exchanged.places_of_einsum(einsum)
     refuse_unclear_backing(space, frozenset(boundary))
-    key = problem_signature(space), einsum.n_instances, _tensor_roles(exchanged, einsum)
-    return FusedEinsum(
-        space, number, boundary, HashedOnce(key), _placements_by_mask(space, boundary)
-    )
+    roles = _tensor_roles(exchanged, einsum)
+    alone = HashedOnce((problem_signature(space), einsum.n_instances, roles))
+    key = HashedOnce((alone, _roles_with_others(exchanged, einsum)))
+    return FusedEinsum(space, number, boundary, key, alone, _placements_by_mask(space, boundary))
 
 
 def refuse_unkept_tensors(outermost: str, einsums: Iterable[FusedEinsum]) -> None:
@@ -229,13 +231,19 @@ def _first_memory_of(space: Mapspace, placement: Placement, tensor: str) -> str:
     return next(name for name in names if isinstance(space.problem.holder(name), Memory))
 
 
+def _roles_with_others(exchanged: ExchangedTensors, einsum: Einsum) -> Hashable:
+    """Return which tensors of an Einsum others may hold in the same loops, without names."""
+    return tuple(
+        (tensor in exchanged.contested, tensor in exchanged.tracked_tiles)
+        for tensor in einsum.tensors
+    )
+
+
 def _tensor_roles(exchanged: ExchangedTensors, einsum: Einsum) -> Hashable:
-    """Return what matters about the exchanged tensors of an Einsum, without their names."""
+    """Return what matters about the exchanged tensors of an Einsum by itself, without names."""
     shareable = exchanged.shareable_variables(einsum)
     return tuple(
         (
-            tensor in exchanged.contested,
-            tensor in exchanged.tracked_tiles,
             tensor in exchanged.varied_windows,
             tuple(v in shareable[tensor] for v in einsum.bounds) if tensor in shareable else None,
             tuple(place.memory for place in exchanged.places_of_tensor(tensor))

@@ -340,7 +340,8 @@ class EinsumBounds:
                 for bounds in self._bounds
                 for bound in bounds
                 if metric in bound.raised
-                and (bound.choice.fused_einsum.key, bound.choice.mask) == (fused.key, choice.mask)
+                and (bound.choice.fused_einsum.key_alone, bound.choice.mask)
+                == (fused.key_alone, choice.mask)
             ),
             default=inf,
         )
@@ -493,12 +494,12 @@ class EinsumBounds:
         cached_bound = self._cached_least(bound, metric).bound
         if self._ties is None and (attained or value > cached_bound):
             cache = self._builder.cache.least_costs
-            cache[bound.choice.key, metric] = CachedBound(value, attained)
+            cache[bound.choice.key_alone, metric] = CachedBound(value, attained)
         return attained
 
     def _cached_least(self, bound: _ChoiceBound, metric: int) -> CachedBound:
         cache = self._builder.cache.least_costs
-        return cache.get((bound.choice.key, metric), CachedBound(0.0, False))
+        return cache.get((bound.choice.key_alone, metric), CachedBound(0.0, False))
 
     def _attains_start(self, bound: _ChoiceBound, cost_limit: CostLimit) -> bool:
         """Tell whether few pmappings show already that the latency of the start is attained."""

@@ -49,7 +49,8 @@ from tilewright.mapper.fusion.pmappings.pmapping_cache import PmappingCache
 from tilewright.mapper.searches.budget import Budget, EndReason, OutOfBudget
 from tilewright.mapper.searches.result import Report, SearchStatistics, no_report
 
-LIMIT_STEPS = (1e-9, 0.01, 0.025, 0.05, 0.2, 0.6, 2.0, inf)  # relative to the lower bound
+# relative to the lower bound; a table grows fast with the limit
+LIMIT_STEPS = (1e-9, 0.01, 0.025, 0.05, 0.065, 0.08, 0.1, 0.14, 0.2, 0.35, 0.6, 2.0, inf)
 EQUAL = 1e-12  # relative: values that differ by less count as equal
 MANY_EINSUMS = 4
 FEW_TEMPLATES = 180  # of all different Einsums, each with one choice on chip, to start with

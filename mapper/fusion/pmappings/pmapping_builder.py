@@ -116,6 +116,15 @@ class OnChipChoice:
         return self.fused_einsum.key, self.mask, self.group
 
     @property
+    def key_alone(self) -> Hashable:
+        """Key that is equal for choices whose mappings, each by itself, are the same.
+
+        A choice is an Einsum with the set of its exchanged tensors that stay on chip. What other
+        Einsums hold of its tensors may differ.
+        """
+        return self.fused_einsum.key_alone, self.mask, self.group
+
+    @property
     def name(self) -> ChoiceName:
         """(name of the Einsum, number of its compute, exchanged tensors on chip as bits, group).
 
@@ -208,7 +217,7 @@ class TableBuilder:
         `choice`: the Einsum and its exchanged tensors on chip. In joule and second, of all
         instances: computing, and moving each tensor once (theory/lattice.md §6.3).
         """
-        key = choice.key
+        key = choice.key_alone
         if key not in self._compulsory_costs:
             self._compulsory_costs[key] = choice.fused_einsum.compulsory_costs(choice.placements)
         return self._compulsory_costs[key]
@@ -265,16 +274,17 @@ class TableBuilder:
 
     def _prepared(self, choice: OnChipChoice) -> PreparedChoice:
         cache = self.cache.prepared
-        if choice.key not in cache:
-            prepared = cache[choice.key] = self._prepare(choice)
-            if choice.fused_einsum.key not in self._seen:
-                self._seen.add(choice.fused_einsum.key)
+        key, alone = choice.key_alone, choice.fused_einsum.key_alone
+        if key not in cache:
+            prepared = cache[key] = self._prepare(choice)
+            if alone not in self._seen:
+                self._seen.add(alone)
                 self._count(SearchStatistics(0, prepared.engine.lattice.size, solved=1))
-        return cache[choice.key]
+        return cache[key]
 
     def _compiled(self, choice: OnChipChoice) -> CompiledChoice:
         """Return the programs of a choice with lower bounds, as they are kept or made anew."""
-        compiled = self.cache.compiled.get(choice.key)
+        compiled = self.cache.compiled.get(choice.key_alone)
         prunes = self._scope.prunes_by_latency
         if compiled is None or (prunes and not compiled.search.bounds_latency):
             return self._compile(choice, compiled)
@@ -299,7 +309,7 @@ class TableBuilder:
         self.cache.make_room(search.nbytes)
         search.look_ahead(self._budget.check)
         compiled = CompiledChoice(prepared, metrics, search, search.start_bounds(metrics))
-        self.cache.compiled[choice.key] = compiled
+        self.cache.compiled[choice.key_alone] = compiled
         return compiled
 
     def _counts_latency(self, compiled: CompiledChoice) -> bool:
@@ -339,6 +349,8 @@ class TableBuilder:
             self._count(SearchStatistics(labels=made))
         rules = replace(
             prepared.rules,
+            contested=_renamed(choice, prepared, self._exchanged.contested),
+            tracked_tiles=_renamed(choice, prepared, self._exchanged.tracked_tiles),
             fused=pmapping_filter.fused,
             counts_latency=counts_latency,
             agreed=pmapping_filter.agreed,
@@ -397,6 +409,14 @@ class TableBuilder:
 
     def _count(self, statistics: SearchStatistics) -> None:
         self.statistics = self.statistics.plus(statistics)
+
+
+def _renamed(
+    choice: OnChipChoice, prepared: PreparedChoice, tensors: frozenset[str]
+) -> frozenset[str]:
+    """Return which tensors of a choice are among `tensors`, by the names in what was prepared."""
+    pairs = zip(choice.fused_einsum.einsum.tensors, prepared.space.einsum.tensors, strict=True)
+    return frozenset(name for tensor, name in pairs if tensor in tensors)
 
 
 def _n_deciding_fields(
