@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.grid.number_types import number_types
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.formulas.expression import expression, joins_by_max
@@ -24,7 +25,13 @@ from tilewright.mapper.workload.formulas.reference import (
     joined_values,
     read_values,
 )
-from tilewright.simulator.execution.operands import AnyArray, WrongResult, random_operands
+from tilewright.mapper.workload.workload import Workload
+from tilewright.simulator.execution.operands import (
+    AnyArray,
+    WrongResult,
+    has_values,
+    random_operands,
+)
 from tilewright.simulator.lowering.elementary import ROUNDINGS
 
 Floats = npt.NDArray[np.float64]
@@ -48,8 +55,14 @@ class EinsumData:
 
     @cached_property
     def operands(self) -> Mapping[str, AnyArray]:
-        """Whole input tensors by name."""
-        return {**random_operands(self.einsum, self.seed, self.given), **self.given}
+        """Whole input tensors by name.
+
+        Random values lie where the formula has values.
+        """
+        drawn = random_operands(self.einsum, self.seed, self.given)
+        if not has_values(Workload((self.einsum,), {}), {**drawn, **self.given}):
+            drawn = {name: np.abs(values) for name, values in drawn.items()}
+        return {**drawn, **self.given}
 
     @cached_property
     def _result(self) -> _Rounded:
@@ -66,18 +79,25 @@ class EinsumData:
     def compare(self, output: Floats) -> float:
         """Return the greatest error of an output as a share (0 to 1) of what rounding allows.
 
-        `output`: the whole tensor. Raises WrongResult if an error is above its bound or not a
-        number.
+        `output`: the whole tensor, which has no number exactly where numpy has none. Raises
+        WrongResult if an error is above its bound, TilewrightError where the formula has no value.
         """
         exact, allowed = self._result.value, self._result.error
+        equal = (output == exact) | (np.isnan(output) & np.isnan(exact))
         with np.errstate(invalid="ignore", divide="ignore"):
-            share = np.where(output == exact, 0.0, np.abs(output - exact) / allowed)
+            share = np.where(equal, 0.0, np.abs(output - exact) / allowed)
         worst = float(np.max(share)) if share.size else 0.0
         if not worst <= 1:
             place = np.unravel_index(int(np.argmax(np.nan_to_num(share, nan=np.inf))), share.shape)
+            if np.isnan(exact[place]):
+                raise TilewrightError(
+                    f"{self.einsum.name} has no value at {tuple(map(int, place))} for these "
+                    f"operands: numpy gives nan there, the machine {output[place]}",
+                    instead="operands of which its logarithms and roots exist",
+                )
             raise WrongResult(
-                f"the run of {self.einsum.name} gives {output[place]!r} at "
-                f"{tuple(map(int, place))}, numpy gives {exact[place]!r}: please report this"
+                f"the run of {self.einsum.name} gives {output[place]} at "
+                f"{tuple(map(int, place))}, numpy gives {exact[place]}: please report this"
             )
         return worst
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.grid.number_types import number_types
 from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.formulas.reference import MOST_POINTS, reference_values
 from tilewright.mapper.workload.workload import Workload
 from tilewright.simulator.lowering.number_operations import NUMPY
 
@@ -50,10 +51,13 @@ def _drawn(einsum: Einsum, tensor: str, seed: int, shape: tuple[int, ...]) -> An
     return values.astype(NUMPY[numbers.inputs], copy=False)
 
 
-def workload_operands(workload: Workload, seed: int, given: Collection[str]) -> dict[str, AnyArray]:
+def workload_operands(
+    workload: Workload, seed: int, given: Mapping[str, AnyArray]
+) -> dict[str, AnyArray]:
     """Return values for every tensor that a workload reads, computes nowhere, and is not given.
 
-    An array has all positions that any of its Einsums reads.
+    An array has all positions that any of its Einsums reads; values lie where all formulas have
+    values if those without signs do.
     """
     computed = {access.tensor for einsum in workload.einsums for access in einsum.outputs}
     readers: dict[str, list[Einsum]] = {}
@@ -65,7 +69,24 @@ def workload_operands(workload: Workload, seed: int, given: Collection[str]) -> 
     for tensor, einsums in readers.items():
         shapes = [operand_shape(einsum, tensor) for einsum in einsums]
         operands[tensor] = _drawn(einsums[0], tensor, seed, tuple(map(max, *shapes, shapes[0])))
+    if not has_values(workload, {**operands, **given}):
+        return {tensor: np.abs(values) for tensor, values in operands.items()}
     return operands
+
+
+def has_values(workload: Workload, tensors: Mapping[str, AnyArray]) -> bool:
+    """Return False if numpy gives `nan` for something that a workload computes.
+
+    `tensors`: its inputs by name. Only logarithms and roots of small workloads are looked at.
+    """
+    formulas = [einsum.formula.text for einsum in workload.einsums if einsum.formula is not None]
+    if not any("log(" in text or "sqrt(" in text for text in formulas):
+        return True
+    if max(einsum.operations for einsum in workload.einsums) > MOST_POINTS:
+        return True  # not known, for it would take too long
+    with np.errstate(all="ignore"):
+        values = reference_values(workload, {n: v.astype(np.float64) for n, v in tensors.items()})
+    return not any(np.isnan(array).any() for array in values.values())
 
 
 def operand_shape(einsum: Einsum, tensor: str) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ from grid_mappings import (
 )
 from numpy.lib.stride_tricks import sliding_window_view
 
+from tilewright.arch.errors import TilewrightError
 from tilewright.arch.files.source import load_document
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.spec.load import load_arch
@@ -31,6 +32,7 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.formulas.reference import reference_values
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.mapper.workload.workload_print import dump_workload
+from tilewright.simulator.execution.einsum_data import EinsumData
 from tilewright.simulator.execution.einsum_execution import (
     EinsumExecution,
     ExecutionSettings,
@@ -188,6 +190,20 @@ def test_values_beyond_a_padded_rank_are_zeros() -> None:
     drawn = random_operands(einsum, seed=0)
     assert {name: values.shape for name, values in drawn.items()} == shapes
     assert load_workload(dump_workload(workload)) == workload
+
+
+def test_roots_and_logarithms_get_operands_that_have_them() -> None:
+    """Beside numpy's nan no value is right; drawn operands stay where there is none."""
+    text = (
+        'workload:\n  rank_sizes: {M: 9}\n  bits_per_value: {All: 32}\n"
+        '  einsums: ["Y[m] = log(X[m])"'
+        ', "Z[m] = sqrt(X[m]) / Y[m]"]\n'
+    )
+    einsums = load_workload(load_document("log.yaml", text=text)).einsums
+    assert all((data.operands["X"] > 0).all() for data in map(EinsumData, einsums))
+    data = EinsumData(einsums[0], {"X": np.array([1.0, -1.0] + [2.0] * 7, np.float32)})
+    with pytest.raises(TilewrightError, match=r"no value at \(1,\) for these operands"):
+        data.compare(np.zeros(9))
 
 
 TYPES = (("i16", "i16"), ("i32", "i32"), ("f16", "f32"))
