@@ -195,9 +195,8 @@ def test_values_beyond_a_padded_rank_are_zeros() -> None:
 def test_roots_and_logarithms_get_operands_that_have_them() -> None:
     """Beside numpy's nan no value is right; drawn operands stay where there is none."""
     text = (
-        'workload:\n  rank_sizes: {M: 9}\n  bits_per_value: {All: 32}\n"
-        '  einsums: ["Y[m] = log(X[m])"'
-        ', "Z[m] = sqrt(X[m]) / Y[m]"]\n'
+        "workload:\n  rank_sizes: {M: 9}\n  bits_per_value: {All: 32}\n"
+        '  einsums: ["Y[m] = log(X[m])", "Z[m] = sqrt(X[m]) / Y[m]"]\n'
     )
     einsums = load_workload(load_document("log.yaml", text=text)).einsums
     assert all((data.operands["X"] > 0).all() for data in map(EinsumData, einsums))
