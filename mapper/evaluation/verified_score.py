@@ -6,10 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
+from tilewright.arch.errors import TilewrightError
+from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.evaluation.broken_rules import broken_rules
 from tilewright.mapper.evaluation.uncounted import uncounted
+from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapping.mapping_file import load_mapping
 from tilewright.mapper.mapping.score import Score
@@ -52,7 +55,7 @@ def evaluate(
     score = score_mapping(arch, workload, mapping, conventions)
     wrong = all_violations(arch, workload, mapping, chosen.switch)
     if wrong and chosen.complete_reads and not allow_incomplete:
-        _refuse(wrong[0], mapping)
+        _refuse(wrong[0], mapping, _moved_in_between(arch, workload))
     return replace(
         score,
         verified=not wrong,
@@ -65,11 +68,22 @@ def evaluate(
     )
 
 
-def _refuse(violation: Violation, mapping: Mapping) -> NoReturn:
+def _moved_in_between(arch: Arch, workload: Workload) -> str:
+    """Say who takes a mapping of several Einsums whose elements exchange what they computed."""
+    if len(workload.einsums) == 1:
+        return ""
+    try:
+        grid_of(flatten(arch, workload.scope(workload.einsums[0].name))[0])
+    except TilewrightError:
+        return ""
+    return "; `tilewright execute` takes a mapping of a grid, between whose Einsums values move"
+
+
+def _refuse(violation: Violation, mapping: Mapping, moved: str) -> NoReturn:
     """Raise MappingError for a mapping that does not compute its workload."""
     known = 0 <= violation.node < len(mapping.places)
     raise MappingError(
         f"this mapping does not compute its workload: {violation}",
         where=mapping.places[violation.node] if known else None,
-        instead=f"{violation.instead}; --allow-incomplete scores it all the same",
+        instead=f"{violation.instead}; --allow-incomplete scores it all the same{moved}",
     )

@@ -113,13 +113,11 @@ def _exchange_violations(
     tensor = read.tensor
     source, destination = writer.outermost_holder(tensor), reader.outermost_holder(tensor)
     if source is None or destination is None or source.node != destination.node:
-        same = source and destination and source.component == destination.component
         yield Violation(
             "held until read",
             f"Einsum {reader.einsum} reads {tensor}, which {writer.einsum} has left in another "
             "Storage node",
-            f"hold {tensor} in one Storage node above both"
-            + " (on a grid of elements, `tilewright execute` moves it in between)" * bool(same),
+            f"hold {tensor} in one Storage node above both",
             -1 if destination is None else destination.node,
         )
         return
