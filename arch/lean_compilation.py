@@ -1,13 +1,14 @@
-"""Spare numba the work that does not go into a kernel's object file: two fifths of its compilation.
+"""Spare numba the work that does not go into a kernel's object file: half of its compilation.
 
 A kernel is compiled for its object file alone (`arch/compiled.py`). Of each function that it calls
 numba would also optimize the machine code, emit it, and write it to its own cache; and of these the
-first once more in every function above. Here the functions that a kernel calls are linked as they
-are, and the whole is optimized once. Where numba inlines a function, it copies all names of the
-function with each of its blocks, and the place in the source of every statement; here the copies
-share them. After each of nine steps numba asks which names are in use where, which only its last
-step reads; here the last one asks. It looks for new declarations in all its modules whenever a
-type has no function yet; here only after an import. The object files are the same, byte for byte.
+first once more in every function above. Here the functions that a kernel calls are linked into it
+as they are, each once, and the whole is optimized once. Where numba inlines a function, it copies
+all names of the function with each of its blocks, and the place in the source of every statement;
+here the copies share them. After each of nine steps numba asks which names are in use where, which
+its last step reads to drop references; without counts of references here nobody asks. It looks for
+new declarations in all its modules whenever a type has no function yet; here only after an import.
+It asks LLVM for the size of a type by a module of its own; here once per type.
 
 Methods of numba are replaced while a kernel is compiled; a numba that lacks one stays as it is.
 """
@@ -15,10 +16,12 @@ Methods of numba are replaced while a kernel is compiled; a numba that lacks one
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, cast
 
+from llvmlite import ir as llvm_ir
 from numba import _dynfunc  # type: ignore[attr-defined]
 from numba.core import caching, codegen, compiler, cpu, event, ir, postproc, transforms
 
@@ -30,6 +33,8 @@ _VARIABLE: Final = cast(Any, ir).Var
 _INSTRUCTION: Final = cast(Any, ir).Inst
 _STATEMENT: Final = cast(Any, ir).Stmt
 _compiler: Final[Any] = compiler
+_LINKED: Final = "_get_module_for_linking"
+"""A library's own method where its module is without the code of what it calls."""
 PYTHON_WRAPPER: Final = "_ZN7cpython"
 """How numba's names of functions begin that Python calls."""
 
@@ -73,10 +78,11 @@ def _changes() -> list[tuple[Any, str, Callable[..., Any]]]:
         _LIBRARY.finalize,
         _TARGET.get_executable,
     )
-    running: list[None] = []  # an item per function that is being compiled; the first is the kernel
+    # An item per function that is being compiled, the kernel first: whether it counts references.
+    running: list[bool] = []
 
     def compile_extra(*arguments: Any, **options: Any) -> Any:
-        running.append(None)
+        running.append("flags" not in options or bool(options["flags"].nrt))
         try:
             return compile_one(*arguments, **options)
         finally:
@@ -84,12 +90,13 @@ def _changes() -> list[tuple[Any, str, Callable[..., Any]]]:
 
     def finalize(library: Any) -> None:
         if len(running) < 2 or _python_calls(library):
+            _link_parts(library)
+            called, library._linking_libraries = library._linking_libraries, []
             finish(library)
-            return
-        for part in dict.fromkeys(library._linking_libraries):
-            library._reload_init.update(part._reload_init)
-            library._final_module.link_in(part._get_module_for_linking(), preserve=True)
-        library._finalized = True
+            library._linking_libraries = called
+        else:
+            library._finalized = True
+            setattr(library, _LINKED, partial(_linked, library))
 
     def get_executable(target: Any, library: Any, described: Any, environment: Any) -> Any:
         wrapper = described.llvm_cpython_wrapper_name
@@ -104,7 +111,8 @@ def _changes() -> list[tuple[Any, str, Callable[..., Any]]]:
         (_compiler, "compile_extra", compile_extra),
         (_TARGET, "refresh", _refresh_after_imports(_TARGET.refresh)),
         (event, "broadcast", _nothing),
-        (_PROCESSOR, "run", _without_live_names(_PROCESSOR.run)),
+        (_PROCESSOR, "run", _without_live_names(_PROCESSOR.run, running)),
+        (_TARGET, "get_abi_sizeof", _once_per_type(_TARGET.get_abi_sizeof)),
         (_STATEMENT, "list_vars", lambda statement: _variables((vars(statement),), [])),
         (_INSTRUCTION, "_rec_list_vars", lambda _, value: _variables((value,), [])),
         (_LIBRARY, "finalize", finalize),
@@ -129,11 +137,50 @@ def _refresh_after_imports(refresh: Callable[..., None]) -> Callable[..., None]:
     return refresh_after_imports
 
 
-def _without_live_names(run: Callable[..., None]) -> Callable[..., None]:
+def _link_parts(library: Any) -> None:
+    """Link all that a library calls into its module, each function once."""
+    parts: dict[Any, None] = {}  # the called before callers
+
+    def add(calling: Any) -> None:
+        for part in reversed(calling._linking_libraries):
+            if part not in parts:
+                if _LINKED in vars(part):
+                    add(part)
+                parts[part] = None
+
+    add(library)
+    for part in reversed(parts):  # what nothing refers to is not linked
+        library._reload_init.update(part._reload_init)
+        library._final_module.link_in(getattr(_LIBRARY, _LINKED)(part), preserve=True)
+
+
+def _linked(library: Any) -> Any:
+    """Return the module of a library with all that it calls: numba links it outside of a kernel."""
+    delattr(library, _LINKED)
+    _link_parts(library)
+    library._shared_module = None
+    return getattr(library, _LINKED)()
+
+
+def _once_per_type(size: Callable[..., int]) -> Callable[..., int]:
+    """Return numba's question for the bytes of a type, asked once per type."""
+    sizes: dict[str, int] = {}
+
+    def size_once(target: Any, kind: llvm_ir.Type) -> int:
+        text = str(kind)
+        if text not in sizes or "%" in text:  # of a name the meaning may differ
+            sizes[text] = size(target, kind)
+        return sizes[text]
+
+    return size_once
+
+
+def _without_live_names(run: Callable[..., None], running: Sequence[bool]) -> Callable[..., None]:
     """Return a method that makes a function's blocks canonical, but does not look at live names.
 
-    Only generators and code for Python's own objects need them. Where names end is worked out when
-    it is asked for: by the last step, which marks it.
+    Only generators and code for Python's own objects need them. Where names end matters if
+    references are counted, as the last of `running` says. It is worked out when it is asked for: by
+    the last step, which marks it.
     """
 
     def run_lean(processor: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
@@ -144,7 +191,7 @@ def _without_live_names(run: Callable[..., None]) -> Callable[..., None]:
         function.blocks = cast(Any, transforms).canonicalize_cfg(function.blocks)
         function.variable_lifetime = cast(Any, postproc).VariableLifetime(function.blocks)
         function.generator_info = None
-        if emit_dels:
+        if emit_dels and (not running or running[-1]):
             processor._insert_var_dels(extend_lifetimes=extend_lifetimes)
 
     return run_lean

@@ -39,12 +39,16 @@ def total(rows, scale, marks):
                 found = plus(found, int(rows[i, j] * scale))
     return found
 
+@njit
+def sum_of(a, b):
+    return a + b
+
 @bare
 def row_total(row, span):
     found = 0
     for i in range(span[0], span[1]):
         if row.marks[i]:
-            found = plus(found, int(row.values[i] * row.scale))
+            found = sum_of(found, int(row.values[i] * row.scale))
     return found
 
 @njit(cache=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -74,8 +78,8 @@ if "record" in sys.argv:
 if "part" in sys.argv:
     print(Kernel("home", "plus", "int64(int64, int64)")(2, 3))
 if "called" in sys.argv:
-    from home import plus
-    print(plus(2, 3))
+    from home import sum_of
+    print(sum_of(2, 3))
 if "made" in sys.argv:
     print(made(np.ones(5)))
 """
@@ -101,29 +105,17 @@ def kept(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.code"))
 
 
-def test_the_second_process_needs_no_numba(folder: Path) -> None:
-    """A kernel, one that takes a named tuple field by field, and one that needs numba to run.
-
-    2 * (0 + 2 + 3 + 5) = 20; 2 * (1 + 2 + 3) = 12.
-    """
-    assert run(folder, "record", "made") == ["20", "True", "12", "5"]
-    assert {path.parent for path in kept(folder)} == {folder / "__pycache__"}
-    assert run(folder, "record", "made") == ["20", "False", "12", "5"]
-    (path,) = folder.rglob("*.makes_an_array-*.code")
-    assert path.read_bytes().count(b"\n") == 1  # noted, with nothing after the header
-
-
-def test_switched_off_the_plain_functions_run(folder: Path) -> None:
-    assert run(folder, "record", NUMBA_DISABLE_JIT="1") == ["20", "True", "12"]
-    assert kept(folder) == []
-
-
 @pytest.fixture(scope="module")
 def first_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the kernels were compiled: tests copy it."""
+    """A folder in which the kernels were compiled, the first run of each test that copies it.
+
+    A kernel, one that takes a named tuple field by field, one that needs numba to run, and a part
+    of a kernel that Python calls: 2 * (0 + 2 + 3 + 5) = 20; 2 * (1 + 2 + 3) = 12.
+    """
     folder = tmp_path_factory.mktemp("first")
     (folder / "home.py").write_text(HOME)
-    run(folder)
+    assert run(folder, "record", "called", "made") == ["20", "True", "12", "5", "5"]
+    assert {path.parent for path in kept(folder)} == {folder / "__pycache__"}
     return folder
 
 
@@ -132,64 +124,58 @@ def compiled(first_run: Path, tmp_path: Path) -> Path:
     return shutil.copytree(first_run, tmp_path / "copy")
 
 
-def test_other_source_is_compiled_anew(compiled: Path) -> None:
-    folder = compiled
-    (folder / "home.py").write_text(HOME.replace("return a + b", "return a + b + 1"))
-    assert run(folder) == ["24", "True"]
-    assert len(kept(folder)) == 1
+def test_the_second_process_needs_no_numba(compiled: Path) -> None:
+    assert run(compiled, "record", "made") == ["20", "False", "12", "5"]
+    (path,) = compiled.rglob("*.makes_an_array-*.code")
+    assert path.read_bytes().count(b"\n") == 1  # noted, with nothing after the header
 
 
-def test_damaged_code_is_compiled_anew(compiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = compiled
-    (path,) = kept(folder)
+def test_switched_off_the_plain_functions_run(folder: Path) -> None:
+    assert run(folder, "record", NUMBA_DISABLE_JIT="1") == ["20", "True", "12"]
+    assert kept(folder) == []
+
+
+def test_other_source_is_compiled_anew_and_a_part_of_a_kernel_also_alone(compiled: Path) -> None:
+    """`total` calls `plus`; numba's own cache is not used for either."""
+    other = HOME.replace("return a + b", "return a + b + 1")
+    (compiled / "home.py").write_text(other.replace("bare = njit(", "bare = njit(cache=True, "))
+    stored = len(kept(compiled))
+    assert run(compiled, "part") == ["24", "True", "6"]
+    assert run(compiled, "part") == ["24", "False", "6"]
+    assert len(kept(compiled)) == stored + 1
+    assert not list(compiled.rglob("*.nb[ic]"))
+
+
+def test_damaged_code_is_not_taken(compiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (path,) = compiled.rglob("*.total-*.code")
     whole = path.read_bytes()
-    monkeypatch.syspath_prepend(folder)
+    monkeypatch.syspath_prepend(compiled)
     monkeypatch.setenv("NUMBA_CACHE_DIR", "")
     total = Kernel("home", "total", "int64(float64[:, ::1], float64, bool[::1])")
     assert is_kept(total)
     for damaged in (b"", b"a b c\n", whole[:-100]):
         path.write_bytes(damaged)
         assert not is_kept(total)
-    assert run(folder) == ["20", "True"]
-    assert path.read_bytes() == whole
 
 
-def test_a_part_of_a_kernel_is_also_compiled_alone(folder: Path) -> None:
-    """`total` calls `plus`; numba's own cache is not used for either."""
-    (folder / "home.py").write_text(HOME.replace("bare = njit(", "bare = njit(cache=True, "))
-    assert run(folder, "part") == ["20", "True", "5"]
-    assert run(folder, "part") == ["20", "False", "5"]
-    assert len(kept(folder)) == 2
-    assert not list(folder.rglob("*.nb[ic]"))
-
-
-def test_two_processes_compile_a_kernel_once(folder: Path) -> None:
-    """The second one waits for the first, and takes its code from disk."""
+def test_two_processes_compile_a_kernel_once(folder: Path, tmp_path: Path) -> None:
+    """The second one waits for the first, and takes its code from the folder given to numba."""
     (folder / "home.py").write_text(
         HOME + "\nfrom time import sleep\nprint('imported')\nsleep(1)\n"
     )
+    given = tmp_path / "given"
     paths = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     both = [
         subprocess.Popen(
             [sys.executable, "-c", USE], text=True, stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": paths, "NUMBA_CACHE_DIR": ""},
+            env={**os.environ, "PYTHONPATH": paths, "NUMBA_CACHE_DIR": str(given)},
         )
         for _ in range(2)
     ]  # fmt: skip
     texts = sorted(process.communicate()[0].split() for process in both)
     assert texts == [["20", "False"], ["imported", "20", "True"]]
-
-
-def test_python_calls_a_part_of_a_kernel_through_numba(folder: Path) -> None:
-    (folder / "home.py").write_text(HOME.replace("@bare\ndef plus", "@njit\ndef plus"))
-    assert run(folder, "called") == ["20", "True", "5"]
-
-
-def test_the_folder_that_numba_is_given_is_ours_too(folder: Path, tmp_path: Path) -> None:
-    given = tmp_path / "given"
-    assert run(folder, NUMBA_CACHE_DIR=str(given)) == ["20", "True"]
+    assert len(kept(given)) == 1
     assert kept(folder) == kept(given)
-    assert run(folder, NUMBA_CACHE_DIR=str(given)) == ["20", "False"]
 
 
 def test_arrays_of_another_type_or_order_are_refused() -> None:

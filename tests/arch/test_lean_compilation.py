@@ -13,7 +13,7 @@ from numba.core.bytecode import FunctionIdentity
 from tilewright.arch import lean_compilation as lean
 
 ARGUMENTS = numba.types.int64[::1], numba.types.int64
-SPARED = "refresh", "broadcast", "run", "list_vars", "_rec_list_vars"
+SPARED = "refresh", "broadcast", "run", "list_vars", "_rec_list_vars", "get_abi_sizeof"
 """The methods of numba whose replacement leaves out work; the others change what is linked."""
 
 

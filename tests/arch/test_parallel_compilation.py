@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tilewright.arch import parallel_compilation
+from tilewright.arch.compiled import Kernel, is_kept
+
 HOME = """
 from numba import njit
 
@@ -23,8 +26,8 @@ USE = """
 import sys
 from tilewright.arch import parallel_compilation as p
 from tilewright.arch.compiled import Kernel, is_kept
-p.processors = lambda: int(sys.argv[1])
-kernels = [Kernel("home", f"f{n}", "int64(int64)") for n in range(3)]
+p.processors = lambda: 2
+kernels = [Kernel("three", f"f{n}", "int64(int64)") for n in range(3)]
 p.compile_missing(kernels)
 print(sum(map(is_kept, kernels)), [k(10) for k in kernels], "numba" in sys.modules)
 """
@@ -32,32 +35,40 @@ print(sum(map(is_kept, kernels)), [k(10) for k in kernels], "numba" in sys.modul
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "home.py").write_text(HOME + "".join(FUNCTION.format(number=n) for n in range(3)))
+    (tmp_path / "three.py").write_text(HOME + "".join(FUNCTION.format(number=n) for n in range(3)))
     return tmp_path
 
 
-def run(folder: Path, processors: int, **environment: str) -> str:
+def run(folder: Path) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", USE, str(processors)], capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": "", **environment},
+        [sys.executable, "-c", USE], capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": ""},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
 def test_all_are_on_disk_after_the_call(folder: Path) -> None:
-    assert run(folder, 2) == "3 [10, 11, 12] True"
+    assert run(folder) == "3 [10, 11, 12] True"
     times = {path: path.stat().st_mtime_ns for path in folder.rglob("*.code")}
-    assert run(folder, 2) == "3 [10, 11, 12] False"
+    assert run(folder) == "3 [10, 11, 12] False"
     assert times == {path: path.stat().st_mtime_ns for path in folder.rglob("*.code")}
 
 
-def test_one_processor_compiles_at_the_calls(folder: Path) -> None:
-    assert run(folder, 1) == "0 [10, 11, 12] True"
-
-
-def test_a_folder_that_takes_nothing(folder: Path) -> None:
-    """Its kernels are compiled in the process that needs them."""
-    target = folder / "file"
-    target.write_text("")
-    assert run(folder, 2, NUMBA_CACHE_DIR=str(target)) == "0 [10, 11, 12] True"
+def test_where_nothing_is_gained_kernels_are_compiled_at_the_calls(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With one processor, and where no folder takes the code."""
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "")
+    kernels = [Kernel("three", f"f{number}", "int64(int64)") for number in range(3)]
+    monkeypatch.setattr(parallel_compilation, "processors", lambda: 1)
+    parallel_compilation.compile_missing(kernels)
+    assert not list(folder.rglob("*.code"))
+    monkeypatch.setattr(parallel_compilation, "MOST_PROCESSES", 2)
+    monkeypatch.setattr(parallel_compilation, "processors", lambda: 2)
+    (folder / "file").write_text("")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(folder / "file"))
+    parallel_compilation.compile_missing(kernels)
+    assert [kernel(10) for kernel in kernels] == [10, 11, 12]
+    assert not any(map(is_kept, kernels))
