@@ -259,17 +259,17 @@ class CandidateSearch:
     @property
     def bound(self) -> float:
         """No candidate has a smaller value; inf if none can be built."""
-        return min(self.value, *(entries[0].bound for entries in self._left if entries), inf)
+        least = self.value
+        if self.heap and self.heap[0].bound < least:
+            least = self.heap[0].bound
+        if self.waiting and self.waiting[0].bound < least:
+            least = self.waiting[0].bound
+        return least
 
     @property
     def is_closed(self) -> bool:
         """Whether no candidate that is left may be better than the best."""
         return self.bound >= self.value
-
-    @property
-    def _left(self) -> tuple[list[_Entry], list[_Entry]]:
-        """The heaps of what is left: what is not looked at yet, and what waits to be executed."""
-        return self.heap, self.waiting
 
     def start(self) -> bool:
         """Find the value of a first candidate; return False if no candidate is left that runs.

@@ -11,11 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from heapq import heappop, heappush
-from itertools import accumulate, combinations, count
+from itertools import accumulate, combinations
 from math import inf
-from operator import attrgetter, or_
-from typing import Literal
+from operator import or_
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.distribution import Distribution, check_padding, needed, produced
@@ -32,9 +30,7 @@ from tilewright.simulator.execution.exchange import bank_offsets, intermediates
 from tilewright.simulator.isa.dsd import DTYPES
 from tilewright.simulator.lowering.addresses import PERIOD_WORDS, LeftTensors
 from tilewright.simulator.search.candidate_search import Candidates, CandidateSearch
-
-Held = tuple[tuple[str, int], ...]
-"""Tensors that stay, with the number of each one's distribution, in the order of their names."""
+from tilewright.simulator.search.path_graph import Held, OptionPath, OptionStep, PathGraph, Which
 
 
 @dataclass(eq=False)
@@ -78,15 +74,6 @@ class Option:
         return self.searches[most]
 
 
-@dataclass(frozen=True, slots=True)
-class OptionPath:
-    """An option for each Einsum, as searches of what fits, the moves, and the sum of all values."""
-
-    searches: tuple[CandidateSearch, ...]
-    moves: tuple[Move, ...]
-    value: float
-
-
 class Cascade:
     """The options of all Einsums of a workload on a grid, and the paths through them.
 
@@ -112,13 +99,13 @@ class Cascade:
         self._reads: dict[int, SpaceTime] = {}
         self._known_fitting: dict[tuple[int, Held], list[_Fitting]] = {}
         self._known_useful: dict[tuple[int, frozenset[str]], bool] = {}
-        self._known_steps: dict[tuple[int, Held], list[_OptionStep]] = {}
         self._last = intermediates(workload)
         self._inputs = [frozenset(a.tensor for a in e.inputs) for e in workload.einsums]
         self._written = _written(workload, frozenset(self._last))
         self._make, self._constraints, self._exchanges = candidates, constraints, exchanges
         self.options = [list(self._options(einsum)) for einsum in workload.einsums]
         self._by_reads = [_by_reads(options) for options in self.options]
+        self._graph = PathGraph(len(self.options), self._steps)
 
     def _options(self, einsum: Einsum) -> Iterator[Option]:
         grid = grid_of(self.flats[einsum.name])
@@ -198,46 +185,20 @@ class Cascade:
         options = [option for of_einsum in self.options for option in of_einsum]
         return [search for option in options for search in option.searches.values()]
 
-    def best_path(
-        self, which: Literal["bound", "value"], *, reshards: bool = True
-    ) -> OptionPath | None:
+    def best_path(self, which: Which, *, reshards: bool = True) -> OptionPath | None:
         """Return the path with the least sum of bounds or values; None if none is below infinity.
 
-        `reshards`: paths with reshards, too. Paths grow from the one with the least sum so far and
-        the least that may follow.
+        `reshards`: paths with reshards, too.
         """
-        value: Callable[[CandidateSearch | Move], float] = attrgetter(which)
-        behind = self._least_behind(which)
-        order = count()
-        heap = [(behind[0], 0, next(order), _Begun((), OptionPath((), (), 0.0)))]
-        seen: set[tuple[int, Held]] = set()
-        while heap:
-            least, depth, _, begun = heappop(heap)
-            number = -depth
-            if least == inf or number == len(self.options):
-                return None if least == inf else begun.path
-            if (number, begun.held) in seen:
-                continue
-            seen.add((number, begun.held))
-            path = begun.path
-            for step in self._steps(number, begun.held):
-                if not reshards and any(move.is_reshard for move in step.moves):
-                    continue
-                total = path.value + value(step.search) + sum(map(value, step.moves))
-                if total < inf and (number + 1, step.held) not in seen:
-                    following = OptionPath(
-                        (*path.searches, step.search), (*path.moves, *step.moves), total
-                    )
-                    item = _Begun(step.held, following)
-                    heappush(heap, (total + behind[number + 1], depth - 1, next(order), item))
-        return None
+        path = self._graph.best_path(which, self._least_behind(which), reshards=reshards)
+        return path if path.value < inf else None
 
     @property
     def least_bound(self) -> float:
         """No path has a smaller value, whatever moves."""
         return self._least_behind("bound")[0]
 
-    def _least_behind(self, which: Literal["bound", "value"]) -> list[float]:
+    def _least_behind(self, which: Which) -> list[float]:
         """Return the least sum of the Einsums from each number on, whatever is held."""
         sums = [0.0]
         for options in reversed(self.options):
@@ -246,15 +207,11 @@ class Cascade:
             sums.append(sums[-1] + least)
         return sums[::-1]
 
-    def _steps(self, number: int, held: Held) -> list[_OptionStep]:
-        """Return the steps of an Einsum when something is held; known from the second time on."""
-        key = number, held
-        if key not in self._known_steps:
-            steps = (
-                self._step(number, dict(held), fitting) for fitting in self._fitting(number, held)
-            )
-            self._known_steps[key] = [step for step in steps if step is not None]
-        return self._known_steps[key]
+    def _steps(self, number: int, held: Held) -> list[OptionStep]:
+        """Return the steps of an Einsum when something is held."""
+        places = dict(held)
+        steps = (self._step(number, places, fitting) for fitting in self._fitting(number, held))
+        return [step for step in steps if step is not None]
 
     def _fitting(self, number: int, held: Held) -> list[_Fitting]:
         """Return the options of an Einsum that read what is held, with the moves before them."""
@@ -288,7 +245,7 @@ class Cascade:
             )
         return self._known_useful[key]
 
-    def _step(self, number: int, held: dict[str, int], fitting: _Fitting) -> _OptionStep | None:
+    def _step(self, number: int, held: dict[str, int], fitting: _Fitting) -> OptionStep | None:
         """Return the step of an Einsum with an option; None if it does not fit or leads nowhere."""
         einsum, option = self.workload.einsums[number], fitting.option
         after = {**held, **dict(option.writes)}
@@ -300,15 +257,7 @@ class Cascade:
         slack = PERIOD_WORDS * len(einsum.tensors) if beside else 0
         search = option.search(option.candidates.quick.free_words - sum(beside) - slack)
         moves = tuple(move for move in fitting.moves if not move.is_there)
-        return None if search is None else _OptionStep(tuple(left), search, moves)
-
-
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """The first options of a path, and what is held behind them."""
-
-    held: Held
-    path: OptionPath
+        return None if search is None else OptionStep(tuple(left), search, moves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,15 +265,6 @@ class _Fitting:
     """An option of an Einsum that reads what is held, and the moves of what it reads."""
 
     option: Option
-    moves: tuple[Move, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _OptionStep:
-    """An Einsum with an option behind what is held: what is held then, its search, its moves."""
-
-    held: Held
-    search: CandidateSearch
     moves: tuple[Move, ...]
 
 

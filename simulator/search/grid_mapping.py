@@ -28,8 +28,9 @@ from tilewright.simulator.search.candidate_search import (
     GridObjective,
     objective_value,
 )
-from tilewright.simulator.search.cascade_search import Cascade, OptionPath
+from tilewright.simulator.search.cascade_search import Cascade
 from tilewright.simulator.search.grid_search import GridSearchResult, no_mapping
+from tilewright.simulator.search.path_graph import OptionPath
 from tilewright.simulator.search.path_search import CascadeLimits, search_cascade
 
 Progress = Callable[[int, float, float], None]

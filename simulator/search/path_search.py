@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from math import inf
 
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
-from tilewright.simulator.search.cascade_search import Cascade, OptionPath
+from tilewright.simulator.search.cascade_search import Cascade
+from tilewright.simulator.search.path_graph import OptionPath
 
 Progress = Callable[[int, float, float], None]
 MOST_FOUND = 4

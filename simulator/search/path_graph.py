@@ -1,0 +1,185 @@
+"""The least path through the options of all Einsums, grown from the most promising state.
+
+A state is an Einsum and what the elements hold in front of it; its steps go on with an option of
+that Einsum, and the moves that bring what it reads (theory/grid.md §8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import heappop, heappush
+from math import inf
+from typing import Generic, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.simulator.exchanges.exchange_move import Move
+from tilewright.simulator.search.candidate_search import CandidateSearch
+
+Held = tuple[tuple[str, int], ...]
+"""Tensors that stay, with the number of each one's distribution, in the order of their names."""
+Which = Literal["bound", "value"]
+_Integers = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float64]
+_Item = TypeVar("_Item", CandidateSearch, Move)
+
+
+@dataclass(frozen=True, slots=True)
+class OptionPath:
+    """An option for each Einsum, as searches of what fits, the moves, and the sum of all values."""
+
+    searches: tuple[CandidateSearch, ...]
+    moves: tuple[Move, ...]
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class OptionStep:
+    """An Einsum with an option behind what is held: what is held then, its search, its moves."""
+
+    held: Held
+    search: CandidateSearch
+    moves: tuple[Move, ...]
+
+
+class PathGraph:
+    """The states of paths, and the steps of those that a walk has come to.
+
+    `depth`: number of Einsums. `steps_of`: the steps of an Einsum, by its number, behind what is
+    held.
+    """
+
+    def __init__(self, depth: int, steps_of: Callable[[int, Held], Sequence[OptionStep]]) -> None:
+        self.depth, self._steps_of = depth, steps_of
+        self._searches, self._moves = _Numbered[CandidateSearch](), _Numbered[Move]()
+        self._numbers: dict[tuple[int, Held], int] = {}
+        self._states: list[tuple[int, Held]] = []
+        self._steps: dict[int, _Steps] = {}
+
+    def best_path(self, which: Which, behind: Sequence[float], *, reshards: bool) -> OptionPath:
+        """Return the path with the least sum of bounds or values; one of inf if there is none.
+
+        `behind`: the least sum of the Einsums from each number on. `reshards`: paths with them,
+        too. Of equal paths it is the first one.
+        """
+        searches, moves = _Values(self._searches, which), _Values(self._moves, which)
+        start = self._state(0, ())
+        least, before = {start: 0.0}, dict[int, tuple[int, int]]()
+        heap, order, done = [(behind[0], 0, 0, start)], 0, set[int]()
+        while heap and heap[0][0] < inf:
+            _, depth, _, state = heappop(heap)
+            if state in done:
+                continue
+            done.add(state)
+            if -depth == self.depth:
+                return self._path(state, before, least[state])
+            steps = self._steps_from(state)
+            rows = steps.all_rows if reshards else steps.rows_without_reshards
+            moved = moves.at(steps.moves[rows]).sum(axis=1)
+            totals = least[state] + searches.at(steps.searches[rows]) + moved
+            rest = behind[1 - depth]
+            for row, target, total in zip(
+                rows.tolist(), steps.targets[rows].tolist(), totals.tolist(), strict=True
+            ):
+                if total < least.get(target, inf) and target not in done:
+                    least[target], before[target] = total, (state, row)
+                    order += 1
+                    heappush(heap, (total + rest, depth - 1, order, target))
+        return OptionPath((), (), inf)
+
+    def _path(self, state: int, before: dict[int, tuple[int, int]], value: float) -> OptionPath:
+        steps = []
+        while state in before:
+            state, row = before[state]
+            steps.append(self._steps[state].steps[row])
+        steps.reverse()
+        moves = tuple(move for step in steps for move in step.moves)
+        return OptionPath(tuple(step.search for step in steps), moves, value)
+
+    def _state(self, number: int, held: Held) -> int:
+        key = number, held
+        if key not in self._numbers:
+            self._numbers[key] = len(self._states)
+            self._states.append(key)
+        return self._numbers[key]
+
+    def _steps_from(self, state: int) -> _Steps:
+        """Return the steps of a state; known from the second time on."""
+        if state not in self._steps:
+            number, held = self._states[state]
+            steps = self._steps_of(number, held)
+            most = max((len(step.moves) for step in steps), default=0)
+            moves = np.full((len(steps), most), NO_ITEM)
+            for row, step in enumerate(steps):
+                moves[row, : len(step.moves)] = [self._moves.number(move) for move in step.moves]
+            self._steps[state] = _Steps(
+                steps,
+                np.array([self._searches.number(step.search) for step in steps], dtype=np.int64),
+                moves,
+                np.array([self._state(number + 1, step.held) for step in steps], dtype=np.int64),
+            )
+        return self._steps[state]
+
+
+NO_ITEM = -1
+"""Number where a step has fewer moves than others: it costs nothing."""
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """The steps of a state, one a row: numbers of the search, of the moves, of the next state."""
+
+    steps: Sequence[OptionStep]
+    searches: _Integers
+    moves: _Integers
+    targets: _Integers
+
+    @cached_property
+    def all_rows(self) -> _Integers:
+        """All rows."""
+        return np.arange(len(self.steps))
+
+    @cached_property
+    def rows_without_reshards(self) -> _Integers:
+        """Rows of steps whose moves are none, or halos of neighbours."""
+        steps = enumerate(self.steps)
+        rows = [row for row, step in steps if not any(move.is_reshard for move in step.moves)]
+        return np.array(rows, dtype=np.int64)
+
+
+class _Numbered(Generic[_Item]):
+    """Numbers of searches or moves, in the order in which they are first asked for."""
+
+    def __init__(self) -> None:
+        self.items: list[_Item] = []
+        self._numbers: dict[int, int] = {}
+
+    def number(self, item: _Item) -> int:
+        number = self._numbers.setdefault(id(item), len(self.items))
+        if number == len(self.items):
+            self.items.append(item)
+        return number
+
+
+class _Values(Generic[_Item]):
+    """The bound or the value of each item, asked for once in a walk."""
+
+    def __init__(self, numbered: _Numbered[_Item], which: Which) -> None:
+        self._numbered, self._which = numbered, which
+        self._known = np.zeros(1)  # the last one is that of NO_ITEM
+
+    def at(self, numbers: _Integers) -> _Floats:
+        """Return the values of items, 0 for NO_ITEM."""
+        missing = len(self._numbered.items) + 1 - self._known.size
+        if missing:
+            self._known = np.concatenate([self._known[:-1], np.full(missing, np.nan), [0.0]])
+        values = self._known[numbers]
+        unknown = np.unique(numbers[np.isnan(values)])
+        if unknown.size == 0:
+            return values
+        items, which = self._numbered.items, self._which
+        self._known[unknown] = [getattr(items[number], which) for number in unknown]
+        return self._known[numbers]
