@@ -176,7 +176,7 @@ class Einsum:
         """Names of the tensors that the Einsum reads or writes, in the order of `accesses`."""
         return tuple(access.tensor for access in self.accesses)
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[TensorAccess, ...]:
         """The accesses of the tensors that the Einsum reads."""
         return tuple(access for access in self.accesses if not access.output)

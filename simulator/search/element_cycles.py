@@ -15,7 +15,6 @@ from typing import NamedTuple
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
 from tilewright.mapper.grid.grid_shares import local_sizes
 from tilewright.mapper.grid.number_types import number_types
-from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.simulator.lowering.kernel import LEAST_TURNS, own_operation, scalar_steps
 from tilewright.simulator.profiles.profile import Profile
 
@@ -36,7 +35,8 @@ class FamilyTiles:
     """Sizes that a family of mappings gives to an element.
 
     `local`, `tile`: values of each rank variable in its share and in a tile. `passing`: tensors of
-    which a part passes with each tile. `steps`: tiles.
+    which a part passes with each tile. `steps`: tiles. `inputs`, `output`: values of a buffer of
+    each input, in their order, and of the output.
     """
 
     family: GridFamily
@@ -44,20 +44,22 @@ class FamilyTiles:
     tile: Mapping[str, int]
     passing: tuple[str, ...]
     steps: int
+    inputs: tuple[int, ...]
+    output: int
 
     @staticmethod
     def of(space: GridMapspace, family: GridFamily) -> FamilyTiles:
         """Return the sizes of a family of a mapspace."""
-        local, time = local_sizes(space.einsum, family.shares), family.tile
-        passing = space.passing(time, family.resident)
-        if time is None:
-            return FamilyTiles(family, local, local, passing, 1)
-        tile = {**local, time.variable: time.size}
-        return FamilyTiles(family, local, tile, passing, local[time.variable] // time.size)
-
-    def values(self, access: TensorAccess) -> int:
-        """Return the values of a tensor in one buffer of an element."""
-        return access.tile_size(self.tile if access.tensor in self.passing else self.local)
+        local, time, einsum = local_sizes(space.einsum, family.shares), family.tile, space.einsum
+        passing, tile, steps = space.passing(time, family.resident), local, 1
+        if time is not None:
+            tile = {**local, time.variable: time.size}
+            steps = local[time.variable] // time.size
+        *inputs, output = (
+            access.tile_size(tile if access.tensor in passing else local)
+            for access in (*einsum.inputs, einsum.outputs[0])
+        )
+        return FamilyTiles(family, local, tile, passing, steps, tuple(inputs), output)
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,12 @@ class ElementCycles:
 
     def words(self, values: int) -> float:
         """Return the cycles of an operation that receives or sends values."""
-        return values * float(self.profile.cycles_per_wavelet)
+        return values * self._word
+
+    @cached_property
+    def _word(self) -> float:
+        """Cycles of a word."""
+        return float(self.profile.cycles_per_wavelet)
 
     @cached_property
     def least_rate(self) -> float:
@@ -163,11 +170,11 @@ class ElementCycles:
     def transfers(self, tiles: FamilyTiles, sums: SumCount) -> float:
         """Return the cycles of an element's receives and sends, and of the loop over tiles."""
         family, output = tiles.family, self.space.einsum.outputs[0]
-        own = tiles.values(output)
+        own = tiles.output
         moved = {True: list[int](), False: list[int]()}  # by whether they come with each tile
-        for access in self.space.einsum.inputs:
+        for access, values in zip(self.space.einsum.inputs, tiles.inputs, strict=True):
             if access.tensor not in family.resident:
-                moved[access.tensor in tiles.passing].append(tiles.values(access))
+                moved[access.tensor in tiles.passing].append(values)
         received = len(moved[True])
         sent = [own] * sums.operations + [own * sums.passed] * bool(sums.passed)
         moved[output.tensor in tiles.passing] += sent
@@ -193,5 +200,5 @@ class ElementCycles:
         busy = self.load * len(moved) + 3 * (counting + branching)
         busy += tasks * profile.task_switch_cycles
         starting = profile.issue_cycles * len(moved) + tasks * profile.task_end_cycles
-        slots = min(1.0, float(profile.cycles_per_wavelet)) * sum(moved)
+        slots = min(1.0, self._word) * sum(moved)
         return float(busy + max(starting, slots))

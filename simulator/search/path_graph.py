@@ -54,7 +54,8 @@ class PathGraph:
 
     def __init__(self, depth: int, steps_of: Callable[[int, Held], Sequence[OptionStep]]) -> None:
         self.depth, self._steps_of = depth, steps_of
-        self._searches, self._moves = _Numbered[CandidateSearch](), _Numbered[Move]()
+        self._searches = _Numbered[CandidateSearch]()
+        self._moves = _Numbered[Move]()
         self._numbers: dict[tuple[int, Held], int] = {}
         self._states: list[tuple[int, Held]] = []
         self._steps: dict[int, _Steps] = {}
@@ -65,7 +66,8 @@ class PathGraph:
         `behind`: the least sum of the Einsums from each number on. `reshards`: paths with them,
         too. Of equal paths it is the first one.
         """
-        searches, moves = _Values(self._searches, which), _Values(self._moves, which)
+        searches = _Values[CandidateSearch](self._searches, which)
+        moves = _Values[Move](self._moves, which)
         start = self._state(0, ())
         least, before = {start: 0.0}, dict[int, tuple[int, int]]()
         heap, order, done = [(behind[0], 0, 0, start)], 0, set[int]()
@@ -168,7 +170,8 @@ class _Values(Generic[_Item]):
     """The bound or the value of each item, asked for once in a walk."""
 
     def __init__(self, numbered: _Numbered[_Item], which: Which) -> None:
-        self._numbered, self._which = numbered, which
+        self._numbered: _Numbered[_Item] = numbered
+        self._which = which
         self._known = np.zeros(1)  # the last one is that of NO_ITEM
 
     def at(self, numbers: _Integers) -> _Floats:

@@ -98,7 +98,7 @@ class QuickBound:
         columns, rows = (
             float(hop + (group - 1) * profile.hop_cycles) if group > 1 else 0.0 for group in groups
         )
-        values = tiles.values(self.space.einsum.outputs[0])
+        values = tiles.output
         way = columns + rows
         if columns and rows:
             way = max(way, columns + self._element.load + self._element.words(values))
@@ -121,7 +121,7 @@ class QuickBound:
         on_tile = prod(tiles.tile.values()) * element.least_rate
         behind = on_tile if access.tensor in tiles.passing else work
         if family.buffers == 1 and not self.space.output_stays:
-            values = tiles.values(self.space.einsum.outputs[0])
+            values = tiles.output
             behind += element.load * sums.operations
             behind += element.words(values) * (sums.operations + sums.passed)
         return behind
@@ -155,13 +155,19 @@ class QuickBound:
         return self._words(FamilyTiles.of(self.space, family))
 
     def _words(self, tiles: FamilyTiles) -> int:
-        einsum = self.space.einsum
+        held = zip(self._wide.items(), (*tiles.inputs, tiles.output), strict=True)
+        buffers = tiles.family.buffers
         return sum(
-            DTYPES[dtype_of(access, einsum)]
-            * tiles.values(access)
-            * (tiles.family.buffers if access.tensor in tiles.passing else 1)
-            for access in einsum.accesses
+            wide * values * (buffers if tensor in tiles.passing else 1)
+            for (tensor, wide), values in held
         )
+
+    @cached_property
+    def _wide(self) -> dict[str, int]:
+        """16-bit words of a value of each input, in their order, and of the output."""
+        einsum = self.space.einsum
+        accesses = (*einsum.inputs, einsum.outputs[0])
+        return {access.tensor: DTYPES[dtype_of(access, einsum)] for access in accesses}
 
     @cached_property
     def free_words(self) -> int:
