@@ -27,7 +27,8 @@ from tilewright.simulator.exchanges.exchange_execution import (
 from tilewright.simulator.exchanges.reshard_program import limits_of
 from tilewright.simulator.execution.action_counts import action_energies
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.search.candidate_search import Candidates, objective_value
+from tilewright.simulator.search.candidate_search import Candidates
+from tilewright.simulator.search.grid_certificate import objective_value
 
 
 @dataclass(eq=False)

@@ -142,7 +142,9 @@ def execute(
         exchanges += ready.exchanges
         run = execute_einsum(read, settings, known, ready.kept, ready.held)
         exchange.finish(run)
-        values.update({name: v for name, v in run.operands.items() if name not in values})
+        for name, read_values in run.operands.items():
+            whole = given.get(name, read_values)
+            values.setdefault(name, np.asarray(whole).astype(read_values.dtype, copy=False))
         values[read.output.name] = _kept(run)
         computed.add(read.output.name)
         runs.append(run)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Final, Literal
+from typing import Final
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
@@ -39,6 +39,11 @@ from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
 from tilewright.simulator.run.machine import Stop
 from tilewright.simulator.search.candidate_runs import CandidateRuns
+from tilewright.simulator.search.grid_certificate import (
+    GridCertificate,
+    GridObjective,
+    objective_value,
+)
 from tilewright.simulator.search.quick_bound import QuickBound
 
 MOST_WAITING: Final = 4
@@ -47,44 +52,6 @@ MOST_FIRST: Final = 4
 """Families among whose candidates the first one to run is chosen."""
 NEAR: Final = 1.25
 """Their bounds are at most so many times the least one."""
-GridObjective = Literal["latency", "energy", "edp"]
-
-
-def objective_value(objective: GridObjective, latency: float, energy: float) -> float:
-    """Return the value of a latency (s) and an energy (J)."""
-    if objective == "latency":
-        return latency
-    return energy if objective == "energy" else energy * latency
-
-
-@dataclass(frozen=True, slots=True)
-class GridCertificate:
-    """What a search on a grid has shown of its answer.
-
-    `executed`: candidates that ran on the machine; `timed`: those whose exact cycles follow from a
-    smaller grid, the best of which runs at the end; `excluded`: those whose bound is not below the
-    best value; `infeasible`: those that the machine cannot hold or run, by reason in `reasons`.
-    `bound`: no candidate of the mapspace has a smaller value. `is_optimal`: the bound is the value.
-    """
-
-    executed: int
-    timed: int
-    excluded: int
-    infeasible: int
-    reasons: tuple[tuple[str, int], ...]
-    bound: float
-    is_optimal: bool
-
-    def gap(self, value: float) -> float:
-        """Return how far a value may be above the optimum: value / bound - 1, inf for no bound."""
-        if self.is_optimal:
-            return 0.0
-        return value / self.bound - 1 if self.bound > 0 else inf
-
-    def __str__(self) -> str:
-        kind = "optimal" if self.is_optimal else "best of those executed"
-        timed = f"{self.timed:,} timed by their pattern, " if self.timed else ""
-        return f"{kind}: {self.executed:,} executed, {timed}{self.excluded:,} excluded by the bound"
 
 
 @dataclass(frozen=True, slots=True)

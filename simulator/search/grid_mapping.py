@@ -21,14 +21,13 @@ from tilewright.simulator.execution.einsum_execution import EinsumExecution, Exe
 from tilewright.simulator.execution.execution import Execution, execute, grid_path
 from tilewright.simulator.execution.operands import WrongResult
 from tilewright.simulator.lowering.addresses import LeftTensors
-from tilewright.simulator.search.candidate_search import (
-    Candidates,
-    CandidateSearch,
+from tilewright.simulator.search.candidate_search import Candidates, CandidateSearch
+from tilewright.simulator.search.cascade_search import Cascade
+from tilewright.simulator.search.grid_certificate import (
     GridCertificate,
     GridObjective,
     objective_value,
 )
-from tilewright.simulator.search.cascade_search import Cascade
 from tilewright.simulator.search.grid_search import GridSearchResult, no_mapping
 from tilewright.simulator.search.path_graph import OptionPath
 from tilewright.simulator.search.path_search import CascadeLimits, search_cascade

@@ -20,12 +20,8 @@ from tilewright.mapper.searches.budget import Budget, budget_from
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import NoFeasibleMapping
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
-from tilewright.simulator.search.candidate_search import (
-    Candidates,
-    CandidateSearch,
-    GridCertificate,
-    GridObjective,
-)
+from tilewright.simulator.search.candidate_search import Candidates, CandidateSearch
+from tilewright.simulator.search.grid_certificate import GridCertificate, GridObjective
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from cascades import cascade_arch, cascade_workload
 
+from tilewright.arch.files.source import load_document
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Sequential, Storage, Temporal
 from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.exchange import bank_offsets, intermediates, staying_tensors
 from tilewright.simulator.execution.execution import Execution, execute, mappings_of
+from tilewright.simulator.search.grid_mapping import map_on_grid
 
 READ_TWICE = cascade_workload("read twice")
 
@@ -73,3 +76,22 @@ def test_a_tensor_outside_for_one_einsum_only_is_refused() -> None:
     with pytest.raises(InfeasibleMapping, match="S is in Host for Einsum S, but not for T") as why:
         staying_tensors(by_einsum, READ_TWICE, "Host")
     assert "for all of S, T, Z, or none" in str(why.value)
+
+
+def test_an_input_has_all_positions_that_any_einsum_reads() -> None:
+    text = """
+    workload:
+      rank_sizes: {I: 5}
+      bits_per_value: {All: 32}
+      einsums:
+        - "Y[i] = X[i] * B[H: i]"
+        - "Z[i] = Y[i] + B[H: i + 3]"
+    """
+    workload, arch = load_workload(load_document("w.yaml", text=text)), cascade_arch(2, 2)
+    mapping = map_on_grid(arch, workload).mapping
+    for given in ({}, {"B": np.arange(8)}):
+        values = execute(arch, workload, mapping, operands=given).values
+        x, b = values["X"], values["B"]
+        np.testing.assert_allclose(values["Z"], x * b[:5] + b[3:], rtol=1e-5)
+        assert b.shape == (8,)
+        assert b[5:].all()

@@ -14,7 +14,8 @@ from tilewright.simulator.isa.machine_errors import RunStoppedError
 from tilewright.simulator.run import machine
 from tilewright.simulator.search import candidate_runs
 from tilewright.simulator.search.candidate_runs import CandidateRuns
-from tilewright.simulator.search.candidate_search import Candidates, GridObjective
+from tilewright.simulator.search.candidate_search import Candidates
+from tilewright.simulator.search.grid_certificate import GridObjective
 from tilewright.simulator.search.grid_search import GridSearch
 
 FORM = "matrix times vector"

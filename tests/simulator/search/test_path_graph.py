@@ -1,0 +1,95 @@
+"""The least path of a graph of options equals the least of all paths, one by one."""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import cast
+
+import pytest
+
+from tilewright.simulator.exchanges.exchange_move import Move
+from tilewright.simulator.search.candidate_search import CandidateSearch
+from tilewright.simulator.search.path_graph import Held, OptionPath, OptionStep, PathGraph
+
+DEPTH = 4
+
+
+@dataclass(eq=False)
+class _Item:
+    """Stands for a search or a move: what a walk asks of it."""
+
+    bound: float
+    value: float
+    is_reshard: bool = False
+
+
+def _item(rng: random.Random) -> _Item:
+    bound = rng.randint(1, 9)
+    return _Item(
+        bound, inf if rng.random() < 0.2 else bound + rng.randint(0, 3), rng.random() < 0.4
+    )
+
+
+class _Case:
+    """A random graph. `steps`: by Einsum and what is held in front of it."""
+
+    def __init__(self, seed: int) -> None:
+        rng = random.Random(seed)
+        self.steps: dict[tuple[int, Held], list[OptionStep]] = {}
+        for number in range(DEPTH):
+            for place in range(3):
+                self.steps[number, self._held(number, place)] = [
+                    OptionStep(
+                        self._held(number + 1, rng.randrange(3)),
+                        cast("CandidateSearch", _item(rng)),
+                        tuple(cast("Move", _item(rng)) for _ in range(rng.randrange(3))),
+                    )
+                    for _ in range(rng.randint(0, 4))
+                ]
+
+    @staticmethod
+    def _held(number: int, place: int) -> Held:
+        return (("T", place),) if 0 < number < DEPTH else ()
+
+    def steps_of(self, number: int, held: Held) -> Sequence[OptionStep]:
+        return self.steps[number, held]
+
+    def sums(self, number: int, held: Held, which: str, *, reshards: bool) -> Iterator[float]:
+        """Yield the sums of all paths from a state on."""
+        if number == DEPTH:
+            yield 0.0
+            return
+        for step in self.steps[number, held]:
+            if reshards or not any(move.is_reshard for move in step.moves):
+                here = sum(getattr(item, which) for item in (step.search, *step.moves))
+                for behind in self.sums(number + 1, step.held, which, reshards=reshards):
+                    yield here + behind
+
+    def behind(self, which: str) -> list[float]:
+        least = [
+            min((getattr(s.search, which) for (n, _), of in self.steps.items() if n == number
+                 for s in of), default=inf)
+            for number in range(DEPTH)
+        ]  # fmt: skip
+        return [sum(least[number:]) for number in range(DEPTH + 1)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_path_is_the_least_of_all(seed: int) -> None:
+    case = _Case(seed)
+    graph = PathGraph(DEPTH, case.steps_of)
+    for which in ("bound", "value", "bound"):
+        for reshards in (False, True):
+            path = graph.best_path(which, case.behind(which), reshards=reshards)  # type: ignore[arg-type]
+            assert path.value == min(case.sums(0, (), which, reshards=reshards), default=inf)
+            assert path.value == inf or path.value == _sum(path, which)
+    for step in case.steps[0, ()]:
+        step.search.bound = 100  # type: ignore[misc]  # bounds change between walks
+    again = graph.best_path("bound", case.behind("bound"), reshards=True)
+    assert again.value == min(case.sums(0, (), "bound", reshards=True), default=inf)
+
+
+def _sum(path: OptionPath, which: str) -> float:
+    assert len(path.searches) == DEPTH
+    return sum(getattr(item, which) for item in (*path.searches, *path.moves))
