@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Final, Literal
 
 from tilewright.arch.errors import SpecError
+from tilewright.arch.names import did_you_mean
 
 Sizes = Literal["compiler", "hardware"]
 
@@ -86,6 +87,11 @@ def number_format(name: str) -> NumberFormat:
         known = ", ".join(form.name for form in _FORMATS)
         raise SpecError(f"unknown number format {name!r}", value=name, instead=f"one of {known}")
     return _BY_NAME[name]
+
+
+def close_formats(name: str) -> str | None:
+    """Return "did you mean …?" for a misspelt name of a format, None if none is close."""
+    return did_you_mean(name, _BY_NAME)
 
 
 def bits_of_format(name: object) -> Fraction | None:

@@ -218,6 +218,13 @@ class _ActionBuilder:
         SpecError: neither is written nor estimated, or a Network has no latency for a hop.
         """
         throughput = self._written("throughput", self.action.throughput)
+        if throughput == 0 and self.spec.total_latency is None:
+            raise SpecError(
+                f"the throughput of {self.action.name} must be above 0",
+                where=self.resolver.where(*self.at, "throughput"),
+                value=self.action.throughput,
+                instead="inf if it takes no time",
+            )
         if throughput is not None and is_bit_rate(self.action.throughput):
             throughput /= float(self._bits_per_action())
         latency = self._written("latency", self.action.latency)

@@ -192,6 +192,10 @@ def map_command(
     if why_not is not None:
         from tilewright.dse.command.command_mapspace import answer_why_not
 
+        if machine_name is not None:
+            raise TilewrightError(
+                "--why-not asks a search by the model", value="--machine", instead="no --machine"
+            )
         answer_why_not(machine, work, why_not, options, as_json)
         return
     if machine_name is not None:

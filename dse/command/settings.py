@@ -30,7 +30,7 @@ def check_used(
     """
     if not settings:
         return
-    words = set(_words(files, settings)) - tensors
+    words = set(_words(files, settings)) - tensors - set(_ranks(files, settings))
     unclear = [name for name in settings if name not in words or name in components]
     if not unclear:
         return
@@ -43,6 +43,12 @@ def check_used(
             f"{name} is a component, not a variable",
             value=f"{name}={settings[name]}",
             instead=f"--set {name}.FIELD={settings[name]}, for example {name}.size",
+        )
+    if name in _ranks(files, settings):
+        raise SpecError(
+            f"{name} is a rank, not a variable",
+            value=f"{name}={settings[name]}",
+            instead=f"rank_sizes: {{{name}: '{{{{ {name} }}}}'}} makes it a variable of the file",
         )
     reserved = (components | tensors) - set(variable_names)
     raise _unknown_variable(name, files, variable_names, words - reserved)
@@ -59,6 +65,15 @@ def _unknown_variable(
         value=", ".join(path.name for path in files),
         instead=f"did you mean {' or '.join(close)}?" if close else _listed(variable_names),
     )
+
+
+def _ranks(files: Sequence[Path], settings: Mapping[str, object]) -> Iterator[str]:
+    """Yield the ranks whose sizes the files have: their sizes are values, not names for values."""
+    for path in files:
+        document = load_document(path, variables=settings)
+        top = document.data.get("workload") if isinstance(document.data, dict) else None
+        sizes = top.get("rank_sizes") if isinstance(top, dict) else None
+        yield from sizes if isinstance(sizes, dict) else ()
 
 
 def _words(files: Sequence[Path], settings: Mapping[str, object]) -> Iterable[str]:

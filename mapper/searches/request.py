@@ -279,6 +279,12 @@ def checked_settings(named_options: Mapping[str, object]) -> SearchSettings:
     chosen = {name: _names(v) if name in _LISTS else v for name, v in named_options.items()}
     options = SearchSettings(**chosen)  # type: ignore[arg-type]
     _check_limits(options)
+    if options.front and str(options.method or "exact") != "exact":
+        raise TilewrightError(
+            "a front is searched by the method exact only",
+            value=options.method,
+            instead="no method",
+        )
     if not isinstance(options.method, str):
         return options
     memory = inf if options.max_memory is None else options.max_memory

@@ -182,7 +182,12 @@ def check_agreement(drafts: list[EinsumDraft]) -> None:
     bounds: dict[str, tuple[tuple[int, int], EinsumDraft]] = {}
     for draft in drafts:
         if draft.name in by_name:
-            raise _disagree(f"two Einsums are called {draft.name}", by_name[draft.name], draft)
+            raise _disagree(
+                f"two Einsums are called {draft.name}",
+                by_name[draft.name],
+                draft,
+                instead=f"another name: for it (the first: {by_name[draft.name].where})",
+            )
         by_name[draft.name] = draft
         _check_order(draft, writers, readers)
         for access, _, _ in draft.accesses:
@@ -215,6 +220,7 @@ def _check_order(
                 f"Einsums {writers[name].name} and {draft.name} both write tensor {name}",
                 writers[name],
                 draft,
+                instead=f"a tensor of its own for each (the first: {writers[name].where})",
             )
         if name in readers:
             raise _disagree(
@@ -222,6 +228,7 @@ def _check_order(
                 "writes it",
                 readers[name],
                 draft,
+                instead=f"put {draft.name} before {readers[name].name} ({readers[name].where})",
             )
         writers[name] = draft
     for tensor in draft.repeated.values():

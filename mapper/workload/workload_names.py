@@ -17,7 +17,7 @@ from tilewright.arch.expressions.sets import rank_variable_set, tensor_set
 from tilewright.arch.expressions.units import unit_of
 from tilewright.arch.files.document import DocPath, Document
 from tilewright.arch.flattening.scope import EinsumNames, Layer
-from tilewright.arch.number_format import bits_of_format
+from tilewright.arch.number_format import bits_of_format, close_formats
 from tilewright.mapper.workload.errors import WorkloadError
 from tilewright.mapper.workload.workload_check import EinsumDraft
 from tilewright.mapper.workload.workload_file import RenameSpec, RenamesSpec, WorkloadSpec
@@ -354,6 +354,14 @@ def _width(value: object, names: Mapping[str, object], where: Where) -> Fraction
             where=where,
             value=value,
             instead="for example 8, 8 bit or bf16",
+        )
+    if isinstance(value, str) and _WORD.fullmatch(value) and value not in names:
+        close = close_formats(value)
+        raise SpecError(
+            f"there is no number format {value}",
+            where=where,
+            value=value,
+            instead=close or "a number of bits, or a format such as bf16 or int8",
         )
     result = evaluate(value, names, where)
     if isinstance(result, bool) or not isinstance(result, int | float | Fraction):

@@ -8,8 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
+from tilewright.arch.errors import TilewrightError
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.names import did_you_mean
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.space_time import space_time
@@ -123,6 +125,7 @@ def execute(
     """
     settings = settings or ExecutionSettings()
     given = dict(operands or {})
+    _check_known(given, workload)
     values = workload_operands(workload, settings.seed, given)
     given.update(values)
     by_einsum = mappings_of(mapping, workload)
@@ -149,6 +152,18 @@ def execute(
         computed.add(read.output.name)
         runs.append(run)
     return Execution(tuple(runs), tuple(exchanges), values)
+
+
+def _check_known(given: Dict[str, AnyArray], workload: Workload) -> None:
+    """Raise TilewrightError for operands of a tensor that the workload does not have."""
+    tensors = {name for einsum in workload.einsums for name in einsum.tensors}
+    for name in given:
+        if name not in tensors:
+            raise TilewrightError(
+                "the operands have a tensor that no Einsum has",
+                value=name,
+                instead=did_you_mean(name, tensors) or "one of: " + ", ".join(sorted(tensors)),
+            )
 
 
 def _kept(run: EinsumExecution) -> AnyArray:

@@ -7,11 +7,14 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+from click.testing import CliRunner
 from design_files import ARCH, WORKLOAD
 
 from tilewright.arch.quantities import some
 from tilewright.arch.spec.load import load_arch
 from tilewright.dse import Execution, load_study, mapping_page, start_study
+from tilewright.dse.command.cli import cli
 from tilewright.dse.report.conclusion import census
 from tilewright.dse.run.record import Trial
 from tilewright.mapper import search
@@ -93,3 +96,35 @@ def test_each_row_of_the_page_has_its_test():
     assert len(rows) > 20
     for file, function in rows:
         assert f"def {function}(" in (ROOT / file).read_text(encoding="utf-8"), (file, function)
+
+
+_SMALL = 'workload: {rank_sizes: {M: 4, K: 8}, bits_per_value: {All: %s}, einsums: ["%s"]}\n'
+_MISTAKES = {
+    "did you mean bf16?": (("validate", "w.yaml"), ("bf17", "Y[m] = A[m, k]")),
+    "put Z before Y": (("validate", "w.yaml"), ("8", 'Y[m] = Z[m, k]", "Z[m, k] = A[m, k]')),
+    "add {einsum": (("validate", "w.yaml"), ("8", 'Y[m] = A[m]", "Z[m] = Y[m] + Y[M: 3 - m]')),
+    "is a rank": (("workload", "show", "w.yaml", "--set", "M=9"), ("8", "Y[m] = A[m, k]")),
+    "exact only": (
+        (
+            "map",
+            "--arch",
+            "edge_npu",
+            "--workload",
+            "w.yaml",
+            "--front",
+            "energy,latency",
+            "--method",
+            "random",
+        ),
+        ("8", "Y[m] = A[m, k]"),
+    ),
+}
+
+
+@pytest.mark.parametrize("says", _MISTAKES)
+def test_mistakes_are_told_with_what_to_write(says, tmp_path, monkeypatch):
+    arguments, values = _MISTAKES[says]
+    monkeypatch.chdir(tmp_path)
+    Path("w.yaml").write_text(_SMALL % values)
+    result = CliRunner().invoke(cli, list(arguments))
+    assert (result.exit_code, says in result.stderr) == (2, True), result.stderr

@@ -108,6 +108,7 @@ def find_on_machine(
     from tilewright.simulator.search.grid_mapping import GridRequest, map_on_grid
 
     given = [name for name in _OF_THE_MODEL if options.get(name)]
+    given += ["method"] if options.get("method", "exact") != "exact" else []
     if given:
         raise TilewrightError(
             f"--{given[0].replace('_', '-')} is an option of searches by the model",
