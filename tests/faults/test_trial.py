@@ -105,17 +105,7 @@ _MISTAKES = {
     "add {einsum": (("validate", "w.yaml"), ("8", 'Y[m] = A[m]", "Z[m] = Y[m] + Y[M: 3 - m]')),
     "is a rank": (("workload", "show", "w.yaml", "--set", "M=9"), ("8", "Y[m] = A[m, k]")),
     "exact only": (
-        (
-            "map",
-            "--arch",
-            "edge_npu",
-            "--workload",
-            "w.yaml",
-            "--front",
-            "energy,latency",
-            "--method",
-            "random",
-        ),
+        "map --arch edge_npu --workload w.yaml --front energy,edp --method random".split(),
         ("8", "Y[m] = A[m, k]"),
     ),
 }
