@@ -99,13 +99,14 @@ def test_each_row_of_the_page_has_its_test():
 
 
 _SMALL = 'workload: {rank_sizes: {M: 4, K: 8}, bits_per_value: {All: %s}, einsums: ["%s"]}\n'
+_MAP = ["map", "--arch", "edge_npu", "--workload", "w.yaml"]
 _MISTAKES = {
     "did you mean bf16?": (("validate", "w.yaml"), ("bf17", "Y[m] = A[m, k]")),
     "put Z before Y": (("validate", "w.yaml"), ("8", 'Y[m] = Z[m, k]", "Z[m, k] = A[m, k]')),
     "add {einsum": (("validate", "w.yaml"), ("8", 'Y[m] = A[m]", "Z[m] = Y[m] + Y[M: 3 - m]')),
     "is a rank": (("workload", "show", "w.yaml", "--set", "M=9"), ("8", "Y[m] = A[m, k]")),
     "exact only": (
-        "map --arch edge_npu --workload w.yaml --front energy,edp --method random".split(),
+        [*_MAP, "--front", "energy,edp", "--method", "random"],
         ("8", "Y[m] = A[m, k]"),
     ),
 }
