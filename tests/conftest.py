@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).resolve().parent / "golden"
 
 # CI draws the same examples every time, so few of them; `make explore` draws others, and more.
-settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, max_examples=50)
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, max_examples=30)
 settings.load_profile("ci")
 
 

@@ -59,7 +59,7 @@ def lowered(seed: int) -> tuple[Case, Profile]:
     return Case(program_of(plan), memory, {}, edges), profile
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @example(421)  # an operation waits for space between two segments of its times
 @given(SEEDS)
 def test_mappings_on_a_grid(seed: int) -> None:
@@ -82,45 +82,45 @@ def test_most_mappings_on_a_grid_have_a_certificate() -> None:
     assert certified.total() >= 20
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(SEEDS, SEEDS)
 def test_maps_and_scalar_instructions(seed: int, profile_seed: int) -> None:
     profile = load_profile("generic").with_values(fair_changes(profile_seed))
     both(mapping_pair(seed), profile)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(SEEDS, SEEDS)
 def test_pipelines(seed: int, profile_seed: int) -> None:
     both(pipeline(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(SEEDS, SEEDS)
 def test_pipelines_with_filters(seed: int, profile_seed: int) -> None:
     profile = load_profile("generic").with_values(fair_changes(profile_seed))
     both(filtered_pipeline(seed), profile)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(SEEDS, SEEDS)
 def test_chains_broadcasts_contention(seed: int, profile_seed: int) -> None:
     both(random_case(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(SEEDS, SEEDS)
 def test_threads_side_by_side(seed: int, profile_seed: int) -> None:
     both(duplex(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(SEEDS, SEEDS)
 def test_streams_that_meet_on_links(seed: int, profile_seed: int) -> None:
     both(meeting(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(SEEDS, SEEDS)
 def test_any_profile(seed: int, profile_seed: int) -> None:
     """Shallow queues and broken paces: no certificate, and the reference engine's result."""
@@ -140,14 +140,14 @@ def test_examples(program: Program, machine: str) -> None:
     assert both(Case(program, memory, {}), load_profile(machine)).certificate.granted
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(SEEDS, SEEDS)
 def test_switches_fifos_wavelet_tasks(seed: int, profile_seed: int) -> None:
     """What the fast engine does not know goes to the reference engine, with the same results."""
     both(special_case(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(SEEDS, SEEDS)
 def test_queues_threads_and_registers_that_change(seed: int, profile_seed: int) -> None:
     both(changing_case(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
@@ -174,8 +174,8 @@ def shares(cases: list[tuple[Case, Profile]]) -> Counter[str]:
 
 def test_share_of_pipelines() -> None:
     generic = load_profile("generic")
-    found = shares([(pipeline(seed), generic) for seed in range(30)])
-    assert found["granted"] >= 26, found
+    found = shares([(pipeline(seed), generic) for seed in range(15)])
+    assert found["granted"] >= 13, found
 
 
 def test_share_of_threads_side_by_side() -> None:

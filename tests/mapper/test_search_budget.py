@@ -63,7 +63,7 @@ workload:
 @pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
 def test_what_needs_no_templates_is_a_bound(maker: str, objective: str) -> None:
     goal, close = Goal(objective), 0  # type: ignore[arg-type]
-    for seed in range(4):
+    for seed in range(2):
         space = MAKERS[maker](seed)
         best = ExactSearch().find(space, goal, None).best
         if best is None:
@@ -135,14 +135,19 @@ def test_an_einsum_stopped_at_once_has_a_mapping_of_its_space(
             assert not hasty.proven
 
 
-@pytest.mark.parametrize("fusion", [True, False])
-@pytest.mark.parametrize("objective", ["energy", "edp", "energy * latency**2"])
-@pytest.mark.parametrize("uneven", [(), ("all",)])
+@pytest.mark.parametrize(
+    ("objective", "uneven", "fusion"),
+    [
+        ("energy", (), True),
+        ("edp", (), False),
+        ("energy * latency**2", (), True),
+        ("energy", ("all",), False),
+        ("edp", ("all",), True),
+    ],
+)
 def test_a_workload_stopped_at_once_has_a_mapping_and_a_bound(
     objective: str, uneven: tuple[str, ...], fusion: bool
 ) -> None:
-    if uneven and "*" in objective:
-        return
     arch, work = load_arch(ARCH), load_workload(WORK)
     options = {"objective": objective, "uneven": uneven, "fusion": fusion}
     best = search(arch, work, **options).certificate  # type: ignore[arg-type]

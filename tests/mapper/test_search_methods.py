@@ -17,7 +17,6 @@ from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.methods.annealing import AnnealingSearch
-from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch
 from tilewright.mapper.searches.methods.optuna_search import OptunaSearch
 from tilewright.mapper.searches.methods.random_search import RandomSearch
 from tilewright.mapper.searches.result import (
@@ -31,24 +30,15 @@ from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.workload.errors import NoFeasibleMapping
 
 
-def test_other_methods_follow_the_same_protocol() -> None:
-    exact = search(arch(), chain(2, 4))
-    listed = search(arch(), chain(2, 4), method=ExhaustiveSearch())
-    drawn = search(arch(), chain(2, 4), method=RandomSearch(100, seed=5))
-    again = search(arch(), chain(2, 4), method=RandomSearch(100, seed=5))
-    assert listed.certificate.kind == "optimal"
-    assert listed.certificate.value == pytest.approx(exact.certificate.value, rel=1e-12)
-    assert drawn.certificate.kind == "bounded"
-    assert 0 < drawn.certificate.lower_bound <= exact.certificate.value * (1 + 1e-12)
-    assert drawn.certificate.value >= exact.certificate.value * (1 - 1e-12)
-    assert drawn.best == again.best
-    assert drawn.statistics.evaluations == 100
+@cache
+def least_of_a_chain(objective: str, *sizes: int, m: int = 8) -> float:
+    """The optimum that all methods and limits are compared with."""
+    return search(arch(), chain(*sizes, m=m), objective=objective).certificate.value
 
 
 @pytest.mark.parametrize("method", ["exact", "exhaustive", "random", "annealing", "optuna"])
 def test_methods_by_name(method: str) -> None:
-    work = chain(2, 2, m=4)
-    best = search(arch(), work).certificate.value
+    work, best = chain(2, 2, m=4), least_of_a_chain("energy", 2, 2, m=4)
     seen: list[Progress] = []
     found = search(arch(), work, method=method, seed=3, progress=seen.append)
     mine = [step.value for step in seen if step.doing == "searching T1"]
@@ -66,12 +56,8 @@ def test_the_same_seed_gives_the_same_answer(method: Callable[..., MapspaceSearc
     work = chain(2, 2, m=4)
     first, again = (search(arch(), work, method=method(30, seed=3)) for _ in range(2))
     assert first.best == again.best
-
-
-@cache
-def least_of_a_chain(objective: str) -> float:
-    """The optimum that all methods and limits are compared with."""
-    return search(arch(), chain(12, 16), objective=objective).certificate.value
+    assert first.certificate.kind == "bounded"
+    assert first.statistics.evaluations in (30, 31)  # annealing evaluates its start, too
 
 
 def test_unknown_method() -> None:
@@ -83,7 +69,7 @@ def test_unknown_method() -> None:
 def test_annealing_comes_close_on_a_larger_space() -> None:
     work = chain(48, 64, m=32)
     best = search(arch(), work).certificate.value
-    found = search(arch(), work, method=AnnealingSearch(samples=1500, seed=1)).certificate
+    found = search(arch(), work, method=AnnealingSearch(samples=500, seed=1)).certificate
     assert found.value <= 1.5 * best
     assert found.lower_bound <= best * (1 + 1e-9)
 
@@ -94,7 +80,7 @@ def test_annealing_comes_close_on_a_larger_space() -> None:
 def test_methods_stopped_at_once_have_a_mapping_and_a_bound(
     method: str, objective: str, limit: dict[str, float]
 ) -> None:
-    work, best = chain(12, 16), least_of_a_chain(objective)
+    work, best = chain(12, 16), least_of_a_chain(objective, 12, 16)
     options = {"objective": objective, "method": method, "fusion": False, **limit}
     hasty = search(arch(), work, **options)  # type: ignore[arg-type]
     proof = hasty.certificate

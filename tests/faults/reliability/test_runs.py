@@ -114,7 +114,7 @@ class Slow:
             signal.signal(signal.SIGALRM, signal.SIG_IGN)
         if point["x"] in (1, 2):
             time.sleep(30)
-        block = b"x" * (700_000_000 if point["x"] == 3 else 1)
+        block = b"x" * (400_000_000 if point["x"] == 3 else 1)
         time.sleep(0.3 if point["x"] == 3 else 0)
         return Outcome({"y": float(len(block[:1]))})
 
@@ -131,7 +131,7 @@ def test_05_limits_of_a_design():
     """`search.limit_s` and `search.limit_memory` end the evaluation of a design, which is recorded
     as failed; the other designs of the batch keep their results."""
     time_over, memory_over = ENDED_BY.values()
-    limits = DesignLimits(seconds=2.0, memory=600e6)
+    limits = DesignLimits(seconds=2.0, memory=450e6)
     assert statuses((0, 1, 3, 0), limits) == ["feasible", time_over, memory_over, "feasible"]
 
 

@@ -47,8 +47,8 @@ def unbeaten(values: set[tuple[float, ...]]) -> set[tuple[float, ...]]:
     ("form", "metrics"),
     [
         pytest.param("matrix times vector", METRICS, marks=pytest.mark.nightly),
-        ("matrix product", ("energy", "latency")),
-        ("elementwise sum", ("energy", "latency")),
+        pytest.param("matrix product", ("energy", "latency"), marks=pytest.mark.nightly),
+        pytest.param("elementwise sum", ("energy", "latency"), marks=pytest.mark.nightly),
         ("largest of rows", METRICS),
     ],
 )
