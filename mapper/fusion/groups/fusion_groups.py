@@ -50,20 +50,20 @@ class FusionGroup(NamedTuple):
         return self.first + len(self.masks)
 
 
-def joined_groups(groups: Sequence[FusionGroup]) -> JoinedMapping:
-    """Return the mapping of the workload that runs one group after the other.
+def joined(mappings: Sequence[JoinedMapping]) -> JoinedMapping:
+    """Return the mapping of the workload that runs parts of it one after the other.
 
-    `groups`: in order, with each Einsum in one of them.
+    `mappings`: of the parts, in order; nothing stays on chip from one to the next.
     """
-    labels = [group.mapping.label for group in groups]
+    labels = [mapping.label for mapping in mappings]
     if len(labels) == 1:
-        return groups[0].mapping
+        return mappings[0]
     whole = WholeLabel(
         sum(label.energy for label in labels),
         sum(label.latency for label in labels),
         tuple(chosen for label in labels for chosen in label.pmappings),
     )
-    return JoinedMapping(whole, tuple(step for group in groups for step in group.mapping.steps))
+    return JoinedMapping(whole, tuple(step for mapping in mappings for step in mapping.steps))
 
 
 def is_divisible(problem: FusedProblem) -> bool:

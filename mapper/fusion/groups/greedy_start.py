@@ -26,7 +26,7 @@ from tilewright.mapper.fusion.groups.fusion_groups import (
     FusionGroup,
     JoinedMapping,
     is_divisible,
-    joined_groups,
+    joined,
 )
 from tilewright.mapper.fusion.join.cost_limit import CostLimit
 from tilewright.mapper.fusion.join.exchange_choice_bounds import EinsumBounds
@@ -191,7 +191,7 @@ class GreedyStart:
 
     def _set_groups(self, groups: list[FusionGroup]) -> None:
         self._groups = groups
-        self._take(joined_groups(groups))
+        self._take(joined([group.mapping for group in groups]))
 
     def _cost_of(self, groups: Sequence[FusionGroup]) -> float:
         metric = self._bounds.metric

@@ -11,6 +11,7 @@ from math import ceil, frexp, inf, ldexp
 
 EnergyLatency = tuple[float, float]  # joule, second
 STEPS = 1 << 20  # of a power of two, up to which a limit is rounded
+NEVER = (inf, inf)
 LITTLE = 1e-3  # relative: so much more than asked for costs less than to search again
 
 
@@ -49,6 +50,16 @@ class CostLimit:
         return all(
             limit == lower or lower <= limit <= lower * (1 + LITTLE) for limit, lower in pairs
         )
+
+
+def exceeds(costs: EnergyLatency, limit: EnergyLatency) -> bool:
+    """Tell whether energy (joule) or latency (second) is above its limit."""
+    return costs[0] > limit[0] or costs[1] > limit[1]
+
+
+def with_metric(pair: EnergyLatency, metric: int, value: float) -> EnergyLatency:
+    """Return the pair of joule and second with another value of one metric: 0 energy, 1 latency."""
+    return (pair[0], value) if metric else (value, pair[1])
 
 
 def _round_up(number: float) -> float:

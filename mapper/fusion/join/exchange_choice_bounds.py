@@ -15,9 +15,16 @@ from typing import NamedTuple
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
 from tilewright.mapper.fusion.fused_problem import FusedProblem
+from tilewright.mapper.fusion.groups.windows import WindowBounds
 from tilewright.mapper.fusion.join.compatibility_graph import JoinLimits
-from tilewright.mapper.fusion.join.cost_limit import CostLimit, EnergyLatency
-from tilewright.mapper.fusion.join.on_chip_relaxation import OnChipRelaxation
+from tilewright.mapper.fusion.join.cost_limit import (
+    NEVER,
+    CostLimit,
+    EnergyLatency,
+    exceeds,
+    with_metric,
+)
+from tilewright.mapper.fusion.join.on_chip_relaxation import OnChipRelaxation, Places
 from tilewright.mapper.fusion.pmappings.pmapping_builder import (
     NOISE,
     ChoiceName,
@@ -27,23 +34,12 @@ from tilewright.mapper.fusion.pmappings.pmapping_builder import (
 )
 from tilewright.mapper.fusion.pmappings.pmapping_cache import CachedBound
 
-DEEPENING = (
-    1e-9,
-    0.02,
-    0.1,
-    0.2,
-    0.35,
-    0.6,
-    1.0,
-    2.0,
-    8.0,
-    inf,
-)  # relative to the bound at the start
+# relative to the bound at the start
+DEEPENING = (1e-9, 0.02, 0.1, 0.2, 0.35, 0.6, 1.0, 2.0, 8.0, inf)
 NEXT_RISES = 0.3  # of the most that a bound may rise: what is raised in the same round
 LEAST_RISE = 0.05  # relative: the least that a bound is taken to be able to rise
 TINY = 1e-300
 MARGIN = 0.002  # relative: of bounds that are raised together
-NEVER = (inf, inf)
 METRICS = (0, 1)  # energy, latency
 
 
@@ -137,6 +133,7 @@ class EinsumBounds:
         ]
         allowed = [list(costs) for costs in self._costs(0)]
         self._relaxation = OnChipRelaxation(problem.exchanged, allowed)
+        self.windows: WindowBounds | None = None
 
     def _initial_bound(self, choice: OnChipChoice) -> EnergyLatency | None:
         """Return the bound of a choice before any search; None if it is not looked at."""
@@ -150,8 +147,10 @@ class EinsumBounds:
 
         Joule and second, each by choices of its own (theory/fusion.md §6.3).
         """
-        energy, latency = (self._relaxation.least_cost(self._costs(metric)) for metric in METRICS)
-        return energy, latency
+        least = [self._relaxation.least_cost(self._costs(metric)) for metric in METRICS]
+        if self.windows is not None:
+            least[self.metric] = self.windows.least_cost(self._costs(self.metric))
+        return least[0], least[1]
 
     def cost_limits(
         self, limit: EnergyLatency, slack: float = inf
@@ -164,9 +163,7 @@ class EinsumBounds:
         `slack` above its bound, relative, in the metric whose bounds are raised (energy or
         latency); less than inf loses mappings.
         """
-        costs_of_others = [
-            self._relaxation.costs_of_others(self._costs(metric)) for metric in METRICS
-        ]
+        costs_of_others = [self._costs_of_others(metric) for metric in METRICS]
         limits: list[dict[OnChipChoice, CostLimit]] = []
         for bounds, energy, latency in zip(self._bounds, *costs_of_others, strict=True):
             limits.append({})
@@ -176,7 +173,7 @@ class EinsumBounds:
                 if bound.bound[0] <= own_limit[0] and bound.bound[1] <= own_limit[1]:
                     if slack < inf:
                         most = min(own_limit[self.metric], bound.bound[self.metric] * (1 + slack))
-                        own_limit = _with_metric(own_limit, self.metric, most)
+                        own_limit = with_metric(own_limit, self.metric, most)
                     limits[-1][bound.choice] = CostLimit(*own_limit)
         return limits
 
@@ -206,14 +203,25 @@ class EinsumBounds:
         remaining cost that goes with it is inf for a set of tensors on chip with which no choices
         of the later Einsums agree.
         """
-        later = (self._relaxation.costs_of_later(self._costs(metric)) for metric in METRICS)
-        energy, latency = later
+        energy, latency = (self._costs_of_later(metric) for metric in METRICS)
 
         def remaining(number: int, on_chip: frozenset[TensorPlace]) -> EnergyLatency:
             state = on_chip & self._relaxation.tracked
             return energy[number].get(state, inf), latency[number].get(state, inf)
 
         return JoinLimits((limit[0] * (1 + NOISE), limit[1] * (1 + NOISE)), remaining)
+
+    def _costs_of_others(self, metric: int) -> list[dict[int, float]]:
+        costs = self._costs(metric)
+        if self.windows is not None and metric == self.metric:
+            return self.windows.costs_of_others(costs)
+        return self._relaxation.costs_of_others(costs)
+
+    def _costs_of_later(self, metric: int) -> list[dict[Places, float]]:
+        costs = self._costs(metric)
+        if self.windows is not None and metric == self.metric:
+            return self.windows.costs_of_later(costs)
+        return self._relaxation.costs_of_later(costs)
 
     def own_limits(self) -> list[dict[OnChipChoice, CostLimit]]:
         """Return, per Einsum and choice of tensors on chip, its lower bound as its cost limit.
@@ -225,12 +233,55 @@ class EinsumBounds:
         metric = self.metric
         return [
             {
-                bound.choice: CostLimit(*_with_metric(NEVER, metric, bound.bound[metric]))
+                bound.choice: CostLimit(*with_metric(NEVER, metric, bound.bound[metric]))
                 for bound in bounds
                 if bound.bound[metric] < inf
             }
             for bounds in self._bounds
         ]
+
+    def use_windows(self, ends: Sequence[int]) -> None:
+        """Bound windows of Einsums, too, which end before the Einsums of these numbers."""
+        self.windows = WindowBounds(self._relaxation, ends)
+
+    @property
+    def costs(self) -> list[dict[int, float]]:
+        """The bounds per Einsum and choice of tensors on chip, in the metric that is raised."""
+        return self._costs(self.metric)
+
+    def limits_below(
+        self, first: int, most: Sequence[Mapping[int, float]]
+    ) -> list[dict[OnChipChoice, CostLimit]]:
+        """Return what the Einsums from `first` on may cost with choices that are not too costly.
+
+        `most`: per Einsum and choice of tensors on chip as bits, what it may cost, in joule, or
+        second if latency is the objective.
+        """
+        return [
+            {
+                bound.choice: self.limit_of_metric(limits[bound.choice.mask])
+                for bound in self._bounds[number]
+                if bound.bound[self.metric] <= limits.get(bound.choice.mask, -inf)
+            }
+            for number, limits in enumerate(most, first)
+        ]
+
+    def raise_below(self, first: int, most: Sequence[Mapping[int, float]], highest: float) -> bool:
+        """Search once further each choice of some Einsums that is below its limit; tell if any was.
+
+        `first`, `most`: as in `limits_below`. `highest`: what the workload may cost at most, joule
+        or second. Raises OutOfBudget, and UnsupportedFeature for templates that cannot be modelled.
+        """
+        metric, others = self.metric, self._costs_of_others(self.metric)
+        open_bounds = [
+            (bound, highest - others[number][mask])
+            for number, limits in enumerate(most, first)
+            for mask, bound in self._least_of_siblings(number).items()
+            if metric not in bound.raised and bound.bound[metric] <= limits.get(mask, -inf)
+        ]
+        for bound, limit in open_bounds:
+            self._search_further(bound, with_metric(NEVER, metric, limit))
+        return bool(open_bounds)
 
     def start_all(self, is_wanted: Callable[[OnChipChoice], bool] = lambda _: True) -> None:
         """Raise the bounds of choices, by default of all, to where a search of the choice starts.
@@ -358,7 +409,7 @@ class EinsumBounds:
 
         The other metric is not limited.
         """
-        return CostLimit(*_with_metric(NEVER, self.metric, cost))
+        return CostLimit(*with_metric(NEVER, self.metric, cost))
 
     def known_least(self, number: int, mask: int) -> float:
         """Return what an Einsum costs at least with some of its tensors on chip, without a search.
@@ -407,7 +458,7 @@ class EinsumBounds:
         """Search a choice up to a higher limit than before."""
         slack = DEEPENING[min(bound.searches, len(DEEPENING) - 1)]
         estimate = self._estimate(bound.choice)
-        if bound.start is None and estimate < inf and not _exceeds(bound.bound, limit):
+        if bound.start is None and estimate < inf and not exceeds(bound.bound, limit):
             self._start(bound)
             slack = max(slack, estimate * (1 + NOISE) / bound.known_start[self.metric] - 1)
         bound.searches += 1
@@ -454,14 +505,14 @@ class EinsumBounds:
 
         `limit`: what the Einsum may cost with this choice.
         """
-        if bound.start is None and not _exceeds(bound.bound, limit):
+        if bound.start is None and not exceeds(bound.bound, limit):
             self._start(bound)
         metric = aim.metric
-        if _exceeds(bound.bound, limit):
+        if exceeds(bound.bound, limit):
             bound.bound, bound.raised = NEVER, frozenset(METRICS)
             return
         highest = aim.limit(bound.known_start[metric], limit[metric])
-        attained = self._look_below(bound, aim, _with_metric(limit, metric, highest))
+        attained = self._look_below(bound, aim, with_metric(limit, metric, highest))
         if not attained and highest >= limit[metric]:
             bound.bound, bound.raised = NEVER, bound.raised | {metric}
 
@@ -476,7 +527,7 @@ class EinsumBounds:
             return self._set_bound(bound, metric, cached.bound, True)
         if cached.rules_out(limit[metric]):
             return self._set_bound(bound, metric, cached.bound, False)
-        ceilings = limit if self._ties is not None else _with_metric(NEVER, metric, limit[metric])
+        ceilings = limit if self._ties is not None else with_metric(NEVER, metric, limit[metric])
         cost_limit = CostLimit(*ceilings)
         if metric and aim.slack == DEEPENING[0] and self._attains_start(bound, cost_limit):
             return self._set_bound(bound, metric, bound.known_start[metric], True)
@@ -488,7 +539,7 @@ class EinsumBounds:
 
     def _set_bound(self, bound: _ChoiceBound, metric: int, value: float, attained: bool) -> bool:
         """Note a bound of one metric, and whether some pmapping attains it, which is returned."""
-        bound.bound = _with_metric(bound.bound, metric, value)
+        bound.bound = with_metric(bound.bound, metric, value)
         if attained:
             bound.raised |= {metric}
         cached_bound = self._cached_least(bound, metric).bound
@@ -537,12 +588,3 @@ class EinsumBounds:
             return
         for group in copy.groups:
             yield group.on_chip_mask, float(group.least_costs[:, metric].min())
-
-
-def _exceeds(bound: EnergyLatency, limit: EnergyLatency) -> bool:
-    return bound[0] > limit[0] or bound[1] > limit[1]
-
-
-def _with_metric(pair: EnergyLatency, metric: int, value: float) -> EnergyLatency:
-    """Return the pair with another value of one metric."""
-    return (pair[0], value) if metric else (value, pair[1])

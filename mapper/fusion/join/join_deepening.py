@@ -24,14 +24,16 @@ from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
 from tilewright.mapper.fusion.fused_einsum import LARGE, FusedEinsum
 from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES, FusedProblem, ValueFunction
-from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping
+from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping, is_divisible, joined
 from tilewright.mapper.fusion.groups.greedy_start import GreedyStart, PartLimits
+from tilewright.mapper.fusion.groups.window_search import WindowLimits, WindowSearch
+from tilewright.mapper.fusion.groups.windows import window_ends
 from tilewright.mapper.fusion.join.compatibility_graph import (
     CompatibilityGraph,
     JoinLimits,
 )
-from tilewright.mapper.fusion.join.cost_limit import CostLimit, EnergyLatency
-from tilewright.mapper.fusion.join.exchange_choice_bounds import NEVER, EinsumBounds
+from tilewright.mapper.fusion.join.cost_limit import NEVER, CostLimit, EnergyLatency
+from tilewright.mapper.fusion.join.exchange_choice_bounds import EinsumBounds
 from tilewright.mapper.fusion.join.graph_builder import GraphBuilder
 from tilewright.mapper.fusion.join.join_steps import JoinStep
 from tilewright.mapper.fusion.join.label_columns import LabelColumns
@@ -243,6 +245,10 @@ class JoinSearch:
             self._take_lower_bound(bounds)
         if self.problem.is_narrowed and self._best is not None:
             return
+        try:
+            self._raise_windows(bounds)
+        finally:
+            self._take_lower_bound(bounds)
         start = self._lower_bound
         for slack in LIMIT_STEPS if self.problem.ties is None else LIMIT_STEPS[-1:]:
             limit = start * (1 + slack) if start > 0 else inf
@@ -287,6 +293,33 @@ class JoinSearch:
         raises_latency = self.problem.objective == "edp" and self._has_many_einsums
         if raises_latency and self._is_below_incumbent(bounds):
             bounds.raise_bounds(lambda _: True, self._incumbent_ceilings, 1)
+
+    def _raise_windows(self, bounds: EinsumBounds) -> None:
+        """Raise the bound of the workload by joins of windows of it; take what they find."""
+        problem = self.problem
+        ends = window_ends(problem.exchanged)
+        is_additive = problem.objective in ("energy", "latency") and problem.ties is None
+        may_be_split = is_additive and is_divisible(problem) and problem.counts_capacity
+        if not may_be_split or len(ends) == 1 or self._is_proven or not self._is_large:
+            return
+        bounds.use_windows(ends)
+        exchanged = problem.exchanged
+        search = WindowSearch(exchanged, bounds, self._joined_window, lambda: self._incumbent_value)
+        while search.step():
+            self._report_bounds(bounds.least_costs)
+        mappings = search.whole()
+        if mappings is not None:
+            self._take(joined(mappings))
+
+    def _joined_window(self, part: WindowLimits) -> JoinedMapping | None:
+        """Return the best mapping of a window within limits, if any."""
+        is_latency = self.problem.objective == "latency"
+        ceilings = (inf, part.highest) if is_latency else (part.highest, inf)
+        limits = JoinLimits(ceilings, part.remaining)
+        pmapping_filter = PmappingFilter(CostLimit())
+        graph = self._graphs.graph(part.limits, limits, pmapping_filter, part.window.first)
+        value = OBJECTIVE_VALUES["latency" if is_latency else "energy"]
+        return None if graph is None else self._best_of(graph, value, part.highest)
 
     @property
     def _is_large(self) -> bool:

@@ -27,8 +27,8 @@ Places = frozenset[TensorPlace]  # tracked tensors on chip, at their places
 
 
 @dataclass(frozen=True, slots=True)
-class _Transitions:
-    """How the choices of one Einsum lead from states to states.
+class Transitions:
+    """Say how the choices of one Einsum lead from states to states.
 
     A state is the set of live tracked tensors on chip, by number. `masks`: the choices, as bits of
     the boundary. `source`, `choice`, `target`: numbers, one entry per transition. `sources`,
@@ -46,6 +46,32 @@ class _Transitions:
         """Return the costs of the choices, inf where a choice has none; shape (choices,)."""
         return np.array([cost.get(mask, inf) for mask in self.masks])
 
+    def forward(self, paid: Floats, cost: Mapping[int, float]) -> Floats:
+        """Return the least paid in each state behind the Einsum, shape (targets,).
+
+        `paid`: before it, shape (sources,). `cost`: of its choices, joule or second.
+        """
+        following = np.full(self.targets, inf)
+        total = paid[self.source] + self.costs_of(cost)[self.choice]
+        np.minimum.at(following, self.target, total)
+        return following
+
+    def backward(self, remaining: Floats, cost: Mapping[int, float]) -> Floats:
+        """Return the least still to be paid from each state before it, shape (sources,).
+
+        `remaining`: behind the Einsum, shape (targets,). `cost`: of its choices, joule or second.
+        """
+        before = np.full(self.sources, inf)
+        total = self.costs_of(cost)[self.choice] + remaining[self.target]
+        np.minimum.at(before, self.source, total)
+        return before
+
+    def others(self, paid: Floats, remaining: Floats) -> dict[int, float]:
+        """Return, per choice, the least that others cost; `paid` before, `remaining` behind."""
+        costs = np.full(len(self.masks), inf)
+        np.minimum.at(costs, self.choice, paid[self.source] + remaining[self.target])
+        return dict(zip(self.masks, costs.tolist(), strict=True))
+
 
 class RelaxationSweep:
     """Walk over the Einsums in order, and tell what all other Einsums cost at least.
@@ -55,7 +81,7 @@ class RelaxationSweep:
     set to set of live tensors. `remaining`: least cost behind each Einsum, per such set.
     """
 
-    def __init__(self, steps: tuple[_Transitions, ...], remaining: Sequence[Floats]) -> None:
+    def __init__(self, steps: tuple[Transitions, ...], remaining: Sequence[Floats]) -> None:
         self._steps = steps
         self._remaining = remaining
         self._number = 0
@@ -67,23 +93,14 @@ class RelaxationSweep:
         Keys are choices of tensors on chip as bits. In the unit of the costs, joule or second; inf
         if no choices of the others agree.
         """
-        step = self._steps[self._number]
-        costs = np.full(len(step.masks), inf)
-        remaining = self._remaining[self._number]
-        np.minimum.at(costs, step.choice, self._paid[step.source] + remaining[step.target])
-        return dict(zip(step.masks, costs.tolist(), strict=True))
+        return self._steps[self._number].others(self._paid, self._remaining[self._number])
 
     def advance(self, cost: Mapping[int, float]) -> None:
         """Pass the next Einsum, whose choices of tensors on chip cost at least so much.
 
         `cost`: joule or second by choice, as bits; a choice that is not listed costs inf.
         """
-        step = self._steps[self._number]
-        following = np.full(step.targets, inf)
-        np.minimum.at(
-            following, step.target, self._paid[step.source] + step.costs_of(cost)[step.choice]
-        )
-        self._paid = following
+        self._paid = self._steps[self._number].forward(self._paid, cost)
         self._number += 1
 
 
@@ -95,14 +112,15 @@ class OnChipRelaxation:
     that agree give a lower bound (theory/fusion.md §6.3). `exchanged`: which tensors may stay
     where. `allowed`: per Einsum, the choices looked at. `tracked`: the places about which users
     must agree; others are left out so that at most MAX_TRACKED are live at a time, which weakens
-    the bound.
+    the bound. `steps`: per Einsum, how choices lead from state to state. `states`: per Einsum, the
+    numbers of the states behind it, each a set of tracked tensors on chip.
     """
 
     def __init__(self, exchanged: ExchangedTensors, allowed: Sequence[Collection[int]]) -> None:
         """Prepare how the choices of each Einsum lead from set to set of live tensors on chip."""
         self.tracked = tracked = _tracked_places(exchanged)
-        self._steps: list[_Transitions] = []
-        self._states: list[dict[Places, int]] = []
+        steps: list[Transitions] = []
+        self.states: list[dict[Places, int]] = []
         states: dict[Places, int] = {frozenset(): 0}
         live: Places = frozenset()
         for number, masks in enumerate(allowed):
@@ -111,8 +129,9 @@ class OnChipRelaxation:
             live_before, live = live, frozenset(exchanged.live_after(number)) & tracked
             choices = _EinsumChoices(boundary, tuple(sorted(masks)), live_before, live)
             step, states = _join_states(states, choices)
-            self._steps.append(step)
-            self._states.append(states)
+            steps.append(step)
+            self.states.append(states)
+        self.steps = tuple(steps)
 
     def costs_of_others(self, costs: Sequence[Mapping[int, float]]) -> list[dict[int, float]]:
         """Return, per Einsum and choice of tensors on chip, the least that all other Einsums cost.
@@ -133,8 +152,8 @@ class OnChipRelaxation:
 
         `costs`: lower bounds per Einsum by choice of tensors on chip (as bits), joule or second.
         """
-        remaining = self._remaining_costs(self._costs_per_step(costs))
-        return RelaxationSweep(tuple(self._steps), remaining[1:])
+        remaining = self._remaining_costs(costs)
+        return RelaxationSweep(self.steps, remaining[1:])
 
     def costs_of_later(self, costs: Sequence[Mapping[int, float]]) -> list[dict[Places, float]]:
         """Return, per Einsum and set of tensors on chip behind it, the least cost of later Einsums.
@@ -143,10 +162,10 @@ class OnChipRelaxation:
         Keys of the result are sets of (tensor, memory) pairs; inf if no choices of the later
         Einsums agree.
         """
-        remaining = self._remaining_costs(self._costs_per_step(costs))[1:]
+        remaining = self._remaining_costs(costs)[1:]
         return [
             {state: float(costs_after[number]) for state, number in states.items()}
-            for states, costs_after in zip(self._states, remaining, strict=True)
+            for states, costs_after in zip(self.states, remaining, strict=True)
         ]
 
     def least_cost(self, costs: Sequence[Mapping[int, float]]) -> float:
@@ -158,16 +177,11 @@ class OnChipRelaxation:
         costs_of_others = self.costs_of_others(costs)[0]
         return min((costs_of_others[mask] + cost for mask, cost in costs[0].items()), default=inf)
 
-    def _costs_per_step(self, costs: Sequence[Mapping[int, float]]) -> list[Floats]:
-        return [step.costs_of(cost) for step, cost in zip(self._steps, costs, strict=True)]
-
-    def _remaining_costs(self, costs: Sequence[Floats]) -> list[Floats]:
+    def _remaining_costs(self, costs: Sequence[Mapping[int, float]]) -> list[Floats]:
         """Return, before each Einsum and at the end, the least remaining cost of each state."""
-        remaining = [np.zeros(self._steps[-1].targets)]
-        for step, cost in zip(reversed(self._steps), reversed(costs), strict=True):
-            source_costs = np.full(step.sources, inf)
-            np.minimum.at(source_costs, step.source, cost[step.choice] + remaining[-1][step.target])
-            remaining.append(source_costs)
+        remaining = [np.zeros(self.steps[-1].targets)]
+        for step, cost in zip(reversed(self.steps), reversed(costs), strict=True):
+            remaining.append(step.backward(remaining[-1], cost))
         return remaining[::-1]
 
 
@@ -195,7 +209,7 @@ class _EinsumChoices(NamedTuple):
 
 def _join_states(
     states: Mapping[Places, int], choices: _EinsumChoices
-) -> tuple[_Transitions, dict[Places, int]]:
+) -> tuple[Transitions, dict[Places, int]]:
     """Join every state with every choice that agrees with it; return the states after, too."""
     boundary, masks, live_before, live_after = choices
     common = live_before.intersection(boundary)
@@ -209,4 +223,4 @@ def _join_states(
                 entries.append((source, number, targets.setdefault(target, len(targets))))
     table = np.array(entries, np.int64).reshape(-1, 3)
     columns = table[:, 0], table[:, 1], table[:, 2]
-    return _Transitions(masks, *columns, len(states), len(targets)), targets
+    return Transitions(masks, *columns, len(states), len(targets)), targets

@@ -336,11 +336,16 @@ class PmappingMaker:
     def _add_placement(self, placement: _LoopPlacement) -> None:
         """Make the pmappings of one placement of the fused loops."""
         labels = self._charged_labels(placement)
-        costs = self._costs(labels)
-        cheap = np.flatnonzero(self._is_cheap(costs))
-        if not len(cheap):
+        times = self._engine.problem.einsum.n_instances
+        hopeful = np.flatnonzero(labels[:, 0] * times <= self._cost_limit.energy * times)
+        if not len(hopeful):
             return
-        priced = _PricedPlacement(placement.select(cheap), labels[cheap], costs[cheap])
+        costs = self._costs(labels[hopeful])
+        cheap = self._is_cheap(costs)
+        chosen = hopeful[cheap]
+        if not len(chosen):
+            return
+        priced = _PricedPlacement(placement.select(chosen), labels[chosen], costs[cheap])
         region, depths = placement.region, placement.depths
         in_tolls = tuple(self._held_in_tolls(placement, depths[-1])) if depths else ()
         for reservations, same_orders in self._orders_by_reservation(placement).items():

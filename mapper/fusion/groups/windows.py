@@ -1,0 +1,204 @@
+"""Cut the workload into windows of neighbouring Einsums, and bound each of them by itself.
+
+What the Einsums of a window cost at least is known from their choices of tensors on chip; joining
+them finds more, as they share a memory and loops. Where windows meet, only the tensors on chip
+there must agree, so that bounds of windows add up to a bound of the workload (theory/fusion.md
+§6.4).
+
+Example: Q and K fit on chip each, not both: the window of the attention costs more than the sum of
+what its Einsums cost at least, and that is found without the Einsums of the feed-forward layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors
+from tilewright.mapper.fusion.join.on_chip_relaxation import OnChipRelaxation, Places
+from tilewright.mapper.searches.exact.kernels import Floats
+
+FEWEST_EINSUMS = 3  # of a window
+MOST_CROSSING = 2  # places of tensors on chip where two windows meet
+
+Costs = Sequence[Mapping[int, float]]  # per Einsum, by choice of tensors on chip as bits
+
+
+class Window(NamedTuple):
+    """Neighbouring Einsums, `first` to `end - 1`, with what is on chip before and behind them.
+
+    `number`: of the window. `source`, `target`: numbers of the sets of tensors on chip before the
+    first Einsum and behind the last.
+    """
+
+    number: int
+    first: int
+    end: int
+    source: int
+    target: int
+
+
+class WindowCost(NamedTuple):
+    """What a window costs at least, and all others then: joule or second.
+
+    `attained`: some mapping of its Einsums, looked at by themselves, costs just that.
+    """
+
+    window: Window
+    cost: float
+    others: float
+    attained: bool
+
+
+def window_ends(exchanged: ExchangedTensors) -> list[int]:
+    """Return where windows end: the number of the first Einsum behind each; one: no windows pay.
+
+    A window ends where few tensors pass, all of them from one Einsum to the next.
+    """
+    count, ends = len(exchanged.workload.einsums), [0]
+    for end in range(1, count):
+        live = exchanged.live_after(end - 1)
+        passes_on = all(exchanged.users[place.tensor] == (end - 1, end) for place in live)
+        is_long = end - ends[-1] >= FEWEST_EINSUMS and count - end >= FEWEST_EINSUMS
+        if is_long and passes_on and len(live) <= MOST_CROSSING:
+            ends.append(end)
+    return [*ends[1:], count]
+
+
+class WindowBounds:
+    """Lower bounds of windows, and what they say of the workload and of each Einsum.
+
+    `relaxation`: what the Einsums must agree about. `ends`: of the windows. `tracked`: the places
+    of tensors that they must agree about. All methods are given what each Einsum costs at least by
+    its choice of tensors on chip, in joule or second.
+    """
+
+    def __init__(self, relaxation: OnChipRelaxation, ends: Sequence[int]) -> None:
+        self._steps = relaxation.steps
+        self._states = relaxation.states
+        self.tracked = relaxation.tracked
+        self._spans = list(zip([0, *ends[:-1]], ends, strict=True))
+        self._raised: dict[Window, tuple[float, bool]] = {}  # bound, and whether it is attained
+
+    def raise_to(self, window: Window, bound: float, attained: bool) -> None:
+        """Note that no mapping of a window costs less; `attained`: one costs just that."""
+        self._raised[window] = bound, attained
+
+    def least_cost(self, costs: Costs) -> float:
+        """Return what the workload costs at least."""
+        return float(self._tails(self._matrices(costs))[0].min())
+
+    def cheapest(self, costs: Costs) -> list[WindowCost]:
+        """Return the windows, with what is on chip between them, that cost least together."""
+        matrices = self._matrices(costs)
+        tails, heads = self._tails(matrices), self._heads(matrices)
+        source, path = 0, list[WindowCost]()
+        for number, matrix in enumerate(matrices):
+            target = int(np.argmin(matrix[source] + tails[number + 1]))
+            window = Window(number, *self._spans[number], source, target)
+            others = float(heads[number][source] + tails[number + 1][target])
+            bound, attained = self._raised.get(window, (0.0, False))
+            cost = float(matrix[source, target])
+            path.append(WindowCost(window, cost, others, attained and cost == bound))
+            source = target
+        return path
+
+    def costs_of_others(self, costs: Costs) -> list[dict[int, float]]:
+        """Return, per Einsum and choice of tensors on chip, the least that all others cost."""
+        matrices = self._matrices(costs)
+        tails, heads = self._tails(matrices), self._heads(matrices)
+        result: list[dict[int, float]] = []
+        for number, span in enumerate(self._spans):
+            others: list[dict[int, float]] = [{} for _ in range(*span)]
+            for source, target in np.ndindex(matrices[number].shape):
+                rest = float(heads[number][source] + tails[number + 1][target])
+                within = self.others_within(Window(number, *span, source, target), costs)
+                for known, least in zip(others, within, strict=True):
+                    for mask, cost in least.items():
+                        known[mask] = min(known.get(mask, inf), cost + rest)
+            result += others
+        return result
+
+    def costs_of_later(self, costs: Costs) -> list[dict[Places, float]]:
+        """Return, per Einsum and set of tensors on chip behind it, the least cost of later ones."""
+        tails = self._tails(self._matrices(costs))
+        result: list[dict[Places, float]] = []
+        for number, (first, end) in enumerate(self._spans):
+            remaining = [tails[number + 1]]
+            for einsum in range(end - 1, first, -1):
+                remaining.append(self._steps[einsum].backward(remaining[-1], costs[einsum]))
+            for einsum, least in zip(range(first, end), reversed(remaining), strict=True):
+                states = self._states[einsum].items()
+                result.append({state: float(least[index]) for state, index in states})
+        return result
+
+    def others_within(self, window: Window, costs: Costs) -> list[dict[int, float]]:
+        """Return, per Einsum of a window and choice, the least that the window's others cost."""
+        paid = np.full(self._steps[window.first].sources, inf)
+        paid[window.source] = 0.0
+        result: list[dict[int, float]] = []
+        behind = self._remaining(window, costs)
+        for number, remaining in zip(range(window.first, window.end), behind, strict=True):
+            step = self._steps[number]
+            result.append(step.others(paid, remaining))
+            paid = step.forward(paid, costs[number])
+        return result
+
+    def later_within(
+        self, window: Window, costs: Costs, seen: Sequence[Places]
+    ) -> list[dict[Places, float]]:
+        """Return, per Einsum of a window and set on chip behind it, what its later Einsums cost.
+
+        `seen`: per Einsum, the places that the set is made of; others are left open.
+        """
+        result: list[dict[Places, float]] = []
+        behind = zip(range(window.first, window.end), self._remaining(window, costs), strict=True)
+        for (number, remaining), places in zip(behind, seen, strict=True):
+            least: dict[Places, float] = {}
+            for state, index in self._states[number].items():
+                key = state & places
+                least[key] = min(least.get(key, inf), float(remaining[index]))
+            result.append(least)
+        return result
+
+    def _remaining(self, window: Window, costs: Costs) -> list[Floats]:
+        """Return, behind each Einsum of a window, the least still to be paid in the window."""
+        remaining = [np.full(self._steps[window.end - 1].targets, inf)]
+        remaining[0][window.target] = 0.0
+        for number in range(window.end - 1, window.first, -1):
+            remaining.append(self._steps[number].backward(remaining[-1], costs[number]))
+        return remaining[::-1]
+
+    def _matrices(self, costs: Costs) -> list[Floats]:
+        """Return, per window, what it costs at least from each state to each."""
+        matrices: list[Floats] = []
+        for number, (first, end) in enumerate(self._spans):
+            rows: list[Floats] = []
+            for source in range(self._steps[first].sources):
+                paid = np.full(self._steps[first].sources, inf)
+                paid[source] = 0.0
+                for einsum in range(first, end):
+                    paid = self._steps[einsum].forward(paid, costs[einsum])
+                for target in range(len(paid)):
+                    window = Window(number, first, end, source, target)
+                    paid[target] = max(paid[target], self._raised.get(window, (0.0, False))[0])
+                rows.append(paid)
+            matrices.append(np.array(rows))
+        return matrices
+
+    def _tails(self, matrices: Sequence[Floats]) -> list[Floats]:
+        """Return, before each window and at the end, the least that all from there on cost."""
+        tails = [np.zeros(self._steps[-1].targets)]
+        for matrix in reversed(matrices):
+            tails.append((matrix + tails[-1]).min(axis=1))
+        return tails[::-1]
+
+    def _heads(self, matrices: Sequence[Floats]) -> list[Floats]:
+        """Return, before each window, the least that all before it cost."""
+        heads = [np.zeros(1)]
+        for matrix in matrices:
+            heads.append((heads[-1][:, np.newaxis] + matrix).min(axis=0))
+        return heads

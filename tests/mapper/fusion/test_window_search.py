@@ -1,0 +1,63 @@
+"""Windows of a workload are bounded by themselves, and what they cost adds up."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from explore import at_night
+from fused_cases import workload_of
+from fused_example import plan
+
+from tilewright.mapper.fusion.groups.window_search import WindowSearch
+from tilewright.mapper.fusion.groups.windows import WindowCost, window_ends
+from tilewright.mapper.fusion.join import join_deepening
+from tilewright.mapper.fusion.join.join_deepening import JoinSearch
+from tilewright.mapper.searches.budget import Budget
+from tilewright.mapper.workload.workload import Workload
+
+BLOCK = (
+    "Q[m, e] = X[m, d] * U[d, e]",
+    "K[n, e] = X2[n, d] * W[d, e]",
+    "S[m, n] = Q[m, e] * K[n, e]",
+    "O[m, f] = S[m, n] * V[n, f]",
+    "Y[m, g] = O[m, f] * WO[f, g]",
+    "H[m, c] = Y[m, g] * WH[g, c]",
+    "R[m, g] = H[m, c] * WR[c, g]",
+)
+
+
+def block(seed: int) -> tuple[Workload, int]:
+    """Return a small transformer block, and the bits of a buffer for it."""
+    rng = random.Random(seed)
+    bounds = {v: rng.choice((2, 4, 4, 6)) for v in "mndefgc"}
+    return workload_of(BLOCK, bounds), rng.choice((14, 20, 28, 40))
+
+
+@pytest.mark.parametrize("seed", [14, *at_night(*range(20, 60))])
+def test_bounds_of_windows_lose_no_mapping(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    workload, bits = block(seed)
+    problem = plan(bits, workload).problem
+    assert window_ends(problem.exchanged) == [3, 7]
+    risen: list[float] = []
+    raised = WindowSearch._raise
+
+    def noted(search: WindowSearch, known: WindowCost, value: float) -> None:
+        raised(search, known, value)
+        least = search._windows.least_cost(search._bounds.costs)
+        assert least >= value * (1 - 1e-12)
+        risen.append(least)
+
+    monkeypatch.setattr(WindowSearch, "_raise", noted)
+    monkeypatch.setattr(join_deepening, "LARGE", 0)
+    split = JoinSearch(problem, Budget()).solve()
+    assert risen
+    monkeypatch.setattr(join_deepening, "window_ends", lambda _: [7])
+    whole = JoinSearch(problem, Budget()).solve()
+    assert split.ended is None
+    assert split.label is not None
+    assert split.lower_bound == pytest.approx(whole.lower_bound, rel=1e-9)
+    assert split.label.energy == pytest.approx(whole.lower_bound, rel=1e-9)
+    assert max(risen, default=0.0) <= whole.lower_bound * (1 + 1e-9)
+    if seed == 14:
+        assert risen[-1] > risen[0]
