@@ -39,7 +39,7 @@ def gemv_search(size: int, grid: int) -> CandidateSearch:
 
 def first_choices(search: CandidateSearch, most: int) -> list[GridChoice]:
     """Return the choices of the least bounds that the machine can run."""
-    choices = (entry.choice for entry in sorted(e for e in search.heap if e.choice is not None))
+    choices = (entry.choice for entry in sorted(e for e in search.heap if e.is_planned))
     return list(islice((c for c in choices if c is not None and _is_built(search, c)), most))
 
 
@@ -56,7 +56,7 @@ def _is_built(search: CandidateSearch, choice: GridChoice) -> bool:
 def executed_row(size: int, grid: int) -> tuple[str, ...]:
     """Time candidates that run on numbers, bounds and comparison with numpy included."""
     search = gemv_search(size, grid)
-    while len(search.heap) and search.heap[0].choice is None:
+    while len(search.heap) and not search.heap[0].is_planned:
         search.step()
     seconds = []
     for choice in first_choices(search, 20):

@@ -95,8 +95,12 @@ class GridMapspace:
 
     def members(self, family: GridFamily) -> list[GridChoice]:
         """Return the choices of a family, in a fixed order."""
-        schemes = self._reductions(family.shares)
-        return [GridChoice(family, f"all_reduce({s})" if family.shared else s) for s in schemes]
+        return [GridChoice(family, scheme) for scheme in self.reductions(family)]
+
+    def reductions(self, family: GridFamily) -> list[str]:
+        """Return the schemes of the reduction in which the choices of a family differ."""
+        schemes = self._schemes(family.shares)
+        return [f"all_reduce({scheme})" for scheme in schemes] if family.shared else schemes
 
     def shares(self) -> list[tuple[Share, ...]]:
         """Return the ways to divide the iteration space with the fewest points, and with few.
@@ -206,7 +210,7 @@ class GridMapspace:
         stays = self.einsum.outputs[0].tensor in self.staying
         return [False, True] if stays and max(self.groups(shares)) > 1 else [False]
 
-    def _reductions(self, shares: tuple[Share, ...]) -> list[str]:
+    def _schemes(self, shares: tuple[Share, ...]) -> list[str]:
         longest = max(self.groups(shares))
         if longest == 1:
             return ["chain"]

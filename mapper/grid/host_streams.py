@@ -57,12 +57,23 @@ def host_streams(read: SpaceTime) -> tuple[HostStream, ...]:
 def _stream(read: SpaceTime, tensor: HeldTensor) -> HostStream:
     shares = {axis: _shares(read, tensor, axis) for axis in ("X", "Y")}
     columns, rows, periods = read.columns, read.rows, read.visits(tensor)
-    by_rows, by_columns = shares["Y"] == rows, shares["X"] == columns
+    lines = shared_lines(shares["X"], shares["Y"], columns, rows)
+    if lines == "rows":
+        return HostStream(tensor, lines, rows, shares["X"], periods, columns - 1)
+    if lines == "columns":
+        return HostStream(tensor, lines, columns, shares["Y"], periods, rows - 1)
+    return HostStream(tensor, lines, 1, shares["X"] * shares["Y"], periods, columns * rows - 1)
+
+
+def shared_lines(along_x: int, along_y: int, columns: int, rows: int) -> Lines:
+    """Return which elements share a stream of an input.
+
+    `along_x`, `along_y`: its different shares along the axes of a grid of `columns` and `rows`.
+    """
+    by_rows, by_columns = along_y == rows, along_x == columns
     if by_rows and (not by_columns or rows >= columns):
-        return HostStream(tensor, "rows", rows, shares["X"], periods, columns - 1)
-    if by_columns:
-        return HostStream(tensor, "columns", columns, shares["Y"], periods, rows - 1)
-    return HostStream(tensor, "whole", 1, shares["X"] * shares["Y"], periods, columns * rows - 1)
+        return "rows"
+    return "columns" if by_columns else "whole"
 
 
 def _shares(read: SpaceTime, tensor: HeldTensor, axis: Axis) -> int:

@@ -45,6 +45,10 @@ class PartialSums:
         """Return the rows in which the sums of the columns end."""
         return range(self.group_rows - 1, rows, self.group_rows)
 
+    def along(self, axis: Axis) -> list[Phase]:
+        """Return the phases along an axis, in order."""
+        return [phase for phase in self.phases if phase.axis == axis]
+
     @property
     def group(self) -> int:
         """Number of elements that add up into one tile."""

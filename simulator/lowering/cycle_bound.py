@@ -6,7 +6,7 @@ behind the last of them; and behind either, the sums of all elements through all
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.mapper.grid.host_streams import HostStream, place_in_period
-from tilewright.mapper.grid.reductions import Axis
+from tilewright.mapper.grid.reductions import Chain, line_chains
 from tilewright.simulator.build.program_builder import CodeBuilder
 from tilewright.simulator.lowering.element_program import JOIN, STEP, write_element
 from tilewright.simulator.lowering.plan import Plan
@@ -201,12 +201,15 @@ def _group_end(
     ready = np.full((rows.size, columns.size), work.total)
     for stream in plan.streams:
         ready = np.maximum(ready, _behind_streams(plan, profile, stream, places, work))
-    line = _Line({int(x): ready[:, n] for n, x in enumerate(columns)}, set())
-    line.add_up(plan, profile, "X")
+    by_column = {int(x): ready[:, n] for n, x in enumerate(columns)}
+    line, operation = _Line(by_column, set(), np.maximum), _operation(plan, profile)
+    for phase in sums.along("X"):
+        line.add_up(phase.chains, operation, profile)
     head = int(columns[-1])
     joined = dict(enumerate(line.done[head].tolist()))
     line = _Line(joined, set(joined) if head in line.received else set())
-    line.add_up(plan, profile, "Y")
+    for phase in sums.along("Y"):
+        line.add_up(phase.chains, operation, profile)
     done = float(max(line.done[y] for y in sums.head_rows(rows.size)))
     return done + _way_back(plan, profile) if sums.shared else done
 
@@ -229,26 +232,40 @@ class _Line:
 
     `done`: by position, when the last word of the last operation has gone; an array for many lines
     that do the same. `received`: positions that have added a sum; that operation then sends it on.
+    `later`: the later one of two times.
     """
 
     done: dict[int, Any]
     received: set[int]
+    later: Callable[[Any, Any], Any] = max
 
-    def add_up(self, plan: Plan, profile: Profile, axis: Axis) -> None:
-        """Follow the phases along an axis, as far as their chains are at these positions.
+    def add_up(self, chains: Iterable[Chain], operation: float, profile: Profile) -> None:
+        """Follow the chains of a phase, as far as they are at these positions.
 
-        Each element adds its own tile, a cycle for each word at least, and passes the sum on.
+        Each element adds its own tile, an `operation` of so many cycles, and passes the sum on.
         """
-        operation, way = _operation(plan, profile), _hop(profile)
-        later = np.maximum if axis == "X" else max
-        for phase in plan.sums.phases:
-            for chain in phase.chains if phase.axis == axis else ():
-                if chain.positions[-1] not in self.done:
-                    continue
-                before, *others = chain.positions
-                sent = self.done[before] + (0 if before in self.received else operation)
-                for position in others:
-                    arrived = sent + way + abs(position - before) * profile.hop_cycles
-                    sent = self.done[position] = later(self.done[position] + operation, arrived)
-                    before = position
-                self.received.update(others)
+        way = _hop(profile)
+        for chain in chains:
+            if chain.positions[-1] not in self.done:
+                continue
+            before, *others = chain.positions
+            sent = self.done[before] + (0 if before in self.received else operation)
+            for position in others:
+                arrived = sent + way + abs(position - before) * profile.hop_cycles
+                sent = self.done[position] = self.later(self.done[position] + operation, arrived)
+                before = position
+            self.received.update(others)
+
+
+def sums_cycles(groups: Sequence[int], scheme: str, operation: float, profile: Profile) -> float:
+    """Return the cycles until the sums of a group are done whose elements begin at once.
+
+    `groups`: elements along X and along Y. `operation`: cycles that add or send a tile.
+    """
+    done, received = 0.0, False
+    for group in groups:
+        line = _Line(dict.fromkeys(range(group), done), set(range(group)) if received else set())
+        for chains in line_chains(group, scheme):
+            line.add_up(chains, operation, profile)
+        done, received = float(line.done[group - 1]), received or group > 1
+    return done

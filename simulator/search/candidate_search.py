@@ -165,12 +165,13 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Entry:
-    """A family with a quick bound, or one choice with the bound of its plan."""
+    """A family or one of its choices with a quick bound, or a choice with the bound of its plan."""
 
     bound: float
     order: tuple[int, int]
     family: GridFamily = field(compare=False)
     choice: GridChoice | None = field(default=None, compare=False)
+    is_planned: bool = field(default=False, compare=False)
 
 
 class CandidateSearch:
@@ -196,6 +197,7 @@ class CandidateSearch:
         self.left = sum(len(candidates.space.members(entry.family)) for entry in self.heap)
         heapq.heapify(self.heap)
         self.waiting: list[_Entry] = []
+        self._works: dict[int, Works] = {}
 
     @property
     def looked_at(self) -> int:
@@ -266,7 +268,8 @@ class CandidateSearch:
             if not self.heap or self.heap[0].bound > most:
                 break
             entry = heapq.heappop(self.heap)
-            choices += [entry] if entry.choice is not None else self._members(entry)
+            members = [entry] if entry.choice is not None else self._members(entry)
+            choices += filter(None, map(self._planned, members))
         least = min((e.bound for e in choices), default=inf)
         hops = {e.order: self.candidates.hops(e.choice) for e in choices if e.choice is not None}
         return sorted(choices, key=lambda e: (e.bound > NEAR * least, hops[e.order], e))
@@ -274,8 +277,8 @@ class CandidateSearch:
     def step(self) -> bool:
         """Look at the candidate with the least bound; return False if none is left to look at.
 
-        Families with less than its bound are replaced by their choices first. Candidates that wait
-        are executed when all others are done.
+        Families with less than its bound are replaced by their choices first, and these are
+        planned. Candidates that wait are executed when all others are done.
         """
         while not self.is_closed and not self.runs.is_over:
             if not self.heap or self.heap[0].bound >= self.value:
@@ -283,7 +286,9 @@ class CandidateSearch:
                 return True
             entry = heapq.heappop(self.heap)
             if entry.choice is None:
-                self._expand(entry)
+                self._push(self._members(entry))
+            elif not entry.is_planned:
+                self._push(filter(None, [self._planned(entry)]))
             elif self._look_at(entry):
                 return True
         return False
@@ -327,7 +332,7 @@ class CandidateSearch:
     def _ahead(self) -> Iterator[GridChoice]:
         """Yield the choices that come next, if none before them becomes the best."""
         next_choices = heapq.nsmallest(
-            self.candidates.settings.threads, (e for e in self.heap if e.choice is not None)
+            self.candidates.settings.threads, (e for e in self.heap if e.is_planned)
         )
         for entry in next_choices:
             if entry.choice is not None and entry.bound < self.value:
@@ -347,22 +352,30 @@ class CandidateSearch:
     def _value_of(self, run: EinsumExecution) -> float:
         return objective_value(self.candidates.objective, run.latency, run.energy)
 
-    def _expand(self, entry: _Entry) -> None:
-        """Put the choices of a family with the bounds of their plans in its place."""
-        for member in self._members(entry):
-            heapq.heappush(self.heap, member)
+    def _push(self, entries: Iterable[_Entry]) -> None:
+        for entry in entries:
+            heapq.heappush(self.heap, entry)
 
     def _members(self, entry: _Entry) -> Iterator[_Entry]:
-        """Yield the choices of a family with the bounds of their plans; count those without one."""
-        works: Works = {}
-        for number, choice in enumerate(self.candidates.space.members(entry.family)):
-            try:
-                bound = self.candidates.bound(choice, works)
-            except (InfeasibleMapping, ProgramError) as error:
-                self._drop(error)
-                continue
-            order = entry.order[0], number
-            yield _Entry(bound, order, entry.family, choice)
+        """Yield the choices of a family with their quick bounds."""
+        candidates, family = self.candidates, entry.family
+        energy = candidates.quick.energy(family)
+        for number, choice in enumerate(candidates.space.members(family)):
+            cycles = candidates.quick.cycles(family, choice.reduction)
+            bound = max(entry.bound, candidates.value_of(cycles, energy))
+            yield _Entry(bound, (entry.order[0], number), family, choice)
+
+    def _planned(self, entry: _Entry) -> _Entry | None:
+        """Return a choice with the bound of its plan; None if it has none, which is counted."""
+        if entry.is_planned or entry.choice is None:
+            return entry
+        works = self._works.setdefault(entry.order[0], {})
+        try:
+            bound = self.candidates.bound(entry.choice, works)
+        except (InfeasibleMapping, ProgramError) as error:
+            self._drop(error)
+            return None
+        return replace(entry, bound=max(entry.bound, bound), is_planned=True)
 
     def certificate(self) -> GridCertificate:
         """Return what the search has shown so far."""

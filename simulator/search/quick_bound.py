@@ -7,6 +7,7 @@ It leaves out what differs inside the family (the order of a reduction) and what
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -14,13 +15,31 @@ from math import prod
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
 from tilewright.mapper.grid.grid_shares import Share
+from tilewright.mapper.grid.host_streams import shared_lines
 from tilewright.mapper.grid.number_types import dtype_of
+from tilewright.mapper.grid.reductions import shared_scheme
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.check.route_check import MAX_STREAM
 from tilewright.simulator.isa.dsd import DTYPES
+from tilewright.simulator.lowering.cycle_bound import sums_cycles
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.search.element_cycles import ElementCycles, FamilyTiles, SumCount
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """The longest border stream of an input.
+
+    `values`: of a tile; `words`: of the stream. `way`, `way_to_group`: cycles of a word from the
+    border to the last element, and to the first one of its group.
+    """
+
+    access: TensorAccess
+    values: int
+    words: float
+    way: float
+    way_to_group: float
 
 
 @dataclass(frozen=True)
@@ -51,22 +70,24 @@ class QuickBound:
         """Return joules that every mapping of a family spends, without leakage."""
         return self._point_energy
 
-    def cycles(self, family: GridFamily) -> float:
+    def cycles(self, family: GridFamily, reduction: str | None = None) -> float:
         """Return cycles that no execution of a mapping of a family goes below.
 
-        Raises InfeasibleMapping if the tiles do not fit an element.
+        `reduction`: of the mappings; None for any of the family's. Raises InfeasibleMapping if the
+        tiles do not fit an element.
         """
         tiles = FamilyTiles.of(self.space, family)
         if self._words(tiles) > self.free_words:
             raise InfeasibleMapping(f"{self.space.grid.memory.name} of an element is too small")
         work, last = self._element.work(tiles), self._last_sums(family)
-        streams = (
-            self._stream(access, tiles) + self._behind(access, tiles, work, last)
-            for access in self.space.einsum.inputs
-            if access.tensor not in family.resident
+        streams = self._streams(tiles)
+        ends = (
+            stream.words + stream.way + self._behind(stream.access, tiles, work, last)
+            for stream in streams
         )
         main = work + self._element.transfers(tiles, last)
-        return max(main, work + self._sums_end(tiles), *streams, 0.0)
+        sums = work + self._delay(streams) + self._sums_end(tiles, reduction)
+        return max(main, sums, *ends, 0.0)
 
     # -- sums and results ------------------------------------------------------------------
 
@@ -84,28 +105,37 @@ class QuickBound:
         gathers = not stays and heads > 1 and columns < _product(family.shares, "X")
         return SumCount(operations, heads - 1 if gathers else 0)
 
-    def _sums_end(self, tiles: FamilyTiles) -> float:
-        """Return the transfers and the way of the first element's sum to the last element.
+    def _sums_end(self, tiles: FamilyTiles, reduction: str | None) -> float:
+        """Return the transfers of an element, and the cycles until the sums of its group are done.
 
-        Along each axis the way is a send and links; where sums run along both, the last element has
-        an operation for each. A result that is shared goes all the way back.
+        All elements of a group begin at once with the last tile. A result that is shared goes all
+        the way back. `reduction`: None for the fastest one.
         """
-        profile, family = self.profile, tiles.family
-        groups = self.space.groups(family.shares)
-        if max(groups) == 1:
-            return self._element.transfers(tiles, SumCount(int(not self.space.output_stays)))
-        hop = profile.dispatch_to_link_cycles + profile.arrival_to_execute_cycles
-        columns, rows = (
-            float(hop + (group - 1) * profile.hop_cycles) if group > 1 else 0.0 for group in groups
+        profile, family, element = self.profile, tiles.family, self._element
+        columns, rows = self.space.groups(family.shares)
+        if columns * rows == 1:
+            return element.transfers(tiles, SumCount(int(not self.space.output_stays)))
+        operation = element.load + element.words(tiles.output)
+        end = min(
+            self._sums_cycles(columns, rows, shared_scheme(scheme) or scheme, operation)
+            for scheme in ([reduction] if reduction else self.space.reductions(family))
         )
-        values = tiles.output
-        way = columns + rows
-        if columns and rows:
-            way = max(way, columns + self._element.load + self._element.words(values))
         if family.shared:
-            links = sum(groups) - len(groups)
-            way += float(hop + links * profile.hop_cycles) + self._element.words(values - 1)
-        return self._element.transfers(tiles, SumCount(1)) + way
+            links = columns - 1 + rows - 1
+            hop = profile.dispatch_to_link_cycles + profile.arrival_to_execute_cycles
+            end += float(hop + links * profile.hop_cycles) + element.words(tiles.output - 1)
+        return element.transfers(tiles, SumCount(1)) - operation + end
+
+    def _sums_cycles(self, columns: int, rows: int, scheme: str, operation: float) -> float:
+        key = columns, rows, scheme, operation
+        if key not in self._known_sums:
+            cycles = sums_cycles((columns, rows), scheme, operation, self.profile)
+            self._known_sums[key] = cycles
+        return self._known_sums[key]
+
+    @cached_property
+    def _known_sums(self) -> dict[tuple[int, int, str, float], float]:
+        return {}
 
     # -- streams ---------------------------------------------------------------------------
 
@@ -126,27 +156,43 @@ class QuickBound:
             behind += element.words(values) * (sums.operations + sums.passed)
         return behind
 
-    def _stream(self, access: TensorAccess, tiles: FamilyTiles) -> float:
-        """Return the words of the longest border stream of an input.
+    def _delay(self, streams: Sequence[_Stream]) -> float:
+        """Return the cycles that all elements of the last group wait for their first tiles."""
+        element = self._element
+        receiving = sum(element.load + element.words(stream.values) for stream in streams)
+        begun = (stream.way_to_group + element.words(stream.values) for stream in streams)
+        return max(0.0, max(begun, default=0.0) - receiving)
+
+    def _streams(self, tiles: FamilyTiles) -> list[_Stream]:
+        """Return the streams of the inputs that come over the border.
 
         Raises InfeasibleMapping if more words enter than a port takes.
         """
-        shares = tiles.family.shares
+        inputs = zip(self.space.einsum.inputs, tiles.inputs, strict=True)
+        resident = tiles.family.resident
+        return [self._stream(a, tiles, n) for a, n in inputs if a.tensor not in resident]
+
+    def _stream(self, access: TensorAccess, tiles: FamilyTiles, values: int) -> _Stream:
+        shares, profile = tiles.family.shares, self.profile
         columns, rows = (_product(shares, axis) for axis in ("X", "Y"))
-        used = {
-            axis: prod(
-                s.count for s in shares if s.axis == axis and s.variable in access.rank_variables
-            )
-            for axis in ("X", "Y")
-        }
-        words = used["X"] * used["Y"] * access.tile_size(tiles.local)
+        used = [share for share in shares if share.variable in access.rank_variables]
+        along_x, along_y = (_product(used, axis) for axis in ("X", "Y"))
+        words = along_x * along_y * access.tile_size(tiles.local)
         if words > MAX_STREAM:
             raise InfeasibleMapping(
                 f"more than {MAX_STREAM:,} words of {access.tensor} enter over a border "
                 "(persistent_tensors of a workload are in the elements)"
             )
-        lines = max(rows if used["Y"] == rows else 1, columns if used["X"] == columns else 1)
-        return words / lines
+        lines = shared_lines(along_x, along_y, columns, rows)
+        group_columns, group_rows = self.space.groups(shares)
+        links = (columns - 1) * (lines != "columns") + (rows - 1) * (lines != "rows")
+        inside = (group_columns - 1) * (lines != "columns") + (group_rows - 1) * (lines != "rows")
+        way, to_group = (
+            float(profile.arrival_to_execute_cycles + profile.hop_cycles * number)
+            for number in (links, links - inside)
+        )
+        number = {"rows": rows, "columns": columns, "whole": 1}[lines]
+        return _Stream(access, values, words / number, way, to_group)
 
     # -- memory ----------------------------------------------------------------------------
 
@@ -175,5 +221,5 @@ class QuickBound:
         return (int(self.space.grid.memory.size) // 8 - self.profile.sram_reserved_bytes) // 2
 
 
-def _product(shares: tuple[Share, ...], axis: str) -> int:
+def _product(shares: Sequence[Share], axis: str) -> int:
     return prod(share.count for share in shares if share.axis == axis)
