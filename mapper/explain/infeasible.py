@@ -186,7 +186,8 @@ def no_mapping(subject: ConstrainedEinsum) -> NoFeasibleMapping:
             instead='a larger budget, or method="exact"',
         )
     first_place = explanation.conflicts[0].constraints[0].where if explanation.conflicts else None
-    text = "\n".join([str(explanation), *_left_out(subject, explanation)])
+    notes = [*_left_out(subject, explanation), *_not_told_apart(subject, explanation)]
+    text = "\n".join([str(explanation), *notes])
     return NoFeasibleMapping(text, where=first_place, instead=explanation.help)
 
 
@@ -197,6 +198,19 @@ def _left_out(subject: ConstrainedEinsum, explanation: Explanation) -> Iterator[
     if uncounted and any(c.kind == "size" for c in blamed):
         names = ", ".join(t for t in subject.einsum.tensors if t in uncounted)
         yield f"What it exchanges with other Einsums ({names}) may need room, too."
+
+
+def _not_told_apart(subject: ConstrainedEinsum, explanation: Explanation) -> Iterator[str]:
+    """Say so if a workload does not say which of two tensors `weight` stands for."""
+    renames = subject.einsum.renames
+    weights = renames.get("weight", frozenset())
+    blamed = {c.tensor for conflict in explanation.conflicts for c in conflict.constraints}
+    if len(weights) > 1 and not renames.get("input") and weights & blamed:
+        names = [tensor for tensor in subject.einsum.tensors if tensor in weights]
+        yield (
+            f"Here `weight` stands for {' and '.join(names)}: the workload does not say which is "
+            f"the input, as `renames: {{input: {names[0]}, weight: {names[-1]}}}` would."
+        )
 
 
 def _line(subject: ConstrainedEinsum, conflict: Conflict, constraint: MappingConstraint) -> str:

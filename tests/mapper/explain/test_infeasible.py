@@ -8,9 +8,11 @@ import pytest
 
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
+from tilewright.mapper import search
 from tilewright.mapper.explain.infeasible import Explanation, explain_infeasible, why_infeasible
 from tilewright.mapper.explain.subject import ConstrainedEinsum
 from tilewright.mapper.searches.budget import Budget
+from tilewright.mapper.workload.errors import NoFeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = """
@@ -149,6 +151,12 @@ def test_disabled_memory() -> None:
     found = explain(load_arch(text))
     assert "DRAM is disabled for Z" in str(found)
     assert "DRAM.enabled: true" in found.help
+
+
+def test_operands_that_the_workload_does_not_tell_apart_are_named() -> None:
+    unnamed = MATMUL.replace(", renames: {input: A, weight: B, output: Z}", "")
+    with pytest.raises(NoFeasibleMapping, match=r"as `renames: {input: A, weight: B}` would"):
+        search(arch(SIZE="16"), load_workload(unnamed))
 
 
 ORDERED = """
