@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright.dse.run.figures import Constraint
 from tilewright.dse.run.record import Objective
 from tilewright.dse.study.design_space import Space, Value
-from tilewright.dse.study.study_file import ModelName
+
+if TYPE_CHECKING:  # a worker process needs no reader of files
+    from tilewright.dse.study.study_file import ModelName
 
 
 @dataclass(frozen=True, slots=True)
