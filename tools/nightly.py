@@ -98,7 +98,7 @@ PARTS: list[Part] = [
         ),
         6,
     ),
-    Part("fronts of one Einsum", ("agreement/test_fronts_enumerated.py",), 3),
+    Part("fronts of one Einsum", ("agreement/test_fronts_enumerated.py",), 8),
     Part(
         "copies, deferred costs, lanes above, explanations",
         (
