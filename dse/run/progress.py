@@ -78,7 +78,7 @@ class ProgressLines:
         if designs == self._shown:
             return
         self._shown = designs
-        time = f"{seconds:.1f} s" if seconds else "found"
+        time = f"{seconds:.1f} s" if seconds else "kept before"
         say(f"batch {trials[-1].batch + 1}: {designs:>{self._width}}/{self._spec.trials} trials"
             f" ({time}) | {describe_state(self._spec, trials, self._front)}")  # fmt: skip
 
