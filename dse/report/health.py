@@ -17,6 +17,8 @@ from tilewright.dse.study.study import StudySpec
 _MANY = 0.5  # share of designs from which on a card warns
 _DEAD = 0.01  # share of the spread below which a knob has no effect
 _LEAST_VALUES = 2
+_LEAST_PAIRS = 3  # of designs that differ in one knob, before it is said to change nothing
+_ROUNDING = 1e-9
 _KEPT = 0.9  # of the gain, that the smallest change keeps
 
 
@@ -65,17 +67,37 @@ def importance(spec: StudySpec, trials: Sequence[Trial]) -> dict[str, list[float
 
     It is the correlation ratio: the variance of the means over the values of a knob, divided by the
     variance of all designs with metrics. Shares of several knobs may add up to more than 1 where
-    the designs tried are not spread evenly.
+    the designs tried are not spread evenly. A knob has no share if no designs that differ in it
+    alone differ in the objective.
     """
     good = [t for t in trials if t.metrics and t.same_as is None]
+    choices = [spec.space.choice(t.point) for t in good]
     shares: dict[str, list[float]] = {}
     for objective in spec.objectives:
         values = np.array([t.metrics[objective.metric] for t in good])
         shares[objective.metric] = [
-            _ratio(values, [spec.space.choice(t.point)[position] for t in good])
+            0.0
+            if _changes_nothing(values, choices, position)
+            else _ratio(values, [choice[position] for choice in choices])
             for position in range(len(spec.space.dimensions))
         ]
     return shares
+
+
+def _changes_nothing(
+    values: np.ndarray[tuple[int], np.dtype[np.float64]],
+    choices: Sequence[tuple[int, ...]],
+    position: int,
+) -> bool:
+    """Return whether designs that differ in one knob alone have equal values, and some exist."""
+    alike: dict[tuple[int, ...], list[float]] = {}
+    for value, choice in zip(values.tolist(), choices, strict=True):
+        others = choice[:position] + choice[position + 1 :]
+        alike.setdefault(others, []).append(value)
+    compared = sum(len(group) - 1 for group in alike.values())
+    return compared >= _LEAST_PAIRS and all(
+        max(group) - min(group) <= _ROUNDING * abs(max(group)) for group in alike.values()
+    )
 
 
 def smallest_changes(spec: StudySpec, trials: Sequence[Trial]) -> Iterator[SmallestChange]:
