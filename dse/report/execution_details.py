@@ -9,6 +9,7 @@ import numpy as np
 
 from tilewright.arch.quantities import quantity
 from tilewright.dse.report.details import LaneSpans, section, timeline
+from tilewright.mapper.mapping.nest_lines import nest_lines, nest_text
 
 if TYPE_CHECKING:
     from tilewright.simulator.exchanges.exchange_execution import ExchangeExecution
@@ -60,7 +61,8 @@ def _einsum_section(
         **({"search": certificate} if certificate else {}),
     }
     energy_by = by_component(run.energy_by)
-    details = section(run.name, str(read.mapping), energy_by, _cycles_by_state(run.trace), facts)
+    nest = nest_text(nest_lines(read.mapping.nodes, {run.name: read.einsum.bounds}))
+    details = section(run.name, nest, energy_by, _cycles_by_state(run.trace), facts)
     return {**details, **_machine_parts(run.trace, run.cycles)}
 
 
