@@ -66,7 +66,7 @@ def plan_fused_search(
     exchanged below the second memory, these stay in the second one. Raises TilewrightError if no
     compute is enabled for an Einsum; UnsupportedFeature for what the search cannot model, such as
     Einsums that see different outermost memories, or a usage that would be known to a bound only;
-    InfeasibleMapping if a copy Einsum fits nowhere.
+    InfeasibleMapping if a copy Einsum fits nowhere; OutOfBudget when the request is to stop.
     """
     paths = _paths_of(request)
     refuse_unequal_sizes(request, memories)
@@ -93,6 +93,7 @@ def _paths_of(request: Request) -> list[list[EinsumPath]]:
     """Return, per Einsum, the paths to its computes."""
     paths: list[list[EinsumPath]] = []
     for einsum in request.workload.einsums:
+        request.budget.check_stop()
         paths.append([EinsumPath(einsum, flat) for flat in request.flat_archs(einsum)])
         if not paths[-1]:
             raise TilewrightError(
@@ -110,15 +111,17 @@ def _entries(
     crowded = memories.crowded | frozenset(usage.names)
     copies = CopySolver(request, memories, exchanged, usage)
     conventions = request.options.conventions
-    return [
-        copies.table(several[0].einsum)
-        if several[0].einsum.is_copy
-        else tuple(
-            fused_einsum(exchanged, conventions, path, number, crowded)
-            for number, path in enumerate(several)
+    entries: list[EinsumEntry] = []
+    for several in paths:
+        request.budget.check_stop()
+        if several[0].einsum.is_copy:
+            entries.append(copies.table(several[0].einsum))
+            continue
+        computes = enumerate(several)
+        entries.append(
+            tuple(fused_einsum(exchanged, conventions, path, n, crowded) for n, path in computes)
         )
-        for several in paths
-    ]
+    return entries
 
 
 def _exchange(

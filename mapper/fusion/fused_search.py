@@ -27,6 +27,7 @@ from tilewright.mapper.fusion.outer_partition import (
 from tilewright.mapper.fusion.pmappings.fused_templates import reorderable_memories
 from tilewright.mapper.fusion.unproven import end_before_first_mapping, unproven_notes
 from tilewright.mapper.mapping.score import Score
+from tilewright.mapper.searches.budget import OutOfBudget
 from tilewright.mapper.searches.mapping_scorer import TOLERANCE
 from tilewright.mapper.searches.request import FRONT_SHARE, Request, SearchOptions, request_of
 from tilewright.mapper.searches.restrictions import PARTITIONED_ALIKE, Restrictions, scope_text
@@ -122,7 +123,11 @@ def _kind_of(value: float, lower_bound: float) -> Literal["optimal", "bounded"]:
 def _search_whole(request: Request) -> SearchResult:
     """Search fused mappings of a request whose outermost memory is not partitioned."""
     began = time.monotonic()
-    plan = _plan_request(request)
+    try:
+        plan = _plan_request(request)
+    except OutOfBudget as end:
+        text = f"the fused search ended at {end.reason.value} before its first mapping"
+        raise NoMappingInBudget(0.0, (), text) from None
     problem = plan.problem
     restrictions = fused_restrictions(problem, plan.memories)
     first = request.with_budget_share(FRONT_SHARE) if request.options.front else request

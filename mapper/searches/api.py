@@ -13,9 +13,11 @@ from tilewright.mapper.evaluation.verified_answer import verified_answer
 from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.model.evaluation import score_mapping
-from tilewright.mapper.searches.budget import advising_on_memory
+from tilewright.mapper.searches.budget import OutOfBudget, advising_on_memory
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.exact.least_placement_costs import least_computing_costs
 from tilewright.mapper.searches.mapping_scorer import TOLERANCE, MappingScorer, figures_agree
+from tilewright.mapper.searches.methods.fallback import AnyMappingSearch
 from tilewright.mapper.searches.objective.edp_hull import least_edp
 from tilewright.mapper.searches.request import (
     FRONT_SHARE,
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 
 MANY_SHAPES = 2_000  # tile shapes of all Einsums: from there on a fused search may take seconds
 FUSED_SHARE = 0.85  # of the budget; the rest finds a mapping without fusion if there is none yet
+STOPPED_EARLY = "the fused search ended at the request to stop before its first mapping"
 UNEVEN_SHARE = 0.5  # of the budget: for uneven tiles without fusion; the rest is for fusion
 CORNER_SHARE = 0.5  # of the seconds left: for one corner of the hull of energy and latency
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
@@ -118,17 +121,21 @@ def answer(request: Request, explain: bool = True) -> SearchResult:
 
 def _fused(request: Request, explain: bool) -> SearchResult:
     """Search fused mappings of all Einsums; search each Einsum on its own where that fails."""
-    from tilewright.mapper.fusion.fused_search import NoMappingInBudget, solve_fused
-
     einsums = request.workload.einsums
     is_late = request.options.progress is None and not request.budget.is_limited
     first = None if is_late else _first_mapping(request)
+    from tilewright.mapper.fusion.fused_search import NoMappingInBudget, solve_fused
+
+    if first is not None and request.budget.is_stopped:
+        stopped = NoMappingInBudget(0.0, (), STOPPED_EARLY)
+        return _bounded_by(_at_least_computing(stopped, request), first)
     try:
         fused = solve_fused(_knowing(request.with_budget_share(FUSED_SHARE), first))
         if is_late and fused.certificate.kind != "optimal":
             first = _first_mapping(request)
         return fused if first is None else _with_better_mapping(fused, first)
-    except NoMappingInBudget as error:
+    except NoMappingInBudget as ended:
+        error = _at_least_computing(ended, request)
         first = _first_mapping(request) if is_late else first
         if first is not None and not _has_time_for_more(request, first):
             return _bounded_by(error, first)
@@ -145,28 +152,53 @@ def _first_mapping(request: Request) -> SearchResult | None:
     """Return some mapping without fusion as soon as there is one; None where that is not needed.
 
     It is needed where the fused search may take long, before it if there are limits or somebody
-    watches, else only if that search proves nothing. Each Einsum gets its first mapping, which
-    takes tenths of a second; what all of them cost is reported.
+    watches, else only if that search proves nothing. Each Einsum gets any mapping, then its first
+    mapping of a search, which takes tenths of a second; what all of them cost is reported.
     """
     options, einsums = request.options, request.workload.einsums
     shapes = sum(Lattice(einsum.bounds).size for einsum in einsums)
     objective = next((name for name in OBJECTIVES if name == options.objective), None)
     if shapes < MANY_SHAPES or objective is None or options.front:
         return None
-    try:
-        silent = replace(options, progress=None)
-        hurried = replace(request, options=silent, deadline=time.monotonic())
-        result = _many(EinsumSolver(hurried, explain=False), Goal(objective))
-    except (InfeasibleMapping, UnsupportedFeature):
+    report, first = request.reporter("first mapping, unfused"), None
+    began = time.monotonic()
+    for method in (AnyMappingSearch(), None):
+        hurried = replace(options, progress=None, method=method)
+        check = None if first is None else request.budget.check_stop
+        solver = EinsumSolver(replace(request, options=hurried, deadline=began), False, check)
+        try:
+            result = _many(solver, Goal(objective))
+        except (InfeasibleMapping, UnsupportedFeature, OutOfBudget):
+            continue
+        if first is None or result.certificate.value < first.certificate.value:
+            first = result
+            report(first.certificate.value, 0.0)
+    if first is None:
         return None
-    request.reporter("first mapping, unfused")(result.certificate.value, 0.0)
-    seconds = time.monotonic() - hurried.deadline
-    return replace(result, statistics=replace(result.statistics, seconds=seconds))
+    seconds = time.monotonic() - began
+    return replace(first, statistics=replace(first.statistics, seconds=seconds))
+
+
+def _at_least_computing(error: NoMappingInBudget, request: Request) -> NoMappingInBudget:
+    """Return an end of the search that has a bound in any case: what computing alone takes."""
+    if error.lower_bound > 0 or request.options.objective not in OBJECTIVES:
+        return error
+    return type(error)(_least_computing(request), error.restrictions, error.end)
+
+
+def _least_computing(request: Request) -> float:
+    """Return what computing alone takes of the objective, which is known at once."""
+    solver, totals = EinsumSolver(request, explain=False), [0.0, 0.0]
+    for einsum in request.workload.einsums:
+        costs = [least_computing_costs(space) for _, space in solver.mapspaces(einsum)]
+        for metric in (0, 1):
+            totals[metric] += min(cost[metric] for cost in costs) * einsum.n_instances
+    return Goal(next(n for n in OBJECTIVES if n == request.options.objective)).value(*totals)
 
 
 def _has_time_for_more(request: Request, first: SearchResult) -> bool:
     """Tell whether the Einsums can be searched once more for twice as long as the first time."""
-    seconds_left = request.seconds_left
+    seconds_left = request.budget.seconds_left
     return seconds_left is None or seconds_left > 2 * first.statistics.seconds
 
 

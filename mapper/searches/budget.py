@@ -69,7 +69,7 @@ class Budget:
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the end of the budget, not below 0; None if it has no end."""
-        if self._is_stopped:
+        if self.is_stopped:
             return 0.0
         return None if self.deadline == inf else max(self.deadline - time.monotonic(), 0.0)
 
@@ -95,11 +95,16 @@ class Budget:
         used on top of what the process has.
         """
         if self.is_late:
-            raise OutOfBudget(EndReason.STOPPED if self._is_stopped else EndReason.SECONDS)
+            raise OutOfBudget(EndReason.STOPPED if self.is_stopped else EndReason.SECONDS)
         if labels > self.labels:
             raise OutOfBudget(EndReason.LABELS)
         if self._exceeds(more_bytes):
             raise OutOfBudget(EndReason.MEMORY)
+
+    def check_stop(self) -> None:
+        """Raise OutOfBudget if the process was asked to stop its searches."""
+        if self.is_stopped:
+            raise OutOfBudget(EndReason.STOPPED)
 
     @property
     def is_used_up(self) -> bool:
@@ -109,10 +114,11 @@ class Budget:
     @property
     def is_late(self) -> bool:
         """Whether the deadline is over, or the process was asked to stop its searches."""
-        return self._is_stopped or (self.deadline < inf and time.monotonic() > self.deadline)
+        return self.is_stopped or (self.deadline < inf and time.monotonic() > self.deadline)
 
     @property
-    def _is_stopped(self) -> bool:
+    def is_stopped(self) -> bool:
+        """Whether the process was asked to stop its searches, and this one listens."""
         return self.stops_on_request and STOP_REQUESTED.is_set()
 
     def _exceeds(self, more_bytes: float) -> bool:

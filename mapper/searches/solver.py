@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -52,11 +52,15 @@ class EinsumSolver:
 
     Einsums that differ in names only share a solution. The model scores each answer again.
     `request`: subjects and options; `explain`: an error says which constraints conflict, which
-    takes time. `statistics` adds up what was done.
+    takes time. `check`: called before each of several Einsums; it may raise to end them.
+    `statistics` adds up what was done.
     """
 
-    def __init__(self, request: Request, explain: bool = True) -> None:
+    def __init__(
+        self, request: Request, explain: bool = True, check: Callable[[], None] | None = None
+    ) -> None:
         self._explain = explain
+        self._check = check
         self.arch = request.arch
         self.workload = request.workload
         self.conventions = request.options.conventions
@@ -83,6 +87,8 @@ class EinsumSolver:
         ahead = {number for key, number in numbers.items() if (key, goal) not in self._solved}
         solutions = []
         for einsum, einsum_problems in zip(einsums, problems, strict=True):
+            if self._check is not None:
+                self._check()
             seconds_left = end.seconds_left
             solutions.append(
                 self.solve(einsum, goal, seconds_left and seconds_left / max(1, len(ahead)))

@@ -14,6 +14,7 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import evaluate, search
 from tilewright.mapper.explain.kept import why_not_kept
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import STOP_REQUESTED
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.least_placement_costs import least_costs, least_value
@@ -201,6 +202,18 @@ def test_a_large_workload_has_a_mapping_before_the_fused_search() -> None:
     assert told[0].value >= result.certificate.value
     fused = [step.value for step in told if step.doing == "fused mappings"]
     assert all(value <= told[0].value for value in fused)
+
+    def stop(step: Progress) -> None:
+        told[:] = told[:1] if STOP_REQUESTED.is_set() else [step]
+        STOP_REQUESTED.set()
+
+    try:
+        stopped = search(ARCH, text, progress=stop)
+    finally:
+        STOP_REQUESTED.clear()
+    assert stopped.certificate.value == told[0].value
+    assert 0 < stopped.certificate.lower_bound <= result.certificate.lower_bound
+    assert "the request to stop" in stopped.notes[0]
 
 
 def test_large_gaps_are_ratios() -> None:

@@ -218,6 +218,7 @@ class TableBuilder:
         instances: computing, and moving each tensor once (theory/lattice.md §6.3).
         """
         key = choice.key_alone
+        self._budget.check_stop()
         if key not in self._compulsory_costs:
             self._compulsory_costs[key] = choice.fused_einsum.compulsory_costs(choice.placements)
         return self._compulsory_costs[key]

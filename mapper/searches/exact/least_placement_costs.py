@@ -55,12 +55,26 @@ def least_costs(space: Mapspace, placements: Sequence[Placement]) -> tuple[float
     """
     if not placements:
         return inf, inf
+    moved = min(_moved(space.problem, placement) for placement in placements)
+    return _least_with(space, moved, compulsory_seconds_of(space, placements))
+
+
+def least_computing_costs(space: Mapspace) -> tuple[float, float]:
+    """Return (joules, seconds) that no mapping is below, whatever it moves.
+
+    For one instance of the Einsum, each number by itself: of computing, on all lanes.
+    """
+    return _least_with(space, 0.0, 0.0)
+
+
+def _least_with(space: Mapspace, moved: float, seconds: float) -> tuple[float, float]:
+    """Return lower bounds of joules and seconds; `moved`: joules of moving at least."""
     problem = space.problem
     leaks = leaks_of(space.flat, space.conventions)
     layout = label_fields(problem, leaks)
-    metrics = LabelMetrics(problem, layout, leaks, compulsory_seconds_of(space, placements))
+    metrics = LabelMetrics(problem, layout, leaks, seconds)
     label = np.zeros((1, layout.width))
-    label[0, 0] = compute_energy(problem) + min(_moved(problem, name) for name in placements)
+    label[0, 0] = compute_energy(problem) + moved
     label[0, layout.lanes] = -float(prod(component.own_fanout for component in problem.components))
     energy, latency = (
         float(metrics.lower_bounds(label, KINDS[name])[0]) for name in ("energy", "latency")

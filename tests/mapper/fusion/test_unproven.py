@@ -54,6 +54,7 @@ def test_a_request_before_the_first_mapping_gives_an_unfused_one() -> None:
     assert note.startswith("the fused search ended at the request to stop before its first mapping")
     assert note.endswith(": this one is unfused")
     assert result.certificate.kind == "bounded"
+    assert 0 < result.certificate.lower_bound < result.certificate.value
 
 
 def test_the_limit_of_labels_names_the_largest_choice(monkeypatch: pytest.MonkeyPatch) -> None:
