@@ -57,6 +57,10 @@ class Trial:
     breakdown: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     sampler: Mapping[str, object] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        point = ", ".join(f"{path}={value}" for path, value in self.point.items())
+        return f"<Trial {self.number}: {self.status}; {point}>"
+
     def _repr_html_(self) -> str:
         """Return the trial as a table for a notebook: its status, knobs and metrics."""
         from tilewright.arch.html_parts import html_table

@@ -98,6 +98,9 @@ class EinsumExecution:
     trace: Trace
     engine: str
 
+    def __repr__(self) -> str:
+        return f"<EinsumExecution {self.name}: {self.cycles:,} cycles>"
+
     @property
     def name(self) -> str:
         """Name of the Einsum."""

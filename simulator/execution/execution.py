@@ -11,7 +11,9 @@ import numpy as np
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.html_parts import html_table
 from tilewright.arch.names import did_you_mean
+from tilewright.arch.quantities import quantity
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.space_time import space_time
@@ -34,6 +36,13 @@ from tilewright.simulator.execution.operands import (
 )
 from tilewright.simulator.lowering.number_operations import NUMPY
 
+_HEAD = ("", "cycles", "at least", "latency", "energy")
+
+
+def _row(name: str, run: EinsumExecution | ExchangeExecution | Execution) -> tuple[str, ...]:
+    cycles = (f"{run.cycles:,}", f"{run.lower_bound_cycles:,}")
+    return (name, *cycles, quantity(run.latency, "latency"), quantity(run.energy, "energy"))
+
 
 @dataclass(frozen=True)
 class Execution:
@@ -48,6 +57,19 @@ class Execution:
     einsums: tuple[EinsumExecution, ...]
     exchanges: tuple[ExchangeExecution, ...]
     values: Dict[str, AnyArray]
+
+    def __repr__(self) -> str:
+        names = ", ".join(run.name for run in self.einsums)
+        figures = (quantity(self.latency, "latency"), quantity(self.energy, "energy"))
+        return f"<Execution: {names}; {self.cycles:,} cycles, {', '.join(figures)}>"
+
+    def _repr_html_(self) -> str:
+        rows = [_row(run.name, run) for run in self.einsums]
+        rows += [_row(f"{done.kind} of {done.exchange.tensor}", done) for done in self.exchanges]
+        total = [_row("together", self)] if len(rows) > 1 else []
+        return html_table(
+            [_HEAD, *rows, *total], "<" + ">" * (len(_HEAD) - 1), "each result equals numpy"
+        )
 
     @staticmethod
     def of_one(run: EinsumExecution) -> Execution:

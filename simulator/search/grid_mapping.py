@@ -52,6 +52,12 @@ class GridMapping:
     value: float
     seconds: float
 
+    def __repr__(self) -> str:
+        return f"<GridMapping: {self.execution!r}; {self.certificate}>"
+
+    def _repr_html_(self) -> str:
+        return self.mapping._repr_html_() + self.execution._repr_html_()
+
     @property
     def gap(self) -> float:
         """How far the value may be above the optimum: value / bound - 1; inf for a bound of 0."""

@@ -10,6 +10,12 @@ import numpy as np
 import pytest
 from design_files import run
 
+from tilewright.arch.errors import TilewrightError
+from tilewright.arch.spec.load import load_arch
+from tilewright.dse.command.shipped import find_files
+from tilewright.mapper import load_mapping, load_workload
+from tilewright.simulator import execute
+
 WORKLOAD = """
 workload:
   rank_sizes: {M: 8, K: 12, N: 4}
@@ -80,6 +86,13 @@ def test_the_text_says_what_was_compared_and_proven(found):
     assert re.search(r"\noptimal: \d+ executed, [\d,]+ excluded by the bound", found)
     shown = executed().stdout
     assert "the result equals numpy" in shown
+    arch = load_arch(find_files(["wafer_grid"], "hardware")[0])
+    again = execute(arch, load_workload(Path("w.yaml")), load_mapping(Path("m.yaml")))
+    assert repr(again).startswith(f"<Execution: H, Z; {again.cycles:,} cycles, ")
+    assert again._repr_html_().count("<tr>") == 4
+    with pytest.raises(TilewrightError, match="a tensor that no Einsum has"):
+        execute(arch, load_workload(Path("w.yaml")), again.einsums[0].plan.read.mapping,
+                operands={"XX": np.zeros(1)})  # fmt: skip
     assert re.search(r"cycles +[\d,]+ +lower bound [\d,]+", shown)
 
 
