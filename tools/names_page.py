@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,8 +29,14 @@ class Entry(NamedTuple):
     line: str
 
 
-def entries(package: str) -> Iterator[Entry]:
-    """Yield the modules of a package, folder by folder, each followed by its public types."""
+@cache
+def entries(package: str) -> tuple[Entry, ...]:
+    """Return the modules of a package, folder by folder, each followed by its public types."""
+    return tuple(read_entries(package))
+
+
+def read_entries(package: str) -> Iterator[Entry]:
+    """Read the entries of a package from its files."""
     for path in sorted((ROOT / package).rglob("*.py"), key=lambda path: (path.parent, path)):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         module = path.relative_to(ROOT)

@@ -37,14 +37,14 @@ def test_chains_broadcasts_contention(seed: int, profile_seed: int, shuffle: int
     both(random_case(seed), random_changes(profile_seed), shuffle)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(SEEDS, SEEDS)
 def test_pipelines_and_threads_side_by_side(seed: int, profile_seed: int) -> None:
     both(pipeline(seed), random_changes(profile_seed))
     both(duplex(seed), random_changes(profile_seed))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(SEEDS, SEEDS, st.integers(0, 2**30))
 def test_queues_threads_and_registers_that_change(
     seed: int, profile_seed: int, shuffle: int

@@ -15,7 +15,7 @@ from tilewright.simulator.run.machine import Machine
 WSE2 = load_profile("wse2-sdk-sim")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.integers(2, 9), st.integers(2, 9), st.integers(8, 300), st.integers(0, 6))
 def test_three_ways_to_the_same_cycles(height: int, width: int, words: int, work: int) -> None:
     program = gemv_like(height, width, words, work)

@@ -43,7 +43,7 @@ def check(case: Case, profile: Profile) -> FastMachine:
     return machine
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(SEEDS, SEEDS, st.booleans())
 def test_independent_programs(seed: int, profile_seed: int, fair: bool) -> None:
     """A program in which the engines differ has a test of its own below."""

@@ -90,8 +90,3 @@ def test_second_ctrl_c_leaves_at_once_and_quietly(tmp_path):
         time.sleep(0.01)
     assert not members(process.pid), "no worker stays behind"
     assert not list(Path("/dev/shm").glob(f"*loky-{process.pid}-*"))
-    resumed = subprocess.run(
-        [*COMMAND, "study", "resume", "my run", "--workers", "1"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert resumed.returncode == 0, resumed.stderr

@@ -70,8 +70,8 @@ def test_scaled_energies_scale_the_optimum() -> None:
 
 def test_equal_latency_costs_no_needless_energy() -> None:
     fast = arch(MAC__actions__compute__throughput=0.001)  # every mapping with 8 lanes ties
-    result = search(fast, chain(4, 4, m=4), objective="latency")
-    listed = search(fast, chain(4, 4, m=4), objective="latency", method=ExhaustiveSearch())
+    result = search(fast, chain(4, 2, m=4), objective="latency")
+    listed = search(fast, chain(4, 2, m=4), objective="latency", method=ExhaustiveSearch())
     assert result.certificate.value == listed.certificate.value
     assert result.best.score.energy == pytest.approx(listed.best.score.energy, rel=1e-12)
 

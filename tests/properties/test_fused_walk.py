@@ -290,7 +290,7 @@ COMMON = {
 }
 
 
-@settings(max_examples=40, **COMMON)
+@settings(max_examples=20, **COMMON)
 @given(fused())
 def test_fused_mappings_equal_the_walk(case: Fused) -> None:
     score = evaluate(ARCH, case.workload, case.mapping)

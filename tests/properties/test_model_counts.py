@@ -153,19 +153,19 @@ COMMON = {
 }
 
 
-@settings(max_examples=50, **COMMON)
+@settings(max_examples=25, **COMMON)
 @given(cases(uneven=False))
 def test_counts_equal_those_of_the_walk(case: Case) -> None:
     check(case)
 
 
-@settings(max_examples=50, **COMMON)
+@settings(max_examples=25, **COMMON)
 @given(cases(uneven=True))
 def test_counts_of_uneven_tiles_equal_those_of_the_walk(case: Case) -> None:
     check(case)
 
 
-@settings(max_examples=40, **COMMON)
+@settings(max_examples=25, **COMMON)
 @given(cases(uneven=False), st.randoms(use_true_random=False))
 def test_a_spatial_loop_belongs_to_its_fanout(case: Case, random: Any) -> None:
     """Written above holders that lie above its fanout, a loop counts as if it stood below them."""

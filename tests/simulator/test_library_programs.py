@@ -60,7 +60,7 @@ def test_every_root(kind: str, elements: int) -> None:
     assert run(elements, 3, roots).cycles == run(elements, 3, roots, shuffle=3).cycles
 
 
-@pytest.mark.parametrize("profile", [WSE2, WSE3])
+@pytest.mark.parametrize("profile", [WSE2, *at_night(WSE3)])
 def test_kinds_follow_each_other(profile) -> None:
     """What a call leaves in router and state does not reach the next one."""
     kinds = ("gather", "broadcast", "reduce", "scatter", "gather", "reduce")

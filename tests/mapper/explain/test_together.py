@@ -84,7 +84,7 @@ def test_a_memory_that_stands_in_the_way_is_named_whatever_the_searches(
     assert "BUF.size: " in str(caught.value)
 
 
-@pytest.mark.parametrize("work", [0.0, 30.0, *at_night(10.0, 100.0, 300.0)])
+@pytest.mark.parametrize("work", [0.0, *at_night(10.0, 30.0, 100.0, 300.0)])
 def test_what_takes_too_long_is_left_unsaid(work: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever work is allowed, nothing false is said: X has none alone, the others have."""
     monkeypatch.setattr(subject, "WORK", work)

@@ -90,7 +90,8 @@ def all_unfused(design: Arch, work: Workload, conventions: str) -> list[object]:
 
 
 @pytest.mark.parametrize(
-    ("conventions", "leak", "instances"), [("default", 3, 2), ("accelforge", 0, 1)]
+    ("conventions", "leak", "instances"),
+    [("default", 3, 2), pytest.param("accelforge", 0, 1, marks=pytest.mark.nightly)],
 )
 def test_unfused_fronts_equal_every_combination(
     conventions: str, leak: float, instances: int

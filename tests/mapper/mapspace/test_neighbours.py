@@ -54,7 +54,7 @@ def reached(steps: dict[str, set[str]]) -> set[str]:
     return seen
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 7, *at_night(12, 13, 21)])
+@pytest.mark.parametrize("seed", [0, 1, *at_night(2, 7, 12, 13, 21)])
 def test_neighbours_reach_every_mapping(seed: int) -> None:
     room = random_space(seed)
     members = {repr(mapping): mapping for mapping in room}

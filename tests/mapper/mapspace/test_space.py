@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 
 import pytest
 from array_cases import array_space_of
@@ -20,6 +21,7 @@ SMALL = 60
 SEEDS = range(6)
 
 
+@cache
 def small_spaces(maker: Maker) -> list[Mapspace]:
     found = [space for space in map(maker, SEEDS) if 1 < space.size.points <= SMALL]
     return [space for space in found if next(iter(space), None) is not None][:2]

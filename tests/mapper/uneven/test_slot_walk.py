@@ -17,7 +17,7 @@ from tilewright.mapper.searches.uneven.uneven_search import UnevenRun
 def test_no_partial_mapping_promises_less_than_it_comes_to() -> None:
     """The bounds of energy and steps at every slot, along all mappings that arrive."""
     compared = 0
-    for seed in (1, 3, 7, 12, 21):
+    for seed in (1, 7, 21):
         run = UnevenRun(uneven_space(seed, small=True), Goal("edp"), UNLIMITED)
         run.rank()
         run.ranking.split(inf, UNLIMITED)

@@ -88,11 +88,9 @@ def test_what_stands_alone_is_uneven_beside_what_is_fused(
 
 def test_the_order_of_the_einsums_does_not_matter() -> None:
     values = [
-        best(order, "latency", "all").certificate.value
-        for order in ((*EVEN, ODD), (ODD, *EVEN), (EVEN[0], ODD, EVEN[1]))
+        best(order, "latency", "all").certificate.value for order in ((*EVEN, ODD), (ODD, *EVEN))
     ]
     assert values[0] == pytest.approx(values[1], rel=1e-9)
-    assert values[2] >= values[0] * (1 - 1e-9)  # Y is on chip while V runs, or not at all
 
 
 def test_a_product_is_that_of_one_of_the_two_sets() -> None:

@@ -102,7 +102,7 @@ def left(plan: Plan, output: np.ndarray) -> tuple[dict[str, np.ndarray], dict[st
 @pytest.mark.parametrize("first", [0, *at_night(500)])
 def test_the_output_is_put_together_from_where_it_was_computed(first: int) -> None:
     exits = set()
-    for seed, plan in plans(first, 60):
+    for seed, plan in plans(first, 30):
         shape = tuple(max(at) + 1 for at in zip(*written(plan), strict=True))
         output = np.zeros(shape)
         for number, at in enumerate(sorted(written(plan))):
