@@ -17,10 +17,17 @@ import numpy.typing as npt
 from tilewright.mapper.grid.host_streams import HostStream, place_in_period
 from tilewright.mapper.grid.reductions import Chain, line_chains
 from tilewright.simulator.build.program_builder import CodeBuilder
-from tilewright.simulator.lowering.element_program import JOIN, STEP, write_element
+from tilewright.simulator.compile.columns import BANKS
+from tilewright.simulator.lowering.element_program import (
+    JOIN,
+    OTHER_SLOT,
+    SLOT,
+    STEP,
+    write_element,
+)
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.lowering.sum_roles import Role
-from tilewright.simulator.lowering.task_cycles import BodyCycles, TaskCycles
+from tilewright.simulator.lowering.task_cycles import AlikeRuns, BodyCycles, TaskCycles
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import ElementCode, Task
 
@@ -129,7 +136,7 @@ def _overlapped_work(
     last = BodyCycles()
     for number, step in enumerate(shown):
         after = shown[number + 1] if number + 1 < len(shown) else runs
-        run = cycles.of_task(tasks["work"], {STEP: step})
+        run = cycles.of_task(tasks["work"], {STEP: step}, _alike(range(step, after)))
         result.add(run, after - step)
         if step >= steps - 1:
             last.pass_cycles(run.total - cycles.profile.task_end_cycles)
@@ -146,6 +153,14 @@ def _overlapped_work(
             result.since[f"receive {tensor.name}"] = last.total
             result.until[f"receive {tensor.name}"] = result.total - behind_first
     return result
+
+
+def _alike(steps: range) -> list[AlikeRuns]:
+    """Return the runs of some steps, by the step modulo the banks; the buffers take turns."""
+    return [
+        AlikeRuns({STEP: step, SLOT: step % 2, OTHER_SLOT: 1 - step % 2}, len(steps[first::BANKS]))
+        for first, step in enumerate(steps[:BANKS])
+    ]
 
 
 def _behind_stream(

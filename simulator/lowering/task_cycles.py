@@ -6,8 +6,9 @@ in the total, by their mean over all turns of the loops around an operation (§2
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from math import prod
 from typing import Final, NamedTuple
 
@@ -74,26 +75,60 @@ class BodyCycles:
             self.since[label] += cycles
 
 
+class AlikeRuns(NamedTuple):
+    """Runs of a task whose counters begin with the same values modulo the banks.
+
+    `counters`: these values; `number`: of the runs.
+    """
+
+    counters: Mapping[str, int]
+    number: int
+
+
 @dataclass(frozen=True, slots=True)
 class _Context:
     """What is known where an instruction stands.
 
-    `known`: values of counters. `turns`: of the loops and maps around it, by counter. `loads`: the
-    last load of each register.
+    `known`: values of counters. `turns`: of the loops and maps around it, by counter. `runs`: of
+    the task that it stands for. `loads`: the last load of each register.
     """
 
     known: dict[str, int] = field(default_factory=dict)
     turns: Mapping[str, int] = field(default_factory=dict)
+    runs: Sequence[AlikeRuns] = ()
     loads: dict[Register, LoadRegister] = field(default_factory=dict)
 
     def inside(self, counter: str, turns: int) -> _Context:
         """Return what is known inside a loop."""
         return replace(self, known=dict(self.known), turns={**self.turns, counter: turns})
 
+    def displacements(self, moves: Mapping[str, int]) -> dict[int, Fraction] | None:
+        """Return the shares of displacements modulo the banks in all turns and runs.
+
+        `moves`: words by which each counter moves one source away from the other. None if one of
+        the counters is neither that of a loop nor known in each run.
+        """
+        known = self.runs[0].counters if self.runs else {}
+        loops = [(move, self.turns[name]) for name, move in moves.items() if name in self.turns]
+        tied = {name: move for name, move in moves.items() if name not in self.turns}
+        if not tied.keys() <= known.keys():
+            return None
+        in_loops = displacements(loops)
+        if not tied:
+            return in_loops
+        shares: dict[int, Fraction] = {}
+        for run in self.runs:
+            begun = sum(move * run.counters[name] for name, move in tied.items())
+            for words, share in in_loops.items():
+                place = (begun + words) % BANKS
+                shares[place] = shares.get(place, Fraction(0)) + share * run.number
+        runs = sum(run.number for run in self.runs)
+        return {words: share / runs for words, share in shares.items()}
+
     def without(self, counter: str) -> _Context:
         """Return what is known inside a branch, which runs in some turns of a counter only."""
         turns = {name: count for name, count in self.turns.items() if name != counter}
-        return replace(self, known=dict(self.known), turns=turns)
+        return replace(self, known=dict(self.known), turns=turns, runs=())
 
 
 MAP_TURN: Final = ""
@@ -116,9 +151,17 @@ class TaskCycles:
         """
         return self._body(task, body, _Context(dict(counters or {})))
 
-    def of_task(self, task: Task, counters: Mapping[str, int] | None = None) -> BodyCycles:
-        """Return the cycles of a run of a task behind another one, from the other one's end."""
-        result = self.of(task.name, task.body, counters)
+    def of_task(
+        self,
+        task: Task,
+        counters: Mapping[str, int] | None = None,
+        runs: Sequence[AlikeRuns] = (),
+    ) -> BodyCycles:
+        """Return the cycles of a run of a task behind another one, from the other one's end.
+
+        `runs`: those for which it stands, where only the banks of what it reads differ.
+        """
+        result = self._body(task.name, task.body, _Context(dict(counters or {}), runs=runs))
         result.keep_busy(self.profile.task_switch_cycles)
         result.pass_cycles(self.profile.task_end_cycles)
         return result
@@ -213,12 +256,11 @@ class TaskCycles:
             return 0.0
         group, rate = group_pace(loaded, self.profile)
         further = self.profile.operations[loaded.operation.name].cycles[1] * factor - rate
-        moves = _apart(moving[0].moves, moving[1].moves)
-        if further <= 0 or not moves.keys() <= context.turns.keys():
+        shares = context.displacements(_apart(moving[0].moves, moving[1].moves))
+        if further <= 0 or shares is None:
             return 0.0
         row = max(1, min(loaded.extent, row_of(loaded)))
         first, second = moving[0].read, moving[1].read
-        shares = displacements([(move, context.turns[name]) for name, move in moves.items()])
         mean = sum(
             share * meetings(first.moved(words), second, loaded.extent, group, row)
             for words, share in shares.items()

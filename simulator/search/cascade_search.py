@@ -185,13 +185,15 @@ class Cascade:
         options = [option for of_einsum in self.options for option in of_einsum]
         return [search for option in options for search in option.searches.values()]
 
-    def best_path(self, which: Which, *, reshards: bool = True) -> OptionPath | None:
-        """Return the path with the least sum of bounds or values; None if none is below infinity.
+    def best_path(
+        self, which: Which, *, reshards: bool = True, limit: float = inf
+    ) -> OptionPath | None:
+        """Return the path with the least sum of bounds or values; None if none is below a limit.
 
         `reshards`: paths with reshards, too.
         """
-        path = self._graph.best_path(which, self._least_behind(which), reshards=reshards)
-        return path if path.value < inf else None
+        behind = self._least_behind(which)
+        return self._graph.best_path(which, behind, reshards=reshards, limit=limit)
 
     @property
     def least_bound(self) -> float:

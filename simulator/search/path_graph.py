@@ -60,8 +60,10 @@ class PathGraph:
         self._states: list[tuple[int, Held]] = []
         self._steps: dict[int, _Steps] = {}
 
-    def best_path(self, which: Which, behind: Sequence[float], *, reshards: bool) -> OptionPath:
-        """Return the path with the least sum of bounds or values; one of inf if there is none.
+    def best_path(
+        self, which: Which, behind: Sequence[float], *, reshards: bool, limit: float = inf
+    ) -> OptionPath | None:
+        """Return the path with the least sum of bounds or values; None if none is below a limit.
 
         `behind`: the least sum of the Einsums from each number on. `reshards`: paths with them,
         too. Of equal paths it is the first one.
@@ -69,28 +71,31 @@ class PathGraph:
         searches = _Values[CandidateSearch](self._searches, which)
         moves = _Values[Move](self._moves, which)
         start = self._state(0, ())
-        least, before = {start: 0.0}, dict[int, tuple[int, int]]()
+        least = np.full(len(self._states), inf)
+        least[start], before = 0.0, dict[int, tuple[int, int]]()
         heap, order, done = [(behind[0], 0, 0, start)], 0, set[int]()
-        while heap and heap[0][0] < inf:
+        while heap and heap[0][0] < limit:
             _, depth, _, state = heappop(heap)
             if state in done:
                 continue
             done.add(state)
             if -depth == self.depth:
-                return self._path(state, before, least[state])
-            steps = self._steps_from(state)
+                return self._path(state, before, float(least[state]))
+            steps, rest = self._steps_from(state), behind[1 - depth]
+            if len(self._states) > least.size:
+                least = np.concatenate([least, np.full(len(self._states) - least.size, inf)])
             rows = steps.all_rows if reshards else steps.rows_without_reshards
             moved = moves.at(steps.moves[rows]).sum(axis=1)
             totals = least[state] + searches.at(steps.searches[rows]) + moved
-            rest = behind[1 - depth]
-            for row, target, total in zip(
-                rows.tolist(), steps.targets[rows].tolist(), totals.tolist(), strict=True
-            ):
-                if total < least.get(target, inf) and target not in done:
-                    least[target], before[target] = total, (state, row)
+            targets = steps.targets[rows]
+            useful = (totals < least[targets]) & (totals + rest < limit)
+            for place in np.flatnonzero(useful).tolist():
+                target, total = int(targets[place]), float(totals[place])
+                if total < least[target] and target not in done:
+                    least[target], before[target] = total, (state, int(rows[place]))
                     order += 1
                     heappush(heap, (total + rest, depth - 1, order, target))
-        return OptionPath((), (), inf)
+        return None
 
     def _path(self, state: int, before: dict[int, tuple[int, int]], value: float) -> OptionPath:
         steps = []
@@ -180,9 +185,10 @@ class _Values(Generic[_Item]):
         if missing:
             self._known = np.concatenate([self._known[:-1], np.full(missing, np.nan), [0.0]])
         values = self._known[numbers]
-        unknown = np.unique(numbers[np.isnan(values)])
-        if unknown.size == 0:
+        is_unknown = np.isnan(values)
+        if not is_unknown.any():
             return values
         items, which = self._numbered.items, self._which
+        unknown = np.unique(numbers[is_unknown])
         self._known[unknown] = [getattr(items[number], which) for number in unknown]
         return self._known[numbers]

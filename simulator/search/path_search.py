@@ -79,26 +79,28 @@ class _PathWalk:
         `reshards`: whether paths have them.
         """
         while True:
-            least = self._least(reshards=reshards)
             best = self.cascade.best_path("value")
+            value = inf if best is None else best.value
+            least = self._least(value, reshards=reshards)
             if reshards:
-                self.bound = inf if least is None else least.value
+                self.bound = value if least is None else least.value
             if self.on_progress is not None:
-                self.on_progress(self.executed, inf if best is None else best.value, self.bound)
-            if least is None or (best is not None and least.value >= best.value):
-                return best, self.bound
-            if best is not None and self._is_over(limits):
+                self.on_progress(self.executed, value, self.bound)
+            if least is None or (best is not None and self._is_over(limits)):
                 return best, self.bound
             self._execute(least, limits.budget if best is not None else UNLIMITED)
 
-    def _least(self, *, reshards: bool) -> OptionPath | None:
-        """Return the path with the least bound, its exchanges found if that does not go on."""
+    def _least(self, limit: float, *, reshards: bool) -> OptionPath | None:
+        """Return the path with the least bound below a limit, None if there is none.
+
+        Its exchanges are found first if that does not go on.
+        """
         for _ in range(MOST_FOUND):
-            least = self.cascade.best_path("bound", reshards=reshards)
+            least = self.cascade.best_path("bound", reshards=reshards, limit=limit)
             found = [move.find() for move in least.moves] if least is not None else []
             if not any(found):
                 return least
-        return self.cascade.best_path("bound", reshards=reshards)
+        return self.cascade.best_path("bound", reshards=reshards, limit=limit)
 
     def _execute(self, path: OptionPath, budget: Budget) -> None:
         """Execute a candidate of each option of a path, and its exchanges."""

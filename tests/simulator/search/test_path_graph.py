@@ -10,7 +10,7 @@ import pytest
 
 from tilewright.simulator.exchanges.exchange_move import Move
 from tilewright.simulator.search.candidate_search import CandidateSearch
-from tilewright.simulator.search.path_graph import Held, OptionPath, OptionStep, PathGraph
+from tilewright.simulator.search.path_graph import Held, OptionPath, OptionStep, PathGraph, Which
 
 DEPTH = 4
 
@@ -66,6 +66,9 @@ class _Case:
                 for behind in self.sums(number + 1, step.held, which, reshards=reshards):
                     yield here + behind
 
+    def least(self, which: str, *, reshards: bool) -> float:
+        return min(self.sums(0, (), which, reshards=reshards), default=inf)
+
     def behind(self, which: str) -> list[float]:
         least = [
             min((getattr(s.search, which) for (n, _), of in self.steps.items() if n == number
@@ -79,15 +82,19 @@ class _Case:
 def test_the_path_is_the_least_of_all(seed: int) -> None:
     case = _Case(seed)
     graph = PathGraph(DEPTH, case.steps_of)
-    for which in ("bound", "value", "bound"):
+    kinds: tuple[Which, ...] = ("bound", "value")
+    for which in kinds:
         for reshards in (False, True):
-            path = graph.best_path(which, case.behind(which), reshards=reshards)  # type: ignore[arg-type]
-            assert path.value == min(case.sums(0, (), which, reshards=reshards), default=inf)
-            assert path.value == inf or path.value == _sum(path, which)
+            behind, least = case.behind(which), case.least(which, reshards=reshards)
+            path = graph.best_path(which, behind, reshards=reshards)
+            assert (inf if path is None else path.value) == least
+            assert path is None or path.value == _sum(path, which)
+            below = graph.best_path(which, behind, reshards=reshards, limit=least)
+            assert below is None
     for step in case.steps[0, ()]:
         step.search.bound = 100  # type: ignore[misc]  # bounds change between walks
     again = graph.best_path("bound", case.behind("bound"), reshards=True)
-    assert again.value == min(case.sums(0, (), "bound", reshards=True), default=inf)
+    assert (inf if again is None else again.value) == case.least("bound", reshards=True)
 
 
 def _sum(path: OptionPath, which: str) -> float:
