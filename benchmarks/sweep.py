@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.dse.models.analytical import AnalyticalEvaluator
+from tilewright.dse.models.design_families import KNOWN_FRONTS
 from tilewright.dse.models.evaluator import Attempt, Evaluator, attempt
 from tilewright.dse.models.evaluators import make_evaluator
-from tilewright.dse.models.size_knobs import KNOWN_FRONTS
 from tilewright.dse.report.sharing import total_of
 from tilewright.dse.study.study import StudySpec
 from tilewright.dse.study.study_loading import load_study
@@ -66,7 +66,7 @@ workload:
     renames: {input: A, weight: B, output: C}
 """
 PARTS: Mapping[str, tuple[str, str]] = {
-    "best mapping, from the front over all sizes": ("size_knobs.py", "best"),
+    "best mapping, from the sets for all designs": ("design_families.py", "best"),
     "architecture with its knobs": ("architecture.py", "with_values"),
     "search of one Einsum": ("solver.py", "solve"),
     "of it: programs found, or compiled": ("mapspace_programs.py", "priced_programs"),
@@ -137,7 +137,7 @@ def sampled(text: str, designs: int) -> Sample:
         points = [spec.space.point(spec.space.nth(number)) for number in numbers]
         attempt(model, points[0])  # loads what a process needs
         assert isinstance(model, AnalyticalEvaluator)
-        single = replace(model, size_knobs=())
+        single = replace(model, family=())
         some = points[: ALONE // 2], points[-ALONE // 2 :]  # before and after: the load may change
         alone = [_timed(single, point, shares=False)[1] for point in some[0]]
         _forget()
@@ -245,13 +245,13 @@ at most 20 times a single design, every design proven.
 
 What designs share in a process:
 
-- *One search for all sizes* (theory/fronts.md §6). Designs that differ in sizes of memories
-  alone are answered from one Pareto set per Einsum, found with the largest sizes; each answer is
-  proven. That holds for knobs that are a size itself (`arch.GlobalBuffer.size`) and change no
-  energy, for workloads whose Einsums share no tensor, and for studies with at least 8 designs per
-  choice of the other knobs. It is so in the first space. In the second, energies and leakage depend
-  on variables that are sizes: each design is searched. Loop nests and charts of a design are made
-  for those that the report shows, at the end of a run.
+- *One search for many designs* (theory/fronts.md §6, §7). Designs that differ in sizes of memories,
+  energies and leakage alone are answered from one Pareto set per Einsum; each answer is proven. It
+  holds for any knobs of the architecture that do no more than that, given by a field or a variable,
+  with at most 3 groups of energies that move in step; for workloads whose Einsums share no tensor;
+  and for studies with at least 8 designs for each search. Other fanouts need another set, found
+  with the same programs unless a `min_usage` counts lanes, as in the first space. Loop nests and
+  charts of a design are made for those that the report shows, at the end of a run.
 - *Templates and their programs.* They name their costs, so that energies, speeds and leakage come
   in as numbers afterwards. Sizes of memories decide only which tiles fit: a set of templates is
   used again for all sizes that give the same answers to the questions asked. Each set of fanouts
@@ -263,19 +263,19 @@ What designs share in a process:
   not evaluated again.
 
 Answers do not depend on what was searched before (`tests/agreement/test_shared_programs.py`,
-`tests/dse/models/test_size_knobs.py`). The report of a study and its live view say how many sets of
+`tests/dse/models/test_design_families.py`). The report of a study and its live view say how many sets of
 templates were shared.
 
-What is left of the first space: 30 fronts, one for each set of fanouts and energies. What is left
-of the second: the bounds and the labels of each design. Ways to do less of it that were tried, or
-thought through, and not kept:
+What is left of the first space: 6 sets of templates and fronts, one for each pair of fanouts, half of
+the time; the score of each combination of mappings of its Einsums, a fifth; and reading each design.
+What is left of the second: 12 fronts, one for each pair of fanouts. Ways to do less of it that were
+tried, and not kept:
 
-- *Neighbours as proofs.* A mapping that is best at all corners of a box of energies is best inside,
-  for the least energy is a concave function of the prices. But best mappings differ so often that
-  it saves little: the 1,260 designs of the first space have 62 to 69 best mappings for each of the
-  6 sets of fanouts, over 42 choices of sizes and 5 energies (measured once).
-- *One Pareto set for all energies.* It would need the counts of every priced action as further
-  columns of the labels.
+- *One Pareto set for all fanouts.* Labels with fewer lanes are hardly ever beaten by those with more:
+  for the second space 144 points took 20 to 30 s instead of 12 times 0.7 s.
+- *Every price by itself, or a simplex around all prices* instead of the corners of the box: prices far
+  from any design then count, and 5 times as many labels are left (measured once).
+- *The least objective at each corner* instead of energy and latency: as many points and labels.
 - *Mappings of earlier designs as a first limit.* Which of several equally good mappings is returned
   depends on the limits of the passes, so it would depend on the order of the designs.
 

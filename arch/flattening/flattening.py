@@ -10,6 +10,7 @@ from tilewright.arch.components.components import Component, Compute, Kept, Scop
 from tilewright.arch.errors import SpecError
 from tilewright.arch.flattening.build import Surroundings, build_component, fanout_of
 from tilewright.arch.flattening.flat import FlatArch
+from tilewright.arch.flattening.known_components import keep_component, known_component
 from tilewright.arch.flattening.latency import ExpressionLatency
 from tilewright.arch.flattening.resolve import Resolver
 from tilewright.arch.flattening.scope import EinsumNames, Layer, LazyNames, Names, WatchedNames
@@ -182,11 +183,24 @@ class _TreeWalk:
         assert isinstance(node.spec, LeafSpec)
         enabled = resolver.condition(node.spec.enabled, "enabled")
         position = Surroundings(parent_fanout, holders, around.grid)
-        component = build_component(resolver, position)
+        component = self._component(resolver, position)
         stands = self.switch(component, enabled, node.tag)
         place = _PlacedComponent(node, component, stands, around.above, around.forks)
         self.places.append(place)
         return place
+
+    def _component(self, resolver: Resolver, position: Surroundings) -> Component:
+        """Return the component of a node, evaluated now or for an equal node before."""
+        if self.scope is None or self.kept:
+            return build_component(resolver, position)
+        node, asked = resolver.node, len(self.asked_names)
+        known = known_component(self.arch, node, position, self.scope)
+        if known is not None:
+            return known
+        component = build_component(resolver, position)
+        if len(self.asked_names) == asked and not isinstance(component.latency, ExpressionLatency):
+            keep_component(self.arch, node, position, self.scope, component)
+        return component
 
     def _with_kept(self, einsum: EinsumNames, holders: tuple[str, ...], names: Names) -> Names:
         """Put what holders above keep before other names, and note if it is asked for."""

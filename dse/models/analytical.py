@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from tilewright.dse.models.design_families import DesignFiles, FamilyDesign, FamilyKnob
 from tilewright.dse.models.evaluator import DETAILED, Outcome
 from tilewright.dse.models.inputs import architecture, knobs, workload
-from tilewright.dse.models.size_knobs import SizedDesign, SizeKnob
 from tilewright.dse.report.details import section
 from tilewright.dse.study.design_space import Point
 from tilewright.dse.study.study import StudyInput
@@ -28,20 +28,20 @@ class AnalyticalEvaluator:
 
     `arch`, `workload`: the study's input files with values for their variables; `objective`: what
     the mapper makes smallest in each design; `options`: others of `tilewright.mapper.search`, with
-    their values. `size_knobs`: knobs that are sizes of memories, if designs that differ in these
-    alone are answered from one search (size_knobs.py).
+    their values. `family`: knobs such that designs which differ in these alone are answered from
+    one search (design_families.py).
     """
 
     arch: StudyInput
     workload: StudyInput
     objective: str = "edp"
     options: tuple[tuple[str, Any], ...] = ()
-    size_knobs: tuple[SizeKnob, ...] = ()
+    family: tuple[FamilyKnob, ...] = ()
 
     @property
     def leaves_out_details(self) -> bool:
         """Whether details are made only when asked for: they take longer than to know a mapping."""
-        return bool(self.size_knobs)
+        return bool(self.family)
 
     def evaluate(self, point: Point) -> Outcome:
         """Search the best mapping of the workload on one design and return its metrics.
@@ -76,15 +76,13 @@ class AnalyticalEvaluator:
     def _search(self, arch: Arch, work: Workload, point: Point) -> SearchResult:
         from tilewright.mapper.searches.api import search
 
-        options: Any = {**dict(self.options), **knobs(point, "mapper.")}
-        options = {"objective": self.objective, **options}
-        if self.size_knobs:
-            files = (self.arch, self.workload)
-            design = SizedDesign(point, self.size_knobs, options, files)
-            known = design.best(work, lambda other: architecture(self.arch, other))
+        options: Any = {"objective": self.objective, **dict(self.options)}
+        if self.family:
+            files = DesignFiles(self.arch, self.workload, options)
+            known = FamilyDesign(point, self.family, files).best(arch)
             if known is not None:
                 return known
-        return search(arch, work, **options)
+        return search(arch, work, **{**options, **knobs(point, "mapper.")})
 
 
 def _details(result: SearchResult, arch: Arch, work: Workload) -> dict[str, Any]:

@@ -81,10 +81,10 @@ def _evaluator(spec: StudySpec, workload: StudyInput) -> Evaluator:
 
         return BlockedMatmulEvaluator(spec.arch, workload)
     from tilewright.dse.models.analytical import AnalyticalEvaluator
-    from tilewright.dse.models.size_knobs import size_knobs
+    from tilewright.dse.models.design_families import DesignFiles, family_knobs
 
     options = {name: value for name, value in spec.mapper.items() if name != "objective"}
     objective = spec.mapper_objective
-    return AnalyticalEvaluator(
-        spec.arch, workload, objective, tuple(options.items()), size_knobs(spec)
-    )
+    files = DesignFiles(spec.arch, workload, {"objective": objective, **options})
+    family = family_knobs(spec, files)
+    return AnalyticalEvaluator(spec.arch, workload, objective, tuple(options.items()), family)

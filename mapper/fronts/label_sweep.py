@@ -45,6 +45,8 @@ class LabelSweep:
         self._engine = compiled.engine
         self._metrics = compiled.metrics
         self._tree = compiled.tree
+        self._start = compiled.initial()
+        self._priced = [columns[0] for columns in compiled.engine.fields.priced]
         self._used_bits = list(used_bits)
         self._budget = budget
         self._most_energy = np.inf
@@ -66,7 +68,7 @@ class LabelSweep:
         remaining, usage = self._tree.at_start, (0.0 for _ in self._used_bits)
         if remaining is None:  # no program
             return (np.inf, np.inf, *usage)
-        start = self._engine.initial().label.copy()
+        start = self._start.label.copy()
         start[0, 0] += remaining.energy[0]
         start[0, self._engine.fields.lanes] *= max(float(remaining.lanes[0]), 1.0)
         bounds = (float(self._metrics.lower_bounds(start, kind)[0]) for kind in (ENERGY, LATENCY))
@@ -90,10 +92,8 @@ class LabelSweep:
 
         Shape (labels, 2 + used memories). `n_deciding`: leading fields that decide between labels.
         """
-        bounds: list[Floats] = [np.zeros((0, 2 + len(self._used_bits)))]
-        self._visit(
-            self._tree.tree.root, _SweepPass(target, n_deciding, bounds), [self._engine.initial()]
-        )
+        bounds: list[Floats] = [np.zeros((0, 2 + len(self._used_bits) + len(self._priced)))]
+        self._visit(self._tree.tree.root, _SweepPass(target, n_deciding, bounds), [self._start])
         return np.concatenate(bounds)
 
     def _visit(self, node: ProgramNode, sweep: _SweepPass, path: list[LabelTable]) -> None:
@@ -116,17 +116,19 @@ class LabelSweep:
         return result
 
     def _bound(self, corners: Floats) -> Floats:
+        """Return the limits as the compiled steps take them (table in kernels.py)."""
         ordered = corners[np.argsort(corners[:, 0], kind="stable")] if corners.size else corners
+        used_bits, deferred = self._used_bits, self._engine.fields.deferred_energy
+        counts = len(ordered), len(used_bits), deferred.start
+        columns = [*map(float, (*counts, *used_bits, *self._priced))]
         head = self._metrics.pruning_limits(FRONT, np.inf, self._most_energy)
-        used_bits = self._used_bits
-        sizes = [float(len(ordered)), float(len(used_bits)), *map(float, used_bits)]
-        return np.concatenate([head, sizes, ordered.ravel()])
+        return np.concatenate([head, columns, ordered.ravel()])
 
     def _arrive(self, node: ProgramNode, target: SweepTarget, path: list[LabelTable]) -> Floats:
         first = int(path[-1].start[-2])
         labels = path[-1].label[first:]
         costs = [self._metrics.lower_bounds(labels, kind) for kind in (ENERGY, LATENCY)]
-        bounds = np.column_stack([*costs, labels[:, self._used_bits]])
+        bounds = self._with_counts(labels, *costs)
         hopeful = np.flatnonzero(target.hopeful(bounds))
         if not len(hopeful):
             return bounds[:0]
@@ -146,4 +148,10 @@ class LabelSweep:
         """Return the exact (energy, latency, used bits …) of complete labels."""
         latency = self._metrics.all_latencies(labels)
         energy = self._metrics.all_energies(labels, latency)
-        return np.column_stack([energy, latency, labels[:, self._used_bits]])
+        return self._with_counts(labels, energy, latency)
+
+    def _with_counts(self, labels: Floats, energy: Floats, latency: Floats) -> Floats:
+        """Return rows of energy, latency, all counts of labels, and energies at further prices."""
+        leakage = (energy - labels[:, 0])[:, np.newaxis]
+        energies = labels[:, self._priced] + leakage
+        return np.column_stack([energy, latency, labels[:, self._used_bits], energies])

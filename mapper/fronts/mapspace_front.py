@@ -23,6 +23,7 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget
 from tilewright.mapper.searches.copies.copy_einsums import CopyMappings, CopySearch
 from tilewright.mapper.searches.exact.dynamic_program import DEEPENING
+from tilewright.mapper.searches.exact.label_fields import ONE_DESIGN, DesignFamily
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.exact.least_placement_costs import least_costs
 from tilewright.mapper.searches.exact.metric_terms import refuse_unsupported
@@ -38,7 +39,7 @@ from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError, UnsupportedFeature
 
 SLICES = (0.01, 0.1, 1.0, inf)  # of energy, above the least
-SLICES_OF_SIZES = (0.02, 0.2, inf)  # the same, where few sizes tell bits apart
+SLICES_OF_SIZES = (0.2, inf)  # the same, where few sizes tell bits apart
 BATCH = 1000
 BOTH: tuple[Objective, ...] = ("energy", "latency")
 
@@ -84,13 +85,17 @@ class MapspaceSweep(Protocol):
 
 
 def mapspace_sweep(
-    space: Mapspace, memories: tuple[str, ...], budget: Budget = UNLIMITED
+    space: Mapspace,
+    memories: tuple[str, ...],
+    budget: Budget = UNLIMITED,
+    family: DesignFamily = ONE_DESIGN,
 ) -> MapspaceSweep:
     """Compile the mapspace of an Einsum, so that all its mappings can be gone through.
 
     The result offers to a target (a front, or the least value of a formula) every mapping that it
-    wants, with energy, latency and the bits in use of `memories`. `budget`: limits. Raises
-    UnsupportedFeature for what the dynamic program does not model, OutOfBudget.
+    wants, with energy, latency and the bits in use of `memories`. `budget`: limits. `family`:
+    architectures searched together. Raises UnsupportedFeature for what the dynamic program does not
+    model, OutOfBudget.
     """
     if space.uneven:
         from tilewright.mapper.fronts.uneven_sweep import UnevenSweep
@@ -98,9 +103,11 @@ def mapspace_sweep(
         return UnevenSweep(space, memories, budget)
     spread = {c.name for c in space.problem.components if c.physical_fanout > 1}
     refuse_unsupported(space.problem, networks=True, arrays=not spread & set(memories))
-    compiled = compile_mapspace(space, budget=budget, tracked=frozenset(memories))
-    used_bits = compiled.engine.fields.used_bits
-    return LabelSweep(compiled, tuple(used_bits[name] for name in memories), budget)
+    tracked = frozenset(memories)
+    compiled = compile_mapspace(space, budget=budget, tracked=tracked, family=family)
+    fields = compiled.engine.fields
+    bits = [fields.used_bits[name] for name in memories]
+    return LabelSweep(compiled, tuple(bits), budget)
 
 
 def with_usage_choices(space: Mapspace, memories: Sequence[str]) -> Mapspace:
@@ -153,7 +160,7 @@ def front_of_space(space: Mapspace, measures: FrontMetrics, budget: Budget) -> M
     began = time.monotonic()
     space = with_usage_choices(space, measures.memories)
     try:
-        sweep = mapspace_sweep(space, measures.memories, budget)
+        sweep = mapspace_sweep(space, measures.memories, budget, measures.family)
     except UnsupportedFeature:
         if not _listable(space, budget):
             raise
@@ -284,10 +291,15 @@ def verified_points(
         mapping = assemble(space.problem, candidate.program.slot_sequence, candidate.tiles)
         score = scorer.score(mapping)
         row = measures.row(score)
-        energy, latency, *usage = candidate.row
-        _confirm((energy * times, latency * times, *usage), row, mapping)
+        _confirm(_of_instances(candidate.row, times, measures), row, mapping)
         points.append(FrontPoint(mapping, score, row))
     return best_points(points, measures)
+
+
+def _of_instances(row: Sequence[float], times: int, measures: FrontMetrics) -> list[float]:
+    """Return a row of all instances of an Einsum from that of one."""
+    counted = range(2, 2 + len(measures.memories))
+    return [value if i in counted else value * times for i, value in enumerate(row)]
 
 
 def best_points(points: Sequence[FrontPoint], measures: FrontMetrics) -> tuple[FrontPoint, ...]:

@@ -20,7 +20,8 @@ it came from, and the number of the spatial choice.
 | 7 | most energy of interest (J) |
 
 For kind FRONT the limit is a set of corner points instead. Behind the eight numbers stand their
-count, the count of fields of used bits, these fields, and per corner (energy, latency, bits ...),
+count, the count of fields of used bits, the first field of deferred energy, the fields of used
+bits, those of energy at further prices, and per corner (energy, latency, bits ..., energies ...),
 in the order of energy. A label goes if for some corner none of its numbers can come out below the
 corner's.
 """
@@ -54,6 +55,7 @@ class PruningArrays(NamedTuple):
     (components, 4): field, seconds of one unit of it when the most lanes to come divide it, the
     same when none do, seconds in any case. `carried`, shape (fields, 3): field of joules that a
     label carries until lanes are known, the least and the greatest factor that they still get.
+    `further`, shape (prices, states): least joules still to be paid at further prices.
     """
 
     energy: Floats
@@ -62,6 +64,7 @@ class PruningArrays(NamedTuple):
     seconds: Floats
     terms: Floats
     carried: Floats
+    further: Floats = np.zeros((0, 0))
 
 
 class AxisRange(NamedTuple):
@@ -117,7 +120,7 @@ _HOME: Final = "tilewright.mapper.searches.exact.label_kernels"
 _I1, _I2, _F1, _F2 = "int64[::1]", "int64[:, ::1]", "float64[::1]", "float64[:, ::1]"
 _TABLE: Final = f"{_I1}, {_F2}"
 _PRUNING: Final = f"PruningArrays, {_I1}, {_F2}, {_I2}"  # and the results
-_RECORDS: Final = {"PruningArrays": f"{_F1}, {_F1}, {_F1}, {_F2}, {_F2}, {_F2}"}
+_RECORDS: Final = {"PruningArrays": f"{_F1}, {_F1}, {_F1}, {_F2}, {_F2}, {_F2}, {_F2}"}
 
 
 def _kernel(name: str, *arguments: str) -> Kernel:

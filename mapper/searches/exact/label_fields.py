@@ -39,6 +39,22 @@ class DeferredCounts(NamedTuple):
 NO_DEFERRED = DeferredCounts()
 
 
+class DesignFamily(NamedTuple):
+    """Architectures that differ in fanouts and in energies of actions, to be searched together.
+
+    `prices`: further prices of actions, at each of which dynamic energy is counted once more: by
+    (component, action), the joules that an action costs more than on the path of components
+    searched. `most_lanes`: of a dimension (component, name), where fewer may be in use than the
+    path has. A lane is one instance along a dimension of a fanout.
+    """
+
+    prices: tuple[Mapping[tuple[str, str], float], ...] = ()
+    most_lanes: tuple[tuple[str, str, int], ...] = ()
+
+
+ONE_DESIGN = DesignFamily()
+
+
 @dataclass(frozen=True, slots=True)
 class Leak:
     """Leakage of one component while the Einsum runs.
@@ -60,12 +76,13 @@ class LabelFields:
     energy in joules. `used_bits`: memory to the column of its bits in use. `lanes`: column of the
     lanes in use, negative so that less is better. `gates`: gate of leakage to the column of the
     lanes it has in use. `calls`: (level on the path, action) to the column of the calls of the
-    busiest instance, for actions on which a latency depends. `seconds`: seconds per call, where
-    the actions of a level share one column of seconds. `links`: (level of a network, dimension) to
-    the column of its busiest link. `longest_paths`: level of a network to that of its longest way.
+    busiest instance, for actions on which a latency depends. `seconds`: seconds per call, where the
+    actions of a level share one column of seconds. `links`: (level of a network, dimension) to the
+    column of its busiest link. `longest_paths`: level of a network to that of its longest way.
     `deferred_energy`, `deferred_bits`, `deferred_calls`: columns of costs paid later. `tracked`:
-    memories whose bits labels keep to the end. `has_all_deferred`: there are as many columns of
-    deferred costs as any template can use. `rates`: what one value adds.
+    memories whose bits labels keep to the end. `priced`: for each of further prices the columns of
+    the dynamic energy and of the deferred ones at these. `has_all_deferred`: there are as many
+    columns of deferred costs as any template can use. `rates`: what one value adds.
     """
 
     used_bits: Mapping[str, int]
@@ -78,9 +95,18 @@ class LabelFields:
     deferred_bits: range = range(0)
     deferred_calls: range = range(0)
     tracked: frozenset[str] = frozenset()
+    priced: tuple[range, ...] = ()
     seconds: Mapping[TimedAction, float] = field(default_factory=dict)
     has_all_deferred: bool = True
     rates: RateTable = field(default_factory=RateTable, compare=False, repr=False)
+
+    def at_price(self, field: int, number: int) -> int:
+        """Return the column for energy column `field` at the further price of that number."""
+        return self.priced[number][1 + self.deferred_energy.index(field) if field else 0]
+
+    def counts_energy(self, field: int) -> bool:
+        """Tell whether a column holds dynamic energy, paid now or later, of the first price."""
+        return field == 0 or field in self.deferred_energy
 
     @property
     def width(self) -> int:
@@ -118,17 +144,20 @@ def label_fields(
     leaks: Iterable[Leak],
     tracked: frozenset[str] = frozenset(),
     deferred: DeferredCounts = NO_DEFERRED,
+    family: DesignFamily = ONE_DESIGN,
 ) -> LabelFields:
     """Number the columns of the labels of an Einsum's problem.
 
     A label is a partial mapping's tuple of costs. `leaks`: leakage, whose power gates get columns.
     `tracked`: memories whose bits in use get a column even if their size is infinite. `deferred`:
-    how many columns hold costs that are paid later.
+    how many columns hold costs that are paid later. `family`: architectures searched together.
     """
     memories = [c for c in problem.components if isinstance(c, Memory)]
     counted = [c.name for c in memories if c.size < inf or c.name in tracked]
     used_bits = {name: 1 + i for i, name in enumerate(counted)}
-    lanes = 1 + len(used_bits) + deferred.energy + deferred.bits
+    first_priced = 1 + len(used_bits) + deferred.energy + deferred.bits
+    per_price = 1 + deferred.energy
+    lanes = first_priced + len(family.prices) * per_price
     gated = dict.fromkeys(gate for leak in leaks for gate, _ in leak.gates)
     gates = {gate: lanes + 1 + i for i, gate in enumerate(gated)}
     first_call = lanes + 1 + len(gates)
@@ -136,7 +165,7 @@ def label_fields(
     first_link = first_call + len(set(calls.values()))
     links, longest_paths = _network_fields(problem, first_link)
     first_deferred_call = first_link + len(links) + len(longest_paths)
-    first_bits = lanes - deferred.bits
+    first_bits = first_priced - deferred.bits
     return LabelFields(
         used_bits,
         lanes,
@@ -145,9 +174,12 @@ def label_fields(
         links,
         longest_paths,
         range(first_bits - deferred.energy, first_bits),
-        range(first_bits, lanes),
+        range(first_bits, first_priced),
         range(first_deferred_call, first_deferred_call + deferred.calls),
         tracked=tracked,
+        priced=tuple(
+            range(first, first + per_price) for first in range(first_priced, lanes, per_price)
+        ),
         seconds=seconds,
     )
 

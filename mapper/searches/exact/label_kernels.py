@@ -30,35 +30,58 @@ def compiled(function: F) -> F:
 
 
 @compiled
-def _is_covered(label: Floats, row: int, energy: float, latency: float, limits: Floats) -> Any:
+def _is_covered(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
+    label: Floats, row: int, state: int, energy: float, latency: float, pruning: PruningArrays
+) -> Any:
     """Tell whether a label is at or above some corner point in all metrics."""
+    limits, n_prices = pruning.limits, pruning.further.shape[0]
     n_bits = int(limits[9])
-    corner = 10 + n_bits
+    corner = 11 + n_bits + n_prices
     for _ in range(int(limits[8])):
         if limits[corner] > energy:  # corners are sorted by energy
             return False
         if limits[corner + 1] <= latency:
             is_above = True
             for i in range(n_bits):
-                if limits[corner + 2 + i] > label[row, int(limits[10 + i])]:
+                if limits[corner + 2 + i] > label[row, int(limits[11 + i])]:
                     is_above = False
                     break
+            for i in range(n_prices):
+                if not is_above:
+                    break
+                dearer = _at_further_price(label, row, state, i, pruning) + limits[2] * latency
+                is_above = limits[corner + 2 + n_bits + i] <= dearer
             if is_above:
                 return True
-        corner += 2 + n_bits
+        corner += 2 + n_bits + n_prices
     return False
 
 
 @compiled
-def _least_carried(label: Floats, row: int, lanes: float, carried: Floats) -> Any:
+def _at_further_price(
+    label: Floats, row: int, state: int, number: int, pruning: PruningArrays
+) -> Any:
+    """Return the least dynamic joules of all mappings with a label at a further price."""
+    limits, carried = pruning.limits, pruning.carried
+    column = int(limits[11 + int(limits[9]) + number])
+    energy = label[row, column] + pruning.further[number, state]
+    if carried.shape[0] > 0:
+        shift = column + 1 - int(limits[10])
+        energy += _least_carried(label, row, pruning.lanes[state], carried, shift)
+    return energy
+
+
+@compiled
+def _least_carried(label: Floats, row: int, lanes: float, carried: Floats, shift: int) -> Any:
     """Return the least joules that become of what a label carries; `lanes`: most to come.
 
-    Each choice of lanes multiplies by a factor from 1 / lanes to lanes.
+    Each choice of lanes multiplies by a factor from 1 / lanes to lanes. `shift`: from the columns
+    that carry to those that do so at another price.
     """
     total = 0.0
     lanes = max(lanes, 1.0)
     for i in range(carried.shape[0]):
-        joules = label[row, int(carried[i, 0])]
+        joules = label[row, int(carried[i, 0]) + shift]
         if joules > 0.0:
             total += joules * max(carried[i, 1], 1.0 / lanes)
         else:
@@ -69,12 +92,12 @@ def _least_carried(label: Floats, row: int, lanes: float, carried: Floats) -> An
 @compiled
 def _is_pruned(label: Floats, row: int, state: int, pruning: PruningArrays) -> Any:
     """Tell whether no mapping with this label can meet the limits."""
-    remaining_energy, remaining_lanes, limits, seconds, terms, carried = pruning
+    remaining_energy, remaining_lanes, limits, seconds, terms, carried, _ = pruning
     energy = label[row, 0] + remaining_energy[state]
     if not energy < np.inf:
         return True
     if carried.shape[0] > 0:
-        energy += _least_carried(label, row, remaining_lanes[state], carried)
+        energy += _least_carried(label, row, remaining_lanes[state], carried, 0)
     if limits[0] == 0.0 and limits[2] == 0.0:
         return energy > limits[1]
     lanes = -label[row, int(limits[6])] * remaining_lanes[state]
@@ -93,7 +116,7 @@ def _is_pruned(label: Floats, row: int, state: int, pruning: PruningArrays) -> A
     if limits[0] == 1.0:
         return latency > limits[1]
     if limits[0] == 3.0:
-        return _is_covered(label, row, energy, latency, limits)
+        return _is_covered(label, row, state, energy, latency, pruning)
     return energy * latency > limits[1]
 
 

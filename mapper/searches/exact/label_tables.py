@@ -32,7 +32,11 @@ from tilewright.mapper.searches.exact.kernels import (
     Ints,
     PruningArrays,
 )
-from tilewright.mapper.searches.exact.label_fields import LabelFields
+from tilewright.mapper.searches.exact.label_fields import (
+    ONE_DESIGN,
+    DesignFamily,
+    LabelFields,
+)
 from tilewright.mapper.searches.exact.remaining_latency import (
     UNTIMED,
     FieldAmount,
@@ -83,16 +87,18 @@ class LabelTable:
 class RemainingCost:
     """Lower bounds of what any mapping still adds above a step, for each tile (state).
 
-    `energy`, shape (states,): least joules; inf: the tile cannot grow to the whole iteration
-    space. `lanes`, shape (states,): most lanes still to come. `latency`: least seconds per
-    component, if they count. `carried`: what the joules that labels carry are still multiplied by.
-    A lane is one instance along a dimension of a fanout.
+    `energy`, shape (states,): least joules; inf: the tile cannot grow to the whole iteration space.
+    `lanes`, shape (states,): most lanes still to come. `latency`: least seconds per component, if
+    they count. `carried`: what the joules that labels carry are still multiplied by. `further`:
+    least joules, as `energy`, at each of further prices, if labels count these. A lane is one
+    instance along a dimension of a fanout.
     """
 
     energy: Floats
     lanes: Floats
     latency: RemainingLatency = UNTIMED
     carried: CarriedEnergy = NOTHING_CARRIED
+    further: tuple[Floats, ...] = ()
 
     def with_latency(self, latency: RemainingLatency) -> RemainingCost:
         """Return the same bounds with others of the latency."""
@@ -105,9 +111,10 @@ class RemainingCost:
         tuple of costs of a partial mapping.
         """
         latency = self.latency
-        return PruningArrays(
+        arrays = PruningArrays(
             self.energy, self.lanes, limits, latency.seconds, latency.terms, self.carried.rows
         )
+        return arrays._replace(further=np.stack(self.further)) if self.further else arrays
 
 
 class StepBounds(NamedTuple):
@@ -166,12 +173,15 @@ class LabelEngine:
     """Carries out the steps of a dynamic program over all tiles of one Einsum.
 
     A step (loops, lanes of a dimension, a charge, a reservation) turns the table of labels (cost
-    tuples of partial mappings) below it into that above it. `fields`: which column of a label
-    holds which cost. Arrays of each step are made once. A lane is one instance along a dimension
-    of a fanout.
+    tuples of partial mappings) below it into that above it. `fields`: which column of a label holds
+    which cost; `family`: how many lanes may be in use. Arrays of each step are made once. A lane is
+    one instance along a dimension of a fanout.
     """
 
-    def __init__(self, problem: Problem, fields: LabelFields) -> None:
+    def __init__(
+        self, problem: Problem, fields: LabelFields, family: DesignFamily = ONE_DESIGN
+    ) -> None:
+        self._most_lanes = {(c, name): lanes for c, name, lanes in family.most_lanes}
         self.problem = problem
         self.fields = fields
         self.lattice = Lattice(problem.einsum.bounds)
@@ -243,7 +253,7 @@ class LabelEngine:
         joules, most lanes (instances of fanouts) and least seconds for each tile
         (theory/lattice.md §6.1).
         """
-        before = self._energy_before(step, after)
+        before = self.energy_before(step, after)
         return before.with_latency(self.latency_before(step, after.latency))
 
     def latency_before(self, step: ProgramStep, after: RemainingLatency) -> RemainingLatency:
@@ -263,7 +273,7 @@ class LabelEngine:
             return after.before_choices(self._choice_arrays(step))
         return after.before_charge(*self._charge(step))
 
-    def _energy_before(self, step: ProgramStep, after: RemainingCost) -> RemainingCost:
+    def energy_before(self, step: ProgramStep, after: RemainingCost) -> RemainingCost:
         """Return lower bounds of energy and lanes below a step, from those above it."""
         if isinstance(step, LoopStep):
             return self._before_loops(step, self._axes_of(step.variables), after)
@@ -466,6 +476,9 @@ class LabelEngine:
         for field, values in step.factors:
             factors[:, field] = values
         below = self._tiles_below(loops)
+        most = self._most_lanes.get((loops.component, loops.name), inf)
+        if lanes.max() > most:
+            below = np.where((lanes <= most)[:, np.newaxis], below, -1)
         charges = np.zeros((0, 1))
         if step.charges:
             fields, amounts = self._summed(step.charges)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -11,6 +11,7 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.names import did_you_mean
 from tilewright.mapper.mapping.score import Score
+from tilewright.mapper.searches.exact.label_fields import ONE_DESIGN, DesignFamily
 
 COST_METRICS = ("energy", "latency", "edp")
 USAGE = "usage"  # of every finite memory; "usage.NAME": of one
@@ -25,11 +26,15 @@ class FrontMetrics:
     those with a usage among them. A row of numbers is (energy, latency, bits of each of
     `memories`). `sizes`: for each of `memories` the sizes in bits that are in question, rising: two
     usages that the same of these sizes hold then count as equal. Empty: every bit counts.
+
+    `family`: architectures that share the front. A row goes on with the energy at each of its
+    prices.
     """
 
     names: tuple[str, ...]
     memories: tuple[str, ...]
     sizes: tuple[tuple[float, ...], ...] = ()
+    family: DesignFamily = ONE_DESIGN
 
     @property
     def metric_columns(self) -> tuple[int, ...]:
@@ -37,7 +42,7 @@ class FrontMetrics:
 
         Ascending; edp uses both energy and latency.
         """
-        columns = set(range(2, 2 + len(self.memories)))
+        columns = set(range(2, 2 + len(self.memories) + len(self.family.prices)))
         columns |= {0} if {"energy", "edp"} & set(self.names) else set()
         columns |= {1} if {"latency", "edp"} & set(self.names) else set()
         return tuple(sorted(columns))
@@ -46,9 +51,11 @@ class FrontMetrics:
         """Return (energy in J, latency in s, bits used of each memory) of a score.
 
         The bits are the most in use at one time, for each of `memories`; 0 where nothing is held.
+        For a family the energies at further prices follow.
         """
         bits = (float(score.capacity.get(name, 0)) for name in self.memories)
-        return (score.energy, score.latency, *bits)
+        energies = (score.energy + _extra(score, more) for more in self.family.prices)
+        return (score.energy, score.latency, *bits, *energies)
 
     def values(self, row: Sequence[float]) -> tuple[float, ...]:
         """Return the value of each metric, in the order of `names`, from a row.
@@ -60,6 +67,12 @@ class FrontMetrics:
             f"{USAGE}.{name}": bits for name, bits in zip(self.memories, row[2:], strict=True)
         }
         return tuple(value_of[name] for name in self.names)
+
+
+def _extra(score: Score, more: Mapping[tuple[str, str], float]) -> float:
+    """Return the joules that all actions cost more, from those by (component, action)."""
+    calls = ((key.split("/"), count) for key, count in score.actions.items())
+    return sum(more.get((key[1], key[-1]), 0.0) * float(count) for key, count in calls)
 
 
 def front_metrics_of(names: Sequence[str], flats: Iterable[FlatArch]) -> FrontMetrics:

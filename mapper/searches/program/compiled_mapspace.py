@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
-from tilewright.mapper.searches.exact.label_fields import label_fields
+from tilewright.mapper.searches.exact.label_fields import ONE_DESIGN, DesignFamily, label_fields
 from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
-from tilewright.mapper.searches.exact.label_tables import LabelEngine
+from tilewright.mapper.searches.exact.label_tables import LabelEngine, LabelTable, compute_energy
 from tilewright.mapper.searches.exact.metric_terms import leaks_of, seconds_of_first_moves
 from tilewright.mapper.searches.program.program import (
     TemplateCompiler,
@@ -19,10 +19,14 @@ from tilewright.mapper.searches.program.program import (
 )
 from tilewright.mapper.searches.program.program_tree import (
     BoundedTree,
+    NodeEnergies,
     bounded_tree,
+    greatest_energies,
+    least_energies,
     program_tree,
 )
 from tilewright.mapper.searches.shared.mapspace_programs import priced_programs
+from tilewright.mapper.searches.shared.priced_steps import ExtraJoules, with_extra_joules
 from tilewright.mapper.templates.placement import Template
 
 
@@ -32,13 +36,27 @@ class CompiledMapspace:
 
     `engine`: carries the steps out over all tiles. `metrics`: turns labels (cost tuples) into
     energy and latency. `tree`: with lower bounds of the cost still to come at each node.
-    `n_templates`: how many a search needs. A template is a mapping without its loops.
+    `n_templates`: how many a search needs; `family`: architectures searched together. A template is
+    a mapping without its loops.
     """
 
     engine: LabelEngine
     metrics: LabelMetrics
     tree: BoundedTree
     n_templates: int = 1
+    family: DesignFamily = ONE_DESIGN
+
+    def initial(self) -> LabelTable:
+        """Return the table to start from: one label at the tile of one value.
+
+        The energy of the Compute is paid in it, at each of the prices of the family. A label is the
+        tuple of costs of a partial mapping.
+        """
+        table, fields = self.engine.initial(), self.engine.fields
+        for number, more in enumerate(self.family.prices):
+            dearer = with_extra_joules(self.engine.problem, more)
+            table.label[0, fields.at_price(0, number)] = compute_energy(dearer)
+        return table
 
 
 def compile_mapspace(
@@ -46,23 +64,41 @@ def compile_mapspace(
     price: float = 0.0,
     budget: Budget = UNLIMITED,
     tracked: frozenset[str] = frozenset(),
+    family: DesignFamily = ONE_DESIGN,
 ) -> CompiledMapspace:
     """Compile all templates that a search needs into one tree of steps.
 
     `price`: joules that a second of latency costs on top. `tracked`: memories whose bits in use
-    labels keep to the end. A template is a mapping without its loops; a label is the tuple of
-    costs of a partial mapping. Programs that a mapspace with other costs left in this process are
+    labels keep to the end. `family`: architectures searched together. A template is a mapping
+    without its loops; a label is the tuple of costs of a partial mapping. Programs that a mapspace
+    with other costs left in this process are
     used again where they hold. Raises OutOfBudget when the budget ends, UnsupportedFeature for a
     template that the dynamic program does not model.
     """
     leaks = leaks_of(space.flat, space.conventions)
-    programs, prices = priced_programs(space, leaks, tracked, budget)
+    programs, prices = priced_programs(space, leaks, tracked, budget, family)
     compulsory = seconds_of_first_moves(space, programs.backing_holders)
     metrics = LabelMetrics(space.problem, prices.fields, leaks, compulsory, price)
-    engine = LabelEngine(space.problem, prices.fields)
+    engine = LabelEngine(space.problem, prices.fields, family)
     steps = prices.steps(programs.tree.steps)
-    tree = bounded_tree(programs.tree, engine, budget, steps)
-    return CompiledMapspace(engine, metrics, tree, programs.n_templates)
+    dearer: list[list[NodeEnergies]] = []
+    for number, rates in enumerate(prices.further):
+        parts = _parts(family.prices, number)
+        if parts:  # each is a lower bound, and together they are nearly as good
+            dearer.append(greatest_energies([dearer[part] for part in parts]))
+            continue
+        dearer_steps = replace(prices, rates=rates, further=()).steps(programs.tree.steps)
+        dearer.append(least_energies(programs.tree, engine, budget, dearer_steps))
+    tree = bounded_tree(programs.tree, engine, budget, steps).with_further(dearer)
+    return CompiledMapspace(engine, metrics, tree, programs.n_templates, family)
+
+
+def _parts(prices: Sequence[ExtraJoules], number: int) -> list[int]:
+    """Return the earlier prices of which one is made up, if there are any."""
+    price = prices[number].items()
+    parts = [part for part in range(number) if prices[part].items() < price]
+    together = set(chain.from_iterable(prices[part].items() for part in parts))
+    return parts if together == set(price) else []
 
 
 def compile_template(

@@ -8,10 +8,13 @@ of the cost still to come.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+import numpy as np
+
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
+from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_tables import (
     LabelEngine,
     RemainingCost,
@@ -105,6 +108,13 @@ class NodeBounds(NamedTuple):
     after: RemainingCost
 
 
+class NodeEnergies(NamedTuple):
+    """Least joules still to come below (`before`) and above (`after`) a step, by tile."""
+
+    before: Floats
+    after: Floats
+
+
 @dataclass(frozen=True, slots=True)
 class BoundedTree:
     """A tree of steps with lower bounds of the cost still to come at each node.
@@ -124,6 +134,19 @@ class BoundedTree:
     def bounds_of(self, node: ProgramNode) -> NodeBounds:
         """Return the lower bounds of the cost still to come below and above the step of a node."""
         return self.bounds[node.continuation]
+
+    def with_further(self, dearer: Sequence[Sequence[NodeEnergies]]) -> BoundedTree:
+        """Return the same tree with the least joules at each of further prices, by node."""
+        if not dearer:
+            return self
+        bounds = tuple(
+            NodeBounds(
+                replace(first.before, further=tuple(each.before for each in others)),
+                replace(first.after, further=tuple(each.after for each in others)),
+            )
+            for first, *others in zip(self.bounds, *dearer, strict=True)
+        )
+        return replace(self, bounds=bounds)
 
     @property
     def at_start(self) -> RemainingCost | None:
@@ -157,6 +180,40 @@ def bounded_tree(
                 bounds_of_node(engine, None if node.step == ROOT else priced[node.step], views)
             )
     return BoundedTree(tree, priced, tuple(bounds))
+
+
+def least_energies(
+    tree: ProgramTree, engine: LabelEngine, budget: Budget, steps: tuple[ProgramStep, ...]
+) -> list[NodeEnergies]:
+    """Return the least joules still to come at each node, for other prices than the tree's.
+
+    `steps`: of the tree at these prices. The arrays of the engine for these steps are dropped.
+    Raises OutOfBudget when the budget ends.
+    """
+    bounds: list[NodeBounds] = []
+    for node in tree.continuations if tree.root.children or tree.root.programs else ():
+        budget.check()
+        views = [bounds[child.continuation].before for child in node.children.values()]
+        if node.programs:
+            views.append(engine.remaining_at_top())
+        after = least_remaining(views)
+        step = None if node.step == ROOT else steps[node.step]
+        bounds.append(
+            NodeBounds(after if step is None else engine.energy_before(step, after), after)
+        )
+    engine.forget_steps()
+    return [NodeEnergies(node.before.energy, node.after.energy) for node in bounds]
+
+
+def greatest_energies(several: Sequence[Sequence[NodeEnergies]]) -> list[NodeEnergies]:
+    """Return the greatest of several lower bounds of the joules still to come, by node."""
+    return [
+        NodeEnergies(
+            np.maximum.reduce([node.before for node in nodes]),
+            np.maximum.reduce([node.after for node in nodes]),
+        )
+        for nodes in zip(*several, strict=True)
+    ]
 
 
 def bounds_of_node(

@@ -10,7 +10,9 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.exact.label_fields import (
     NO_DEFERRED,
+    ONE_DESIGN,
     DeferredCounts,
+    DesignFamily,
     LabelFields,
     Leak,
     label_fields,
@@ -28,6 +30,7 @@ from tilewright.mapper.searches.shared.known_structures import (
 )
 from tilewright.mapper.searches.shared.priced_steps import Prices, prices_of
 from tilewright.mapper.templates.placement import Placement, Template
+from tilewright.mapper.workload.errors import UnsupportedFeature
 
 SAMPLED = 4  # templates of a placement that tell how many columns the labels need
 
@@ -60,42 +63,56 @@ KNOWN: KnownStructures[MapspacePrograms] = KnownStructures()
 
 
 def priced_programs(
-    space: Mapspace, leaks: tuple[Leak, ...], tracked: frozenset[str], budget: Budget
+    space: Mapspace,
+    leaks: tuple[Leak, ...],
+    tracked: frozenset[str],
+    budget: Budget,
+    family: DesignFamily = ONE_DESIGN,
 ) -> PricedPrograms:
     """Return the programs of all templates that a search needs, known ones or made now.
 
     `leaks`: leakage of the components. `tracked`: memories whose bits in use labels (cost tuples of
-    partial mappings) keep to the end. A template is a mapping without its loops. Raises OutOfBudget
-    when the budget ends, UnsupportedFeature for a template that the dynamic program does not model.
+    partial mappings) keep to the end. `family`: architectures searched together. A template is a
+    mapping without its loops. Raises OutOfBudget when the budget ends, UnsupportedFeature for a
+    template that the dynamic program does not model.
     """
 
     def priced(programs: MapspacePrograms) -> PricedPrograms | None:
-        own = label_fields(space.problem, leaks, tracked, programs.deferred)
-        prices = prices_of(space.problem, own, programs.fields, one_instance=is_comparable(space))
+        own = label_fields(space.problem, leaks, tracked, programs.deferred, family)
+        prices = prices_of(
+            space.problem,
+            own,
+            programs.fields,
+            one_instance=is_comparable(space),
+            further=family.prices,
+        )
         return None if prices is None else PricedPrograms(programs, prices)
 
-    keeps, key = KNOWN.is_used(budget), structure_key(space, tracked)
+    keeps, key = KNOWN.is_used(budget), structure_key(space, tracked, *_shape(family))
     known = KNOWN.priced(key, space, priced) if keeps else None
     if known is not None:
         return known
-    programs = _compiled(space, leaks, tracked, budget)
+    programs = _compiled(_CostsToName(space, leaks, tracked, family), budget)
     if keeps:
         KNOWN.keep(key, space, programs, programs.tree.root.size)
     made = priced(programs)
-    assert made is not None
+    if made is None:
+        raise UnsupportedFeature("an action costs nothing at some prices only")
     return made
 
 
-def _compiled(
-    space: Mapspace, leaks: tuple[Leak, ...], tracked: frozenset[str], budget: Budget
-) -> MapspacePrograms:
+def _shape(family: DesignFamily) -> tuple[object, ...]:
+    """Return what the columns of labels depend on: nothing for one design."""
+    return (len(family.prices),) if family.prices else ()
+
+
+def _compiled(costs: _CostsToName, budget: Budget) -> MapspacePrograms:
     """Compile all templates that a search needs, with their costs by name.
 
     A few templates tell how many columns the labels need: to ask all takes as long as to compile
     them. Where others turn out to need more, all are asked.
     """
-    templates = space.search_templates(budget.check)
-    costs = _CostsToName(space, leaks, tracked)
+    templates = costs.space.search_templates(budget.check)
     try:
         return _with_columns_for(costs, templates, sampled_templates(templates), budget)
     except TooFewColumns:
@@ -103,11 +120,12 @@ def _compiled(
 
 
 class _CostsToName(NamedTuple):
-    """A mapspace with the leakage of its components, and memories whose bits labels keep."""
+    """A mapspace with the leakage of its components, and what else labels keep."""
 
     space: Mapspace
     leaks: tuple[Leak, ...]
     tracked: frozenset[str]
+    family: DesignFamily
 
 
 def _with_columns_for(
@@ -125,6 +143,8 @@ def _with_columns_for(
     deferred = most_deferred(problem, columns, budget.checking(sample))
     if deferred != NO_DEFERRED:
         columns = label_fields(problem, leaks, tracked, deferred)
+    if costs.family.prices:
+        columns = label_fields(problem, leaks, tracked, deferred, costs.family)
     columns = replace(columns, rates=RateTable(by_name=True))
     has_all = len(sample) == len(templates)
     compiler = TemplateCompiler(problem, replace(columns, has_all_deferred=has_all))

@@ -1,4 +1,4 @@
-"""Designs that differ in sizes alone are answered together as each by a search of its own."""
+"""Designs that differ in sizes and prices are answered together as each by its own search."""
 
 from __future__ import annotations
 
@@ -49,8 +49,12 @@ def model_of(folder: Path, **changes: str) -> tuple[AnalyticalEvaluator, list[di
 
 def test_answers_together_are_those_of_each_alone(tmp_path: Path) -> None:
     together, points = model_of(tmp_path)
-    assert [knob.memory for knob in together.size_knobs] == ["GlobalBuffer", "Register"]
-    alone = replace(together, size_knobs=())
+    assert [knob.path for knob in together.family] == [
+        "arch.DRAM.actions.read.energy",
+        "arch.GlobalBuffer.size",
+        "arch.Register.size",
+    ]
+    alone = replace(together, family=())
     for point in points[::3]:
         first, second = together.evaluate(point), alone.evaluate(point)
         for name in ("energy", "latency", "edp", "area", "leak_power"):
@@ -76,7 +80,18 @@ def test_a_run_is_the_same_with_two_workers_and_shows_details(tmp_path: Path) ->
         assert b"loop" in texts[0] or b"sections" in texts[0]
 
 
-def test_where_few_designs_differ_in_sizes_alone_each_is_searched(tmp_path: Path) -> None:
-    assert model_of(tmp_path, **{"trials: 16": "trials: 15"})[0].size_knobs == ()
+def test_where_few_designs_are_answered_together_each_is_searched(tmp_path: Path) -> None:
+    fewer = {"[512, 4096, 32768, 1048576]": "[512]", "trials: 16": "trials: 4"}
+    assert model_of(tmp_path, **fewer)[0].family == ()
     limited = model_of(tmp_path, LIMIT="limit_s: 60")[0]
-    assert limited.size_knobs == ()
+    assert limited.family == ()
+
+
+def test_knobs_that_change_times_are_searched_for_each_value(tmp_path: Path) -> None:
+    faster = {
+        "DRAM.actions.read.energy: {values: [128e-12, 256e-12]}": "variables.PEX: {values: [8, 16]}"
+    }
+    assert len(model_of(tmp_path, **faster)[0].family) == 3
+    slow = {"read.energy: {values: [128e-12, 256e-12]}": "read.throughput: {values: [1e9, 2e9]}"}
+    family = model_of(tmp_path, **slow)[0].family
+    assert [knob.path for knob in family] == ["arch.GlobalBuffer.size", "arch.Register.size"]

@@ -1,0 +1,159 @@
+"""Designs of a study that differ in sizes, fanouts and energies alone: answered from one search.
+
+Whether a study has such designs is decided by its files, and what is answered does not depend on
+the designs evaluated before: the bytes of a run are the same for any number of workers.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.dse.models.inputs import architecture, knobs, workload
+from tilewright.dse.study.design_space import Dimension, Point, canonical_json
+
+if TYPE_CHECKING:
+    from tilewright.arch.spec.architecture import Arch
+    from tilewright.dse.study.study import StudyInput, StudySpec
+    from tilewright.mapper.fronts.designs.design_fronts import DesignFronts, DesignRange
+    from tilewright.mapper.searches.result import SearchResult
+
+WORTHWHILE = 8  # designs per search for all of them, which takes as long as some searches of one
+MOST_KEPT = 1000  # such searches, some 100 kB each
+MOST_VALUES = 64  # of a knob: each is looked at
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyKnob:
+    """A knob in which designs that are answered together may differ: its path and its values."""
+
+    path: str
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DesignFiles:
+    """What is asked of all designs of a study: files, and options of the search."""
+
+    arch: StudyInput
+    workload: StudyInput
+    options: Mapping[str, Any]
+
+    def range(self, point: Point, family: Sequence[FamilyKnob]) -> DesignRange:
+        """Return the designs that are `point`, but for some knobs; these stand at their most.
+
+        Raises TilewrightError for a design that the files do not allow.
+        """
+        from tilewright.mapper.fronts.designs.design_fronts import DesignRange
+        from tilewright.mapper.searches.request import request_of
+
+        base = {**point, **{knob.path: max(knob.values) for knob in family}}
+        request = request_of(
+            architecture(self.arch, base),
+            workload(self.workload, base),
+            {**self.options, **knobs(base, "mapper.")},
+        )
+        turned = (
+            tuple(architecture(self.arch, {**base, knob.path: value}) for value in knob.values)
+            for knob in family
+        )
+        return DesignRange(request, tuple(turned))
+
+
+def family_knobs(spec: StudySpec, files: DesignFiles) -> tuple[FamilyKnob, ...]:
+    """Return the knobs of a study in which designs answered together differ, if it is worth it.
+
+    It is if the study tries at least 8 designs for each search. Empty where designs have limits of
+    time or memory: they would depend on the designs before.
+    """
+    dimensions = [d for d in spec.space.dimensions if _is_number_of_arch(d)]
+    designs = min(spec.trials, spec.space.size)
+    apart = prod(len(d.values) for d in spec.space.dimensions if d not in dimensions)
+    if not dimensions or spec.limits.is_limited or designs < WORTHWHILE * apart:
+        return ()
+    point = spec.space.point(spec.space.nth(0))
+    try:
+        chosen = _answerable(files, point, dimensions)
+    except TilewrightError:  # a search of a design says what is wrong
+        return ()
+    searches = spec.space.size // prod(len(k.values) for k, alone in chosen if not alone)
+    return tuple(knob for knob, _ in chosen) if designs >= WORTHWHILE * searches else ()
+
+
+def _is_number_of_arch(dimension: Dimension) -> bool:
+    if not dimension.path.startswith("arch.") or len(dimension.values) > MOST_VALUES:
+        return False
+    return all(type(value) in (int, float) for value in dimension.values)
+
+
+def _answerable(
+    files: DesignFiles, point: Point, dimensions: Sequence[Dimension]
+) -> list[tuple[FamilyKnob, bool]]:
+    """Return the knobs that may differ together, and whether each value needs a search."""
+    from tilewright.mapper.fronts.designs.design_fronts import is_answerable
+
+    chosen: list[tuple[FamilyKnob, bool]] = []
+    known_fanouts = 0
+    for dimension in dimensions:
+        knob = FamilyKnob(
+            dimension.path, tuple(v for v in dimension.values if not isinstance(v, str))
+        )
+        family = files.range(point, [*(k for k, _ in chosen), knob])
+        ranges = family.ranges() if is_answerable(family.request) else None
+        if ranges is not None:
+            chosen.append((knob, len(ranges.fanouts) > known_fanouts))
+            known_fanouts = len(ranges.fanouts)
+    return chosen
+
+
+KNOWN_FRONTS: OrderedDict[str, DesignFronts | None] = OrderedDict()
+"""The answers for many designs that this process has searched last."""
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyDesign:
+    """A design as one of many that differ in some knobs.
+
+    `point`: value of each knob; `family`: those that may differ; `files`: all else that tells it
+    from designs of other studies.
+    """
+
+    point: Point
+    family: tuple[FamilyKnob, ...]
+    files: DesignFiles
+
+    def best(self, arch: Arch) -> SearchResult | None:
+        """Return the best mapping from the search for all designs; None if it has none.
+
+        `arch`: of this design.
+        """
+        fronts = self._fronts()
+        return None if fronts is None else fronts.answer(arch)
+
+    def _fronts(self) -> DesignFronts | None:
+        names = {knob.path for knob in self.family}
+        rest = {path: value for path, value in self.point.items() if path not in names}
+        files = self.files
+        sources = map(_identity, (files.arch, files.workload))
+        key = canonical_json([rest, dict(files.options), *sources])
+        if key not in KNOWN_FRONTS:
+            KNOWN_FRONTS[key] = self._made()
+            if len(KNOWN_FRONTS) > MOST_KEPT:
+                KNOWN_FRONTS.popitem(last=False)
+        return KNOWN_FRONTS[key]
+
+    def _made(self) -> DesignFronts | None:
+        from tilewright.mapper.fronts.designs.design_fronts import design_fronts
+
+        try:
+            return design_fronts(self.files.range(self.point, self.family))
+        except TilewrightError:  # a search of the design itself says what is wrong
+            return None
+
+
+def _identity(source: StudyInput) -> list[object]:
+    return [source.file, dict(source.variables), dict(source.values)]

@@ -1,0 +1,378 @@
+"""The best mappings of many designs, which differ in sizes, fanouts and energies, from one search.
+
+A mapping that fits into a smaller memory fits into a larger one, and does the same there. Its
+energy at any prices lies between its energies at the corners of a box of prices. So one Pareto set
+over energies at these corners, latency and bits of memories holds a best mapping of every design
+with the same fanouts; sets for other fanouts are found with the same programs (theory/fronts.md §6,
+§7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from tilewright.arch.components.components import Memory
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.arch.spec.architecture import Arch
+from tilewright.mapper.evaluation.uncounted import uncounted
+from tilewright.mapper.fronts.designs.design_facts import facts_of, has_free_form
+from tilewright.mapper.fronts.designs.fact_ranges import DesignPlace, FactRanges, ranges_of
+from tilewright.mapper.fronts.designs.family_paths import FamilyPaths, Paths, flat_paths
+from tilewright.mapper.fronts.designs.priced_score import priced_score
+from tilewright.mapper.fronts.einsum_fronts import EinsumFront, EinsumFrontSolver
+from tilewright.mapper.fronts.front import Front
+from tilewright.mapper.fronts.sequence_front import fold_rows, proven_up_to
+from tilewright.mapper.mapping.mapping import Mapping as LoopNest
+from tilewright.mapper.model.evaluation import score_mapping
+from tilewright.mapper.model.path import paths_of
+from tilewright.mapper.searches.exact.kernels import Floats
+from tilewright.mapper.searches.exact.label_fields import DesignFamily
+from tilewright.mapper.searches.mapping_scorer import figures_agree
+from tilewright.mapper.searches.objective.measures import COST_METRICS, FrontMetrics
+from tilewright.mapper.searches.request import Request, SearchSettings
+from tilewright.mapper.searches.restrictions import Restrictions
+from tilewright.mapper.searches.result import (
+    ScoredMapping,
+    SearchCertificate,
+    SearchResult,
+    SearchStatistics,
+)
+from tilewright.mapper.searches.scope import einsum_restrictions, unfused_restrictions
+from tilewright.mapper.searches.search_errors import InternalError
+from tilewright.mapper.searches.unfused import shared_tensors, unfused_mapping
+from tilewright.mapper.verification.capacity_proof import fullest_moments
+from tilewright.mapper.verification.einsum_schedule import schedules_of
+from tilewright.mapper.verification.verification import all_violations
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import InfeasibleMapping, UnsupportedFeature
+from tilewright.mapper.workload.workload import Workload
+
+_TIE = 1e-12  # relative difference of equal values: sums of the same terms in another order
+_SECOND = {"energy": 1, "latency": 0, "edp": 0}  # column that decides between equal values
+
+
+@dataclass(frozen=True)
+class DesignRange:
+    """A family of designs: a request of one, and the architectures with one knob turned.
+
+    `request`: what is asked of each design, with the architecture of the largest. `knobs`: per
+    knob, the architectures with each of its values, the others being as in the request.
+    """
+
+    request: Request
+    knobs: tuple[tuple[Arch, ...], ...]
+
+    @cached_property
+    def paths(self) -> FamilyPaths:
+        """The paths of components of the designs."""
+        return FamilyPaths(self.request)
+
+    def ranges(self) -> FactRanges | None:
+        """Return the numbers in which the designs differ; None if they differ in more."""
+        family = self.paths
+        base = flat_paths(family.base)
+        known = facts_of(base)
+        if known is None or not has_free_form(base, tuple(self.request.arch.variables)):
+            return None
+        facts = [[family.design(arch).facts for arch in knob] for knob in self.knobs]
+        complete = [[each for each in knob if each is not None] for knob in facts]
+        if list(map(len, complete)) != list(map(len, facts)):
+            return None
+        ranges = ranges_of(known, complete)
+        if ranges is None or not ranges.has_largest_base or _lanes_depend(base, ranges):
+            return None
+        return ranges
+
+
+def _lanes_depend(paths: Sequence[FlatArch], ranges: FactRanges) -> bool:
+    """Tell whether fanouts differ where lanes are not simply limited by them."""
+    if not ranges.fanouts:
+        return False
+    dims = [dim for flat in paths for c in flat.components for dim in c.spatial]
+    single = any(fanouts[0] < 2 for fanouts in ranges.fanouts.values())
+    return single or any(dim.min_usage > 0 or dim.usage_scale != 1 for dim in dims)
+
+
+@dataclass(frozen=True, slots=True)
+class _SearchedRequest(Request):
+    """A request whose paths stand for a family: largest sizes and fanouts, least energies."""
+
+    searched: Mapping[str, tuple[FlatArch, ...]] = field(default_factory=dict)
+
+    def flat_archs(self, einsum: Einsum) -> tuple[FlatArch, ...]:
+        return self.searched[einsum.name]
+
+
+@dataclass(frozen=True, slots=True)
+class _FrontTable:
+    """The Pareto set of one Einsum: its mappings, and a row of numbers for each.
+
+    `rows`: joule, second, bits of memories that differ, joule at further prices, shape (mappings,
+    metrics).
+    """
+
+    mappings: tuple[LoopNest, ...]
+    rows: Floats
+
+
+class _ScoredOnce(NamedTuple):
+    """A mapping as scored on the largest design, its paths, and the shares of memories it fills."""
+
+    best: ScoredMapping
+    paths: tuple[FlatArch, ...]
+    computes: tuple[str, ...]
+    shares: Sequence[Mapping[str, Fraction]]
+
+
+class _Fronts(NamedTuple):
+    """The Pareto set of each Einsum for some fanouts, and what is known of its mappings.
+
+    `scored`: choices of a mapping of each Einsum, by number. `shares`: by number of the Einsum and
+    of its mapping, the share of each memory that it fills at its fullest moment.
+    """
+
+    tables: tuple[_FrontTable, ...]
+    restrictions: Restrictions
+    scored: dict[tuple[int, ...], _ScoredOnce | None]
+    shares: dict[tuple[int, int], Mapping[str, Fraction]]
+
+    def chosen(self, choice: tuple[int, ...]) -> list[LoopNest]:
+        """Return the mapping of each Einsum, by number."""
+        pairs = zip(self.tables, choice, strict=True)
+        return [table.mappings[number] for table, number in pairs]
+
+
+class DesignFronts:
+    """The Pareto sets of the Einsums of a workload, for all designs of a family.
+
+    `family`: the designs. `ranges`: in what they differ. The sets for some fanouts are searched
+    when a design has them.
+    """
+
+    def __init__(self, family: DesignRange, ranges: FactRanges) -> None:
+        self._family = family
+        self._ranges = ranges
+        self._paths = family.paths
+        self._searched = _searched(family.request, self._paths, ranges)
+        self._fronts: dict[tuple[int, ...], _Fronts | None] = {}
+
+    def answer(self, arch: Arch) -> SearchResult | None:
+        """Return the best mapping on a design with its certificate, unsearched.
+
+        `arch`: the design. None if it is no member of the family, or nothing fits: then a search
+        has the answer, or says why there is none.
+        """
+        paths, facts = self._paths.design(arch)
+        if facts is None:
+            return None
+        place = self._ranges.place(facts)
+        if place is None:
+            return None
+        fronts = self._fronts_of(place.fanouts)
+        if fronts is None:
+            return None
+        most = np.array(place.sizes)
+        fitting = [
+            np.flatnonzero((table.rows[:, 2 : 2 + len(most)] <= most).all(axis=1))
+            for table in fronts.tables
+        ]
+        if not all(map(len, fitting)):
+            return None
+        pairs = zip(fronts.tables, fitting, strict=True)
+        folded = fold_rows([_costs(table.rows[numbers], place) for table, numbers in pairs])
+        row = _best_row(folded.rows, self._family.request.options.objective)
+        points = zip(fitting, folded.choices[row].tolist(), strict=True)
+        choice = tuple(int(numbers[point]) for numbers, point in points)
+        if choice not in fronts.scored:
+            fronts.scored[choice] = self._score(fronts, choice)
+        known = fronts.scored[choice]
+        return None if known is None else self._answer(arch, paths, known, folded.rows[row], fronts)
+
+    def _fronts_of(self, fanouts: tuple[int, ...]) -> _Fronts | None:
+        if fanouts not in self._fronts:
+            self._fronts[fanouts] = self._search(fanouts)
+        return self._fronts[fanouts]
+
+    def _search(self, fanouts: tuple[int, ...]) -> _Fronts | None:
+        """Return the Pareto sets with so many lanes; None if they are not whole or nothing fits."""
+        dims = zip(self._ranges.fanouts, fanouts, strict=True)
+        most_lanes = tuple((component, name, lanes) for (component, name), lanes in dims)
+        solver = EinsumFrontSolver(self._searched, _metrics(self._ranges, most_lanes))
+        try:
+            fronts = [solver.front(einsum) for einsum in self._searched.workload.einsums]
+        except (UnsupportedFeature, InfeasibleMapping):
+            return None
+        if proven_up_to(fronts) < inf:
+            return None
+        tables = tuple(
+            _FrontTable(tuple(p.mapping for p in f.points), np.array([p.row for p in f.points]))
+            for f in fronts
+        )
+        return _Fronts(tables, _restrictions(fronts), {}, {})
+
+    def _answer(
+        self, arch: Arch, paths: Paths, known: _ScoredOnce, row: Floats, fronts: _Fronts
+    ) -> SearchResult | None:
+        """Return a scored mapping as the answer for a design; None if it does not fit."""
+        taken = _taken(paths, known.computes)
+        if not _fits(known, taken):
+            return None
+        score = priced_score(known.best.score, known.paths, taken)
+        for summed, scored in zip(row.tolist(), (score.energy, score.latency), strict=True):
+            if not figures_agree(summed, scored):
+                raise InternalError(f"the front says {row.tolist()!r}, the model {score!r}")
+        if max(score.spatial_usage.values(), default=0.0) > 1:
+            raise InternalError(f"the front uses more lanes than there are: {score!r}")
+        objective = self._family.request.options.objective
+        best, value = ScoredMapping(known.best.mapping, score), score.metric(objective)
+        proof = SearchCertificate("optimal", objective, value, value, fronts.restrictions)
+        return SearchResult(
+            best, Front((best,)), proof, SearchStatistics(), notes=uncounted(arch, score)
+        )
+
+    def _score(self, fronts: _Fronts, choice: tuple[int, ...]) -> _ScoredOnce | None:
+        """Score and verify a mapping of each Einsum on the largest design; None if it is none."""
+        request, mappings = self._family.request, fronts.chosen(choice)
+        arch, work = request.arch, request.workload
+        mapping = mappings[0] if len(mappings) == 1 else unfused_mapping(work, mappings)
+        score = score_mapping(arch, work, mapping, request.options.conventions)
+        computes = _computes(work, mapping)
+        taken = _taken(self._paths.base, computes)
+        if priced_score(score, taken, taken) != score:
+            return None  # costs depend on what is kept
+        parts = list(enumerate(choice))
+        for part, alone in zip(parts, mappings, strict=True):
+            if part not in fronts.shares:
+                fronts.shares[part] = self._verified_shares(part[0], alone)
+        shares = [fronts.shares[part] for part in parts]
+        if any(share > 1 for filled in shares for share in filled.values()):
+            return None
+        notes = (*score.notes, *uncounted(arch, score))
+        best = ScoredMapping(mapping, replace(score, verified=True, notes=notes))
+        return _ScoredOnce(best, taken, computes, shares)
+
+    def _verified_shares(self, number: int, mapping: LoopNest) -> Mapping[str, Fraction]:
+        """Return the share of each memory that a mapping of one Einsum fills on the largest design.
+
+        The Einsums share no tensor, so that each can be looked at alone. A mapping that is not
+        verified fills more than there is.
+        """
+        request = self._family.request
+        alone = replace(request.workload, einsums=(request.workload.einsums[number],))
+        if all_violations(request.arch, alone, mapping):
+            return {"": Fraction(2)}
+        moments = fullest_moments(request.arch, schedules_of(mapping), alone)
+        return {name: moment.share for name, moment in moments.items()}
+
+
+def _computes(work: Workload, mapping: LoopNest) -> tuple[str, ...]:
+    """Return the Compute of each Einsum."""
+    chosen = {path.einsum: path.component for path in paths_of(mapping)}
+    return tuple(chosen[einsum.name] for einsum in work.einsums)
+
+
+def _taken(paths: Paths, computes: Sequence[str]) -> tuple[FlatArch, ...]:
+    """Return the path to the chosen Compute of each Einsum."""
+    pairs = zip(paths, computes, strict=True)
+    return tuple(
+        next(f for f in several if f.compute.name == compute) for several, compute in pairs
+    )
+
+
+def _fits(known: _ScoredOnce, paths: Sequence[FlatArch]) -> bool:
+    """Prove that no memory of another size is ever overfilled: bits stay what they were."""
+    before, after = _sizes(known.paths), _sizes(paths)
+    return all(
+        share * Fraction(before[name]) <= Fraction(after[name])
+        for shares in known.shares
+        for name, share in shares.items()
+        if before[name] != after[name]
+    )
+
+
+def _sizes(paths: Sequence[FlatArch]) -> dict[str, float]:
+    components = [c for flat in paths for c in (*flat.components, *flat.beside)]
+    return {c.name: c.size for c in components if isinstance(c, Memory)}
+
+
+def _costs(rows: Floats, place: DesignPlace) -> Floats:
+    """Return the joules and seconds of mappings on a design, shape (mappings, 2).
+
+    Its prices are the least ones, plus a share of the step to the most of each group.
+    """
+    least, seconds = rows[:, 0], rows[:, 1]
+    further = rows[:, 2 + len(place.sizes) :]
+    energy = least + place.watts * seconds
+    for group, share in enumerate(place.shares):
+        energy = energy + share * (further[:, (1 << group) - 1] - least)
+    return np.column_stack([energy, seconds])
+
+
+def design_fronts(family: DesignRange) -> DesignFronts | None:
+    """Return the Pareto sets that answer for all designs of a family, to be searched when asked.
+
+    None where such sets do not hold the answers: designs differ in more than sizes, fanouts,
+    energies, area and leakage; tensors that several Einsums use may stay on chip between them;
+    options such as a budget or uneven tiles ask for other searches.
+    """
+    ranges = family.ranges() if is_answerable(family.request) else None
+    return None if ranges is None else DesignFronts(family, ranges)
+
+
+def is_answerable(request: Request) -> bool:
+    """Tell whether Pareto sets of single Einsums can hold the answer to a request."""
+    if not _asks_for_one_best(request.options) or shared_tensors(request.workload):
+        return False
+    accesses = [
+        (einsum, access) for einsum in request.workload.einsums for access in einsum.accesses
+    ]
+    return not any(einsum.is_copy or access.persistent for einsum, access in accesses)
+
+
+def _searched(request: Request, family: FamilyPaths, ranges: FactRanges) -> Request:
+    paths = zip(request.workload.einsums, family.base, strict=True)
+    searched = {e.name: tuple(map(ranges.searched, several)) for e, several in paths}
+    return _SearchedRequest(
+        request.arch, request.workload, request.options, request.deadline, searched
+    )
+
+
+def _metrics(ranges: FactRanges, most_lanes: tuple[tuple[str, str, int], ...]) -> FrontMetrics:
+    memories = tuple(ranges.sizes)
+    return FrontMetrics(
+        ("energy", "latency", *(f"usage.{name}" for name in memories)),
+        memories,
+        tuple(ranges.sizes.values()),
+        DesignFamily(ranges.prices, most_lanes),
+    )
+
+
+def _asks_for_one_best(options: SearchSettings) -> bool:
+    """Tell whether options ask for the least of one metric alone, without limits."""
+    plain = options.objective in COST_METRICS and options.conventions == "default"
+    unlimited = options.budget is None and options.max_memory is None
+    whole = options.einsum is None and options.method is None
+    return plain and unlimited and whole and not (options.uneven or options.front)
+
+
+def _restrictions(fronts: Sequence[EinsumFront]) -> Restrictions:
+    spaces = [front.spaces[0] for front in fronts]
+    return einsum_restrictions(spaces[0]) if len(spaces) == 1 else unfused_restrictions(spaces)
+
+
+def _best_row(rows: Floats, objective: str) -> int:
+    """Return the number of the row (joule, second) with the least objective.
+
+    Of equal ones the one with the least of the other metric, energy if the product is minimized.
+    """
+    energy, latency = rows[:, 0], rows[:, 1]
+    values = {"energy": energy, "latency": latency, "edp": energy * latency}[objective]
+    ties = np.flatnonzero(values <= values.min() * (1 + _TIE))
+    return int(ties[np.argmin(rows[ties, _SECOND[objective]])])
