@@ -266,15 +266,15 @@ Answers do not depend on what was searched before (`tests/agreement/test_shared_
 `tests/dse/models/test_design_families.py`). The report of a study and its live view say how many sets of
 templates were shared.
 
-What is left of the first space: 6 sets of templates and fronts, one for each pair of fanouts, half of
-the time; the score of each combination of mappings of its Einsums, a fifth; and reading each design.
-What is left of the second: 12 fronts, one for each pair of fanouts. Ways to do less of it that were
-tried, and not kept:
+What is left of the first space: 6 sets of templates and fronts, one for each pair of fanouts, half
+of the time; the score of each combination of mappings of its Einsums, a fifth; and reading each
+design. What is left of the second: 12 fronts, one for each pair of fanouts. Ways to do less of it
+that were tried, and not kept:
 
-- *One Pareto set for all fanouts.* Labels with fewer lanes are hardly ever beaten by those with more:
-  for the second space 144 points took 20 to 30 s instead of 12 times 0.7 s.
-- *Every price by itself, or a simplex around all prices* instead of the corners of the box: prices far
-  from any design then count, and 5 times as many labels are left (measured once).
+- *One Pareto set for all fanouts.* Labels with fewer lanes are hardly ever beaten by those with
+  more: for the second space 144 points took 20 to 30 s instead of 12 times 0.7 s (measured once).
+- *Every price by itself, or a simplex around all prices* instead of the corners of the box: prices
+  far from any design then count, and 5 times as many labels are left (measured once).
 - *The least objective at each corner* instead of energy and latency: as many points and labels.
 - *Mappings of earlier designs as a first limit.* Which of several equally good mappings is returned
   depends on the limits of the passes, so it would depend on the order of the designs.
