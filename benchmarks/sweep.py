@@ -263,8 +263,8 @@ What designs share in a process:
   not evaluated again.
 
 Answers do not depend on what was searched before (`tests/agreement/test_shared_programs.py`,
-`tests/dse/models/test_design_families.py`). The report of a study and its live view say how many sets of
-templates were shared.
+`tests/dse/models/test_design_families.py`). The report of a study and its live view say how many
+sets of templates were shared.
 
 What is left of the first space: 6 sets of templates and fronts, one for each pair of fanouts, half
 of the time; the score of each combination of mappings of its Einsums, a fifth; and reading each
