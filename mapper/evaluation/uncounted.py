@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.arch.spec.architecture import Arch
-from tilewright.arch.spec.spec import ComponentSpec
+from tilewright.arch.spec.spec import ComponentSpec, TollSpec
 from tilewright.mapper.mapping.score import Score
 
 _COSTS = ("area", "leak_power")
@@ -19,6 +19,22 @@ def uncounted(arch: Arch, score: Score) -> tuple[str, ...]:
     missing = [f"{name} of {', '.join(names)}" for name, names in _missing(arch).items() if names]
     sentences = [f"counted as 0, because the file does not say it: {'; '.join(missing)}"]
     return (*(sentences if missing else ()), *(() if score.is_timed else (UNTIMED,)))
+
+
+def idle_tolls(arch: Arch, score: Score) -> tuple[str, ...]:
+    """Return a sentence for each Toll that charges nothing, for no tensor passes it.
+
+    A mapping may leave a Toll out for every tensor that its `keep` does not name.
+    """
+    charged = {key.split("/")[1] for key, count in score.actions.items() if count}
+    return tuple(
+        f"the Toll {node.name} charges nothing, for the mapping leaves it out where it may: "
+        "`tensors: {keep: All}` there lets no tensor go by"
+        for node in arch.leaves()
+        if isinstance(node.spec, TollSpec)
+        and node.spec.enabled is True
+        and node.name not in charged
+    )
 
 
 def _missing(arch: Arch) -> dict[str, list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.mapper.evaluation.uncounted import uncounted
+from tilewright.mapper.evaluation.uncounted import idle_tolls, uncounted
 from tilewright.mapper.fronts.front import METRICS, Front
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.searches.request import Request
@@ -28,14 +28,16 @@ def verified_answer(request: Request, result: SearchResult) -> SearchResult:
 
     def verified(point: ScoredMapping) -> tuple[ScoredMapping, tuple[Violation, ...]]:
         wrong = all_violations(request.arch, workload, point.mapping, switch)
-        notes = (*point.score.notes, *map(str, wrong), *limits)
+        tolls = idle_tolls(request.arch, point.score)
+        notes = (*point.score.notes, *map(str, wrong), *tolls, *limits)
         score = replace(point.score, verified=not wrong, notes=notes)
         return replace(point, score=score), wrong
 
     best, wrong = verified(result.best)
     metrics = result.front_proof.metrics if result.front_proof is not None else METRICS
     front = Front((best if p == result.best else verified(p)[0] for p in result.front), metrics)
-    notes = (*result.notes, *map(_note, wrong), *limits)
+    tolls = idle_tolls(request.arch, best.score)
+    notes = (*result.notes, *map(_note, wrong), *tolls, *limits)
     return replace(result, best=best, front=front, notes=notes)
 
 

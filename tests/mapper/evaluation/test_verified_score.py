@@ -81,3 +81,15 @@ def test_costs_that_the_file_does_not_say() -> None:
     document = result.best.score.to_dict()
     assert (document["latency"], document["edp"]) == (None, None)
     assert not result.best.score.is_timed
+
+
+@pytest.mark.parametrize("rules", ["", ", tensors: {keep: All}"])
+def test_a_toll_that_no_tensor_passes_is_named(rules: str) -> None:
+    toll = f"- !Toll {{name: Link, direction: down, area: 0, leak_power: 0{rules}, ACTION}}\n  "
+    action = "actions: [{name: read, energy: 1, throughput: 1}]"
+    text = FREE.replace("- !Compute", toll.replace("ACTION", action) + "- !Compute")
+    both = ", ".join(f"{{name: {name}, energy: 1, throughput: 1}}" for name in ("read", "write"))
+    result = search(load_arch(text.replace("BOTH", f"actions: [{both}]")), WORKLOAD)
+    says = any("the Toll Link charges nothing" in note for note in result.notes)
+    assert says is (rules == "")
+    assert (result.best.score.actions.get("D/Link/X/read", 0) > 0) is (rules != "")
