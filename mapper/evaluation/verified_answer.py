@@ -28,8 +28,7 @@ def verified_answer(request: Request, result: SearchResult) -> SearchResult:
 
     def verified(point: ScoredMapping) -> tuple[ScoredMapping, tuple[Violation, ...]]:
         wrong = all_violations(request.arch, workload, point.mapping, switch)
-        tolls = idle_tolls(request.arch, point.score)
-        notes = (*point.score.notes, *map(str, wrong), *tolls, *limits)
+        notes = (*point.score.notes, *map(str, wrong), *limits)
         score = replace(point.score, verified=not wrong, notes=notes)
         return replace(point, score=score), wrong
 
