@@ -359,8 +359,16 @@ class _Reading:
 def _check_einsum(einsum: Einsum) -> None:
     if len(einsum.outputs) != 1 or not einsum.inputs:
         raise _refusal(f"{einsum.name} has not exactly one output and an input", "one output")
-    if len({access.values_of for access in einsum.accesses}) != len(einsum.accesses):
-        raise _refusal(f"{einsum.name} uses a tensor twice", "a copy of it, by an Einsum before")
+    tensors = [access.values_of for access in einsum.accesses]
+    for access in einsum.accesses:
+        if tensors.count(access.values_of) > 1:
+            ranks = ", ".join(rank.lower() for rank, _ in access.projection)
+            name = access.values_of
+            raise _refusal(
+                f"{einsum.name} reads {name} with different indices",
+                f'an Einsum "{name}_again[{ranks}] = {name}[{ranks}]" before it, and {name}_again '
+                "the second time (one for each further read)",
+            )
     if einsum.n_instances != 1:
         raise _refusal(f"{einsum.name} has {einsum.n_instances} instances", "a rank for them")
     number_types(einsum)
