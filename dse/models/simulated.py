@@ -119,9 +119,8 @@ def _bounds(arch: Arch, work: Workload, request: GridRequest) -> dict[str, float
     latency = cascade.least_bound
     if latency == inf:
         return dict.fromkeys(("cycles", "latency", "energy", "edp", "elements"), 0.0)
-    firsts = [options[0] for options in cascade.options]
-    quick, grid = firsts[0].candidates.quick, firsts[0].candidates.space.grid
-    joules = sum(first.candidates.quick.energy(first.families[0][2]) for first in firsts)
+    candidates = cascade.options[0][0].candidates
+    quick, grid, joules = candidates.quick, candidates.space.grid, cascade.least_energy
     latency *= 1 - _ROUNDING
     energy = (joules + quick.leak_power * latency) * (1 - _ROUNDING)
     return {

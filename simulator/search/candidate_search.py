@@ -95,7 +95,7 @@ class Candidates:
             except InfeasibleMapping as error:
                 infeasible[error.what] += len(space.members(family))
                 continue
-            families.append((result.value_of(cycles, quick.energy(family)), family))
+            families.append((result.value_of(cycles, result.least_energy(family)), family))
         return replace(result, families=tuple(families))
 
     def value_of(self, cycles: float, energy: float) -> float:
@@ -117,6 +117,10 @@ class Candidates:
         plan = plan_of(read, profile.sram_reserved_bytes, self.kept)
         energy = 0.0 if self.objective == "latency" else predicted_energy(read)
         return self.value_of(lower_bound(plan, profile, works), energy)
+
+    def least_energy(self, family: GridFamily, reduction: str | None = None) -> float:
+        """Return the least energy (J) of a family without leakage; 0 where it does not matter."""
+        return 0.0 if self.objective == "latency" else self.quick.energy(family, reduction)
 
     def energy(self, choice: GridChoice) -> float:
         """Return the energy (J) of a choice without leakage; 0 where it does not matter."""
@@ -359,9 +363,9 @@ class CandidateSearch:
     def _members(self, entry: _Entry) -> Iterator[_Entry]:
         """Yield the choices of a family with their quick bounds."""
         candidates, family = self.candidates, entry.family
-        energy = candidates.quick.energy(family)
         for number, choice in enumerate(candidates.space.members(family)):
             cycles = candidates.quick.cycles(family, choice.reduction)
+            energy = candidates.least_energy(family, choice.reduction)
             bound = max(entry.bound, candidates.value_of(cycles, energy))
             yield _Entry(bound, (entry.order[0], number), family, choice)
 

@@ -58,6 +58,11 @@ class Option:
         return min((bound for bound, _, _ in self.families), default=inf)
 
     @property
+    def least_energy(self) -> float:
+        """The least energy (J) of the families, leakage left out."""
+        return min(self.candidates.quick.energy(family) for _, _, family in self.families)
+
+    @property
     def least_value(self) -> float:
         """The least value of those executed; inf before the first."""
         return min((search.value for search in self.searches.values()), default=inf)
@@ -199,6 +204,11 @@ class Cascade:
     def least_bound(self) -> float:
         """No path has a smaller value, whatever moves."""
         return self._least_behind("bound")[0]
+
+    @property
+    def least_energy(self) -> float:
+        """No path has less energy (J), leakage left out, whatever moves."""
+        return sum(min(option.least_energy for option in options) for options in self.options)
 
     def _least_behind(self, which: Which) -> list[float]:
         """Return the least sum of the Einsums from each number on, whatever is held."""

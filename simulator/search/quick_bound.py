@@ -25,19 +25,22 @@ from tilewright.simulator.isa.dsd import DTYPES
 from tilewright.simulator.lowering.cycle_bound import sums_cycles
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.search.element_cycles import ElementCycles, FamilyTiles, SumCount
+from tilewright.simulator.search.family_energy import BorderWords, FamilyEnergy
 
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
     """The longest border stream of an input.
 
-    `values`: of a tile; `words`: of the stream. `way`, `way_to_group`: cycles of a word from the
-    border to the last element, and to the first one of its group.
+    `values`: of a tile; `words`: of the stream; `entered`: of all streams of the input. `way`,
+    `way_to_group`: cycles of a word from the border to the last element, and to
+    the first one of its group.
     """
 
     access: TensorAccess
     values: int
     words: float
+    entered: BorderWords
     way: float
     way_to_group: float
 
@@ -59,16 +62,21 @@ class QuickBound:
         )
 
     @cached_property
-    def _point_energy(self) -> float:
-        return self.space.einsum.operations * self.space.grid.compute.action("compute").energy
-
-    @cached_property
     def _element(self) -> ElementCycles:
         return ElementCycles(self.space, self.profile)
 
-    def energy(self, family: GridFamily) -> float:  # noqa: ARG002 - the same for all families
-        """Return joules that every mapping of a family spends, without leakage."""
-        return self._point_energy
+    @cached_property
+    def _energy(self) -> FamilyEnergy:
+        return FamilyEnergy(self.space, self.flat)
+
+    def energy(self, family: GridFamily, reduction: str | None = None) -> float:
+        """Return joules that every mapping of a family spends, without leakage.
+
+        `reduction`: of the mappings; None for any of the family's.
+        """
+        tiles = FamilyTiles.of(self.space, family)
+        entered = {stream.access.tensor: stream.entered for stream in self._streams(tiles)}
+        return self._energy.of(tiles, reduction, entered)
 
     def cycles(self, family: GridFamily, reduction: str | None = None) -> float:
         """Return cycles that no execution of a mapping of a family goes below.
@@ -192,7 +200,11 @@ class QuickBound:
             for number in (links, links - inside)
         )
         number = {"rows": rows, "columns": columns, "whole": 1}[lines]
-        return _Stream(access, values, words / number, way, to_group)
+        visits = tiles.steps if access.tensor in tiles.passing else 1
+        entered = along_x * along_y * values * visits
+        hops = entered * (columns * rows // number - 1)
+        all_words = BorderWords(entered, columns * rows * values * visits, hops)
+        return _Stream(access, values, words / number, all_words, way, to_group)
 
     # -- memory ----------------------------------------------------------------------------
 

@@ -1,0 +1,141 @@
+"""Energy that every mapping of a family spends, in closed form, without leakage.
+
+It counts what the words, values and points of the family cost at least (theory/grid.md §6): sums
+that pass through a memory on their way are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import NamedTuple
+
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.mapper.grid.grid_mapspace import GridMapspace
+from tilewright.mapper.grid.reductions import line_chains, shared_scheme
+from tilewright.mapper.workload.einsum import TensorAccess
+from tilewright.simulator.search.element_cycles import FamilyTiles
+
+
+class BorderWords(NamedTuple):
+    """Words of an input: those that enter over the border, that elements write; and their hops."""
+
+    entered: int
+    written: int
+    hops: int
+
+
+@dataclass(frozen=True)
+class FamilyEnergy:
+    """Energies of the families of a mapspace. `flat`: path of components to the compute."""
+
+    space: GridMapspace
+    flat: FlatArch
+
+    def of(
+        self, tiles: FamilyTiles, reduction: str | None, entered: Mapping[str, BorderWords]
+    ) -> float:
+        """Return the least energy (J) of the mappings of a family.
+
+        `reduction`: of the mappings; None for any. `entered`: of the inputs that come over the
+        border.
+        """
+        columns, rows = self._elements(tiles)
+        points = columns * rows * prod(tiles.local.values())
+        output = columns * rows * self._words(tiles)
+        results = output // prod(self.space.groups(tiles.family.shares))
+        hops = sum(words.hops for words in entered.values()) + self._sum_hops(tiles, reduction)
+        return (
+            (points + output - results) * self._point
+            + hops * self._hop
+            + sum(self._reads(access, tiles, points) for access in self.space.einsum.inputs)
+            + sum(self._entry(tensor, words) for tensor, words in entered.items())
+            + self._output_energy(points, output, results)
+        )
+
+    def _reads(self, access: TensorAccess, tiles: FamilyTiles, points: int) -> float:
+        """Return what the reads of an input cost: one a point, or one a value for the register."""
+        number = points
+        if access.tensor == tiles.family.scalar:
+            steps = prod(tiles.local[name] for name in access.rank_variables)
+            number = prod(self._elements(tiles)) * min(steps, access.tile_size(tiles.local))
+        return number * self._price(self.space.grid.memory.name, access.tensor, "read")
+
+    def _entry(self, tensor: str, words: BorderWords) -> float:
+        """Return what an input costs on its way from the memory outside into the elements."""
+        read = words.entered * self._price(self.space.grid.host.name, tensor, "read")
+        return read + words.written * self._price(self.space.grid.memory.name, tensor, "write")
+
+    def _output_energy(self, points: int, output: int, results: int) -> float:
+        """Return what the output costs: each point writes it, all but the first ones read it.
+
+        `output`: its values in all elements, sums of groups not yet added; `results`: added ones.
+        """
+        grid, tensor, stays = self.space.grid, self._output.tensor, self.space.output_stays
+        sent = output - results if stays else output
+        energy = points * self._price(grid.memory.name, tensor, "write")
+        energy += (points - output + sent) * self._price(grid.memory.name, tensor, "read")
+        if stays:
+            return energy
+        return energy + results * self._price(grid.host.name, tensor, "write")
+
+    def _sum_hops(self, tiles: FamilyTiles, reduction: str | None) -> float:
+        """Return the links that sums and results cross, words times links."""
+        columns, rows = self._elements(tiles)
+        across, down = self.space.groups(tiles.family.shares)
+        lines = rows * (columns // across), (columns // across) * (rows // down)
+        links = sum(
+            number * self._line_hops(group, reduction)
+            for number, group in zip(lines, (across, down), strict=True)
+        )
+        if tiles.family.shared:
+            links += (across * down - 1) * lines[1]
+        if not self.space.output_stays and across < columns and down < rows:
+            heads = rows // down
+            links += (columns // across) * down * (heads * (heads - 1) // 2)
+        return float(links * self._words(tiles))
+
+    def _words(self, tiles: FamilyTiles) -> int:
+        """Return the values of the output in all tiles of an element."""
+        return tiles.output * (tiles.steps if self._output.tensor in tiles.passing else 1)
+
+    @staticmethod
+    def _line_hops(group: int, reduction: str | None) -> int:
+        """Return the links that one word crosses until a line of elements is added up."""
+        if reduction is None or group == 1:
+            return group - 1
+        phases = line_chains(group, shared_scheme(reduction) or reduction)
+        return sum(chain.hops for chains in phases for chain in chains)
+
+    def _elements(self, tiles: FamilyTiles) -> tuple[int, int]:
+        """Return the columns and rows of elements in use."""
+        shares = tiles.family.shares
+        columns, rows = (prod(s.count for s in shares if s.axis == axis) for axis in ("X", "Y"))
+        return columns, rows
+
+    @cached_property
+    def _output(self) -> TensorAccess:
+        return self.space.einsum.outputs[0]
+
+    @cached_property
+    def _point(self) -> float:
+        return self.space.grid.compute.action("compute").energy
+
+    @cached_property
+    def _hop(self) -> float:
+        fabric = self.space.grid.fabric
+        return fabric.action("hop").energy if fabric is not None else 0.0
+
+    def _price(self, component: str, tensor: str, action: str) -> float:
+        """Return the energy (J) of an action on one value."""
+        key = component, tensor, action
+        if key not in self._prices:
+            priced = self.flat.component(component).action(action)
+            self._prices[key] = priced.energy / float(priced.values_per_action[tensor])
+        return self._prices[key]
+
+    @cached_property
+    def _prices(self) -> dict[tuple[str, str, str], float]:
+        return {}
