@@ -9,6 +9,7 @@ the workload would leave each Einsum all that all windows together may cost more
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors, TensorPlace
@@ -17,6 +18,7 @@ from tilewright.mapper.fusion.groups.windows import Window, WindowBounds, Window
 from tilewright.mapper.fusion.join.compatibility_graph import RemainingBound
 from tilewright.mapper.fusion.join.cost_limit import CostLimit, EnergyLatency
 from tilewright.mapper.fusion.join.exchange_choice_bounds import EinsumBounds
+from tilewright.mapper.fusion.join.on_chip_relaxation import Places
 from tilewright.mapper.fusion.pmappings.pmapping_builder import OnChipChoice
 
 # above what a window costs at least, relative to what the workload costs at least
@@ -58,6 +60,7 @@ class WindowSearch:
         self._join = join
         self._incumbent = incumbent
         self._searches: dict[Window, int] = {}
+        self._attained: set[Window] = set()
         self.mappings: dict[Window, JoinedMapping] = {}
 
     def step(self) -> bool:
@@ -85,50 +88,75 @@ class WindowSearch:
         return [self.mappings[each.window] for each in path]
 
     def _raise(self, known: WindowCost, value: float) -> None:
-        """Join the Einsums of a window below a higher limit than before."""
+        """Join the Einsums of a window below a higher limit than before.
+
+        Until one is attained, all sets of tensors on chip before and behind it are looked at
+        together that may cost no more than the limit: most tables are the same.
+        """
         window = known.window
         number = self._searches[window] = self._searches.get(window, 0) + 1
         rise = RISES[min(number, len(RISES)) - 1] * value
-        highest = self._incumbent() - known.others
-        limit = min(known.cost + rise, highest)
+        limit = min(known.cost + rise, self._incumbent() - known.others)
         most = self._most(window, limit)
         while self._bounds.raise_below(window.first, most, self._incumbent()):
             most = self._most(window, limit)
         limits = self._bounds.limits_below(window.first, most)
-        mapping = self._join(WindowLimits(window, limits, self._remaining(window), limit))
-        if mapping is None:
-            self._windows.raise_to(window, limit, attained=False)
+        mapping = self._join(WindowLimits(window, limits, self._remaining(window, limit), limit))
+        bound = limit if mapping is None else mapping.label.measures[self._bounds.metric]
+        on_chip = _places_on_chip(mapping) if mapping else frozenset()
+        attained = self._windows.with_sets(window, on_chip) if mapping else None
+        for each in self._alike(window, bound):
+            self._windows.raise_to(each, bound, attained=False)
+        if attained is None or mapping is None:
             return
-        self._windows.raise_to(window, mapping.label.measures[self._bounds.metric], attained=True)
-        if not self._exchanged.part(window.first, window.end).used_outside & _on_chip(mapping):
-            self.mappings[window] = mapping
+        self._windows.raise_to(attained, bound, attained=True)
+        self._attained.add(attained)
+        crossing = self._exchanged.part(window.first, window.end).used_outside
+        if not crossing & {place.tensor for place in on_chip}:
+            self.mappings[attained] = mapping
+
+    def _alike(self, window: Window, limit: float) -> list[Window]:
+        """Return what is joined together: a window with all sets at its ends, or just as it is."""
+        if any(each.number == window.number for each in self._attained):
+            return [window]
+        return self._windows.within(window, limit, self._bounds.costs)
 
     def _most(self, window: Window, limit: float) -> list[dict[int, float]]:
         """Return what each Einsum of a window may cost, by choice of tensors on chip."""
-        others = self._windows.others_within(window, self._bounds.costs)
-        return [{mask: limit - cost for mask, cost in costs.items()} for costs in others]
+        most: list[dict[int, float]] = [{} for _ in range(window.first, window.end)]
+        for each in self._alike(window, limit):
+            others = self._windows.others_within(each, self._bounds.costs)
+            for known, costs in zip(most, others, strict=True):
+                for mask, cost in costs.items():
+                    known[mask] = max(known.get(mask, -inf), limit - cost)
+        return most
 
-    def _remaining(self, window: Window) -> RemainingBound:
+    def _remaining(self, window: Window, limit: float) -> RemainingBound:
         """Return what bounds the later Einsums of a window, by what is on chip in between."""
         part = self._exchanged.part(window.first, window.end)
         seen = [
             self._windows.tracked & frozenset(part.live_after(number))
             for number in range(window.end - window.first)
         ]
-        later = self._windows.later_within(window, self._bounds.costs, seen)
-        metric, infinite = self._bounds.metric, float("inf")
+        later: list[dict[Places, float]] = [{} for _ in seen]
+        for each in self._alike(window, limit):
+            of_window = self._windows.later_within(each, self._bounds.costs, seen)
+            for known, costs in zip(later, of_window, strict=True):
+                for places, cost in costs.items():
+                    known[places] = min(known.get(places, inf), cost)
+        metric = self._bounds.metric
 
         def remaining(number: int, on_chip: frozenset[TensorPlace]) -> EnergyLatency:
-            cost = later[number].get(on_chip & seen[number], infinite)
+            cost = later[number].get(on_chip & seen[number], inf)
             return (0.0, cost) if metric else (cost, 0.0)
 
         return remaining
 
 
-def _on_chip(mapping: JoinedMapping) -> frozenset[str]:
-    """Return the tensors that a mapping of neighbouring Einsums exchanges on chip."""
+def _places_on_chip(mapping: JoinedMapping) -> frozenset[TensorPlace]:
+    """Return where a mapping of neighbouring Einsums keeps exchanged tensors on chip."""
     return frozenset(
-        place.tensor
+        place
         for chosen, step in zip(mapping.label.pmappings, mapping.steps, strict=True)
         for place, depth in zip(step.tables[0].boundary, chosen.group.depths, strict=True)
         if depth >= 0

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors
+from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors, TensorPlace
 from tilewright.mapper.fusion.join.on_chip_relaxation import OnChipRelaxation, Places
 from tilewright.mapper.searches.exact.kernels import Floats
 
@@ -134,6 +134,22 @@ class WindowBounds:
                 states = self._states[einsum].items()
                 result.append({state: float(least[index]) for state, index in states})
         return result
+
+    def within(self, window: Window, limit: float, costs: Costs) -> list[Window]:
+        """Return a window with each pair of sets before and behind it that may cost `limit`."""
+        matrix = self._matrices(costs)[window.number]
+        pairs = np.argwhere(matrix <= limit).tolist()
+        return [window._replace(source=source, target=target) for source, target in pairs]
+
+    def with_sets(self, window: Window, on_chip: Places) -> Window:
+        """Return a window whose sets before and behind it are of the places `on_chip`."""
+        source = self._state(window.first - 1, on_chip) if window.first else 0
+        return window._replace(source=source, target=self._state(window.end - 1, on_chip))
+
+    def _state(self, einsum: int, on_chip: Places) -> int:
+        """Return the number of the set of live tensors behind an Einsum, of those on chip."""
+        live = frozenset[TensorPlace]().union(*self._states[einsum])
+        return self._states[einsum][on_chip & live]
 
     def others_within(self, window: Window, costs: Costs) -> list[dict[int, float]]:
         """Return, per Einsum of a window and choice, the least that the window's others cost."""
