@@ -22,20 +22,23 @@ from tilewright.mapper.fusion.join.on_chip_relaxation import Places
 from tilewright.mapper.fusion.pmappings.pmapping_builder import OnChipChoice
 
 # above what a window costs at least, relative to what the workload costs at least
-RISES = (1e-9, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.08, 0.15, 0.3, 0.6, 1.0)
+RISES = (1e-9, 0.005, 0.01, 0.015, 0.015, 0.02, 0.02, 0.03, 0.05, 0.08, 0.15, 0.3, 0.6, 1.0)
+BEAM = (0.05, 0.2)  # above what a window costs at least: for a first mapping
 
 
 class WindowLimits(NamedTuple):
     """What the Einsums of a window may cost when they are joined by themselves.
 
     `window`: which. `limits`: per Einsum, by choice of tensors on chip. `remaining`: what its later
-    Einsums cost at least. `highest`: what all may cost, joule or second.
+    Einsums cost at least. `highest`: what all may cost, joule or second. `beam`: only the cheapest
+    partial mapping per tile shape is looked at, which is fast.
     """
 
     window: Window
     limits: Sequence[Mapping[OnChipChoice, CostLimit]]
     remaining: RemainingBound
     highest: float
+    beam: bool = False
 
 
 class WindowSearch:
@@ -62,6 +65,31 @@ class WindowSearch:
         self._searches: dict[Window, int] = {}
         self._attained: set[Window] = set()
         self.mappings: dict[Window, JoinedMapping] = {}
+
+    def first(self) -> list[JoinedMapping] | None:
+        """Return a mapping of each window, fast, that together make one of the workload, or None.
+
+        Nothing is on chip between windows, and only choices of tensors on chip are looked at that
+        were searched before. Raises OutOfBudget.
+        """
+        ends = self._windows.with_nothing_between()
+        mappings: list[JoinedMapping] = []
+        for window in ends:
+            cost = self._windows.cost(window, self._bounds.costs)
+            mapping = next(filter(None, (self._beam(window, cost, rise) for rise in BEAM)), None)
+            if mapping is None:
+                return None
+            mappings.append(mapping)
+        return mappings
+
+    def _beam(self, window: Window, cost: float, rise: float) -> JoinedMapping | None:
+        """Return a mapping of a window within a limit, from its cheapest partial mappings."""
+        limit = cost * (1 + rise)
+        others = self._windows.others_within(window, self._bounds.costs)
+        most = [{mask: limit - each for mask, each in costs.items()} for costs in others]
+        limits = self._bounds.limits_below(window.first, most, searched=True)
+        remaining = self._remaining_in([window], window)
+        return self._join(WindowLimits(window, limits, remaining, limit, beam=True))
 
     def step(self) -> bool:
         """Raise one bound of a window; tell whether any is left to be raised.
@@ -132,14 +160,21 @@ class WindowSearch:
         return most
 
     def _remaining(self, window: Window, limit: float) -> RemainingBound:
-        """Return what bounds the later Einsums of a window, by what is on chip in between."""
+        """Return what bounds the later Einsums of what is joined together with a window."""
+        return self._remaining_in(self._alike(window, limit), window)
+
+    def _remaining_in(self, alike: Sequence[Window], window: Window) -> RemainingBound:
+        """Return what bounds the later Einsums of a window, by what is on chip in between.
+
+        `alike`: the window with all pairs of sets at its ends that are looked at.
+        """
         part = self._exchanged.part(window.first, window.end)
         seen = [
             self._windows.tracked & frozenset(part.live_after(number))
             for number in range(window.end - window.first)
         ]
         later: list[dict[Places, float]] = [{} for _ in seen]
-        for each in self._alike(window, limit):
+        for each in alike:
             of_window = self._windows.later_within(each, self._bounds.costs, seen)
             for known, costs in zip(later, of_window, strict=True):
                 for places, cost in costs.items():

@@ -141,6 +141,15 @@ class WindowBounds:
         pairs = np.argwhere(matrix <= limit).tolist()
         return [window._replace(source=source, target=target) for source, target in pairs]
 
+    def with_nothing_between(self) -> list[Window]:
+        """Return all windows with no tensor on chip before or behind any of them."""
+        windows = [Window(number, *span, 0, 0) for number, span in enumerate(self._spans)]
+        return [self.with_sets(window, frozenset()) for window in windows]
+
+    def cost(self, window: Window, costs: Costs) -> float:
+        """Return what a window costs at least."""
+        return float(self._matrices(costs)[window.number][window.source, window.target])
+
     def with_sets(self, window: Window, on_chip: Places) -> Window:
         """Return a window whose sets before and behind it are of the places `on_chip`."""
         source = self._state(window.first - 1, on_chip) if window.first else 0

@@ -250,18 +250,19 @@ class EinsumBounds:
         return self._costs(self.metric)
 
     def limits_below(
-        self, first: int, most: Sequence[Mapping[int, float]]
+        self, first: int, most: Sequence[Mapping[int, float]], searched: bool = False
     ) -> list[dict[OnChipChoice, CostLimit]]:
         """Return what the Einsums from `first` on may cost with choices that are not too costly.
 
         `most`: per Einsum and choice of tensors on chip as bits, what it may cost, in joule, or
-        second if latency is the objective.
+        second if latency is the objective. `searched`: only choices that were searched before.
         """
         return [
             {
                 bound.choice: self.limit_of_metric(limits[bound.choice.mask])
                 for bound in self._bounds[number]
                 if bound.bound[self.metric] <= limits.get(bound.choice.mask, -inf)
+                and (bound.start is not None or not searched)
             }
             for number, limits in enumerate(most, first)
         ]

@@ -305,6 +305,8 @@ class JoinSearch:
         bounds.use_windows(ends)
         exchanged = problem.exchanged
         search = WindowSearch(exchanged, bounds, self._joined_window, lambda: self._incumbent_value)
+        if (mappings := search.first()) is not None:
+            self._take(joined(mappings))
         while search.step():
             self._report_bounds(bounds.least_costs)
         mappings = search.whole()
@@ -316,7 +318,7 @@ class JoinSearch:
         is_latency = self.problem.objective == "latency"
         ceilings = (inf, part.highest) if is_latency else (part.highest, inf)
         limits = JoinLimits(ceilings, part.remaining)
-        pmapping_filter = PmappingFilter(CostLimit())
+        pmapping_filter = PmappingFilter(CostLimit(), beam=part.beam)
         graph = self._graphs.graph(part.limits, limits, pmapping_filter, part.window.first)
         value = OBJECTIVE_VALUES["latency" if is_latency else "energy"]
         return None if graph is None else self._best_of(graph, value, part.highest)
