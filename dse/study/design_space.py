@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from tilewright.arch.errors import SpecError
+from tilewright.arch.errors import SpecError, Where
 
 Value = bool | int | float | str
 Point = Mapping[str, Value]
@@ -22,13 +22,14 @@ class Dimension:
 
     `path`: its name, such as `arch.Buffer.size`; `ordered`: the values are numbers in ascending
     order, so that a sampler may take near indices as similar designs; `name`: a short name that the
-    study gives it, empty without one.
+    study gives it, empty without one; `where`: its place in the study file.
     """
 
     path: str
     values: Sequence[Value]
     ordered: bool
     name: str = ""
+    where: Where | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def _index_of(self) -> Mapping[str, int]:

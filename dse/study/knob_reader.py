@@ -59,12 +59,12 @@ class KnobReader:
             )
         if knob.step is not None and knob.range is None:
             raise SpecError("step belongs to range", where=self._where("space", path, "step"))
-        name = self._name(path, knob)
+        name, where = self._name(path, knob), self._document.where_key(("space", path))
         if knob.values is not None:
             values = self._values(path, knob.values)
-            return Dimension(path, values, _is_ordered(values), name)
+            return Dimension(path, values, _is_ordered(values), name, where)
         values = self._range(path, knob) if knob.range is not None else self._pow2(path, knob)
-        return Dimension(path, values, True, name)
+        return Dimension(path, values, True, name, where)
 
     def _name(self, path: str, knob: KnobItem) -> str:
         if knob.name is None or is_plain_name(knob.name):

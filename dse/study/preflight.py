@@ -42,7 +42,7 @@ def _check_hardware_knob(spec: StudySpec, dimension: Dimension) -> None:
     except TilewrightError as error:
         raise SpecError(
             f"the knob {dimension.path}: {error.what}",
-            where=error.where,
+            where=dimension.where or error.where,
             instead=error.instead,
         ) from None
 
@@ -90,12 +90,14 @@ def _check_mapping_knobs(spec: StudySpec, einsums: list[str]) -> None:
             raise SpecError(
                 f"the knob {path} has no effect: in an {spec.model} study the mapper chooses"
                 " the mapping",
+                where=dimension.where,
                 instead="leave it out, or use another model, such as simulated",
             )
         _, einsum, choice = path.split(".", 2)
         if choice not in choices:
             raise SpecError(
                 f"the knob {path} names no choice of a mapping",
+                where=dimension.where,
                 value=choice,
                 instead=did_you_mean(choice, choices) or None,
             )
@@ -103,6 +105,7 @@ def _check_mapping_knobs(spec: StudySpec, einsums: list[str]) -> None:
         if einsum not in ("*", *einsums):
             raise SpecError(
                 f"the knob {path} names no Einsum of the workload",
+                where=dimension.where,
                 value=einsum,
                 instead=did_you_mean(einsum, einsums) or None,
             )
@@ -120,5 +123,7 @@ def _check_values(dimension: Dimension, choice: str, kind: type) -> None:
                 choices_of(kind, {choice: text})
         except TilewrightError as error:
             raise SpecError(
-                f"the knob {dimension.path}: {error.what}", instead=error.instead
+                f"the knob {dimension.path}: {error.what}",
+                where=dimension.where,
+                instead=error.instead,
             ) from None

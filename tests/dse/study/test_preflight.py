@@ -26,6 +26,8 @@ def test_a_study_is_checked_before_its_first_trial(tmp_path, monkeypatch, old, n
     done = run("study", "run", "study.yaml", "--workers", "1")
     assert done.exit_code == 2, done.output
     assert words in done.stderr
+    line = text[: text.index(old)].count("\n") + 1 + (old == "space:")
+    assert "machine" in new or f"study.yaml:{line}:3 (space." in done.stderr
     assert not (tmp_path / "runs").exists()
 
 
