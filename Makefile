@@ -40,7 +40,8 @@ oracles: ## Store the answers of slow oracles whose sources have changed, drop s
 	$(PY) -m pytest --update-oracles
 
 site: ## Build the documentation as a site, into site/
-	.venv/bin/uv pip install --quiet --editable ".[docs]" && $(PY) tools/dev_links.py && .venv/bin/zensical build -f mkdocs.yml
+	$(PY) -m pip install --quiet --editable ".[docs]" && $(PY) tools/dev_links.py
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet -f mkdocs.yml
 
 check: lint types test ## All of the above that CI runs
 
