@@ -185,8 +185,9 @@ class QuickBound:
         columns, rows = (_product(shares, axis) for axis in ("X", "Y"))
         used = [share for share in shares if share.variable in access.rank_variables]
         along_x, along_y = (_product(used, axis) for axis in ("X", "Y"))
-        words = along_x * along_y * access.tile_size(tiles.local)
-        if words > MAX_STREAM:
+        visits = tiles.steps if access.tensor in tiles.passing else 1
+        entered = along_x * along_y * values * visits
+        if entered > MAX_STREAM:
             raise InfeasibleMapping(
                 f"more than {MAX_STREAM:,} words of {access.tensor} enter over a border "
                 "(persistent_tensors of a workload are in the elements)"
@@ -200,11 +201,9 @@ class QuickBound:
             for number in (links, links - inside)
         )
         number = {"rows": rows, "columns": columns, "whole": 1}[lines]
-        visits = tiles.steps if access.tensor in tiles.passing else 1
-        entered = along_x * along_y * values * visits
         hops = entered * (columns * rows // number - 1)
         all_words = BorderWords(entered, columns * rows * values * visits, hops)
-        return _Stream(access, values, words / number, all_words, way, to_group)
+        return _Stream(access, values, entered / number, all_words, way, to_group)
 
     # -- memory ----------------------------------------------------------------------------
 
