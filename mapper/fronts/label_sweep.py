@@ -21,6 +21,8 @@ from tilewright.mapper.searches.objective.targets import SweepTarget, TracedMapp
 from tilewright.mapper.searches.program.compiled_mapspace import CompiledMapspace
 from tilewright.mapper.searches.program.program_tree import ProgramNode
 
+MOST_AT_PRICES = 5_000_000  # labels of a family with prices: more take longer than its searches
+
 
 class _SweepPass(NamedTuple):
     """One pass: to whom labels are offered, how many fields decide, and bounds of those offered."""
@@ -50,6 +52,7 @@ class LabelSweep:
         self._used_bits = list(used_bits)
         self._budget = budget
         self._most_energy = np.inf
+        self._most_labels = MOST_AT_PRICES if self._priced else np.inf
         self.labels = 0
         self.templates = compiled.n_templates
 
@@ -111,7 +114,7 @@ class LabelSweep:
         bounds = StepBounds(*self._tree.bounds_of(child), self._bound(sweep.target.corners()))
         result = self._engine.apply(self._tree.step(child), table, sweep.n_deciding, bounds)
         self.labels += result.label.shape[0]
-        if result.label.shape[0] > MAX_LABELS:
+        if result.label.shape[0] > MAX_LABELS or self.labels > self._most_labels:
             raise OutOfBudget(EndReason.LABELS)
         return result
 
