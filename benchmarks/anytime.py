@@ -76,19 +76,22 @@ Written by
     python benchmarks/anytime.py
 
 ({machine}). Each row is one search for the least energy, in a process of its own, with
-the budget of its row, in seconds of a processor: the machine was shared with other work, and
-processor seconds count alike then. {budgets} "first": seconds until there is some mapping, from
+the budget of its row, in seconds of a processor: the machine was shared with other work. Such
+seconds are worth less where many programs share processors and caches, and a search then gets less
+far. {budgets} "first": seconds until there is some mapping, from
 the call of `search` on; "5 %": until the mapping is proven to be within 5 % of the optimum (–: not
 within the budget); "s": until the end, with the check of the answer. "on chip": tensors that
 Einsums exchange without the outermost memory. Within 5 %: {close} of {count}; proven: {proven};
 median gap of the others: {median}.
 
-Where a gap is large, two things are left of it. The lower bound takes each Einsum by itself: it
-does not see that tensors kept on chip share one memory with those of other Einsums, which costs
-most where that memory is small beside the tensors. And to raise the bound most templates of the
-Einsums on the cheapest path are compiled and searched, which takes most of the time where an Einsum
-has many placements or ways to use lanes. The note of the answer names the Einsum with most work,
-and the constraint that makes it smaller.
+Where a gap is large, two things are left of it. The lower bound begins with what each Einsum costs
+by itself, which does not see that tensors kept on chip share one memory with those of other
+Einsums; windows of several Einsums see it ([theory](../theory/fusion.md), §6.4), but their limits
+rise step by step, and each step takes longer. And before that, most templates of the Einsums on the
+cheapest path are compiled and searched, which takes most of the time where an Einsum has many
+placements or ways to use lanes: on the GPU-like architecture, whose L2 holds all tensors, it takes
+all of it. The note of the answer names the Einsum with most work, and the constraint that makes it
+smaller.
 {tables}
 """
 TABLE = """
