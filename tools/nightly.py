@@ -73,7 +73,7 @@ PARTS: list[Part] = [
             "test_site.py",
             "test_tutorials.py",
         ),
-        4,
+        8,
     ),
     Part(
         "engines, parts of programs, a full wafer, prefill of GPT-3",
