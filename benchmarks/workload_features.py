@@ -104,7 +104,9 @@ def enabled_by_einsum(rng: random.Random, design: Design) -> None:
 
 def tolled(rng: random.Random, design: Design) -> None:
     """Let Tolls pass what sets of all kinds say, and charge by them."""
-    sets = ("Intermediates", "Outputs", "weight", "Shared", "input | output", "Y", "Inputs - Y")
+    (first, *_) = re.findall(r"(\w+)\[", design.workload["einsums"][0]["einsum"])
+    sets = ("Intermediates", "Outputs", "weight", "Shared", "input | output", first)
+    sets = (*sets, f"Inputs - {first}")
     for node in design.nodes:
         if node.tag == "Toll":
             some = rng.choice(sets)
