@@ -10,7 +10,7 @@ is 6 J.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from math import inf
 from typing import Any, Literal
@@ -175,12 +175,12 @@ def _components(
             yield from zip(before.beside, after.beside, strict=True)
 
 
-def changed_fields(before: Component, after: Component, may_differ: Collection[str]) -> list[str]:
-    """Return the fields in which two components of a type differ that may not.
+def _changed_fields(before: Component, after: Component) -> list[str]:
+    """Return the fields in which two components of a type differ by more than their size and area.
 
     Rules that name a size are among them, as `tensors`.
     """
-    names = [each.name for each in fields(before) if each.name not in may_differ]
+    names = [each.name for each in fields(before) if each.name not in _MAY_DIFFER]
     changed = [name for name in names if getattr(before, name) != getattr(after, name)]
     rules = getattr(after, "tensors", None)
     if isinstance(rules, SpecTensorRules) and "size" in rules.names:
@@ -193,7 +193,7 @@ def _check_same_costs(before: Component, after: Component) -> None:
 
     Raises UnsupportedFeature.
     """
-    changed = changed_fields(before, after, _MAY_DIFFER)
+    changed = _changed_fields(before, after)
     if changed:
         raise UnsupportedFeature(
             f"{after.name}: {', '.join(changed)} may change with the size",
