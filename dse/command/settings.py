@@ -32,8 +32,6 @@ def check_used(
         return
     words = set(_words(files, settings)) - tensors - set(_ranks(files, settings))
     unclear = [name for name in settings if name not in words or name in components]
-    if not unclear:
-        return
     variable_names = sorted(set(_variables(files, settings)))
     name = next((name for name in unclear if name not in variable_names), None)
     if name is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.errors import TilewrightError
@@ -72,8 +72,7 @@ def family_knobs(spec: StudySpec, files: DesignFiles) -> tuple[FamilyKnob, ...]:
     """
     dimensions = [d for d in spec.space.dimensions if _is_number_of_arch(d)]
     designs = min(spec.trials, spec.space.size)
-    apart = prod(len(d.values) for d in spec.space.dimensions if d not in dimensions)
-    if not dimensions or spec.limits.is_limited or designs < WORTHWHILE * apart:
+    if spec.limits.is_limited or designs < WORTHWHILE * _combinations_apart(spec, dimensions):
         return ()
     point = spec.space.point(spec.space.nth(0))
     try:
@@ -82,6 +81,12 @@ def family_knobs(spec: StudySpec, files: DesignFiles) -> tuple[FamilyKnob, ...]:
         return ()
     searches = spec.space.size // prod(len(k.values) for k, alone in chosen if not alone)
     return tuple(knob for knob, _ in chosen) if designs >= WORTHWHILE * searches else ()
+
+
+def _combinations_apart(spec: StudySpec, dimensions: Sequence[Dimension]) -> float:
+    """Return the values of all other knobs together; inf without any of these."""
+    others = (len(d.values) for d in spec.space.dimensions if d not in dimensions)
+    return prod(others) if dimensions else inf
 
 
 def _is_number_of_arch(dimension: Dimension) -> bool:

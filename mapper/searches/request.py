@@ -262,6 +262,15 @@ def check_options(workload: Workload, named_options: Mapping[str, object]) -> No
     _check_uneven(options, workload)
 
 
+def _check_front_method(options: SearchSettings) -> None:
+    if options.front and str(options.method or "exact") != "exact":
+        raise TilewrightError(
+            "a front is searched by the method exact only",
+            value=options.method,
+            instead="no method",
+        )
+
+
 def checked_settings(named_options: Mapping[str, object]) -> SearchSettings:
     """Return the options of a search after a check of their names and values.
 
@@ -279,12 +288,7 @@ def checked_settings(named_options: Mapping[str, object]) -> SearchSettings:
     chosen = {name: _names(v) if name in _LISTS else v for name, v in named_options.items()}
     options = SearchSettings(**chosen)  # type: ignore[arg-type]
     _check_limits(options)
-    if options.front and str(options.method or "exact") != "exact":
-        raise TilewrightError(
-            "a front is searched by the method exact only",
-            value=options.method,
-            instead="no method",
-        )
+    _check_front_method(options)
     if not isinstance(options.method, str):
         return options
     memory = inf if options.max_memory is None else options.max_memory

@@ -343,10 +343,8 @@ def _check_all_have_width(draft: EinsumDraft, widths: Mapping[str, Fraction]) ->
             )
 
 
-def _width(value: object, names: Mapping[str, object], where: Where) -> Fraction:
-    bits = bits_of_format(value)
-    if bits is not None:
-        return bits
+def _check_format(value: object, names: Mapping[str, object], where: Where) -> None:
+    """Refuse a unit that is not one of bits, and a word that is no name."""
     unit = unit_of(value)
     if unit is not None and unit.dimension != "bits":
         raise SpecError(
@@ -356,13 +354,19 @@ def _width(value: object, names: Mapping[str, object], where: Where) -> Fraction
             instead="for example 8, 8 bit or bf16",
         )
     if isinstance(value, str) and _WORD.fullmatch(value) and value not in names:
-        close = close_formats(value)
         raise SpecError(
             f"there is no number format {value}",
             where=where,
             value=value,
-            instead=close or "a number of bits, or a format such as bf16 or int8",
+            instead=close_formats(value) or "a number of bits, or a format such as bf16 or int8",
         )
+
+
+def _width(value: object, names: Mapping[str, object], where: Where) -> Fraction:
+    bits = bits_of_format(value)
+    if bits is not None:
+        return bits
+    _check_format(value, names, where)
     result = evaluate(value, names, where)
     if isinstance(result, bool) or not isinstance(result, int | float | Fraction):
         raise SpecError("bits_per_value must be a number", where=where, value=value)

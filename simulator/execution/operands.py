@@ -59,19 +59,24 @@ def workload_operands(
     An array has all positions that any of its Einsums reads; values lie where all formulas have
     values if those without signs do.
     """
-    computed = {access.tensor for einsum in workload.einsums for access in einsum.outputs}
-    readers: dict[str, list[Einsum]] = {}
-    for einsum in workload.einsums:
-        for tensor in dict.fromkeys(access.tensor for access in einsum.inputs):
-            if tensor not in computed and tensor not in given:
-                readers.setdefault(tensor, []).append(einsum)
     operands = {}
-    for tensor, einsums in readers.items():
+    for tensor, einsums in _readers(workload, given).items():
         shapes = [operand_shape(einsum, tensor) for einsum in einsums]
         operands[tensor] = _drawn(einsums[0], tensor, seed, tuple(map(max, *shapes, shapes[0])))
     if not has_values(workload, {**operands, **given}):
         return {tensor: np.abs(values) for tensor, values in operands.items()}
     return operands
+
+
+def _readers(workload: Workload, given: Collection[str]) -> dict[str, list[Einsum]]:
+    """Return the Einsums that read each tensor that is neither given nor computed."""
+    known = {access.tensor for einsum in workload.einsums for access in einsum.outputs} | set(given)
+    readers: dict[str, list[Einsum]] = {}
+    for einsum in workload.einsums:
+        for access in einsum.inputs:
+            if access.tensor not in known:
+                readers.setdefault(access.tensor, []).append(einsum)
+    return readers
 
 
 def has_values(workload: Workload, tensors: Mapping[str, AnyArray]) -> bool:

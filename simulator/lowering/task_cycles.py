@@ -108,22 +108,22 @@ class _Context:
         `moves`: words by which each counter moves one source away from the other. None if one of
         the counters is neither that of a loop nor known in each run.
         """
-        known = self.runs[0].counters if self.runs else {}
-        loops = [(move, self.turns[name]) for name, move in moves.items() if name in self.turns]
         tied = {name: move for name, move in moves.items() if name not in self.turns}
-        if not tied.keys() <= known.keys():
-            return None
-        in_loops = displacements(loops)
+        in_loops = displacements(
+            (moves[name], self.turns[name]) for name in moves if name not in tied
+        )
         if not tied:
             return in_loops
+        if not self.runs or not tied.keys() <= self.runs[0].counters.keys():
+            return None
         shares: dict[int, Fraction] = {}
+        runs = sum(run.number for run in self.runs)
         for run in self.runs:
             begun = sum(move * run.counters[name] for name, move in tied.items())
             for words, share in in_loops.items():
                 place = (begun + words) % BANKS
-                shares[place] = shares.get(place, Fraction(0)) + share * run.number
-        runs = sum(run.number for run in self.runs)
-        return {words: share / runs for words, share in shares.items()}
+                shares[place] = shares.get(place, Fraction(0)) + share * run.number / runs
+        return shares
 
     def without(self, counter: str) -> _Context:
         """Return what is known inside a branch, which runs in some turns of a counter only."""

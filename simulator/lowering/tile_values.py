@@ -139,7 +139,7 @@ def output_of(
     ordered = tiles.reshape(-1, *(output.extents[rank] for rank in layout.order))
     # An array without ranks takes no row of values: a scalar is what any of its tiles holds.
     result[tuple(_indices(layout, starts))] = ordered if forms else ordered[-1]
-    whole = result.transpose(np.argsort(layout.order)) if layout.order else result
+    whole = result.transpose(np.argsort(np.array(layout.order, dtype=int)))
     bounds = read.workload_einsum.bounds
     return whole[tuple(slice(form.constant + _reach(form.terms, bounds)) for form in forms)]
 

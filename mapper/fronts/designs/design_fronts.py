@@ -81,11 +81,11 @@ class DesignRange:
         known = facts_of(base)
         if known is None or not has_free_form(base, tuple(self.request.arch.variables)):
             return None
-        facts = [[family.design(arch).facts for arch in knob] for knob in self.knobs]
-        complete = [[each for each in knob if each is not None] for knob in facts]
-        if list(map(len, complete)) != list(map(len, facts)):
+        turned = [[family.design(arch).facts for arch in knob] for knob in self.knobs]
+        facts = [list(filter(None, knob)) for knob in turned]
+        if list(map(len, facts)) != list(map(len, turned)):
             return None
-        ranges = ranges_of(known, complete)
+        ranges = ranges_of(known, facts)
         if ranges is None or not ranges.has_largest_base or _lanes_depend(base, ranges):
             return None
         return ranges

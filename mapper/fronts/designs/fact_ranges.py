@@ -137,6 +137,26 @@ class FactRanges:
         )
 
 
+class _Move(NamedTuple):
+    """How a knob moves an energy: joules to the least, from there to the most, and in which steps.
+
+    `profile`: per value of the knob, the share of the way to the most.
+    """
+
+    least: float
+    span: float
+    profile: tuple[float, ...]
+
+
+def _move(action: ActionName, joules: float, knob: Sequence[DesignFacts]) -> _Move | None:
+    """Return how a knob moves an energy of so many joules; None if it does not."""
+    steps = [design.energies[action] - joules for design in knob]
+    least, span = min(steps), max(steps) - min(steps)
+    if span <= NOISE * abs(joules):
+        return None
+    return _Move(least, span, tuple(round((step - least) / span, _DIGITS) for step in steps))
+
+
 def ranges_of(base: DesignFacts, knobs: Sequence[Sequence[DesignFacts]]) -> FactRanges | None:
     """Return the ranges of a family from designs in which one knob alone was turned.
 
@@ -147,18 +167,13 @@ def ranges_of(base: DesignFacts, knobs: Sequence[Sequence[DesignFacts]]) -> Fact
     groups: dict[tuple[object, ...], dict[ActionName, float]] = {}
     energies = dict(base.energies)
     for action, joules in base.energies.items():
-        moving = 0
-        for number, knob in enumerate(knobs):
-            steps = [design.energies[action] - joules for design in knob]
-            least, span = min(steps), max(steps) - min(steps)
-            if span <= NOISE * abs(joules):
-                continue
-            moving += 1
-            profile = tuple(round((step - least) / span, _DIGITS) for step in steps)
-            groups.setdefault((number, profile), {})[action] = span
-            energies[action] += least
-        if moving > 1:
+        moves = [_move(action, joules, knob) for knob in knobs]
+        if len(moves) - moves.count(None) > 1:
             return None
+        for number, move in enumerate(moves):
+            if move is not None:
+                groups.setdefault((number, move.profile), {})[action] = move.span
+                energies[action] += move.least
     if len(groups) > MOST_GROUPS or min(energies.values(), default=0.0) < 0:
         return None
     return FactRanges(

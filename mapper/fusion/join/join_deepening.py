@@ -294,16 +294,20 @@ class JoinSearch:
         if raises_latency and self._is_below_incumbent(bounds):
             bounds.raise_bounds(lambda _: True, self._incumbent_ceilings, 1)
 
+    @property
+    def _has_windows(self) -> bool:
+        """Whether costs of windows add up to those of the workload."""
+        problem = self.problem
+        is_additive = problem.objective in ("energy", "latency") and problem.ties is None
+        return is_additive and is_divisible(problem) and problem.counts_capacity
+
     def _raise_windows(self, bounds: EinsumBounds) -> None:
         """Raise the bound of the workload by joins of windows of it; take what they find."""
-        problem = self.problem
-        ends = window_ends(problem.exchanged)
-        is_additive = problem.objective in ("energy", "latency") and problem.ties is None
-        may_be_split = is_additive and is_divisible(problem) and problem.counts_capacity
-        if not may_be_split or len(ends) == 1 or self._is_proven or not self._is_large:
+        exchanged = self.problem.exchanged
+        ends = window_ends(exchanged)
+        if len(ends) == 1 or self._is_proven or not self._is_large or not self._has_windows:
             return
         bounds.use_windows(ends)
-        exchanged = problem.exchanged
         search = WindowSearch(exchanged, bounds, self._joined_window, lambda: self._incumbent_value)
         if (mappings := search.first()) is not None:
             self._take(joined(mappings))
