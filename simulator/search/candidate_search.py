@@ -252,16 +252,19 @@ class CandidateSearch:
         when some cannot, the first of these.
         """
         if self.candidates.has_large_grid:
-            while self.value == inf and self.step():
-                if len(self.waiting) == MOST_WAITING and self.value == inf:
-                    self._execute(heapq.heappop(self.waiting))
-            return self.value < inf
+            return self._start_timed()
         while self.value == inf and self.heap:
             entries = self._near_the_least()
             while entries and self.value == inf:
                 self._look_at(entries.pop(0))
             for left in entries:
                 heapq.heappush(self.heap, left)
+        return self.value < inf
+
+    def _start_timed(self) -> bool:
+        while self.value == inf and self.step():
+            if len(self.waiting) == MOST_WAITING and self.value == inf:
+                self._execute(heapq.heappop(self.waiting))
         return self.value < inf
 
     def _near_the_least(self) -> list[_Entry]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tilewright.mapper.workload.einsum import Einsum, TensorAccess
 from tilewright.mapper.workload.errors import WorkloadError
+from tilewright.mapper.workload.formulas.expression import joins_by_max
 from tilewright.mapper.workload.workload import Workload
 
 Values = NDArray[np.float64]
@@ -117,7 +118,7 @@ def _value(einsum: Einsum, read: list[Values]) -> Values:
 def _joined(einsum: Einsum, values: Values, indices: Indices, *, by_sum: bool = False) -> Values:
     """Return the output: the values of the points with the same index, joined."""
     values = np.broadcast_to(values, tuple(einsum.bounds.values()))
-    is_max = not by_sum and einsum.formula is not None and einsum.formula.reduction == "max"
+    is_max = not by_sum and joins_by_max(einsum)
     join = np.maximum if is_max else np.add
     shape = tuple(int(index.max()) + 1 for index in indices)
     axes = _counted_axes(indices)
