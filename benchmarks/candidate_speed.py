@@ -39,7 +39,7 @@ def gemv_search(size: int, grid: int) -> CandidateSearch:
 
 def first_choices(search: CandidateSearch, most: int) -> list[GridChoice]:
     """Return the choices of the least bounds that the machine can run."""
-    choices = (entry.choice for entry in sorted(e for e in search.heap if e.is_planned))
+    choices = (entry.choice for entry in sorted(e for e in search.heap if e.choice is not None))
     return list(islice((c for c in choices if c is not None and _is_built(search, c)), most))
 
 
