@@ -226,13 +226,19 @@ def _group_end(
     for phase in sums.along("Y"):
         line.add_up(phase.chains, operation, profile)
     done = float(max(line.done[y] for y in sums.head_rows(rows.size)))
-    return done + _way_back(plan, profile) if sums.shared else done
+    if not sums.shared:
+        return done
+    group = sums.group_columns, sums.group_rows
+    return done + way_back(group, plan.read.output.values, profile)
 
 
-def _way_back(plan: Plan, profile: Profile) -> float:
-    """Return the cycles from a finished tile until the first element of its group has it."""
-    links = plan.sums.group_columns - 1 + plan.sums.group_rows - 1
-    words = (plan.read.output.values - 1) * float(profile.cycles_per_wavelet)
+def way_back(groups: Sequence[int], values: int, profile: Profile) -> float:
+    """Return the cycles from a finished tile until the first element of its group has it.
+
+    `groups`: elements along X and along Y. `values`: of the tile.
+    """
+    links = sum(group - 1 for group in groups)
+    words = (values - 1) * float(profile.cycles_per_wavelet)
     return _hop(profile) + links * profile.hop_cycles + words
 
 

@@ -47,6 +47,13 @@ class FamilyTiles:
     inputs: tuple[int, ...]
     output: int
 
+    @property
+    def elements(self) -> tuple[int, int]:
+        """Columns and rows of elements in use."""
+        shares = self.family.shares
+        columns, rows = (prod(s.count for s in shares if s.axis == axis) for axis in ("X", "Y"))
+        return columns, rows
+
     @staticmethod
     def of(space: GridMapspace, family: GridFamily) -> FamilyTiles:
         """Return the sizes of a family of a mapspace."""

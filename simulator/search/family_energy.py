@@ -42,7 +42,7 @@ class FamilyEnergy:
         `reduction`: of the mappings; None for any. `entered`: of the inputs that come over the
         border.
         """
-        columns, rows = self._elements(tiles)
+        columns, rows = tiles.elements
         points = columns * rows * prod(tiles.local.values())
         output = columns * rows * self._words(tiles)
         results = output // prod(self.space.groups(tiles.family.shares))
@@ -60,7 +60,7 @@ class FamilyEnergy:
         number = points
         if access.tensor == tiles.family.scalar:
             steps = prod(tiles.local[name] for name in access.rank_variables)
-            number = prod(self._elements(tiles)) * min(steps, access.tile_size(tiles.local))
+            number = prod(tiles.elements) * min(steps, access.tile_size(tiles.local))
         return number * self._price(self.space.grid.memory.name, access.tensor, "read")
 
     def _entry(self, tensor: str, words: BorderWords) -> float:
@@ -83,7 +83,7 @@ class FamilyEnergy:
 
     def _sum_hops(self, tiles: FamilyTiles, reduction: str | None) -> float:
         """Return the links that sums and results cross, words times links."""
-        columns, rows = self._elements(tiles)
+        columns, rows = tiles.elements
         across, down = self.space.groups(tiles.family.shares)
         lines = rows * (columns // across), (columns // across) * (rows // down)
         links = sum(
@@ -108,12 +108,6 @@ class FamilyEnergy:
             return group - 1
         phases = line_chains(group, shared_scheme(reduction) or reduction)
         return sum(chain.hops for chains in phases for chain in chains)
-
-    def _elements(self, tiles: FamilyTiles) -> tuple[int, int]:
-        """Return the columns and rows of elements in use."""
-        shares = tiles.family.shares
-        columns, rows = (prod(s.count for s in shares if s.axis == axis) for axis in ("X", "Y"))
-        return columns, rows
 
     @cached_property
     def _output(self) -> TensorAccess:

@@ -22,7 +22,7 @@ from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.check.route_check import MAX_STREAM
 from tilewright.simulator.isa.dsd import DTYPES
-from tilewright.simulator.lowering.cycle_bound import sums_cycles
+from tilewright.simulator.lowering.cycle_bound import sums_cycles, way_back
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.search.element_cycles import ElementCycles, FamilyTiles, SumCount
 from tilewright.simulator.search.family_energy import BorderWords, FamilyEnergy
@@ -119,7 +119,7 @@ class QuickBound:
         All elements of a group begin at once with the last tile. A result that is shared goes all
         the way back. `reduction`: None for the fastest one.
         """
-        profile, family, element = self.profile, tiles.family, self._element
+        family, element = tiles.family, self._element
         columns, rows = self.space.groups(family.shares)
         if columns * rows == 1:
             return element.transfers(tiles, SumCount(int(not self.space.output_stays)))
@@ -129,9 +129,7 @@ class QuickBound:
             for scheme in ([reduction] if reduction else self.space.reductions(family))
         )
         if family.shared:
-            links = columns - 1 + rows - 1
-            hop = profile.dispatch_to_link_cycles + profile.arrival_to_execute_cycles
-            end += float(hop + links * profile.hop_cycles) + element.words(tiles.output - 1)
+            end += way_back((columns, rows), tiles.output, self.profile)
         return element.transfers(tiles, SumCount(1)) - operation + end
 
     def _sums_cycles(self, columns: int, rows: int, scheme: str, operation: float) -> float:
@@ -182,7 +180,7 @@ class QuickBound:
 
     def _stream(self, access: TensorAccess, tiles: FamilyTiles, values: int) -> _Stream:
         shares, profile = tiles.family.shares, self.profile
-        columns, rows = (_product(shares, axis) for axis in ("X", "Y"))
+        columns, rows = tiles.elements
         used = [share for share in shares if share.variable in access.rank_variables]
         along_x, along_y = (_product(used, axis) for axis in ("X", "Y"))
         visits = tiles.steps if access.tensor in tiles.passing else 1
