@@ -30,7 +30,8 @@ def check_used(
     """
     if not settings:
         return
-    words = set(_words(files, settings)) - tensors - set(_ranks(files, settings))
+    ranks = set(_ranks(files, settings))
+    words = set(_words(files, settings)) - tensors - ranks
     unclear = [name for name in settings if name not in words or name in components]
     variable_names = sorted(set(_variables(files, settings)))
     name = next((name for name in unclear if name not in variable_names), None)
@@ -42,7 +43,7 @@ def check_used(
             value=f"{name}={settings[name]}",
             instead=f"--set {name}.FIELD={settings[name]}, for example {name}.size",
         )
-    if name in _ranks(files, settings):
+    if name in ranks:
         raise SpecError(
             f"{name} is a rank, not a variable",
             value=f"{name}={settings[name]}",
