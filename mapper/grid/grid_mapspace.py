@@ -273,7 +273,7 @@ class GridMapspace:
         yield from (Temporal(name, 1) for name in self.outer_loops(family, tile))
         if family.scalar is not None and self.grid.register is not None:
             yield Storage((family.scalar,), self.grid.register.name)
-        inner = [name for name in self._by_output() if tile[name] > 1 and name in taken]
+        inner = [name for name in self.by_output if tile[name] > 1 and name in taken]
         yield from (Temporal(name, 1) for name in inner)
 
     def outer_loops(self, family: GridFamily, tile: Dict[str, int]) -> list[str]:
@@ -282,7 +282,7 @@ class GridMapspace:
         `tile`: values of each rank variable in a tile.
         """
         kept, taken = self.einsum.outputs[0].rank_variables, self.vector_variables(family.scalar)
-        names = [name for name in self._by_output() if tile[name] > 1 and name not in taken]
+        names = [name for name in self.by_output if tile[name] > 1 and name not in taken]
         return sorted(names, key=lambda name: name not in kept)
 
     def vector_variables(self, scalar: str | None) -> frozenset[str]:
@@ -292,8 +292,9 @@ class GridMapspace:
         kept = self.einsum.outputs[0].rank_variables
         return kept - self.einsum.access(scalar).rank_variables
 
-    def _by_output(self) -> list[str]:
-        """Return the rank variables, those of the output in the order of its ranks first."""
+    @cached_property
+    def by_output(self) -> list[str]:
+        """The rank variables, those of the output in the order of its ranks first."""
         output = self.einsum.outputs[0]
         ranked = [name for _, form in output.projection for name, _ in form.terms]
         return list(dict.fromkeys([*ranked, *self.einsum.bounds]))

@@ -245,7 +245,7 @@ class CandidateSearch:
         return self.bound >= self.value
 
     def start(self) -> bool:
-        """Find the value of a first candidate; return False if no candidate is left that runs.
+        """Find the value of a first candidate; return False if none is left that runs, or it is late.
 
         On a small grid it is the one with least words on links among those near the least bound,
         for an answer at once. On a large one it is the first by the bounds that can be timed, or,
@@ -253,9 +253,9 @@ class CandidateSearch:
         """
         if self.candidates.has_large_grid:
             return self._start_timed()
-        while self.value == inf and self.heap:
+        while self.value == inf and self.heap and not self.runs.is_over:
             entries = self._near_the_least()
-            while entries and self.value == inf:
+            while entries and self.value == inf and not self.runs.is_over:
                 self._look_at(entries.pop(0))
             for left in entries:
                 heapq.heappush(self.heap, left)

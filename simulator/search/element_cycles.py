@@ -1,7 +1,7 @@
 """Cycles of one element for a family of mappings in closed form, without waiting.
 
-They leave out what takes long to find (conflicts of banks, branches), so that no plan of the family
-has less (theory/grid.md §6).
+They leave out what takes long to find (some conflicts of banks, branches), so that no plan of the
+family has less (theory/grid.md §6).
 """
 
 from __future__ import annotations
@@ -14,8 +14,15 @@ from typing import NamedTuple
 
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
 from tilewright.mapper.grid.grid_shares import local_sizes
-from tilewright.mapper.grid.number_types import number_types
-from tilewright.simulator.lowering.kernel import LEAST_TURNS, own_operation, scalar_steps
+from tilewright.mapper.grid.number_types import dtype_of, number_types
+from tilewright.simulator.compile.columns import BANKS
+from tilewright.simulator.isa.dsd import DTYPES
+from tilewright.simulator.lowering.kernel import (
+    LEAST_TURNS,
+    WIDENING_PRODUCT,
+    own_operation,
+    scalar_steps,
+)
 from tilewright.simulator.profiles.profile import Profile
 
 
@@ -90,33 +97,76 @@ class ElementCycles:
         """Cycles of a word."""
         return float(self.profile.cycles_per_wavelet)
 
-    @cached_property
-    def least_rate(self) -> float:
-        """Cycles of one point at least."""
-        return min(self._rates.values())
-
     # -- the work on the points ------------------------------------------------------------
 
     def work(self, tiles: FamilyTiles) -> float:
         """Return the cycles of the operations on the points of an element, and of their loops."""
-        einsum, profile = self.space.einsum, self.profile
+        profile, kept = self.profile, self._kept
         family, local, tile = tiles.family, tiles.local, tiles.tile
-        points, kept = prod(local.values()), einsum.outputs[0].rank_variables
-        outer = self.space.outer_loops(family, tile)
-        if family.scalar is None:  # the operation runs over the loops of the output
-            outer = [name for name in outer if name not in kept]
-        length = prod(tile.values()) // prod(tile[name] for name in outer)
-        first = prod(local[name] for name in kept)
+        points = prod(local.values())
+        outer, length = self._outer(tiles), self._length(tiles)
+        first = prod(local[name] for name in kept) // length
         load = profile.descriptor_use_cycles + profile.descriptor_load_cycles
         if family.scalar is not None:
             load += profile.scalar_load_cycles
-        rates = [self._rates[is_first, family.scalar is not None] for is_first in (True, False)]
-        moved = first * rates[0] + (points - first) * rates[1]
         turns, loops = points // length, [(tile[name], name not in kept) for name in outer]
+        both = [self._moving(tiles, is_first=is_first) for is_first in (True, False)]
+        moved = first * both[0] + (turns - first) * both[1]
         by_loops = turns * load + self._control(tiles, loops)
         if family.scalar is None or not outer or tile[outer[-1]] < LEAST_TURNS:
             return moved + by_loops
         return moved + min(by_loops, self._walk(turns, loops) + self._control(tiles, loops[:-1]))
+
+    def on_tile(self, tiles: FamilyTiles) -> float:
+        """Return the cycles in which the operations on a tile move its values."""
+        operations = prod(tiles.tile.values()) // self._length(tiles)
+        return operations * min(self._moving(tiles, is_first=first) for first in (True, False))
+
+    def _outer(self, tiles: FamilyTiles) -> list[str]:
+        """Return the rank variables of the loops around the operation, outermost first."""
+        outer, kept = self.space.outer_loops(tiles.family, tiles.tile), self._kept
+        if tiles.family.scalar is None:  # the operation runs over the loops of the output
+            return [name for name in outer if name not in kept]
+        return outer
+
+    def _length(self, tiles: FamilyTiles) -> int:
+        """Return the points of one operation."""
+        return prod(tiles.tile.values()) // prod(tiles.tile[name] for name in self._outer(tiles))
+
+    @cached_property
+    def _kept(self) -> frozenset[str]:
+        return self.space.einsum.outputs[0].rank_variables
+
+    def _moving(self, tiles: FamilyTiles, *, is_first: bool) -> float:
+        """Return the cycles in which one operation moves its values, without the load before it.
+
+        They go in groups. The reads of a full group meet on a bank wherever they begin if together
+        they cover more words than there are banks.
+        """
+        family, length, profile = tiles.family, self._length(tiles), self.profile
+        name = self._operations[is_first, family.scalar is not None]
+        if name is None:
+            step = self._map_steps * profile.scalar_operation_cycles + profile.map_step_cycles
+            return float(length * step)
+        timing = profile.operations[name]
+        cycles = min(timing.cycles)
+        if self._always_meets(tiles, name, timing.group, is_first=is_first):
+            cycles = max(cycles, timing.cycles[1] * profile.bank_conflict_factor)
+        return float(-(-length // timing.group) * cycles)
+
+    def _always_meets(self, tiles: FamilyTiles, name: str, group: int, *, is_first: bool) -> bool:
+        einsum, scalar = self.space.einsum, tiles.family.scalar
+        sources = [access for access in einsum.inputs if access.tensor != scalar]
+        if not is_first or name == WIDENING_PRODUCT:
+            sources.append(einsum.outputs[0])
+        if len(sources) != 2:
+            return False
+        outer = self._outer(tiles)
+        vector = [n for n in self.space.by_output if tiles.tile[n] > 1 and n not in outer]
+        if vector and not all(vector[-1] in access.rank_variables for access in sources):
+            return False
+        words = sum(DTYPES[dtype_of(access, einsum)] for access in sources)
+        return group * words > BANKS
 
     def _walk(self, turns: int, loops: Sequence[tuple[int, bool]]) -> float:
         """Return the cycles around operations whose innermost loop is a map.
@@ -155,18 +205,14 @@ class ElementCycles:
         )
 
     @cached_property
-    def _rates(self) -> dict[tuple[bool, bool], float]:
-        """Cycles of one point, by whether it is the first of a sum and an input is a register."""
+    def _operations(self) -> dict[tuple[bool, bool], str | None]:
+        """The machine's operations, by whether a sum begins and whether the register is used."""
         both = (True, False)
-        return {(first, scalar): self._rate(first, scalar) for first in both for scalar in both}
-
-    def _rate(self, is_first: bool, has_scalar: bool) -> float:
-        einsum, profile = self.space.einsum, self.profile
-        name = own_operation(einsum, first=is_first, has_scalar=has_scalar)
-        if name is None:
-            return self._map_steps * profile.scalar_operation_cycles + profile.map_step_cycles
-        timing = profile.operations[name]
-        return float(min(timing.cycles) / timing.group)
+        return {
+            (first, scalar): own_operation(self.space.einsum, first=first, has_scalar=scalar)
+            for first in both
+            for scalar in both
+        }
 
     @cached_property
     def _map_steps(self) -> int:

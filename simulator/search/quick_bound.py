@@ -154,8 +154,7 @@ class QuickBound:
         `work`: on all points.
         """
         element, family = self._element, tiles.family
-        on_tile = prod(tiles.tile.values()) * element.least_rate
-        behind = on_tile if access.tensor in tiles.passing else work
+        behind = element.on_tile(tiles) if access.tensor in tiles.passing else work
         if family.buffers == 1 and not self.space.output_stays:
             values = tiles.output
             behind += element.load * sums.operations

@@ -7,11 +7,17 @@ import pytest
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.grid_constraints import GridConstraints
+from tilewright.mapper.searches.budget import budget_from
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.execution import grid_path
 from tilewright.simulator.quotient import pattern_cycles
 from tilewright.simulator.search import candidate_search
-from tilewright.simulator.search.grid_mapping import GridMapping, GridRequest, map_on_grid
+from tilewright.simulator.search.grid_mapping import (
+    GridMapping,
+    GridRequest,
+    cascade_of,
+    map_on_grid,
+)
 from tilewright.simulator.search.grid_search import GridObjective, GridSearch, GridSearchResult
 
 HARDWARE = Path(__file__).resolve().parents[3] / "studies" / "hardware" / "wafer_grid.yaml"
@@ -87,3 +93,15 @@ def test_a_mapped_workload_runs_only_its_best_mapping(
     timed = found.certificate.timed
     assert timed > 0
     assert found.certificate.executed + timed >= executed.certificate.executed
+
+
+def test_a_search_that_is_late_looks_for_no_first_candidate() -> None:
+    arch = load_arch(HARDWARE, variables={"GridX": 3, "GridY": 2})
+    workload = load_workload(load_document("w.yaml", text=WORKLOAD))
+    cascade = cascade_of(arch, workload, GridRequest(constraints={"Y": CONSTRAINTS}))
+    first = cascade.options[0][0].search(1 << 60)
+    assert first is not None
+    first.runs.budget = budget_from(0.0)
+    assert not first.start()
+    assert first.executed == 0
+    assert first.left > 0

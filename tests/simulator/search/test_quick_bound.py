@@ -20,15 +20,18 @@ from tilewright.simulator.search.quick_bound import QuickBound
 NEARLY = 1 + 1e-12
 
 
-@pytest.mark.parametrize("machine", ["wse2-sdk-sim", *at_night("wse3-sdk-sim")])
-def test_no_family_is_bounded_above_its_plans(machine: str) -> None:
+@pytest.mark.parametrize(
+    "case", [("wse2-sdk-sim", 32), ("wse3-sdk-sim", 16), *at_night(("wse3-sdk-sim", 32))]
+)
+def test_no_family_is_bounded_above_its_plans(case: tuple[str, int]) -> None:
+    machine, bits = case
     shares = []
     for form in FORMS:
-        flat, einsum = grid_arch(form, 32, 4, 4), einsum_workload(form).einsums[0]
+        flat, einsum = grid_arch(form, bits, 4, 4), einsum_workload(form).einsums[0]
         space = GridMapspace(grid_of(flat), einsum)
         profile = ExecutionSettings(machine=machine).profile(space.grid)
         quick, families = QuickBound(space, flat, profile), list(space.families())
-        for family in random.Random(form).sample(families, min(2, len(families))):
+        for family in random.Random(form).sample(families, min(1, len(families))):
             try:
                 cycles, energy = quick.cycles(family), quick.energy(family)
                 plans = {
@@ -43,7 +46,7 @@ def test_no_family_is_bounded_above_its_plans(machine: str) -> None:
                 exact = predicted_energy(plan.read)
                 assert energy <= known[1] * NEARLY <= exact * NEARLY**2, (form, family)
                 shares.append(known[1] / exact)
-    assert len(shares) > 100
+    assert len(shares) > 50
     assert median(shares) > 0.98
     assert min(shares) > 0.7
 
