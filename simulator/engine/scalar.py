@@ -131,6 +131,17 @@ def scaled(code: int, x: Word, power_bits: int) -> Word:
 
 
 @inner_kernel
+def to_int32(value: Word) -> Word:
+    """Convert a float to a signed 32-bit integer, truncated towards zero.
+
+    Values beyond the range give its end, NaN gives 0: as operations convert to 16 bits.
+    """
+    if value != value:  # noqa: PLR0124 (true for NaN)
+        return 0
+    return np.int64(min(max(np.float64(value), -2147483648.0), 2147483647.0))
+
+
+@inner_kernel
 def on_floats(code: int, dtype: int, left: int, right: int) -> Word:
     """Do a scalar operation on two floats given by their bits; return the bits of the result.
 
@@ -144,7 +155,7 @@ def on_floats(code: int, dtype: int, left: int, right: int) -> Word:
     x = f16_to_f32(left) if half else f32_of(left)
     y = f16_to_f32(right) if half else f32_of(right)
     if code == TO_INT:
-        return np.int64(x)
+        return to_int32(x)
     if code >= NORM:
         exact = scaled(code, x, right)
         return f64_to_f16(exact) if half else bits_of(np.float32(exact))
@@ -197,13 +208,14 @@ def on_integers(code: int, left: int, right: int) -> Word:
 def scalar_value(store: Table, memory: Memory, element: int, column: int, dtype: int) -> Word:
     """Return the value of a source of a scalar instruction: a number, a counter or from memory.
 
-    column: address of the source's kind, which its number follows. Floats are given by their bits.
+    column: address of the source's kind, which its number follows. A counter counts as the dtype
+    holds its bits: -1 as u32 is 4294967295. Floats are given by their bits.
     """
     kind, value = store[column], store[column + 1]
     if kind == at.NUMBER:
         return value
     if kind == at.COUNTER_VALUE:
-        return store[store[element + at.E_VARIABLES] + value]
+        return wrapped(store[store[element + at.E_VARIABLES] + value], dtype)
     position = start_of(store, element, value)
     if position < 0:
         return 0
@@ -244,7 +256,8 @@ def compute(store: Table, memory: Memory, element: int, row: int) -> Word:
             cycles += store[at.K_SCALAR_OPERAND]
             store[element + at.E_INTERLOCK] += max(0, store[at.K_SCALAR_OPERAND] - 1)
     code, dtype = store[row + at.U_CODE], store[row + at.U_TYPE]
-    left = scalar_value(store, memory, element, row + at.U_LEFT, dtype)
+    source = at.SCALAR_I32 if code == FROM_INT else dtype
+    left = scalar_value(store, memory, element, row + at.U_LEFT, source)
     right = scalar_value(store, memory, element, row + at.U_RIGHT, dtype)
     if code == MOV:
         result = wrapped(left, dtype)

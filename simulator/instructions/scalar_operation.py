@@ -116,7 +116,9 @@ def _check_element(value: Element, dtype: str, place: str, context: CheckContext
     assert buffer is not None
     if DTYPES[buffer.dtype] != DTYPES[dtype]:
         raise ProgramError(
-            f"{place}: buffer {buffer.name} has values of another size", value=buffer.dtype
+            f"{place}: buffer {buffer.name} has values of another size",
+            value=buffer.dtype,
+            instead=" or ".join(name for name in DTYPES if DTYPES[name] == DTYPES[dtype]),
         )
 
 

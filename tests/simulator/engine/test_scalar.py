@@ -33,6 +33,9 @@ from tilewright.simulator.isa.scalars import (
     SUB,
     XOR,
 )
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.text.parsing import parse_program
 
 I16 = st.integers(-(1 << 15), (1 << 15) - 1)
 I32 = st.integers(-(1 << 31), (1 << 31) - 1)
@@ -118,3 +121,28 @@ def test_scale_multiplies_by_a_power_of_two(value: float, power: int) -> None:
 def test_bits_are_shifted_by_31_at_most() -> None:
     assert on_bits.py_func(SHL, 1, 33) == 2
     assert on_bits.py_func(SHR, -8, 1) == -4
+
+
+COUNTERS = """program p 1 x 1
+code main
+  buffer m i32 [1]
+  buffer f f32 [1]
+  buffer r i32 [6]
+  task main entry
+    f(0) = from_int.f32 m(0)
+    r(0) = to_int.f32 f(0)
+    r(1) = to_int.f32 #3e9
+    r(2) = to_int.f32 #-inf
+    r(3) = to_int.f32 #nan
+    k = sub.u32 #0, #1
+    r(4) = lt.i32 k, #0
+    set k -1
+    r(5) = lt.u32 k, #5
+place main [0:1, 0:1]
+"""
+
+
+def test_sources_are_read_as_their_dtype_and_conversions_end_at_the_range() -> None:
+    machine = Machine(parse_program(COUNTERS), load_profile("wse3-sdk-sim"))
+    r = machine.run(memory={"m": np.full((1, 1, 1), -7)}).memory["r"][0, 0]
+    assert r.tolist() == [-7, 2**31 - 1, -(2**31), 0, 1, 0]
