@@ -96,7 +96,9 @@ def _check_fabout(dsd: Fabout, code: ElementCode, place: str) -> None:
 def _check_queue(dsd: Fabin | Fabout, queues: Sequence[Queue], side: str, place: str) -> None:
     if dsd.queue not in {queue.id for queue in queues}:
         raise ProgramError(
-            f"{place}: {side} queue {dsd.queue} is not bound to a color", value=dsd.queue
+            f"{place}: {side} queue {dsd.queue} is not bound to a color",
+            value=dsd.queue,
+            instead=f"{side}_queue {dsd.queue} COLOR",
         )
 
 

@@ -10,7 +10,7 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.descriptors.kind import DescriptorKind, ExtraRegisters
 from tilewright.simulator.isa.dsd import Mem1d, Mem4d
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.isa.operands import ResolvedOperand
+from tilewright.simulator.isa.operands import ResolvedOperand, buffer_of
 from tilewright.simulator.program.program import ElementCode
 from tilewright.simulator.text.tokens import Line, Properties, flag, print_name
 
@@ -53,14 +53,16 @@ def _index_text(dsd: Mem1d | Mem4d) -> str:
     return " wavelet_index_offset" if dsd.wavelet_index_offset else ""
 
 
-def _check_mem1d(dsd: Mem1d, _: ElementCode, place: str) -> None:
+def _check_mem1d(dsd: Mem1d, code: ElementCode, place: str) -> None:
+    buffer_of(code, dsd.buffer, place)
     _check_extents(place, (dsd.extent,), (dsd.stride,))
     check_number(place, dsd.extent)
     check_offset(place, dsd.offset)
     _check_strides(place, (dsd.stride,), STRIDES_1D, "mem4d has 16-bit strides")
 
 
-def _check_mem4d(dsd: Mem4d, _: ElementCode, place: str) -> None:
+def _check_mem4d(dsd: Mem4d, code: ElementCode, place: str) -> None:
+    buffer_of(code, dsd.buffer, place)
     _check_extents(place, dsd.extents, dsd.strides)
     check_number(place, dsd.extent)
     check_offset(place, dsd.offset)
@@ -68,8 +70,16 @@ def _check_mem4d(dsd: Mem4d, _: ElementCode, place: str) -> None:
 
 
 def _check_extents(place: str, extents: Sequence[int], strides: Sequence[int]) -> None:
-    if not 1 <= len(extents) <= 4 or len(extents) != len(strides):
-        raise ProgramError(f"{place}: between one and four dimensions", value=extents)
+    if not 1 <= len(extents) <= 4:
+        raise ProgramError(
+            f"{place}: between one and four dimensions", value=len(extents), instead="1 to 4"
+        )
+    if len(extents) != len(strides):
+        raise ProgramError(
+            f"{place}: extents and strides differ in number",
+            value=f"{len(extents)} extents, {len(strides)} strides",
+            instead="a stride for each extent",
+        )
     if min(extents) < 0 or max(extents) > MAX_EXTENT:
         raise ProgramError(f"{place}: an extent is outside 0..{MAX_EXTENT}", value=extents)
 

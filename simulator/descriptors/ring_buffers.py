@@ -8,9 +8,9 @@ from typing import Final
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.simd_modes import MODES
 from tilewright.simulator.descriptors.kind import DescriptorKind, ExtraRegisters
-from tilewright.simulator.isa.dsd import FIFO_ACTIONS, Buffer, Circbuf, Fifo
+from tilewright.simulator.isa.dsd import FIFO_ACTIONS, Circbuf, Fifo
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.isa.operands import ResolvedOperand
+from tilewright.simulator.isa.operands import ResolvedOperand, buffer_of
 from tilewright.simulator.program.program import ElementCode
 from tilewright.simulator.text.tokens import Line, Properties, print_name, print_settings
 
@@ -55,7 +55,7 @@ def _fifo_text(dsd: Fifo) -> str:
 
 
 def _check_circbuf(dsd: Circbuf, code: ElementCode, place: str) -> None:
-    buffer = _buffer_of(dsd, code, place)
+    buffer = buffer_of(code, dsd.buffer, place)
     if not 0 <= dsd.extent <= 0xFFFF:
         raise ProgramError(f"{place}: an extent is outside 0..65535", value=dsd.extent)
     if dsd.wraparound is not None and not 1 <= dsd.wraparound < buffer.elements:
@@ -63,7 +63,7 @@ def _check_circbuf(dsd: Circbuf, code: ElementCode, place: str) -> None:
             f"{place}: the wraparound must be less than the {buffer.elements} elements of "
             f"buffer {buffer.name}",
             value=dsd.wraparound,
-            instead="no wraparound, which means the whole buffer",
+            instead="at least 1, or no wraparound, which means the whole buffer",
         )
 
 
@@ -76,7 +76,7 @@ def _check_local_tasks(code: ElementCode, names: Sequence[str | None], place: st
 
 
 def _check_fifo(dsd: Fifo, code: ElementCode, place: str) -> None:
-    _buffer_of(dsd, code, place)
+    buffer_of(code, dsd.buffer, place)
     for action in (dsd.empty_action, dsd.full_action):
         if action not in FIFO_ACTIONS:
             raise ProgramError(
@@ -86,13 +86,6 @@ def _check_fifo(dsd: Fifo, code: ElementCode, place: str) -> None:
     users = [d.name for d in code.dsds if isinstance(d, Fifo) and d.buffer == dsd.buffer]
     if len(users) > 1:
         raise ProgramError(f"{place}: buffer {dsd.buffer} belongs to two FIFOs", value=users)
-
-
-def _buffer_of(dsd: Circbuf | Fifo, code: ElementCode, place: str) -> Buffer:
-    buffer = code.buffer(dsd.buffer)
-    if buffer is None:
-        raise ProgramError(f"{place}: unknown buffer", value=dsd.buffer)
-    return buffer
 
 
 def _circbuf_columns(operand: ResolvedOperand, row: list[int]) -> None:

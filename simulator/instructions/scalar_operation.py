@@ -9,7 +9,7 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.encode_values import bits_of
 from tilewright.simulator.instructions.kind import BodyParser, CheckContext, Encoder, Kind
 from tilewright.simulator.isa.dsd import DTYPES, CounterValue, Element, Immediate
-from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.isa.machine_errors import ProgramError, close_names
 from tilewright.simulator.isa.operands import ResolvedOperation, check_bounds, resolve_operand
 from tilewright.simulator.isa.operations import SCALAR_ONLY
 from tilewright.simulator.isa.scalars import FLOAT_ONLY, INTEGER_ONLY, SCALARS, source_dtypes
@@ -93,7 +93,9 @@ def _check_operation(instruction: Compute, place: str) -> None:
     name = instruction.operation
     if name not in SCALARS:
         raise ProgramError(
-            f"{place}: unknown scalar operation", value=name, instead=", ".join(SCALARS)
+            f"{place}: unknown scalar operation",
+            value=name,
+            instead=close_names(name, tuple(SCALARS)),
         )
     if instruction.dtype not in DTYPES:
         raise ProgramError(f"{place}, {name}: unknown dtype", value=instruction.dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from tilewright.arch.errors import SpecError, TilewrightError
 from tilewright.simulator.diagnose import wait_graph
@@ -45,6 +46,12 @@ class ErrorSubject:
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if isinstance(error, ProgramError) and error.about is None:
             error.about = self.part
+
+
+def close_names(name: object, names: Sequence[str]) -> str:
+    """Return what an error about an unknown name offers instead: a close name, else all names."""
+    close = get_close_matches(str(name), names, n=1)
+    return close[0] if close else "one of " + ", ".join(names)
 
 
 class MachineError(TilewrightError):

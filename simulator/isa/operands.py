@@ -29,7 +29,7 @@ from tilewright.simulator.isa.dsd import (
     Register,
 )
 from tilewright.simulator.isa.dsd_changes import changed_descriptor, offset_in_elements
-from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.isa.machine_errors import ProgramError, close_names
 from tilewright.simulator.isa.memo import IdentityCache, ValueCache
 from tilewright.simulator.isa.operations import (
     ADD_CARRY,
@@ -285,7 +285,7 @@ def _resolve(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperatio
         raise ProgramError(
             f"{place}: unknown operation",
             value=op.operation,
-            instead="one of " + ", ".join(OPERATIONS),
+            instead=close_names(op.operation, tuple(OPERATIONS)),
         )
     dest = resolve_operand(code, op.dest, place, is_dest=True)
     sources = tuple(resolve_operand(code, source, place) for source in op.sources)
@@ -374,7 +374,7 @@ def resolve_operand(
     if isinstance(operand, Register):
         return ResolvedOperand("D", register=operand)
     if isinstance(operand, Element):
-        buffer = _buffer(code, operand.buffer, place)
+        buffer = buffer_of(code, operand.buffer, place)
         return ResolvedOperand("p" if is_dest else "v", buffer=buffer, offset=operand.index)
     return _resolve_ref(code, operand, place)
 
@@ -385,7 +385,7 @@ def _resolve_ref(code: ElementCode, operand: Ref, place: str) -> ResolvedOperand
         raise ProgramError(
             f"{place}: unknown DSD",
             value=operand.dsd,
-            instead="one of " + ", ".join(d.name for d in code.dsds),
+            instead=close_names(operand.dsd, [d.name for d in code.dsds]),
         )
     dsd, length, stride = changed_descriptor(dsd, operand, place)
     if isinstance(dsd, Fabin | Fabout):
@@ -394,20 +394,21 @@ def _resolve_ref(code: ElementCode, operand: Ref, place: str) -> ResolvedOperand
         return ResolvedOperand("D", dsd, length=length)
     if isinstance(dsd, Circbuf | Fifo) and operand.offset != NO_OFFSET:
         raise ProgramError(f"{place}: {dsd.name} has no offset", value=str(operand.offset))
-    buffer = _buffer(code, dsd.buffer, place)
+    buffer = buffer_of(code, dsd.buffer, place)
     offset = offset_in_elements(operand, buffer, place)
     return ResolvedOperand(
         "D", dsd, buffer, offset, length=length, stride=stride, pointer=operand.pointer
     )
 
 
-def _buffer(code: ElementCode, name: str, place: str) -> Buffer:
+def buffer_of(code: ElementCode, name: str, place: str) -> Buffer:
+    """Return a buffer of a code; ProgramError, which begins with `place`, for an unknown one."""
     buffer = code.buffer(name)
     if buffer is None:
         raise ProgramError(
             f"{place}: unknown buffer",
             value=name,
-            instead="one of " + ", ".join(b.name for b in code.buffers),
+            instead=close_names(name, [b.name for b in code.buffers]),
         )
     return buffer
 

@@ -19,7 +19,7 @@ def parse_body(reader: Reader, depth: int, place: str) -> Body:
     while (line := reader.at(depth)) is not None:
         start = reader.here()
         if line.peek() == "else" and line.peek(1) == "":
-            break
+            raise line.fail("no `if` stands above", value="else", instead="`if k < 2` above it")
         kind = _kind_without_word(line)
         if kind is not None:
             assert kind.parse is not None

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Final, TypeVar
 
 from tilewright.arch.errors import Where
 from tilewright.simulator.isa.dsd import Index
-from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.isa.machine_errors import ProgramError, close_names
 
 P = TypeVar("P")
 MAX_TEXT: Final = 1 << 24
@@ -27,7 +27,7 @@ TOKEN: Final = re.compile(
       | (?P<number>\#[^\s,()\[\]]+)
       | (?P<integer>-?\d+)
       | (?P<name>[@%]?[A-Za-z_]\w*)
-      | (?P<mark>[\[\](){}:,=+*<.@])
+      | (?P<mark>[\[\](){}:,=+*<.@-])
       | (?P<space>\s+)""",
     re.ASCII | re.VERBOSE,
 )
@@ -81,6 +81,10 @@ class Line:
         if len(text) > MAX_LINE:
             raise self.fail("the line is too long", 1, value=len(text), instead=str(MAX_LINE))
         indent = len(text) - len(text.lstrip(" "))
+        if text[indent : indent + 1] == "\t":
+            raise self.fail(
+                "a tab in the indentation", indent + 1, value="\t", instead="two blanks per step"
+            )
         if indent % 2:
             raise self.fail("indentation goes in steps of two blanks", indent + 1, value=indent)
         self.depth = indent // 2
@@ -162,12 +166,7 @@ class Line:
         """
         word = self.peek()
         if word not in words:
-            close = get_close_matches(word, words, n=1)
-            raise self.fail(
-                f"unknown {meaning}",
-                value=word,
-                instead=close[0] if close else "one of " + ", ".join(words),
-            )
+            raise self.fail(f"unknown {meaning}", value=word, instead=close_names(word, words))
         self._next += 1
         return word
 
@@ -210,6 +209,10 @@ class Line:
         text = self.take("integer", meaning)
         if len(text) > MAX_DIGITS:
             raise self.fail("a number is too long", column, value=text)
+        if self.peek() == "." and self.column == column + len(text):
+            raise self.fail(
+                f"here stands {meaning}", column, value=f"{text}.{self.peek(1)}", instead=text
+            )
         return int(text)
 
     def number(self) -> int | float:
@@ -219,7 +222,10 @@ class Line:
         try:
             if len(text) > 4 * MAX_DIGITS:
                 raise ValueError
-            return int(text) if re.fullmatch(r"-?\d+", text, re.ASCII) else float(text)
+            number = int(text) if re.fullmatch(r"-?\d+", text, re.ASCII) else float(text)
+            if isinstance(number, float) and math.isinf(number) and "inf" not in text.lower():
+                raise ValueError
+            return number
         except ValueError:
             raise self.fail(
                 "this is no number", column, value=text, instead="as in #3, #-0.5, #1e-3, #inf"
@@ -263,18 +269,20 @@ class Line:
         return first, self.integer()
 
     def index(self) -> Index:
-        """Take and return an affine expression of counters, `2*k + -1`; ProgramError otherwise."""
-        constant, terms = 0, []
+        """Take and return an affine expression of counters, `2*k - 1`; ProgramError otherwise."""
+        constant, terms, sign = 0, [], -1 if self.has("-") else 1
         while True:
             if self.more and self._tokens[self._next].kind == "integer":
-                number = self.integer()
+                number = sign * self.integer()
                 if self.has("*"):
                     terms.append((self.name("a counter"), number))
                 else:
                     constant += number
             else:
-                terms.append((self.name("a counter or a whole number"), 1))
-            if not self.has("+"):
+                terms.append((self.name("a counter or a whole number"), sign))
+            sign = -1 if self.has("-") else 1
+            is_negative = self.more and self.peek()[0] == "-"
+            if sign > 0 and not is_negative and not self.has("+"):
                 return Index(constant, tuple(terms))
 
 
@@ -338,8 +346,9 @@ class Reader:
         if line is None or line.depth < depth:
             return None
         if line.depth > depth or depth > MAX_DEPTH:
+            most = min(depth, MAX_DEPTH)
             raise line.fail(
-                "the line is indented too far", 1, value=line.depth, instead=f"at most {depth}"
+                "the line is indented too far", 1, value=line.depth, instead=f"at most {most}"
             )
         return line
 

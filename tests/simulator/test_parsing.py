@@ -152,6 +152,12 @@ BROKEN = {
     "unknown operation": HEAD + "    @fmovs d, #1\n    @fmov d, #1\nplace c [0:1, 0:1]",
     "unknown color": HEAD + "  input_queue 2 x\nplace c [0:1, 0:1]",
     "no code anywhere": HEAD,
+    "a tab": HEAD + "\tset k 1",
+    "no whole number": "program p 1 x 1\ncode c\n  buffer v f32 [4.5]",
+    "infinite number": HEAD + "    @fmovs d, #1e400",
+    "too deep in all": HEAD + "".join("  " * (i + 2) + f"loop i{i} 1\n" for i in range(80)),
+    "strides": HEAD + "  mem4d q v extent [2, 2] stride [1]\nplace c [0:1, 0:1]",
+    "unused": HEAD + "  mem1d q w extent 2\nplace c [0:1, 0:1]",
 }
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tilewright.arch.errors import Where
 from tilewright.dse.command.console import check_writable, emit, json_option
 from tilewright.dse.command.machine.command_execute import HTML, MACHINE, operands_of
 
@@ -65,7 +66,7 @@ def run_command(program: Path, machine: str, as_json: bool, **options: Any) -> N
     run = fast.run(memory=memory, edges=edges, timeline=shown, notes=options["notes"])
     _write(fast, run.result, options["results"], options["timeline"])
     if options["html"] is not None:
-        _write_page(options["html"], f"{program.name} on {machine}", text, fast, run)
+        _write_page(options["html"], f"{program.name} on {machine}", text.lstrip("\n"), fast, run)
     if as_json:
         emit(_document(fast, run))
     else:
@@ -73,10 +74,27 @@ def run_command(program: Path, machine: str, as_json: bool, **options: Any) -> N
 
 
 def _program_text(path: Path) -> str:
-    """Return the text of a program; of a page in Markdown, its first block of code."""
-    text = path.read_text(encoding="utf-8")
-    blocks = text.split("```\n") if path.suffix == ".md" else []
-    return blocks[1] if len(blocks) > 1 else text
+    """Return the text of a program; of a page in Markdown, its first block of code.
+
+    The lines of a page above the block are empty, so that errors name the lines of the page.
+    Raises InputDataError for a file that is no text.
+    """
+    from tilewright.simulator.isa.machine_errors import InputDataError
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputDataError(
+            "the program is no text in UTF-8",
+            where=Where(str(path)),
+            value=f"byte {error.object[error.start]:#04x} at {error.start}",
+            instead="a program's text, as in docs/programs.md",
+        ) from None
+    lines = text.split("\n")
+    fences = [i for i, line in enumerate(lines) if line.startswith("```")]
+    if path.suffix != ".md" or len(fences) < 2:
+        return text
+    return "\n" * (fences[0] + 1) + "\n".join(lines[fences[0] + 1 : fences[1]])
 
 
 def _inputs(program: Program, data: Path | None, seed: int | None) -> tuple[Arrays, Arrays]:

@@ -253,7 +253,11 @@ class OperationRows:
             )
         microthread = queue if chosen is None else chosen
         if not 0 <= microthread < profile.microthreads:
-            raise ProgramError(f"{place}: no such microthread", value=microthread)
+            raise ProgramError(
+                f"{place}: no such microthread",
+                value=microthread,
+                instead=f"0 to {profile.microthreads - 1}",
+            )
         return self._encoder.thread(microthread)
 
 

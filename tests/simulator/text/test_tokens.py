@@ -36,6 +36,8 @@ def test_numbers_read_back(value: float) -> None:
 )
 def test_expressions_read_back(index: Index) -> None:
     assert line(print_index(index)).index() == index
+    minus = line(print_index(index).replace("+ -", "- ").replace(" - ", "-")).index()
+    assert minus == index
 
 
 def test_a_word_takes_one_token() -> None:

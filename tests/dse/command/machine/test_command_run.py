@@ -97,3 +97,18 @@ def test_names_that_a_buffer_and_an_edge_share(tmp_path: Path) -> None:
     np.savez(tmp_path / "data.npz", **{"edge.y": words, "memory.y": np.zeros((1, 2, 8))})
     code, _, error = run(tmp_path, "--data", str(tmp_path / "data.npz"), text=text)
     assert code == 0, error
+
+
+def test_pages_and_files_that_are_no_text(tmp_path: Path) -> None:
+    """Of a page in Markdown the first block is run, and errors name the lines of the page."""
+    page, binary, marked = (tmp_path / name for name in ("p.md", "b.txt", "m.txt"))
+    page.write_text(f"# A page\n\n```text\n{TEXT.replace('2.0', '2.x')}```\n\n```\nmore\n```\n")
+    binary.write_bytes(b"program \xe9 1 x 1")
+    marked.write_bytes(b"\xef\xbb\xbf" + TEXT.encode())
+    problems = ((page, "p.md:15:28"), (binary, "b.txt\n  value:   'byte 0xe9 at 8'"))
+    for file, problem in problems:
+        result = CliRunner().invoke(cli, ["run", str(file)])
+        assert result.exit_code == 2
+        assert problem in result.stderr
+    result = CliRunner().invoke(cli, ["run", str(marked), "--random", "1"])
+    assert result.exit_code == 0, result.stderr
