@@ -119,7 +119,8 @@ class BufferMap:
         values: Mapping[tuple[int, int], npt.ArrayLike],
     ) -> None:
         height, width = self.program.placement.shape
-        for (row, column), element_values in sorted(values.items()):
+        for place, element_values in values.items():
+            row, column = _element(place, name)
             if not (0 <= row < height and 0 <= column < width):
                 raise InputDataError(f"memory for {name}: no such element", value=(row, column))
             buffer = self.program.codes[int(self.program.placement[row, column])].buffer(name)
@@ -134,8 +135,8 @@ class BufferMap:
                     value=array.shape,
                     instead=str(buffer.shape),
                 )
-            place = np.array([row * width + column], dtype=np.int64)
-            self._write(word, buffer, place, array.reshape(1, -1))
+            number = np.array([row * width + column], dtype=np.int64)
+            self._write(word, buffer, number, array.reshape(1, -1))
 
     def _first(self, buffer: Buffer, elements: npt.NDArray[np.int64]) -> at.Table:
         return np.asarray(self.base[elements] + buffer.address)
@@ -223,6 +224,16 @@ def as_dtype(array: Values, dtype: str, place: Callable[[int, int], str]) -> Val
             instead=f"{limits.min} to {limits.max}" if kind.kind != "f" else "a wider dtype",
         )
     return converted
+
+
+def _element(place: object, name: str) -> tuple[int, int]:
+    """Return the (row, column) that start values of a buffer are given for, checked."""
+    match place:
+        case (int() | np.integer() as row, int() | np.integer() as column):
+            return int(row), int(column)
+    raise InputDataError(
+        f"memory for {name}: no element", value=place, instead="(row, column), as in {(0, 1): ...}"
+    )
 
 
 def stream_bits(port: EdgeInput, values: npt.ArrayLike) -> at.Table:

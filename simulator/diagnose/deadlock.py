@@ -15,9 +15,11 @@ from tilewright.simulator.compile.fabric.network import (
     OUTPUT,
     ROUTER,
 )
+from tilewright.simulator.diagnose.failed_part import operation_at
 from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.diagnose.wait_graph import End, Reason, Wait
 from tilewright.simulator.isa.dsd import Fifo
+from tilewright.simulator.text.text_places import place_in_text
 
 MAX_LINES = 40
 KINDS = {
@@ -221,7 +223,7 @@ def _operation(connections: Connections, element: int, thread: int) -> Wait:
 def _progress(final: FinalState, element: int, thread: int) -> str:
     """Name an operation and how many of its elements are done."""
     op = int(final.store[thread + at.T_OP])
-    who = f"{final.name(element)}, {final.operation(element, op)}"
+    who = f"{final.name(element)}, {final.operation(element, op)}{_line(final, element, op)}"
     if final.store[thread + at.T_STATE] == at.MAPPING:
         return who
     is_special = bool(final.store[op + at.O_SPECIAL])
@@ -230,6 +232,13 @@ def _progress(final: FinalState, element: int, thread: int) -> str:
     extent = int(final.store[thread + at.T_EXTENT if is_special else op + at.O_EXTENT])
     remaining = int(final.store[thread + at.T_LEFT])
     return f"{who}, {extent - remaining} of {extent} done"
+
+
+def _line(final: FinalState, element: int, op: int) -> str:
+    """Return where an operation stands in the text of its program, in brackets; empty without."""
+    part = operation_at(final, element, op)
+    where = None if part is None else place_in_text(final.program, "", part)
+    return "" if where is None else f" ({where})"
 
 
 def _queue_reasons(connections: Connections, element: int, slot: int) -> Iterator[Reason]:

@@ -46,7 +46,7 @@ def failed_part(final: FinalState) -> Instruction | Route | None:
     element = final.parts.element.number(final.store[at.S_ERROR_ELEMENT])
     if error in OF_MAIN_THREAD or final.store[at.S_ERROR_ROW] < 0:
         return begun(final, element)[1]
-    return _operation(final, element)
+    return operation_at(final, element, int(final.store[at.S_ERROR_ROW]))
 
 
 def begun(final: FinalState, element: int) -> tuple[str, Instruction | None]:
@@ -81,15 +81,18 @@ def name_of(instruction: Instruction | None) -> str:
             return "an instruction"
 
 
-def _operation(final: FinalState, element: int) -> Instruction | None:
-    """Return the instruction of an operation's row: a microthread may run it later."""
+def operation_at(final: FinalState, element: int, row: int) -> Instruction | None:
+    """Return the instruction of an operation of an element, which a microthread may run later.
+
+    `element`: row * width + column; `row`: address of the operation's row in the store. None if no
+    instruction has the row.
+    """
     layout, parts = final.layout(element), final.parts
     first = layout.first["instruction"]
     rows = parts.instruction.view(final.store)[first : first + len(layout.sources)]
     starts = np.flatnonzero(np.isin(rows[:, 0], (at.I_OPERATION, at.I_MAP_START)))
     numbers = final.store[rows[starts, 1] + at.O_NUMBER]
-    failed = final.store[final.store[at.S_ERROR_ROW] + at.O_NUMBER]
-    matching = starts[numbers == failed]
+    matching = starts[numbers == final.store[row + at.O_NUMBER]]
     return layout.sources[int(matching[0])][1] if matching.size else None
 
 

@@ -229,3 +229,12 @@ def test_codes_that_differ_in_numbers_only_have_lines_of_their_own() -> None:
     assert "element (0, 5), code c5, task main, @fmovs: operand four" in caught.value.what
     assert caught.value.where is not None
     assert caught.value.where.line == marked(text)
+
+
+def test_what_waits_in_a_deadlock_has_its_line() -> None:
+    text = f"{HEAD}{FABRIC}{TASK}    @fmovs all, in\n    @fmovs all, in {MARK}\n{PLACE}"
+    text += "".join(line for line in ROUTES.splitlines(keepends=True) if "color x" in line)
+    text += "route x [0:1, 0:1] rx W tx R\n"
+    with pytest.raises(DeadlockError) as caught:
+        Machine(parse_program(text, "p.txt"), load_profile("wse3-sdk-sim")).run(edges=XS)
+    assert f"@fmovs (p.txt:{marked(text)}:5), 0 of 8 done" in str(caught.value)

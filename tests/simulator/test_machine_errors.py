@@ -370,6 +370,8 @@ def test_wrong_data() -> None:
         machine.run(memory={"v": np.zeros((2, 4))})
     with pytest.raises(MachineError, match="no such element"):
         machine.run(memory={"v": {(3, 0): np.zeros(4)}})
+    with pytest.raises(MachineError, match="memory for v: no element"):
+        machine.run(memory={"v": {3: np.zeros(4)}})  # type: ignore[dict-item]
     with pytest.raises(MachineError, match="data for an unknown edge input") as caught:
         machine.run(edges={"v": np.zeros((1, 4))})
     assert caught.value.instead == "no edges: the program has no edge inputs"
