@@ -245,7 +245,7 @@ class CandidateSearch:
         return self.bound >= self.value
 
     def start(self) -> bool:
-        """Find the value of a first candidate; return False if none is left that runs, or it is late.
+        """Find the value of a first candidate; return False if none left runs, or it is late.
 
         On a small grid it is the one with least words on links among those near the least bound,
         for an answer at once. On a large one it is the first by the bounds that can be timed, or,
