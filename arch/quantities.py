@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 UNITS: Mapping[str, str] = {
@@ -41,6 +42,7 @@ _PREFIXES = {
     0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P",
 }  # fmt: skip
 _MOST_DIGITS = 9
+_EXPRESSION = re.compile(r"[^\w.-]")
 _COUNTED = ("cycles", "hops", "elements", "cores", "banks", "")
 
 
@@ -63,10 +65,21 @@ def quantity(value: float, metric: str, digits: int = 3, padded: bool = False) -
 
 
 def unit_of_metric(metric: str) -> str:
-    """Return the unit of a metric, also of one workload's: J for `bert.energy`; empty if none."""
+    """Return the unit of a metric, also of one workload's: J for `bert.energy`; empty if none.
+
+    An expression over metrics has none: `bert.energy / base.bert.energy` is no energy.
+    """
+    if _EXPRESSION.search(metric):
+        return ""
     if metric.startswith("usage.") or ".usage." in metric:
         return "bit"
     return UNITS.get(metric.rpartition(".")[2], "")
+
+
+def named_quantity(value: float, metric: str) -> str:
+    """Return a metric's value with its name, which is not said twice: `energy 4 nJ`, `8 cycles`."""
+    text = quantity(value, metric)
+    return text if text.endswith(f" {label(metric)}") else f"{label(metric)} {text}"
 
 
 def told_apart(values: Sequence[float], metric: str) -> list[str]:

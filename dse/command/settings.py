@@ -30,7 +30,7 @@ def check_used(
     """
     if not settings:
         return
-    ranks = set(_ranks(files, settings))
+    ranks = set(ranks_of(files, settings))
     words = set(_words(files, settings)) - tensors - ranks
     unclear = [name for name in settings if name not in words or name in components]
     variable_names = sorted(set(_variables(files, settings)))
@@ -66,7 +66,7 @@ def _unknown_variable(
     )
 
 
-def _ranks(files: Sequence[Path], settings: Mapping[str, object]) -> Iterator[str]:
+def ranks_of(files: Iterable[Path], settings: Mapping[str, object]) -> Iterator[str]:
     """Yield the ranks whose sizes the files have: their sizes are values, not names for values."""
     for path in files:
         document = load_document(path, variables=settings)

@@ -35,7 +35,7 @@ class Outcome:
     form of dse/report/details.py. `verified`: the mapping is proven to compute the workload and to
     fit; None if nothing is proven. `proof`, `gap`: what the search proved of it, and its relative
     distance to the lower bound. `mappings`: metrics of the mappings on the design's own front;
-    `breakdown`: energy (J), latency (s or cycles) and area (m²) by component.
+    `breakdown`: energy (J), latency (s) and area (m²) by component; cycles by state of an element.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)

@@ -167,4 +167,4 @@ def _breakdown(
         for name, value in by_component(done.energy_by).items():
             energy[name] = energy.get(name, 0.0) + value
         cycles["exchanges"] = cycles.get("exchanges", 0.0) + done.cycles
-    return {"energy": energy, "latency": cycles}
+    return {"energy": energy, "cycles": cycles}

@@ -158,7 +158,8 @@ class DesignDifference:
             ("by tensor and memory", self.traffic),
         ):
             for metric in dict.fromkeys(change.metric for change in changes):
-                lines += ["", f"{label(metric)} {title}:"]
+                by = "by state of an element" if metric == "cycles" else title
+                lines += ["", f"{label(metric)} {by}:"]
                 lines += _waterfall([c for c in changes if c.metric == metric])
         return "\n".join(lines)
 
@@ -210,7 +211,7 @@ def diff_trials(run: RunTrials, first: int, second: int) -> DesignDifference:
         for name in [o.metric for o in run.spec.objectives]
         if name in a.metrics and name in b.metrics
     }
-    costs = ("energy", "latency", "area")
+    costs = ("energy", "latency", "cycles", "area")
     parts = [
         change
         for metric in costs

@@ -115,11 +115,12 @@ def _dominant(metric: str, parts: Mapping[str, float]) -> str:
     largest = sorted(parts, key=lambda part: (-parts[part], part))[:2]
     if not largest or parts[largest[0]] <= 0:
         return f"{label(metric)}: nothing takes any"
-    if metric in ("latency", "cycles"):
+    if metric == "latency":
         times = ", ".join(f"{name} {quantity(parts[name], metric)}" for name in largest)
         return f"{label(metric)}, busiest: {times}"
     total = sum(parts.values())
-    shares = ", ".join(f"{100 * parts[name] / total:.0f} % in {name}" for name in largest)
+    within = "" if metric == "cycles" else "in "  # cycles are those of states, such as idle
+    shares = ", ".join(f"{100 * parts[name] / total:.0f} % {within}{name}" for name in largest)
     return f"{label(metric)}, most: {shares}"
 
 

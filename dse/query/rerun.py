@@ -38,4 +38,4 @@ def front_study(directory: Path, study: Path | None = None) -> StudySpec:
     count = len(data["baselines"])
     data["search"] = {"sampler": "grid", "trials": count, "batch": min(count, 32)}
     document = load_document(source, text=spec_text(data))
-    return StudyReader(document, source.resolve().parent).read({}, {})
+    return StudyReader(document, source.resolve().parent, resolved=True).read({}, {})

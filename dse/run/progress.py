@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Self
 
-from tilewright.arch.quantities import label, quantity
+from tilewright.arch.quantities import named_quantity
 from tilewright.dse.command.console import say
 from tilewright.dse.models.evaluator import NOTHING_SHARED, Sharing
 from tilewright.dse.run.record import FrontSoFar, Trial
@@ -43,7 +43,7 @@ def describe_state(
         values = [trial.metrics[objective.metric] for trial in front]
         if values:
             best = min(values) if objective.goal == "minimize" else max(values)
-            phrases.append(f"{label(objective.metric)} {quantity(best, objective.metric)}")
+            phrases.append(named_quantity(best, objective.metric))
     repeated = sum(t.same_as is not None for t in trials)
     phrases += [f"repeated {repeated}"] * bool(repeated)
     counts = Counter[str](trial.status for trial in trials)

@@ -24,7 +24,7 @@ from tilewright.dse.study.design_space import Choice, Space
 from tilewright.dse.study.sampler import Result, SamplerSettings
 
 _SHARE = 0.5  # of the designs: steps, the others are those of NSGA-II
-_BREAKDOWN_OF: Mapping[str, str] = {"cycles": "latency", "edp": "energy"}
+_BREAKDOWN_OF: Mapping[str, str] = {"edp": "energy"}
 Move = tuple[int, int]
 """A knob by position, and the direction of the step, 1 or -1."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +72,8 @@ class OptunaSampler:
         self._study.sampler = self._make(
             int(batch_seed(self._search.seed, batch).generate_state(1)[0])
         )
-        self._waiting = [self._study.ask(self._distributions) for _ in range(count)]
+        with _without_warnings():
+            self._waiting = [self._study.ask(self._distributions) for _ in range(count)]
         frozen = self._study.get_trials(deepcopy=False)  # start designs wait behind the last ones
         return [self._proposal(frozen[trial.number]) for trial in self._waiting]
 
@@ -82,7 +84,8 @@ class OptunaSampler:
             told = self._told(result)
             for name, excess in told.constraints.items():
                 trial.set_constraint(name, excess)
-            self._index.add([self._study.tell(trial, told.values, told.state)])
+            with _without_warnings():
+                self._index.add([self._study.tell(trial, told.values, told.state)])
         self._waiting = []
 
     def replay(self, trials: Sequence[Trial], results: Sequence[Result]) -> None:
@@ -136,8 +139,7 @@ class OptunaSampler:
         options |= self._search.options
         if "seed" not in inspect.signature(kind).parameters:
             del options["seed"]
-        with warnings.catch_warnings():  # Optuna's marks of what is experimental
-            warnings.simplefilter("ignore")
+        with _without_warnings():
             try:
                 return self._indexed(kind(**options))
             except (TypeError, ValueError) as error:
@@ -192,6 +194,14 @@ class OptunaSampler:
 
     def _params(self, choice: Choice) -> dict[str, Any]:
         return dict(zip(self._space.paths, choice, strict=True))
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Keep Optuna's marks of what is experimental, and what CMA-ES does not use, off the screen."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _distribution(dimension: Dimension) -> BaseDistribution:

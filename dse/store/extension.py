@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tilewright.arch.errors import SpecError
+from tilewright.arch.errors import SpecError, Where
 from tilewright.arch.files.source import load_document
+from tilewright.arch.names import did_you_mean
 from tilewright.dse.models.evaluator import Attempt
 from tilewright.dse.run.record import Trial
 from tilewright.dse.run.rundir import ENVIRONMENT, SPEC, TRIALS, RunDirectory, TrialLog
@@ -20,9 +21,10 @@ from tilewright.dse.store.known_outcomes import known_outcomes
 from tilewright.dse.store.safe_files import RunError, pretty_json, write_atomically
 from tilewright.dse.store.trial_line import line_of, trial_of
 from tilewright.dse.study.changed_keys import replaced
-from tilewright.dse.study.design_space import Value
+from tilewright.dse.study.design_space import Space, Value
+from tilewright.dse.study.knobs import labels_of
 from tilewright.dse.study.study import StudySpec
-from tilewright.dse.study.study_loading import load_study
+from tilewright.dse.study.study_loading import load_stored_study, load_study
 
 _BEFORE_RETRY = "trials.before-retry.jsonl"
 _MAY_CHANGE = ("search.sampler", "search.options", "search.population", "search.batch",
@@ -64,11 +66,11 @@ def extend_run(run: RunDirectory, changes: Changes) -> None:
         trials = run.repair()
         if changes.retry:
             trials = _without_failures(run, trials)
-    settings = _settings_of(changes)
+    settings = _settings_of(changes, load_stored_study(run.path / SPEC).space)
     if not settings:
         return
     data: Any = load_document(run.path / SPEC).data
-    changed = replaced(data, settings)
+    changed = _with_settings(data, settings)
     spec = _checked_study(run, changed, trials)
     designs = sum(trial.same_as is None for trial in trials)
     if changes.trials is not None and spec.trials < designs:
@@ -89,28 +91,64 @@ def extend_run(run: RunDirectory, changes: Changes) -> None:
     write_atomically(run.path / SPEC, spec_text(changed))
 
 
-def _settings_of(changes: Changes) -> dict[str, Any]:
+def _settings_of(changes: Changes, space: Space) -> dict[str, Any]:
     """Return the changed settings by path. Raises SpecError for one that a run cannot take."""
-    settings = dict(changes.settings)
-    for key in settings:
-        if key not in _MAY_CHANGE and not (key.startswith("space.") and key.endswith(_VALUES)):
+    settings: dict[str, Any] = {}
+    for key, value in changes.settings.items():
+        if key in _MAY_CHANGE:
+            settings[key] = value
+        elif key.startswith("space.") and key.endswith(_VALUES):
+            knob, _, kind = key.removeprefix("space.").rpartition(".")
+            settings[f"space.{_path_of(knob, space)}.{kind}"] = value
+        else:
             raise SpecError(
                 f"--add {key}: a run cannot change this",
-                instead=f"one of {', '.join(_MAY_CHANGE)}, space.<knob>.values, or a new run",
+                instead=did_you_mean(key, _MAY_CHANGE)
+                or f"one of {', '.join(_MAY_CHANGE)}, space.<knob>.values, or a new run",
             )
     if changes.trials is not None:
         settings["search.trials"] = changes.trials
     return settings
 
 
+def _path_of(knob: str, space: Space) -> str:
+    """Return the path of a knob that goes by its path or label; SpecError if there is none."""
+    paths = dict(zip(labels_of(space), space.paths, strict=True))
+    if knob in space.paths or knob in paths:
+        return paths.get(knob, knob)
+    raise SpecError(
+        f"--add space.{knob}: the run has no such knob",
+        instead=did_you_mean(knob, [*paths, *space.paths]) or f"one of {', '.join(paths)}",
+    )
+
+
+def _with_settings(data: Any, settings: Mapping[str, Any]) -> Any:
+    """Return a study's data with other settings; new values of a knob take the place of all old."""
+    changed = replaced(data, {})
+    for key in settings:
+        if key.startswith("space."):
+            knob, _, kind = key.removeprefix("space.").rpartition(".")
+            kept = ("name", "range") if kind == "step" else ("name",)
+            item = {k: v for k, v in changed["space"][knob].items() if k in kept}
+            changed = {**changed, "space": {**changed["space"], knob: item}}
+    return replaced(changed, settings)
+
+
 def _checked_study(run: RunDirectory, changed: Any, trials: Sequence[Trial]) -> StudySpec:
     """Return the changed study, whose space has all trials of the run. Raises SpecError."""
-    draft = run.path / f".{SPEC}.next.yaml"
+    draft = run.path / f".next.{SPEC}"
     try:
         write_atomically(draft, spec_text(changed))
         spec = load_study(draft)
         for trial in trials:
             spec.space.choice(trial.point)
+    except SpecError as error:
+        raise SpecError(
+            f"the run cannot go on so: {error.what}",
+            where=Where("--add", path=error.where.path if error.where else ""),
+            value=error.value,
+            instead=error.instead,
+        ) from None
     finally:
         draft.unlink(missing_ok=True)
     return spec

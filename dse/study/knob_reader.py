@@ -15,6 +15,7 @@ from tilewright.dse.study.study_file import KnobItem, StudyFile
 
 _KNOB_KINDS = ("arch", "workload", "mapping", "machine", "mapper")
 _NAMED_CHOICES = ("mapping.", "mapper.")
+_NO_VARIABLE = "workload.variables."
 _FIELDS_WITH_UNITS = ("arch.", "machine.")
 _MAX_VALUES = 1_000_000
 _MAX_SPACE_DIGITS = 300
@@ -84,6 +85,13 @@ class KnobReader:
                 " machine.<field of the profile> or mapper.<option>",
                 where=self._document.where_key(("space", path)),
                 value=path,
+            )
+        if path.startswith(_NO_VARIABLE):
+            raise SpecError(
+                "a variable of the workload's file is a knob without `variables`",
+                where=self._document.where_key(("space", path)),
+                value=path,
+                instead=f"workload.{path.removeprefix(_NO_VARIABLE)}",
             )
 
     def _values(self, path: str, values: Sequence[Value]) -> tuple[Value, ...]:

@@ -40,8 +40,10 @@ def knob_labels(paths: Sequence[str]) -> list[str]:
 
 def knob_text(path: str, value: Value) -> str:
     """Return a knob's value as text for people: sizes, energies, areas, … with their unit."""
-    if isinstance(value, bool | str):
-        return str(value)
+    if isinstance(value, bool):
+        return str(value).lower()  # as in the file
+    if isinstance(value, str):
+        return value
     is_field = path.startswith("arch.") and not path.startswith("arch.variables.")
     unit = _UNITS.get(path.rpartition(".")[2]) if is_field else None
     if unit is not None:

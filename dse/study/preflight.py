@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
+from pathlib import Path
 
 from tilewright.arch.errors import SpecError, TilewrightError
 from tilewright.arch.names import did_you_mean
+from tilewright.dse.command.settings import check_used, ranks_of
 from tilewright.dse.models.evaluators import LAYOUT_MODELS, choices_type
 from tilewright.dse.models.inputs import architecture, knobs, layout_machine, workload
 from tilewright.dse.study.design_space import Dimension
 from tilewright.dse.study.kernel_choices import choices_of
 from tilewright.dse.study.study import StudySpec
+
+_RANK_SIZES = "rank_sizes."
 
 
 def preflight(spec: StudySpec) -> None:
@@ -29,6 +35,7 @@ def preflight(spec: StudySpec) -> None:
         _check_layout_machine(spec)
     if spec.model == "simulated":
         _check_machine(spec)
+    _check_workload_knobs(spec)
     works = [workload(source, first) for source in spec.workloads]
     _check_mapping_knobs(spec, [einsum.name for work in works for einsum in work.einsums])
     _check_mapper(spec)
@@ -37,14 +44,32 @@ def preflight(spec: StudySpec) -> None:
 def _check_hardware_knob(spec: StudySpec, dimension: Dimension) -> None:
     """Check that the hardware has a knob and takes the first of its values."""
     hardware = layout_machine if spec.model in LAYOUT_MODELS else architecture
-    try:
+    with _at_knob(dimension):
         hardware(spec.arch, {dimension.path: dimension.values[0]})
-    except TilewrightError as error:
+
+
+def _check_workload_knobs(spec: StudySpec) -> None:
+    """Check that a workload has each variable and rank that is a knob, or nothing would change."""
+    files = [Path(source.file) for source in spec.workloads]
+    for dimension in spec.space.dimensions:
+        name = dimension.path.removeprefix("workload.")
+        with _at_knob(dimension):
+            if name.startswith(_RANK_SIZES):
+                _check_rank(name.removeprefix(_RANK_SIZES), spec)
+            elif name != dimension.path and "." not in name:
+                check_used({name: dimension.values[0]}, files)
+
+
+def _check_rank(name: str, spec: StudySpec) -> None:
+    ranks = {
+        rank for each in spec.workloads for rank in ranks_of([Path(each.file)], each.variables)
+    }
+    if name not in ranks:
         raise SpecError(
-            f"the knob {dimension.path}: {error.what}",
-            where=dimension.where or error.where,
-            instead=error.instead,
-        ) from None
+            "no workload here has a rank of that name",
+            value=name,
+            instead=did_you_mean(name, ranks) or None,
+        )
 
 
 def _check_layout_machine(spec: StudySpec) -> None:
@@ -63,7 +88,8 @@ def _check_machine(spec: StudySpec) -> None:
     profile = load_profile(spec.machine)
     for dimension in spec.space.dimensions:
         if dimension.path.startswith("machine."):
-            profile.with_values({dimension.path.removeprefix("machine."): dimension.values[0]})
+            with _at_knob(dimension):
+                profile.with_values({dimension.path.removeprefix("machine."): dimension.values[0]})
 
 
 def _check_mapper(spec: StudySpec) -> None:
@@ -116,14 +142,22 @@ def _check_values(dimension: Dimension, choice: str, kind: type) -> None:
 
     for value in dimension.values:
         text = value if isinstance(value, int | str) else str(value)
-        try:
+        with _at_knob(dimension):
             if kind is GridConstraints:
                 GridConstraints.of({choice: text})
             else:
                 choices_of(kind, {choice: text})
-        except TilewrightError as error:
-            raise SpecError(
-                f"the knob {dimension.path}: {error.what}",
-                where=dimension.where,
-                instead=error.instead,
-            ) from None
+
+
+@contextmanager
+def _at_knob(dimension: Dimension) -> Iterator[None]:
+    """Let errors name a knob and its line in the study."""
+    try:
+        yield
+    except TilewrightError as error:
+        raise SpecError(
+            f"the knob {dimension.path}: {error.what}",
+            where=dimension.where or error.where,
+            value=error.value,
+            instead=error.instead,
+        ) from None

@@ -136,7 +136,7 @@ class MapperItem(SpecModel):
 
 
 class BaselineItem(SpecModel):
-    """A design that a study tries first: `values` gives each knob a value by path.
+    """A design that a study tries first: `values` gives each knob a value by path or short name.
 
     The first baseline is the reference that the report compares with.
     """

@@ -23,7 +23,8 @@ def load_study(path: Path, settings: Mapping[str, Value] | None = None) -> Study
     """
     fields, variables = _split(settings or {})
     document = load_document(path, variables=variables)
-    reader = StudyReader(document, path.resolve().parent)
+    resolved = path.name.endswith("spec.resolved.yaml")  # of a run directory
+    reader = StudyReader(document, path.resolve().parent, resolved=resolved)
     spec = reader.read(fields, variables)
     check_used(variables, (path, *map(Path, spec.paths)))
     return spec

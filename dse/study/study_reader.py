@@ -11,6 +11,7 @@ from typing import Any
 from tilewright.arch.errors import SpecError, Where
 from tilewright.arch.files.document import DocPath, Document, untag
 from tilewright.arch.names import did_you_mean
+from tilewright.dse.command.settings import check_used
 from tilewright.dse.command.shipped import Kind, find_file
 from tilewright.dse.models.evaluators import BOUNDED, LAYOUT_MODELS, METRICS
 from tilewright.dse.run.figures import (
@@ -22,11 +23,11 @@ from tilewright.dse.run.figures import (
 )
 from tilewright.dse.run.record import Objective
 from tilewright.dse.sampling.samplers import check_sampler
+from tilewright.dse.study.baseline_reader import BaselineReader
 from tilewright.dse.study.changed_keys import replaced
-from tilewright.dse.study.design_space import Space, Value
-from tilewright.dse.study.knob_reader import KnobReader, are_numbers
+from tilewright.dse.study.design_space import Value
+from tilewright.dse.study.knob_reader import KnobReader
 from tilewright.dse.study.study import (
-    Baseline,
     DesignLimits,
     Published,
     StudyInput,
@@ -34,7 +35,6 @@ from tilewright.dse.study.study import (
 )
 from tilewright.dse.study.study_file import (
     ArchFile,
-    BaselineItem,
     ConstraintItem,
     InputFile,
     StudyFile,
@@ -47,13 +47,17 @@ class StudyReader:
     """Checks the data of one study file and turns it into a study.
 
     `document`: the file; `base`: folder in which the input files are looked for; `stored`: the
-    study is that of an old run that is only looked at, so its files are not looked for.
+    study is that of an old run that is only looked at, so its files are not looked for; `resolved`:
+    it is that of a run, so each input has all variables of --set, also those that it does not use.
     """
 
-    def __init__(self, document: Document, base: Path, *, stored: bool = False) -> None:
+    def __init__(
+        self, document: Document, base: Path, *, stored: bool = False, resolved: bool = False
+    ) -> None:
         self._document = document
         self._base = base
         self._stored = stored
+        self._resolved = resolved
         self._knobs = KnobReader(document)
         self._model = ""
 
@@ -81,6 +85,9 @@ class StudyReader:
         resolved = _resolved(file, arch, workloads, machine)
         resolved["search"] |= {"sampler": sampler, "trials": trials, "population": population}
         known = self._known(file, workloads)
+        baselines = BaselineReader(self._document, self._knobs, space)
+        for written in resolved["baselines"]:
+            written["values"] = {baselines.path(k): v for k, v in written["values"].items()}
         return StudySpec(
             name=file.name,
             question=file.question.strip(),
@@ -100,7 +107,7 @@ class StudyReader:
             limits=self._limits(file),
             bounds_first=self._bounds_first(file, known),
             mapper=self._mapper(file),
-            baselines=self._baselines(file, space),
+            baselines=tuple(baselines.baseline(*item) for item in enumerate(file.baselines)),
             resolved=resolved,
             published=self._published(file, known),
         )
@@ -192,7 +199,21 @@ class StudyReader:
         if self._stored:
             return StudyInput(item.file, dict(item.variables), values)
         path = find_file(item.file, kind, self._base, self._where(*place, "file"))
+        if not self._resolved:
+            self._check_variables(item.variables, path, *place)
         return StudyInput(str(path), {**item.variables, **variables}, values)
+
+    def _check_variables(
+        self, variables: Mapping[str, Value], path: Path, *place: str | int
+    ) -> None:
+        """Refuse a variable that the file does not have: it would silently change nothing."""
+        try:
+            check_used(variables, [path])
+        except SpecError as error:
+            where = self._where(*place, "variables")
+            raise SpecError(
+                error.what, where=where, value=error.value, instead=error.instead
+            ) from None
 
     def _machine(self, file: StudyFile) -> str:
         """Return the name of a shipped profile, or the path of a file beside the study."""
@@ -340,37 +361,6 @@ class StudyReader:
                 instead="leave it out, or use the model analytical",
             )
         return options
-
-    def _baselines(self, file: StudyFile, space: Space) -> tuple[Baseline, ...]:
-        baselines: list[Baseline] = []
-        for position, item in enumerate(file.baselines):
-            values = self._plain(position, item, space)
-            place: tuple[str | int, ...] = ("baselines", position, "values")
-            try:
-                for dimension in space.dimensions:
-                    if dimension.path in values:
-                        place = ("baselines", position, "values", dimension.path)
-                        dimension.index(values[dimension.path])
-                place = place[:3]
-                point = space.point(space.choice(values))
-            except SpecError as error:
-                raise SpecError(
-                    f"baseline {item.name}: {error.what}",
-                    where=self._where(*place),
-                    instead=error.instead,
-                ) from None
-            baselines.append(Baseline(item.name, point))
-        return tuple(baselines)
-
-    def _plain(self, position: int, item: BaselineItem, space: Space) -> dict[str, Value]:
-        """Return the values of a baseline; arithmetic as a number where the knob has numbers."""
-        plain: dict[str, Value] = dict(item.values)
-        for dimension in space.dimensions:
-            value = plain.get(dimension.path)
-            if isinstance(value, str) and are_numbers(dimension.values):
-                path = ("baselines", position, "values", dimension.path)
-                plain[dimension.path] = self._knobs.number(value, *path)
-        return plain
 
 
 def _shortest(number: float) -> str:

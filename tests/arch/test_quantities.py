@@ -20,6 +20,7 @@ from tilewright.arch.quantities import quantity, shortened, told_apart, with_uni
         (0, "energy", "0 J"),
         (0.4567, "utilization", "0.457"),
         (2e-25, "edp", "2e-25 J·s"),
+        (0.5, "bert.latency / base.bert.latency", "0.5"),
     ],
 )
 def test_quantity(value, metric, text):

@@ -116,7 +116,7 @@ def _shown(name: str, value: Any) -> str:
 
     if isinstance(value, float) and unit_of_metric(name):
         return quantity(value, name)
-    return str(value)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 @click.command("explain")

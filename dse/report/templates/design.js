@@ -77,7 +77,7 @@ function waterfalls(trial) {
   const reference = TRIALS.get(DATA.reference);
   if (!reference || reference.n === trial.n || !trial.breakdown || !reference.breakdown) return null;
   const names = Object.keys(trial.breakdown).filter((name) => reference.breakdown[name] && METRICS.has(name));
-  const figures = names.map((name) => (["latency", "cycles"].includes(name) ? pairs : waterfall)(name, reference.breakdown[name], trial.breakdown[name]));
+  const figures = names.map((name) => (name === "latency" ? pairs : waterfall)(name, reference.breakdown[name], trial.breakdown[name]));
   return figures.length ? el("div", { class: "waterfalls" }, ...figures) : null;
 }
 

@@ -38,7 +38,7 @@ TRIALS = [
 
 
 def test_the_state_names_the_front_and_what_cannot_be_built(spec):
-    state = "front 2, energy 1 µJ, cycles 1,000 cycles, infeasible 1, over a limit 1"
+    state = "front 2, energy 1 µJ, 1,000 cycles, infeasible 1, over a limit 1"
     assert describe_state(spec, TRIALS) == state
     assert describe_state(spec, [*TRIALS, trial(5, "error")]) == f"{state}, INTERNAL ERRORS 1"
     assert describe_state(spec, [trial(0, "infeasible")]) == "front 0, infeasible 1"
@@ -50,7 +50,7 @@ def test_lines_count_up_in_one_column(spec, capsys):
         lines.batch(TRIALS[:3], 1.5)
         lines.batch(TRIALS, 0.0)
     first, second = capsys.readouterr().err.splitlines()
-    assert first == ("batch 1:  3/72 trials (1.5 s) | front 2, energy 1 µJ, cycles 1,000 cycles")
+    assert first == ("batch 1:  3/72 trials (1.5 s) | front 2, energy 1 µJ, 1,000 cycles")
     assert second.startswith("batch 2:  5/72 trials (kept before) | front 2")
 
 

@@ -15,9 +15,7 @@ from tilewright.dse.store.extension import Changes
 def test_history_stays_and_is_marked(toy, tmp_path):
     run_here(toy, tmp_path, {"search.trials": 16})
     before = log_of(tmp_path)
-    changes = Changes(
-        40, {"search.sampler": "tpe", "space.mapping.up.tile.values": [16, 32, 64, 256]}
-    )
+    changes = Changes(40, {"search.sampler": "tpe", "space.tile.values": [16, 32, 64, 256]})
     execution = Execution(evaluator=toy.ToyModel())
     result = resume_study(tmp_path / "run", execution, changes)
     whole = log_of(tmp_path)
@@ -36,7 +34,9 @@ def test_history_stays_and_is_marked(toy, tmp_path):
 def test_what_a_run_cannot_change(toy, tmp_path):
     run_here(toy, tmp_path, {"search.trials": 8})
     for settings, words in (({"seed": 3}, "cannot change this"),
-                            ({"space.mapping.up.tile.values": [16]}, "no such value")):  # fmt: skip
+                            ({"space.tiel.values": [16]}, "did you mean tile"),
+                            ({"search.samplr": "tpe"}, "did you mean search.sampler"),
+                            ({"space.tile.values": [16]}, "so: .* no such value")):  # fmt: skip
         with pytest.raises(SpecError, match=words):
             resume_study(
                 tmp_path / "run", Execution(evaluator=toy.ToyModel()), Changes(20, settings)

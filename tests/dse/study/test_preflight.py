@@ -16,6 +16,14 @@ from tilewright.dse.command.shipped import studies_folder
         ("space:", "space:\n  mapping.up.tiles: {values: [1]}", "names no choice of a mapping"),
         ("space:", "space:\n  machine.hop_cicles: {values: [1]}", "hop_cicles"),
         ("space:", "space:\n  arch.SRAM.sise: {values: [1]}", "SRAM has no field sise"),
+        ("space:", "space:\n  workload.TOKENZ: {values: [1]}", "did you mean TOKENS?"),
+        ("space:", "space:\n  workload.rank_sizes.Q: {values: [1]}", "no workload here has a rank"),
+        (
+            "space:",
+            "space:\n  workload.variables.TOKENS: {values: [1]}",
+            "instead: workload.TOKENS",
+        ),
+        ("{file: llama_projections}", "{file: llama_projections, variables: {SCAL: 1}}", "SCALE?"),
     ],
 )
 def test_a_study_is_checked_before_its_first_trial(tmp_path, monkeypatch, old, new, words):
@@ -27,7 +35,7 @@ def test_a_study_is_checked_before_its_first_trial(tmp_path, monkeypatch, old, n
     assert done.exit_code == 2, done.output
     assert words in done.stderr
     line = text[: text.index(old)].count("\n") + 1 + (old == "space:")
-    assert "machine" in new or f"study.yaml:{line}:3 (space." in done.stderr
+    assert "space:" not in old or f"study.yaml:{line}:3 (space." in done.stderr
     assert not (tmp_path / "runs").exists()
 
 

@@ -62,6 +62,8 @@ WRONG = [
     ("arch.variables.GridX: {", "grid.X: {", "a knob is arch.<path>", 13),
     ("    mapping.up.tile: 64", "    mapping.up.tile: 63", "has no such value", 24),
     ("    mapping.up.tile: 64\n", "", "missing: mapping.up.tile", 21),
+    ("    mapping.up.tile: 64", "    til: 64", "did you mean tile?", 24),
+    ("    mapping.up.tile: 64", "    tile: 64\n    mapping.up.tile: 64", "is given twice", 25),
     ("file: arch.yaml", "file: arhc.yaml", "there is no such file", 4),
 ]
 

@@ -1,0 +1,67 @@
+"""The baselines of a study file: designs of its space that are tried before all others."""
+
+from __future__ import annotations
+
+from tilewright.arch.errors import SpecError
+from tilewright.arch.files.document import DocPath, Document
+from tilewright.arch.names import did_you_mean
+from tilewright.dse.study.design_space import Dimension, Space, Value
+from tilewright.dse.study.knob_reader import KnobReader, are_numbers
+from tilewright.dse.study.knobs import labels_of
+from tilewright.dse.study.study import Baseline
+from tilewright.dse.study.study_file import BaselineItem
+
+
+class BaselineReader:
+    """Reads the baselines of one study file; knobs go by path, name or label, as in queries."""
+
+    def __init__(self, document: Document, knobs: KnobReader, space: Space) -> None:
+        self._document = document
+        self._knobs = knobs
+        self._space = space
+        self._by_label = dict(zip(labels_of(space), space.dimensions, strict=True))
+        self._by_path = {dimension.path: dimension for dimension in space.dimensions}
+
+    def baseline(self, position: int, item: BaselineItem) -> Baseline:
+        """Return a baseline; SpecError, with its place, for what is no design of the space."""
+        place: DocPath = ("baselines", position, "values")
+        point: dict[str, Value] = {}
+        try:
+            for key, value in item.values.items():
+                place = ("baselines", position, "values", key)
+                knob = self._knob(key)
+                if knob.path in point:
+                    raise SpecError(f"the knob {knob.path} is given twice")
+                point[knob.path] = self._value(knob, value, place)
+                knob.index(point[knob.path])
+            place = place[:3]
+            self._space.choice(point)
+        except SpecError as error:
+            raise SpecError(
+                f"baseline {item.name}: {error.what}",
+                where=self._document.where(place),
+                value=error.value,
+                instead=error.instead,
+            ) from None
+        return Baseline(item.name, {path: point[path] for path in self._space.paths})
+
+    def path(self, key: str) -> str:
+        """Return the path of a knob; what names none stays as it is."""
+        return self._by_label[key].path if key in self._by_label else key
+
+    def _knob(self, key: str) -> Dimension:
+        """Return the knob of a path or label; SpecError if there is none."""
+        knob = self._by_path.get(key) or self._by_label.get(key)
+        if knob is None:
+            names = [*self._by_path, *self._by_label]
+            raise SpecError(
+                f"there is no knob {key}",
+                instead=did_you_mean(key, names) or f"one of: {', '.join(self._by_label)}",
+            )
+        return knob
+
+    def _value(self, knob: Dimension, value: Value, place: DocPath) -> Value:
+        """Return a value; arithmetic as a number where the knob has numbers."""
+        if isinstance(value, str) and are_numbers(knob.values):
+            return self._knobs.number(value, *place)
+        return value
