@@ -20,8 +20,8 @@ types: ## Run the type checker
 test: ## Run the tests
 	$(PY) -m pytest
 
-nightly: ## Run a part of the slow checks: make nightly PART=3 (none: list them; all)
-	$(PY) tools/nightly.py $(PART)
+nightly: ## Run a part of the slow checks: make nightly PART=3 SHARE=2 (none: list them; all)
+	$(PY) tools/nightly.py $(PART) $(SHARE)
 
 SECONDS := 600
 explore: ## Run the random tests with fresh seeds: make explore SECONDS=600

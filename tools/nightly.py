@@ -1,7 +1,8 @@
 """Run a part of the slow checks and write its row of docs/validation/nightly.md.
 
 `make nightly` lists the parts, `make nightly PART=3` runs one, `make nightly PART=all` all in turn,
-some two hours on two cores. Of a family with many cases a part runs one share, another every day.
+some two hours on two cores. Of a family with many cases a part runs one share, another every day;
+`make nightly PART=2 SHARE=5` runs the fifth, `SHARE=all` all in turn.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ HEAD = """\
 
 The slow checks in parts that each end within a quarter of an hour or so on two cores:
 `make nightly PART=3` runs one and writes its row (`tools/nightly.py`). Of a family with many random
-cases a part runs one share, another every day; all shares together take some ten hours of one core.
+cases a part runs one share, another every day (`make nightly PART=2 SHARE=5`: the fifth); all
+shares together take some ten hours of one core. A share that was run has a row, with its last run.
 Minutes are those of the clock, CPU minutes those of all processes.
 
 | part | what | share | tests | minutes | CPU minutes | date | commit | result |
@@ -49,13 +51,12 @@ class Part:
         """The share of today: `3/8` is the third of eight."""
         return f"{datetime.now(UTC).toordinal() % self.shares + 1}/{self.shares}"
 
-    @property
-    def command(self) -> list[str]:
-        """The command that runs the share of today."""
+    def command(self, share: str) -> list[str]:
+        """Return the command that runs a share."""
         if not self.paths:
             return [sys.executable, "-m", "pytest", "--recompute-oracles"]
         paths = (f"tests/{path}" for path in self.paths)
-        chosen = f"--share={self.share}"
+        chosen = f"--share={share}"
         return [sys.executable, "-m", "pytest", "-n", "auto", "-m", "nightly", chosen, *paths]
 
 
@@ -130,10 +131,11 @@ PARTS: list[Part] = [
 ]
 
 
-def run(number: int) -> int:
-    """Run a part and write its row; return pytest's exit code."""
+def run(number: int, share: str = "") -> int:
+    """Run a share of a part (none named: that of today), write its row; return pytest's code."""
     part = PARTS[number - 1]
-    share, command = part.share, part.command  # of the day on which it begins
+    share = share or part.share  # of the day on which it begins
+    command = part.command(share)
     print(f"nightly part {number}: {part}, share {share}", flush=True)
     began, before = time.monotonic(), sum(os.times()[2:4])
     done = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
@@ -164,25 +166,42 @@ def commit() -> str:
 
 
 def write(number: int, row: str) -> None:
-    """Put a row into the page; parts that were never run have rows, too."""
-    rows = {n: f"| {n} | {part} | | | | | | | not run |" for n, part in enumerate(PARTS, 1)}
+    """Put a row into the page, in the place of that of its share; a part never run has a row, too.
+
+    The rows of another division of its part into shares go.
+    """
+    rows: dict[int, dict[str, str]] = {n: {} for n in range(1, len(PARTS) + 1)}
     if PAGE.exists():
         for line in PAGE.read_text(encoding="utf-8").splitlines():
-            known = re.match(r"\| (\d+) \| ([^|]*) \|", line)
+            known = re.match(r"\| (\d+) \| ([^|]*) \| (\d+/\d+) \|", line)
             if known and int(known[1]) in rows and str(PARTS[int(known[1]) - 1]) == known[2]:
-                rows[int(known[1])] = line
-    rows[number] = row
-    PAGE.write_text(HEAD + "".join(f"{line}\n" for line in rows.values()), encoding="utf-8")
+                rows[int(known[1])][known[3]] = line
+    share = row.split(" | ")[2]
+    shares = share.partition("/")[2]
+    rows[number] = {s: line for s, line in rows[number].items() if s.endswith(f"/{shares}")}
+    rows[number][share] = row
+    lines = [
+        line
+        for n, part in enumerate(PARTS, 1)
+        for line in _in_order(rows[n]) or [f"| {n} | {part} | | | | | | | not run |"]
+    ]
+    PAGE.write_text(HEAD + "".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def main(part: str = "") -> int:
+def _in_order(rows: dict[str, str]) -> list[str]:
+    return [rows[share] for share in sorted(rows, key=lambda share: int(share.partition("/")[0]))]
+
+
+def main(part: str = "", share: str = "") -> int:
     if not part:
         for number, each in enumerate(PARTS, 1):
-            print(f"{number:3}  {each}")
+            print(f"{number:3}  {each}, shares: {each.shares}")
         return 0
     if part == "all":
         return max(run(number) for number in range(1, len(PARTS) + 1))
-    return run(int(part))
+    shares = PARTS[int(part) - 1].shares
+    chosen = range(1, shares + 1) if share == "all" else [share] if share else []
+    return max(run(int(part), f"{n}/{shares}") for n in chosen) if chosen else run(int(part))
 
 
 if __name__ == "__main__":
