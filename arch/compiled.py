@@ -254,8 +254,8 @@ def compiling(kernel: Kernel, *, waits: bool = True) -> Iterator[bool]:
 def _compiled(kernel: Kernel) -> ObjectCode:
     """Compile a kernel and store its code, with an empty body if it cannot run without numba."""
     dispatcher = kernel.python()
-    from tilewright.arch.lean_compilation import object_file_only
-    from tilewright.arch.type_answers import remembered_answers
+    from tilewright.arch.lean.lean_compilation import object_file_only
+    from tilewright.arch.lean.type_answers import remembered_answers
 
     arguments = _numba_types(kernel)
     with _rare_collections(), remembered_answers(), object_file_only():

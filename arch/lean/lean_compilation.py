@@ -18,12 +18,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final, cast
 
 from llvmlite import ir as llvm_ir
 from numba import _dynfunc  # type: ignore[attr-defined]
-from numba.core import caching, codegen, compiler, cpu, event, ir, postproc, transforms
+from numba.core import base, caching, codegen, compiler, cpu, event, ir, postproc, transforms
+
+from tilewright.arch.lean.lean_lowering import lowering_changes
 
 _LIBRARY: Final = cast(Any, codegen).CPUCodeLibrary
 _CACHE: Final = cast(Any, caching).Cache
@@ -119,6 +121,8 @@ def _changes() -> list[tuple[Any, str, Callable[..., Any]]]:
         (_LIBRARY, "_optimize_final_module", _optimize_once),
         (_LIBRARY, "_optimize_functions", _set_layout),
         (_TARGET, "get_executable", get_executable),
+        (base, "_has_loc", cache(cast(Any, base)._has_loc)),
+        *lowering_changes(),
         (_CACHE, "load_overload", _nothing),
         (_CACHE, "save_overload", _nothing),
         (_CACHE, "flush", _nothing),

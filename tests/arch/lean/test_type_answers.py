@@ -9,7 +9,7 @@ from numba import njit, types
 from numba.core.registry import cpu_target
 from numba.core.types import functions
 
-from tilewright.arch.type_answers import ANY_VALUE, remembered_answers
+from tilewright.arch.lean.type_answers import ANY_VALUE, remembered_answers
 
 
 def mixed(a, b):

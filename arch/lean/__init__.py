@@ -1,0 +1,1 @@
+"""What numba is spared where it compiles the kernels of this project."""
