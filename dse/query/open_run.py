@@ -13,6 +13,7 @@ import numpy as np
 from tilewright.arch.errors import ExpressionError, SpecError, TilewrightError
 from tilewright.arch.expressions.expressions import compile_expression
 from tilewright.arch.quantities import label, some, told_apart
+from tilewright.dse.query.condition import check_condition
 from tilewright.dse.run.figures import check_names, is_plain_name, names_of, nested, value_of
 from tilewright.dse.run.pareto import Goal, non_dominated
 from tilewright.dse.run.record import Trial
@@ -62,9 +63,11 @@ class RunTrials:
         It is an expression over metrics, knobs (by name, label or path) and `trial`, `status`,
         `baseline`, `proof`, `gap`, `seconds`, `verified`; units are allowed: `latency < 1 ms and
         Buffer.size <= 64 KiB`. A trial without one of the values is left out. SpecError for wrong
-        syntax or a name that no trial has.
+        syntax, a name that no trial has, or a metric in a unit of something else.
         """
-        check_names(condition, self._known())
+        knobs = self.spec.space.dimensions
+        texts = {value for knob in knobs for value in knob.values if isinstance(value, str)}
+        check_condition(condition, self._known(), texts)
         rule = compile_expression(condition)
         return self._only([trial for trial in self.trials if self._holds(rule, trial)])
 

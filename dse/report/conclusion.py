@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tilewright.arch.quantities import label, quantity, some
 from tilewright.dse.run.pareto import Goal
-from tilewright.dse.run.record import Objective, Trial, costs_of, front_of
+from tilewright.dse.run.record import Objective, Trial, costs_of, front_of, points_of
 from tilewright.dse.study.knobs import knob_text, labels_of
 from tilewright.dse.study.study import StudySpec
 
@@ -112,10 +112,10 @@ def _compared(objective: Objective, trial: Trial, reference: Trial) -> str:
     return f"{label(name)} {words}"
 
 
-def census(trials: Sequence[Trial], front: int) -> str:
+def census(trials: Sequence[Trial], front: int, points: int = 0) -> str:
     """Return sentences that say how many designs were tried and what became of them.
 
-    `front`: number of designs on the Pareto front.
+    `front`: number of designs on the Pareto front; `points`: how many differ.
     """
     distinct = [trial for trial in trials if trial.same_as is None]
     counts = Counter(trial.status for trial in distinct)
@@ -132,6 +132,7 @@ def census(trials: Sequence[Trial], front: int) -> str:
     sentences += [f"{counts['failed']} could not be evaluated"] * bool(counts["failed"])
     sentences += [f"{counts['error']} hit a defect of the model"] * bool(counts["error"])
     best = f"{front} of them {'is' if front == 1 else 'are'} beaten by no other" if front else ""
+    best += f", at {some(points, 'different point')}" if 0 < points < front else ""
     return f"{text}: {', '.join(sentences)}." + (f" {best[0].upper()}{best[1:]}." if best else "")
 
 
@@ -141,7 +142,11 @@ def conclusion(spec: StudySpec, trials: Sequence[Trial]) -> str:
     It has the question, counts of designs, and the best designs, or the reasons why there are none.
     """
     front = front_of(trials, spec.objectives)
-    lines = [*textwrap.wrap(spec.question, 96), "", census(trials, len(front))]
+    lines = [
+        *textwrap.wrap(spec.question, 96),
+        "",
+        census(trials, len(front), points_of(front, spec.objectives)),
+    ]
     reference = reference_of(trials)
     for best in highlights(spec, trials):
         if reference is not None and best.trial.number == reference.number:

@@ -14,7 +14,7 @@ from tilewright.dse.report.page import script_safe, templates
 from tilewright.dse.report.reasons import group_reasons, limit_text, reason_of
 from tilewright.dse.report.report_data import metric_names, report_data
 from tilewright.dse.report.sharing import sharing_of, sharing_text
-from tilewright.dse.run.record import Trial, front_of
+from tilewright.dse.run.record import Trial, front_of, points_of
 from tilewright.dse.run.rundir import REPORT, TIMES, RunDirectory
 from tilewright.dse.run.study_loop import BOUND, distinct, is_complete
 from tilewright.dse.store.safe_files import write_atomically
@@ -52,7 +52,7 @@ def _context(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dic
         "front": front,
         "complete": is_complete(spec, trials),
         "distinct": distinct(trials),
-        "census": census(trials, len(front)),
+        "census": census(trials, len(front), points_of(front, spec.objectives)),
         "highlights": highlights(spec, trials),
         "reference": reference,
         "published": published_figures(spec, front),

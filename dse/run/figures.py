@@ -66,11 +66,11 @@ def parse_constraint(text: str, where: Where | None = None) -> Constraint:
         )
     left, right = (side.strip() for side in text.split(signs[0]))
     for metric, limit in ((left, right), (right, left)):
-        _check_unit(metric, limit, where)
+        check_unit(metric, limit, where)
     return Constraint(left, signs[0], right)
 
 
-def _check_unit(metric: str, limit: str, where: Where | None) -> None:
+def check_unit(metric: str, limit: str, where: Where | None) -> None:
     """Check that a limit written with a unit is of the kind of its metric: no joules for seconds.
 
     Raises SpecError, at `where`.

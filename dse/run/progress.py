@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Self
 from tilewright.arch.quantities import named_quantity
 from tilewright.dse.command.console import say
 from tilewright.dse.models.evaluator import NOTHING_SHARED, Sharing
-from tilewright.dse.run.record import FrontSoFar, Trial
+from tilewright.dse.run.record import FrontSoFar, Trial, points_of
 from tilewright.dse.run.study_loop import distinct
 from tilewright.dse.study.study import StudySpec
 
@@ -38,7 +38,8 @@ def describe_state(
     front of earlier calls.
     """
     front = (known or FrontSoFar(spec.objectives)).of(trials)
-    phrases = [f"front {len(front)}"]
+    points = points_of(front, spec.objectives)
+    phrases = [f"front {points}" + f" ({len(front)} designs)" * (points < len(front))]
     for objective in spec.objectives:
         values = [trial.metrics[objective.metric] for trial in front]
         if values:

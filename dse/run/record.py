@@ -111,6 +111,11 @@ def front_of(trials: Sequence[Trial], objectives: Sequence[Objective]) -> list[T
     return [trial for _, _, trial in ranked]
 
 
+def points_of(front: Sequence[Trial], objectives: Sequence[Objective]) -> int:
+    """Return at how many different points a front stands: equal designs share a point."""
+    return len({tuple(row) for row in costs_of(front, objectives).tolist()}) if front else 0
+
+
 def is_beaten(
     bounds: Mapping[str, float], executed: Sequence[Trial], objectives: Sequence[Objective]
 ) -> bool:

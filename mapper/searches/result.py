@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from tilewright.arch.quantities import quantity
+from tilewright.arch.quantities import quantity, some
 from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapping.score import Rows, Score
@@ -47,6 +47,12 @@ class SearchCertificate:
         if self.kind == "optimal":
             return 0.0
         return self.value / self.lower_bound - 1 if self.lower_bound > 0 else inf
+
+    def __repr__(self) -> str:
+        proven = "optimal in" if self.kind == "optimal" else f"{self.distance} on"
+        count = len(self.restrictions)
+        limits = f", among mappings that meet {some(count, 'restriction')}" if count else ""
+        return f"<SearchCertificate: {proven} {self.objective}{limits}>"
 
     def __str__(self) -> str:
         if self.kind == "optimal":

@@ -19,8 +19,14 @@ def test_conditions_over_metrics_knobs_and_status(finished):
     assert list(run.where("energy > base.energy")) == [
         t for t in run if t.metrics and t.metrics["energy"] > run[0].metrics["energy"]
     ]
-    with pytest.raises(SpecError, match="did you mean energy"):
-        run.where("enrgy > 1")
+    for wrong, words in {
+        "enrgy > 1": "did you mean energy",
+        "status = 'feasible'": "instead: == between",
+        "Lanes >= 2 && energy > 1": "instead: and",
+        "Lanes >= 2 and (area < 1 J or energy > 1)": "area is not measured in J",
+    }.items():
+        with pytest.raises(SpecError, match=words):
+            run.where(wrong)
 
 
 def test_order_and_fronts(finished):

@@ -1,0 +1,39 @@
+"""The condition of a query, checked before any trial is asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from tilewright.arch.errors import SpecError
+from tilewright.dse.run.figures import check_names, check_unit
+
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_OTHER_LANGUAGES = {
+    re.compile(r"(?<![<>=!])=(?!=)"): ("`=` does not compare", "== between the two sides"),
+    re.compile(r"&&"): ("`&&` is not known here", "and"),
+    re.compile(r"\|\|"): ("`||` is not known here", "or"),
+}
+_WORDS = re.compile(r"\b(?:and|or|not)\b|[()]")
+_SIGN = re.compile(r"<=|>=|==|!=|<|>")
+
+
+def check_condition(text: str, known: Collection[str], values: Collection[str]) -> None:
+    """Check a condition over metrics and knobs, such as `latency < 1 ms and kind == 'dram'`.
+
+    `known`: names that it may use, before their first dot; `values`: texts that knobs have. Raises
+    SpecError, with what to write instead, for wrong syntax, an unknown name, or a limit of a metric
+    in a unit of something else.
+    """
+    plain = _QUOTED.sub("''", text)
+    for pattern, (what, instead) in _OTHER_LANGUAGES.items():
+        if pattern.search(plain):
+            raise SpecError(what, value=text, instead=instead)
+    for name in set(re.findall(r"[A-Za-z_]\w*", plain)) & set(values) - set(known):
+        raise SpecError(f"{name} is a text, not a name", value=text, instead=f"'{name}' in quotes")
+    check_names(text, known)
+    for comparison in _WORDS.split(plain):
+        sides = [side.strip() for side in _SIGN.split(comparison)]
+        if len(sides) == 2:
+            check_unit(sides[0], sides[1], None)
+            check_unit(sides[1], sides[0], None)
