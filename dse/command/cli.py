@@ -110,6 +110,7 @@ def main() -> NoReturn:
     """Run the command line `tilewright` with the process's arguments and exit with its code."""
     _open_streams()
     gc.set_threshold(200_000)  # imports make no cycles worth looking for
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # to look for some takes 20 ms
     try:
         code = cli.main(prog_name="tilewright", standalone_mode=False)
     except click.ClickException as error:

@@ -38,6 +38,7 @@ from tilewright.mapper.workload.errors import UnsupportedFeature
 
 MOST_PROMISING = 4  # placements of an Einsum and a choice of tensors on chip
 LARGE = 50_000  # placements times tile shapes of an Einsum
+FEW_PLACEMENTS = 4  # below which an Einsum has one group of placements
 GROUP_ENDS = (1.03, 1.2, 1.6)  # of groups of placements: what they cost, relative to the least
 
 
@@ -90,12 +91,12 @@ class FusedEinsum:
     def placement_groups(self, mask: int, by_cost: bool) -> list[tuple[int, ...]]:
         """Return the numbers of the placements for a set of exchanged tensors on chip, in groups.
 
-        `mask`: the set, as bits of `boundary`. `by_cost`: placements of a large Einsum are sorted
-        by what they cost at least into groups, the cheapest first: often no other is ever needed.
-        Otherwise all are in one group.
+        `mask`: the set, as bits of `boundary`. `by_cost`: placements are sorted by what they cost
+        at least into groups, the cheapest first: often no other is ever needed. Otherwise, and
+        where they are few, all are in one group.
         """
         placements = self.placements[mask]
-        if not by_cost or self.size < LARGE:
+        if not by_cost or len(placements) < FEW_PLACEMENTS:
             return [tuple(range(len(placements)))]
         energies = np.array([least_costs(self.space, [p])[0] for p in placements])
         ends = np.searchsorted(GROUP_ENDS, energies / energies.min(), side="left")

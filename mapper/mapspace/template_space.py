@@ -6,7 +6,7 @@ template need no more than this part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -197,19 +197,30 @@ class TemplateSpace:
             self._template_cache.every = tuple(checked(self.each_template(), check))
         return self._template_cache.every
 
-    def search_templates(self, check: Callable[[], None]) -> tuple[Template, ...]:
+    def search_templates(
+        self, check: Callable[[], None], among: Collection[Placement] | None = None
+    ) -> tuple[Template, ...]:
         """Return the templates that a search for least energy or latency needs.
 
         Left out are those of which another template with the same holders in hierarchy order is
-        never worse. `check` is called before each template is made and may raise to stop. Raises
+        never worse. `among`: only those of these placements (which memory keeps which tensors).
+        `check` is called before each template is made and may raise to stop. Raises
         UnsupportedFeature if there are too many choices of lanes (instances of fanouts) to list.
         """
         if self.chosen_templates is not None:
             return self.chosen_templates
+        if among is not None:
+            in_order = [placement for placement in self.placements if placement in among]
+            return tuple(checked(self._with_all_lanes(self._needed(in_order)), check))
         if self._template_cache.searched is None:
-            ordered = (t for t in self._ordered() if not is_needless(self.problem, t, self.crowded))
-            self._template_cache.searched = tuple(checked(self._with_all_lanes(ordered), check))
+            needed = self._with_all_lanes(self._needed())
+            self._template_cache.searched = tuple(checked(needed, check))
         return self._template_cache.searched
+
+    def _needed(self, among: Iterable[Placement] | None = None) -> Iterator[Template]:
+        """Yield the placements with those orders of their holders that a search needs."""
+        ordered = self._ordered(among)
+        return (t for t in ordered if not is_needless(self.problem, t, self.crowded))
 
     def each_template(self, among: Iterable[Placement] | None = None) -> Iterator[Template]:
         """Yield the templates one by one, uncached, in the order of `templates`.

@@ -15,12 +15,15 @@ from tilewright.mapper import evaluate, search
 from tilewright.mapper.explain.kept import why_not_kept
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import STOP_REQUESTED
+from tilewright.mapper.searches.exact import exact
+from tilewright.mapper.searches.exact.beam import BeamSearch
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.least_placement_costs import least_costs, least_value
 from tilewright.mapper.searches.methods.relaxed_min_usage import search_with_lowered_min_usage
 from tilewright.mapper.searches.result import Progress, gap_text
 from tilewright.mapper.workload.workload_loading import load_workload
+from tilewright.studies import path_of
 
 MAKERS = {"plain": space_of, "tight": tight_space_of, "uneven": uneven_space}
 ARCH = """
@@ -73,6 +76,38 @@ def test_what_needs_no_templates_is_a_bound(maker: str, objective: str) -> None:
         assert 0 < bound <= best.value(goal) * (1 + 1e-12)
         close += bound > 0.2 * best.value(goal)
     assert close
+
+
+@pytest.mark.parametrize("objective", ["energy", "edp"])
+def test_placements_searched_in_parts_change_no_optimum(
+    objective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goal, fewer = Goal(objective), 0  # type: ignore[arg-type]
+    for seed in range(12):
+        space = space_of(seed)
+        results = []
+        for few, part in ((1000, 1), (1, 1)):
+            monkeypatch.setattr(exact, "FEW_PLACEMENTS", few)
+            monkeypatch.setattr(exact, "FIRST_PART", part)
+            results.append(ExactSearch().find(space, goal, None))
+        whole, parts = results
+        assert whole.proven
+        assert parts.proven
+        assert (parts.best, parts.lower_bound) == (whole.best, whole.lower_bound)
+        fewer += parts.statistics.templates < whole.statistics.templates
+    assert fewer
+
+
+def test_a_first_mapping_is_not_one_on_few_leaking_lanes() -> None:
+    work = load_workload(WORK.replace("M: 12, K: 7, N: 12", "M: 484, K: 128, N: 32"))
+    arch = load_arch(path_of("hardware", "gpu_like"))
+    (flat,) = flatten(arch, work.scope(work.einsums[0]))
+    space = Mapspace(work.einsums[0], flat)
+    first = BeamSearch(space, Goal("energy")).find_any(inf)
+    assert first is not None
+    best = ExactSearch().find(space, Goal("energy"), None).best
+    assert best is not None
+    assert first.value < 1.5 * best.energy
 
 
 def test_each_placement_has_a_bound_and_the_least_is_that_of_all() -> None:

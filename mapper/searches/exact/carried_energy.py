@@ -47,7 +47,8 @@ class CarriedEnergy:
     def before_payment(self, fields: Iterable[int]) -> CarriedEnergy:
         """Return the columns below a step that adds some of them, `fields`, to the energy."""
         paid = sorted(set(fields))
-        above = self.rows[~np.isin(self.rows[:, 0], paid)]  # a column is emptied and used again
+        kept = [field not in paid for field in self.rows[:, 0].tolist()]  # others are used again
+        above = self.rows[np.array(kept, bool)]
         rows = np.concatenate([above, np.array([(f, 1.0, 1.0) for f in paid]).reshape(-1, 3)])
         return CarriedEnergy(rows[np.argsort(rows[:, 0], kind="stable")])
 
@@ -76,9 +77,9 @@ def join_carried(alternatives: Sequence[CarriedEnergy]) -> CarriedEnergy:
     if all(rows is filled[0] for rows in filled):
         return CarriedEnergy(filled[0])
     rows = np.concatenate(filled)
-    fields = np.unique(rows[:, 0])
+    fields = sorted(set(rows[:, 0].tolist()))
     ranges = [
         (field, rows[rows[:, 0] == field, 1].min(), rows[rows[:, 0] == field, 2].max())
-        for field in fields.tolist()
+        for field in fields
     ]
     return CarriedEnergy(np.array(ranges))

@@ -25,6 +25,7 @@ from tilewright.mapper.searches.program.program import TemplateProgram
 from tilewright.mapper.searches.program.program_tree import ProgramNode
 
 DEEPENING = (1e-9, 0.002, 0.02, 0.1, 0.3, 1.0, inf)  # limits above the lower bound, relative
+BEAM_SLACKS = (0.1, 1.0, inf)  # above the least latency, relative: of a first mapping
 TIE = 1e-12  # relative difference of equal values: sums of the same terms in another order
 MAX_LABELS = 4_000_000  # in one table: about 300 MB
 
@@ -142,8 +143,35 @@ class DynamicSearch:
         return DynamicResult(self._best, self._lower_bound, exhausted, self.labels, self.passes)
 
     def _beam(self) -> None:
-        """Find some mapping fast: keep the one label of least energy at each tile shape."""
-        self._pass(1, inf)
+        """Find some mapping fast: keep the one label of least energy at each tile shape.
+
+        It may use so few lanes that leakage, or latency, is a multiple of what it could be. So
+        where these count, one of those with little latency is taken, too.
+        """
+        if self._kind != LATENCY:
+            self._pass(1, inf)
+        if self._kind != ENERGY or self._metrics.steady_watts > 0:
+            fast = DynamicSearch(self._compiled, self._budget)
+            fast._beam_near_least_latency()
+            self.labels += fast.labels
+            self.passes += fast.passes
+            if fast._best is not None:
+                self._take(fast._best)
+
+    def _beam_near_least_latency(self) -> None:
+        """Find a mapping of little latency among labels of least energy that may have as little."""
+        self._kind, bound = LATENCY, self.bound("latency")
+        for slack in BEAM_SLACKS:
+            self._pass(1, bound * (1 + slack) if bound > 0 else inf)
+            if self._best is not None or self._limit == inf:
+                return
+
+    def _take(self, mapping: BestLabel) -> None:
+        """Keep a mapping of another search if it is better than the best one known."""
+        value = self._value(mapping.energy, mapping.latency)
+        second = mapping.latency if self._kind == ENERGY else mapping.energy
+        if self._improves(value, second):
+            self._best = replace(mapping, value=value, second=second)
 
     def _start_from_least_energy(self) -> bool:
         """Start from the mapping of least energy; tell whether it is already proven best.
@@ -156,9 +184,8 @@ class DynamicSearch:
         self.passes += search.passes
         if least_energy is None:
             return False
+        self._take(least_energy)
         value = self._value(least_energy.energy, least_energy.latency)
-        if self._improves(value, least_energy.energy):
-            self._best = replace(least_energy, value=value, second=least_energy.energy)
         return value <= self._lower_bound * (1 + TIE)
 
     def _deepen(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -12,12 +13,17 @@ from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget, bu
 from tilewright.mapper.searches.exact.beam import PATIENCE, BeamSearch
 from tilewright.mapper.searches.exact.dynamic_program import BestLabel, DynamicSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.exact.least_placement_costs import least_value
+from tilewright.mapper.searches.exact.least_placement_costs import least_costs, least_value
 from tilewright.mapper.searches.exact.metric_terms import refuse_unsupported
 from tilewright.mapper.searches.program.compiled_mapspace import compile_mapspace
 from tilewright.mapper.searches.result import EinsumMapping, MapspaceResult, SearchStatistics
+from tilewright.mapper.templates.placement import Placement
 
 FIRST_SHARE = 0.5  # of the budget: the most that a first mapping may take
+FEW_PLACEMENTS = 16  # below which all are searched at once
+FIRST_COSTS = 1.02  # of the least bound: placements that are searched first,
+FIRST_PART = 4  # unless more than one of so many are among them
+MARGIN = 1e-9  # relative: a placement that may have a mapping of equal value is searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +71,73 @@ class ExactSearch:
 def _dynamic_result(
     space: Mapspace, goal: Goal, limits: Budget, first: BestLabel | None
 ) -> MapspaceResult:
-    """Run the dynamic program over all templates; `first`: a mapping to start from."""
+    """Search all templates; where there are many placements, first those with the least bounds.
+
+    Templates of a placement whose bound is above the value of a mapping are not even made: most of
+    them, as a rule, where memories may be left out. `first`: a mapping to start from.
+    """
+    bounds = _bounds_of_placements(space, goal)
+    cheap = _cheapest(bounds)
+    if not cheap:
+        return _searched(space, goal, limits, first)
+    part = _searched(space, goal, limits, first, cheap)
+    value = inf if part.best is None else part.best.value(goal)
+    needed = [p for p, bound in bounds.items() if bound <= value * (1 + MARGIN)]
+    if set(needed) <= set(cheap):
+        return part if part.proven else _with_bound_of(part, bounds, cheap)
+    searched = tuple(bounds) if 2 * len(needed) > len(bounds) else tuple(needed)
+    result = _searched(space, goal, limits, first, None if len(searched) == len(bounds) else needed)
+    if result.proven:
+        return result
+    known = [each.best for each in (result, part) if each.best is not None]
+    best = min(known, key=lambda mapping: mapping.value(goal), default=None)
+    return _with_bound_of(replace(result, best=best), bounds, searched)
+
+
+def _bounds_of_placements(space: Mapspace, goal: Goal) -> dict[Placement, float]:
+    """Return a lower bound of the goal for each placement, for all instances of the Einsum.
+
+    None where placements are few, or the templates chosen already.
+    """
+    if space.chosen_templates is not None or len(space.placements) < FEW_PLACEMENTS:
+        return {}
+    bounds = {}
+    for placement in space.placements:
+        energy, latency = (x * space.einsum.n_instances for x in least_costs(space, [placement]))
+        bounds[placement] = goal.value(energy, latency)
+    return bounds
+
+
+def _cheapest(bounds: Mapping[Placement, float]) -> list[Placement]:
+    """Return the placements that little costs less than; none if these are too many to pay."""
+    most = min(bounds.values(), default=inf) * FIRST_COSTS
+    cheap = [placement for placement, bound in bounds.items() if bound <= most]
+    return cheap if len(cheap) <= len(bounds) // FIRST_PART else []
+
+
+def _with_bound_of(
+    result: MapspaceResult, bounds: Mapping[Placement, float], searched: Collection[Placement]
+) -> MapspaceResult:
+    """Return the unproven result of some placements with a bound that holds for all."""
+    others = (bound for placement, bound in bounds.items() if placement not in searched)
+    return replace(result, lower_bound=min(result.lower_bound, *others, inf))
+
+
+def _searched(
+    space: Mapspace,
+    goal: Goal,
+    limits: Budget,
+    first: BestLabel | None,
+    among: Collection[Placement] | None = None,
+) -> MapspaceResult:
+    """Run the dynamic program over the templates of some placements (`among`; None: of all).
+
+    `first`: a mapping to start from.
+    """
     began = time.monotonic()
     try:
+        if among is not None:
+            space = space.narrowed(space.search_templates(limits.check, frozenset(among)))
         compiled = compile_mapspace(space, goal.price, limits)
     except OutOfBudget:
         return _result_without_program(space, goal, first)

@@ -30,8 +30,9 @@ def test_groups_of_placements_change_no_optimum(
         assert result.certificate.kind == "optimal"
         return result.best.score.energy, result.best.score.latency
 
+    monkeypatch.setattr("tilewright.mapper.fusion.fused_einsum.FEW_PLACEMENTS", 1000)
     expected = optimum()
-    for module in ("fused_einsum", "join.join_deepening"):
-        monkeypatch.setattr(f"tilewright.mapper.fusion.{module}.LARGE", 0)
+    monkeypatch.setattr("tilewright.mapper.fusion.join.join_deepening.LARGE", 0)
+    monkeypatch.setattr("tilewright.mapper.fusion.fused_einsum.FEW_PLACEMENTS", 1)
     monkeypatch.setattr("tilewright.mapper.fusion.fused_einsum.GROUP_ENDS", (1.0, 1.1, 1.5))
     assert optimum() == pytest.approx(expected, rel=1e-12)
