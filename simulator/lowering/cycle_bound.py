@@ -1,7 +1,8 @@
 """A lower bound of the cycles of a plan, without an execution (theory/grid.md §6).
 
 The bound is the longest of these: an element's own work; the words of a border stream and the work
-behind the last of them; and behind either, the sums of all elements through all chains.
+behind the last of them; all words that cross the last link of a line; and behind the first two, the
+sums of all elements through all chains.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.mapper.grid.host_streams import HostStream, place_in_period
-from tilewright.mapper.grid.reductions import Chain, line_chains
+from tilewright.mapper.grid.host_streams import HostStream, Lines, place_in_period
+from tilewright.mapper.grid.reductions import Axis, Chain, line_chains
 from tilewright.simulator.build.program_builder import CodeBuilder
 from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.lowering.element_program import (
@@ -33,6 +34,7 @@ from tilewright.simulator.program.program import ElementCode, Task
 
 Numbers = npt.NDArray[np.int64]
 Cycles = npt.NDArray[np.float64]
+AXES: tuple[Axis, Axis] = ("X", "Y")
 ROUNDING = 1e-6
 """More than sums of cycles in floating point differ from exact ones."""
 
@@ -55,6 +57,8 @@ def lower_bound(plan: Plan, profile: Profile, works: Works | None = None) -> int
         work = work_of[role]
         streams = (_behind_stream(plan, profile, s, place, work) for s in plan.streams)
         longest = max(longest, work.total, *streams)
+    last = work_of.get(plan.roles[plan.placement[-1, -1]], BodyCycles())
+    longest = max(longest, *(_line_end(plan, profile, axis, last) for axis in AXES))
     if plan.sums.phases:
         first = work_of[plan.roles[plan.placement[0, 0]]]
         longest = max(longest, _sums_end(plan, profile, first))
@@ -193,6 +197,38 @@ def _behind_streams(
     behind_first = work.total - work.until.get(label, work.total)
     behind = max(behind_first, last + work.since.get(label, 0.0))
     return np.asarray(first + way + behind)
+
+
+def _line_end(plan: Plan, profile: Profile, axis: Axis, last: BodyCycles) -> float:
+    """Return when the last element is done with all that comes to it along an axis.
+
+    That all crosses one link: the streams along the axis, the sums of its group, and the results
+    that the last column gathers. `last`: its work, empty where that is not known.
+    """
+    read, sums = plan.read, plan.sums
+    streams = [stream for stream in plan.streams if crosses_line(stream.lines, axis)]
+    words = sum(stream.words for stream in streams)
+    behind = min((last.since.get(f"receive {s.tensor.name}", 0.0) for s in streams), default=0.0)
+    tiles = int((sums.group_columns if axis == "X" else sums.group_rows) > 1)
+    if axis == "Y" and sums.exit == "gather":
+        tiles += len(sums.head_rows(read.rows)) - 1
+    if tiles:
+        words, behind = words + tiles * read.visits(read.output) * read.output.values, 0.0
+    links = (read.columns if axis == "X" else read.rows) - 1
+    return words_end(words, links, profile) + behind
+
+
+def words_end(words: int, links: int, profile: Profile) -> float:
+    """Return when the last of so many words has come to the end of a line, over `links` links."""
+    if not links:
+        return 0.0
+    way = links * profile.hop_cycles + profile.arrival_to_execute_cycles
+    return words * float(profile.cycles_per_wavelet) + way
+
+
+def crosses_line(lines: Lines, axis: Axis) -> bool:
+    """Return whether a stream crosses the link to the last element along an axis."""
+    return lines == "columns" if axis == "Y" else lines != "columns"
 
 
 def _sums_end(plan: Plan, profile: Profile, first: BodyCycles) -> float:

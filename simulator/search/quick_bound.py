@@ -15,14 +15,20 @@ from math import prod
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
 from tilewright.mapper.grid.grid_shares import Share
-from tilewright.mapper.grid.host_streams import shared_lines
+from tilewright.mapper.grid.host_streams import Lines, shared_lines
 from tilewright.mapper.grid.number_types import dtype_of
-from tilewright.mapper.grid.reductions import shared_scheme
+from tilewright.mapper.grid.reductions import Axis, shared_scheme
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.check.route_check import MAX_STREAM
 from tilewright.simulator.isa.dsd import DTYPES
-from tilewright.simulator.lowering.cycle_bound import sums_cycles, way_back
+from tilewright.simulator.lowering.cycle_bound import (
+    AXES,
+    crosses_line,
+    sums_cycles,
+    way_back,
+    words_end,
+)
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.search.element_cycles import ElementCycles, FamilyTiles, SumCount
 from tilewright.simulator.search.family_energy import BorderWords, FamilyEnergy
@@ -32,12 +38,13 @@ from tilewright.simulator.search.family_energy import BorderWords, FamilyEnergy
 class _Stream:
     """The longest border stream of an input.
 
-    `values`: of a tile; `words`: of the stream; `entered`: of all streams of the input. `way`,
-    `way_to_group`: cycles of a word from the border to the last element, and to
-    the first one of its group.
+    `lines`: that share it. `values`: of a tile; `words`: of the stream; `entered`: of all streams
+    of the input. `way`, `way_to_group`: cycles of a word from the border to the last element, and
+    to the first one of its group.
     """
 
     access: TensorAccess
+    lines: Lines
     values: int
     words: float
     entered: BorderWords
@@ -93,9 +100,10 @@ class QuickBound:
             stream.words + stream.way + self._behind(stream.access, tiles, work, last)
             for stream in streams
         )
+        lines = (self._line_end(tiles, axis, streams) for axis in AXES)
         main = work + self._element.transfers(tiles, last)
         sums = work + self._delay(streams) + self._sums_end(tiles, reduction)
-        return max(main, sums, *ends, 0.0)
+        return max(main, sums, *ends, *lines)
 
     # -- sums and results ------------------------------------------------------------------
 
@@ -161,6 +169,18 @@ class QuickBound:
             behind += element.words(values) * (sums.operations + sums.passed)
         return behind
 
+    def _line_end(self, tiles: FamilyTiles, axis: Axis, streams: Sequence[_Stream]) -> float:
+        """Return when all words have come that cross the last link along an axis."""
+        family, place = tiles.family, AXES.index(axis)
+        group, elements = self.space.groups(family.shares)[place], tiles.elements[place]
+        results = int(group > 1)
+        if axis == "Y":
+            results += self._last_sums(family).passed
+        words = sum(int(s.words) for s in streams if crosses_line(s.lines, axis))
+        output = self.space.einsum.outputs[0].tensor
+        words += results * tiles.output * (tiles.steps if output in tiles.passing else 1)
+        return words_end(words, elements - 1, self.profile)
+
     def _delay(self, streams: Sequence[_Stream]) -> float:
         """Return the cycles that all elements of the last group wait for their first tiles."""
         element = self._element
@@ -200,7 +220,7 @@ class QuickBound:
         number = {"rows": rows, "columns": columns, "whole": 1}[lines]
         hops = entered * (columns * rows // number - 1)
         all_words = BorderWords(entered, columns * rows * values * visits, hops)
-        return _Stream(access, values, entered / number, all_words, way, to_group)
+        return _Stream(access, lines, values, entered / number, all_words, way, to_group)
 
     # -- memory ----------------------------------------------------------------------------
 
