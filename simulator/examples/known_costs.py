@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import Area
 
@@ -16,8 +17,11 @@ def chain_reduce(elements: int, words: int) -> Program:
     """Return a program that sums vectors along a row of elements into its west end.
 
     Each element has a vector of `words` f32 in the buffer `v`; it adds its own to the stream from
-    the east and passes it on. Neighbours use two alternating colors.
+    the east and passes it on. Neighbours use two alternating colors. Raises ProgramError for less
+    than two elements or a word.
     """
+    if elements < 2 or words < 1:
+        raise ProgramError("a chain has two or more elements, and words", value=(elements, words))
     b = ProgramBuilder("chain_reduce", 1, elements)
     colors = (b.color("even"), b.color("odd"))
     for column in range(elements):
@@ -56,8 +60,14 @@ def two_phase_reduce(elements: int, words: int, group: int) -> Program:
     of `words` f32 in the buffer `v`; the sum ends at the west end. `group` (at least 2) divides
     `elements`. The phases have colors of their own, so the farthest head must finish the first
     before it sends: words sent earlier would fill the routers on the way and take turns with the
-    first phase on the links.
+    first phase on the links. Raises ProgramError for groups that do not divide, and for one alone.
     """
+    if group < 2 or elements % group or elements == group or words < 1:
+        raise ProgramError(
+            "two or more groups of two or more elements share a row, and have words",
+            value=(elements, words, group),
+            instead="a group that divides the elements; one group is a chain (chain_reduce)",
+        )
     b = ProgramBuilder("two_phase_reduce", 1, elements)
     group_colors = (b.color("near_even"), b.color("near_odd"))
     head_colors = (b.color("far_even"), b.color("far_odd"))
@@ -98,8 +108,11 @@ def _group_routes(b: ProgramBuilder, column: int, group: int, colors: Sequence[s
 def message(words: int, hops: int) -> Program:
     """Return a program that sends `words` f32 over `hops` links to a receiver in the same row.
 
-    The receiver stores them in its buffer `v` and then activates its task `done`.
+    The receiver stores them in its buffer `v` and then activates its task `done`. Raises
+    ProgramError without words or links.
     """
+    if hops < 1 or words < 1:
+        raise ProgramError("a message has words, and goes over a link or more", value=(words, hops))
     b = ProgramBuilder("message", 1, hops + 1)
     color = b.color("message")
     _sender(b.code("sender"), color, words)
@@ -118,8 +131,11 @@ def message(words: int, hops: int) -> Program:
 def relay(stages: int, words: int) -> Program:
     """Return a program that passes a vector of `words` f32 from element to element, `stages` times.
 
-    Each element stores the whole vector before it sends it on.
+    Each element stores the whole vector before it sends it on. Raises ProgramError without stages
+    or words.
     """
+    if stages < 1 or words < 1:
+        raise ProgramError("a relay has stages and words", value=(stages, words))
     b = ProgramBuilder("relay", 1, stages + 1)
     colors = (b.color("even"), b.color("odd"))
     _sender(b.code("sender"), colors[0], words)

@@ -86,8 +86,11 @@ def library_gemv(grid: Matrix, tile: Matrix) -> Program:
     The vectors `x` and `b` stand in the first element, each element's tile of A by columns in
     `tile`. b is scattered down the first column, x along the first row, tiles of x are broadcast
     down the columns; products are summed along the rows into the last column, and gathered in the
-    buffer `y` of the last element.
+    buffer `y` of the last element. Raises ProgramError for less than 2 x 2 elements or an empty
+    tile.
     """
+    if min(grid) < 2 or min(tile) < 1:
+        raise ProgramError("a grid of 2 x 2 or more, and tiles", value=(grid, tile))
     b = _builder("library_gemv", grid, "xy")
     for row in range(grid.rows):
         for column in range(grid.columns):
@@ -156,8 +159,11 @@ def library_summa(size: int, tile: int) -> Program:
     """Return C = A B on size x size elements with square tiles, by two broadcasts per step.
 
     Tiles stand by columns in the buffers `A`, `B` and `C`. In step k the elements of column k
-    broadcast A along their rows, those of row k broadcast B down their columns.
+    broadcast A along their rows, those of row k broadcast B down their columns. Raises ProgramError
+    for less than 2 x 2 elements or an empty tile.
     """
+    if size < 2 or tile < 1:
+        raise ProgramError("a grid of 2 x 2 or more, and tiles", value=(size, tile))
     b = _builder("library_summa", Matrix(size, size), "xy")
     for row in range(size):
         for column in range(size):

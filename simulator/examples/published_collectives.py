@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import Area, Position, Switch
 
@@ -14,8 +15,10 @@ def star_reduce(elements: int, words: int) -> Program:
 
     Each element has a vector of `words` f32 in the buffer `v`. One color: every router lets its own
     element's vector pass, then switches to what comes from the east. The root adds the stream to a
-    circular buffer.
+    circular buffer. Raises ProgramError for less than two elements or a word.
     """
+    if elements < 2 or words < 1:
+        raise ProgramError("a star has two or more elements, and words", value=(elements, words))
     b = ProgramBuilder("star_reduce", 1, elements)
     color = b.color("all")
     for name in ("root", "leaf"):
@@ -44,8 +47,13 @@ def star_reduce(elements: int, words: int) -> Program:
 def broadcast(height: int, width: int, words: int) -> Program:
     """Return a program that sends the vector of the north west element to all others of a grid.
 
-    The vector is `words` f32 in the buffer `v`; it spreads by one flood of multicasts.
+    The vector is `words` f32 in the buffer `v`; it spreads by one flood of multicasts. Raises
+    ProgramError for less than two elements or a word.
     """
+    if min(height, width, words) < 1 or height * width < 2:
+        raise ProgramError(
+            "a broadcast has two or more elements, and words", value=(height, width, words)
+        )
     b = ProgramBuilder("broadcast", height, width)
     color = b.color("all")
     first, rest = b.code("first"), b.code("rest")

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
 from tilewright.simulator.check.limits import MAX_FABRIC_EXTENT
+from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.wavelets import control_wavelet
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import Area, Position, Switch
@@ -52,8 +53,12 @@ def tree_reduce(elements: int, words: int) -> Program:
     neighbours in the tree the other one. On a child's color every router first lets the child's own
     vector pass, then what comes from the east, so the children of an element follow each other
     without a gap and in order. The last child's control wavelet tells its parent's router that all
-    are through.
+    are through. Raises ProgramError for another number of elements, or without words.
     """
+    if elements < 1 or elements & (elements - 1) or words < 1:
+        raise ProgramError(
+            "a tree has a power of two of elements, and words", value=(elements, words)
+        )
     b = ProgramBuilder("tree_reduce", 1, elements)
     colors = (b.color("even"), b.color("odd"))
     crossed = _crossed(elements)

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 from explore import at_night
 
+from tilewright.simulator.examples.known_costs import (
+    chain_reduce,
+    message,
+    relay,
+    two_phase_reduce,
+)
 from tilewright.simulator.examples.library_programs import (
     Matrix,
     library_calls,
     library_gemv,
     library_summa,
 )
+from tilewright.simulator.examples.published_collectives import broadcast, star_reduce
+from tilewright.simulator.examples.tree_reduce import tree_reduce
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.program import Program
 from tilewright.simulator.run.machine import Machine
 from tilewright.simulator.run.trace import RunResult
 
@@ -115,3 +124,26 @@ def test_wrong_calls_are_refused() -> None:
     for calls in ([], [("broadcast", 4)], [("transpose", 0)]):
         with pytest.raises(ProgramError, match=r"a line has|no call of"):
             library_calls(4, 4, calls)
+
+
+@pytest.mark.parametrize(
+    ("program", "sizes"),
+    [
+        (chain_reduce, (1, 4)),
+        (two_phase_reduce, (8, 4, 3)),
+        (two_phase_reduce, (8, 4, 8)),
+        (star_reduce, (1, 4)),
+        (tree_reduce, (6, 4)),
+        (broadcast, (1, 1, 4)),
+        (message, (4, 0)),
+        (relay, (0, 4)),
+        (library_gemv, (Matrix(1, 3), Matrix(4, 5))),
+        (library_summa, (1, 5)),
+    ],
+)
+def test_sizes_that_a_program_has_not(
+    program: Callable[..., Program], sizes: tuple[object, ...]
+) -> None:
+    with pytest.raises(ProgramError) as caught:
+        program(*sizes)
+    assert caught.value.value == sizes
