@@ -10,7 +10,7 @@ from __future__ import annotations
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.datapath import start_walk
-from tilewright.simulator.engine.jit import inner_kernel, part_kernel
+from tilewright.simulator.engine.jit import inline_kernel, inner_kernel, part_kernel
 from tilewright.simulator.engine.memory_words import read_word, write_word
 from tilewright.simulator.engine.operation_steps import fail, start_of
 from tilewright.simulator.engine.places import OperandPlace
@@ -123,6 +123,21 @@ def change_operand(store: Table, memory: Memory, place: OperandPlace, row: int) 
     return True
 
 
+@inline_kernel
+def moved_base(store: Table, element: int, row: int) -> Word:
+    """Return where an operand in memory begins, in the memory of all elements, unchecked.
+
+    With a length that is known in the run only, `stays_in_buffer` checks it: a length of 0 leaves
+    no buffer, wherever it begins.
+    """
+    base = store[row + at.D_BASE]
+    first = store[element + at.E_VARIABLES]
+    for i in range(store[row + at.D_TERMS]):
+        value = store[first + store[row + at.D_VARIABLE + i]]
+        base += value * store[row + at.D_FACTOR + i]
+    return store[element + at.E_MEMORY] + base
+
+
 @inner_kernel
 def first_position(store: Table, element: int, declared: int, row: int) -> Word:
     """Return an operand's first word in memory, or the address of its queue's or memory FIFO's row.
@@ -136,6 +151,8 @@ def first_position(store: Table, element: int, declared: int, row: int) -> Word:
     if store[declared + at.D_KIND] == at.REGISTER and kind == at.MEMORY:
         register = store[element + at.E_REGISTERS] + store[declared + at.D_BASE] * at.R_WIDTH
         return store[register + at.R_POSITION]
+    if kind == at.MEMORY and store[row + at.D_LENGTH_ROW] >= 0:
+        return moved_base(store, element, row)
     return start_of(store, element, row)
 
 
@@ -164,7 +181,8 @@ def place_operand(store: Table, memory: Memory, place: OperandPlace, row: int) -
     kind = store[row + at.D_KIND]
     declared = store[op + at.O_OPERANDS + operand]
     position = first_position(store, element, declared, row)
-    if position < 0:  # a register may point before the memory of the first element
+    has_length = store[row + at.D_LENGTH_ROW] >= 0
+    if position < 0 and not has_length:  # a register may point before all memory
         fail(store, at.ERROR_BOUNDS, element, row, position)
         return False
     ring_offset = ring_offset_of(store, element, declared, row)

@@ -300,8 +300,10 @@ def test_an_operation_of_no_elements_does_nothing(line: str) -> None:
     body += "  @add16 d, d, #1 result r\n  @add16 e, e, #5\n"
     assert values(run(body, a=[0] * 4), "a") == [5, 0, 0, 0]
     late = "buffer a u16 [4]\nmem1d d a extent 4\ntask main entry\n"
-    late += "  @add16 d {length n}, d {length n}, #1\n  @add16 d, d, #2\n"
+    late += "  @add16 d {length n}, d {length n}, #1\n  @add16 d, d, #2\n  set k 4\n"
+    late += "  @add16 d[k] {length n}, d[k] {length 0}, #1\n"  # behind the end there is none, too
     assert values(run(late, a=[0] * 4), "a") == [2] * 4
+    refused(late + "  add n 1\n  @add16 d[k] {length n}, d {length n}, #1\n", "'element 4 (k = 4)'")
 
 
 @pytest.mark.row("000.10")

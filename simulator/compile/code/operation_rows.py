@@ -164,10 +164,11 @@ class OperationRows:
         more than four counters.
         """
         row = operand_row(operand)
-        if operand.buffer is not None and operand.offset.terms:
-            self._set_terms(row, operand, DTYPES[operand.buffer.dtype])
-        if operand.pointer:
-            self._point(row, operand)
+        if not operand.is_empty:  # what touches nothing leaves no buffer
+            if operand.buffer is not None and operand.offset.terms:
+                self._set_terms(row, operand, DTYPES[operand.buffer.dtype])
+            if operand.pointer:
+                self._point(row, operand)
         self._complete(row, operand)
         self.operand_rows.append(row)
         number = len(self.operand_rows) - 1
