@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +61,8 @@ from tilewright.simulator.program.routes import (
 )
 
 __all__ = ["CodeBuilder", "ProgramBuilder", "TaskBuilder"]
+
+P = TypeVar("P")
 
 
 def _shape(shape: Sequence[int] | int, place: str) -> tuple[int, ...]:
@@ -409,9 +411,17 @@ class ProgramBuilder:
     def placement(self, codes: npt.NDArray[np.integer]) -> None:
         """Set the code of every element: an array (height, width) of numbers of codes from 0 on.
 
-        They count in the order of declaration.
+        They count in the order of declaration. Raises ProgramError for an array of another shape or
+        of other numbers.
         """
-        self._placement[:, :] = codes
+        numbers = np.asarray(codes)
+        if numbers.shape != self._placement.shape or not np.issubdtype(numbers.dtype, np.integer):
+            raise ProgramError(
+                "the placement is an array of numbers of codes",
+                value=f"{numbers.dtype} {numbers.shape}",
+                instead=f"integers of shape {self._placement.shape}",
+            )
+        self._placement[:, :] = numbers
 
     def route(  # noqa: PLR0913 (the keywords of a color's configuration)
         self,
@@ -444,12 +454,18 @@ class ProgramBuilder:
         self._routes.append(new_record(Route, f"route of color {color}", *values, **properties))
 
     def edge_input(self, port: EdgeInput) -> None:
-        """Add streams of wavelets that enter at the border of the grid."""
-        self._edge_inputs.append(port)
+        """Add streams of wavelets that enter at the border of the grid.
+
+        Raises ProgramError for something else.
+        """
+        self._edge_inputs.append(_checked_port(port, EdgeInput))
 
     def edge_output(self, port: EdgeOutput) -> None:
-        """Add streams of wavelets that leave at the border of the grid."""
-        self._edge_outputs.append(port)
+        """Add streams of wavelets that leave at the border of the grid.
+
+        Raises ProgramError for something else.
+        """
+        self._edge_outputs.append(_checked_port(port, EdgeOutput))
 
     def build(self) -> Program:
         """Return the program as a frozen record, after all checks that need no machine profile.
@@ -468,3 +484,12 @@ class ProgramBuilder:
         )
         check_program(program)
         return program
+
+
+def _checked_port(port: P, kind: type[P]) -> P:
+    """Return an edge port, which must be of a kind."""
+    if not isinstance(port, kind):
+        raise ProgramError(
+            "this is no port at the border", value=port, instead=f"{kind.__name__}(...)"
+        )
+    return port

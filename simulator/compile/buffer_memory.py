@@ -120,7 +120,7 @@ class BufferMap:
     ) -> None:
         height, width = self.program.placement.shape
         for place, element_values in values.items():
-            row, column = _element(place, name)
+            row, column = element_place(place, f"memory for {name}")
             if not (0 <= row < height and 0 <= column < width):
                 raise InputDataError(f"memory for {name}: no such element", value=(row, column))
             buffer = self.program.codes[int(self.program.placement[row, column])].buffer(name)
@@ -226,13 +226,16 @@ def as_dtype(array: Values, dtype: str, place: Callable[[int, int], str]) -> Val
     return converted
 
 
-def _element(place: object, name: str) -> tuple[int, int]:
-    """Return the (row, column) that start values of a buffer are given for, checked."""
+def element_place(place: object, what: str) -> tuple[int, int]:
+    """Return the (row, column) that something is given for; InputDataError for anything else.
+
+    `what`: is given, for the message.
+    """
     match place:
         case (int() | np.integer() as row, int() | np.integer() as column):
             return int(row), int(column)
     raise InputDataError(
-        f"memory for {name}: no element", value=place, instead="(row, column), as in {(0, 1): ...}"
+        f"{what}: no element", value=place, instead="a pair (row, column), such as (0, 1)"
     )
 
 

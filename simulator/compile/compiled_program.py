@@ -86,12 +86,27 @@ class CompiledProgram:
         return any(layout.rebinds for layout in self.layouts)
 
 
+def _check_kinds(program: object, profile: object) -> None:
+    """Refuse what is no program, such as its text, and what is no profile, such as its name."""
+    if not isinstance(program, Program):
+        raise ProgramError(
+            "this is no program",
+            value=type(program).__name__,
+            instead="parse_program(text), or what ProgramBuilder.build() returns",
+        )
+    if not isinstance(profile, Profile):
+        raise ProgramError(
+            "this is no machine profile", value=profile, instead='load_profile("wse3-sdk-sim")'
+        )
+
+
 def compile_program(program: Program, profile: Profile) -> CompiledProgram:
     """Check a program against the machine of a profile, and compile it for the engines.
 
     Raises ProgramError for what is not valid, or does not exist or fit on the machine; it names the
     line of the program's text if the program was read from one.
     """
+    _check_kinds(program, profile)
     try:
         check_program(program)
         check_resources(program, profile)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.buffer_memory import MemoryInput, stream_bits
+from tilewright.simulator.compile.buffer_memory import MemoryInput, element_place, stream_bits
 from tilewright.simulator.compile.compiled_program import CompiledProgram
 from tilewright.simulator.compile.fabric.queue_fusion import Ids
 from tilewright.simulator.compile.store import (
@@ -35,6 +35,8 @@ def noted(notes: Collection[str]) -> dict[int, int]:
 
     `notes`: names of NOTES. Raises InputDataError for another one.
     """
+    if isinstance(notes, str):
+        raise InputDataError("the notes of a run are a list", value=notes, instead=str([notes]))
     unknown = sorted(set(notes) - set(NOTES))
     if unknown:
         raise InputDataError(
@@ -92,6 +94,11 @@ def run_data(
         at.S_RECORD: int(bool(timeline)),
         at.S_QUEUES: int(counts_queues),
     }
+    for name, given in (("memory", memory), ("edges", edges)):
+        if not isinstance(given, Mapping | None):
+            raise InputDataError(
+                f"the {name} of a run: no arrays by name", value=given, instead='{"NAME": array}'
+            )
     return RunData(header, recorded_elements(program, timeline), memory or {}, edges or {})
 
 
@@ -104,10 +111,13 @@ def recorded_elements(program: Program, timeline: TimelineRequest) -> Ids:
     if isinstance(timeline, bool):
         return np.arange(program.placement.size if timeline else 0, dtype=np.int64)
     height, width = program.placement.shape
-    for row, column in timeline:
+    numbers = set()
+    for place in timeline:
+        row, column = element_place(place, "the timeline")
         if not (0 <= row < height and 0 <= column < width):
             raise InputDataError("the timeline: no such element", value=(row, column))
-    return np.array(sorted({row * width + column for row, column in timeline}), dtype=np.int64)
+        numbers.add(row * width + column)
+    return np.array(sorted(numbers), dtype=np.int64)
 
 
 def load_data(

@@ -309,11 +309,15 @@ class Reader:
 
     A comment goes from `//`, from `#` with a blank behind it, or from `#` as the first character of
     a line to the line's end. The reader remembers the line of every declaration, for errors that
-    are found later. Raises ProgramError for a text that is too long.
+    are found later. Raises ProgramError for what is no text, or a text that is too long.
     """
 
     def __init__(self, text: str, file: str) -> None:
         self.file = file
+        if not isinstance(text, str):
+            raise ProgramError(
+                "the program is no text", where=Where(file), value=type(text).__name__
+            )
         if len(text) > MAX_TEXT:
             raise ProgramError(
                 "the text of the program is too long",

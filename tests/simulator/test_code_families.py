@@ -32,9 +32,11 @@ from tilewright.simulator.fast.plain_code import code_of_block
 from tilewright.simulator.fast.script import Script, script_from
 from tilewright.simulator.fast.scripts import script_of
 from tilewright.simulator.fast.walker import MOST_INSTRUCTIONS, ScriptWalker
+from tilewright.simulator.isa.dsd import Register
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.profiles.profile import Profile, load_profile, profile_number
+from tilewright.simulator.program.instruction import LoadRegister
 from tilewright.simulator.program.program import (
     ElementCode,
     Program,
@@ -164,3 +166,9 @@ def test_most_members_are_filled() -> None:
         found += compare(gemv_like(3 + seed % 2, 4, 20 + seed, 3), PROFILES[0], seed)
     assert found["filled"] > found["found"]
     assert not found["no family"]
+
+
+def test_codes_without_tasks_differ_by_their_loads() -> None:
+    loads = [LoadRegister(Register("src1", number), "d") for number in (1, 2)]
+    codes = [ElementCode("c", loads=(load,)) for load in loads]
+    assert [canonical_code(code).loads for code in codes] == [(load,) for load in loads]

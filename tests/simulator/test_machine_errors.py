@@ -15,6 +15,7 @@ from tilewright.simulator.isa.machine_errors import DeadlockError, MachineError,
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
 from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.text.parsing import parse_program
 
 WSE3 = load_profile("wse3-sdk-sim")
 WSE2 = load_profile("wse2-sdk-sim")
@@ -375,6 +376,24 @@ def test_wrong_data() -> None:
     with pytest.raises(MachineError, match="data for an unknown edge input") as caught:
         machine.run(edges={"v": np.zeros((1, 4))})
     assert caught.value.instead == "no edges: the program has no edge inputs"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        (lambda program: Machine(program, "wse3-sdk-sim"), "this is no machine profile"),
+        (lambda _: Machine("program p 1 x 1", WSE3), "this is no program"),
+        (lambda program: Machine(program, WSE3).run(memory=[1]), "the memory of a run"),
+        (lambda program: Machine(program, WSE3).run(timeline=[3]), "the timeline: no element"),
+        (lambda program: Machine(program, WSE3).run(notes="races"), "the notes of a run"),
+        (lambda _: ProgramBuilder("p", 1, 2).placement([[0]]), "the placement is an array"),
+        (lambda _: ProgramBuilder("p", 1, 2).edge_input("in"), "this is no port"),
+        (lambda _: parse_program(b"program"), "the program is no text"),
+    ],
+)
+def test_values_of_a_wrong_kind(wrong: Callable[..., object], problem: str) -> None:
+    with pytest.raises(TilewrightError, match=problem):
+        wrong(message(4, 1))
 
 
 def test_every_error_is_one_of_ours() -> None:

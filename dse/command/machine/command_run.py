@@ -85,10 +85,10 @@ def _program_text(path: Path) -> str:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputDataError(
-            "the program is no text in UTF-8",
+            "the file is not UTF-8 text",
             where=Where(str(path)),
             value=f"byte {error.object[error.start]:#04x} at {error.start}",
-            instead="a program's text, as in docs/programs.md",
+            instead="save it as UTF-8",
         ) from None
     lines = text.split("\n")
     fences = [i for i, line in enumerate(lines) if line.startswith("```")]

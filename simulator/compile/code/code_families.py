@@ -118,12 +118,12 @@ class _FamilySplitter:
         queues = code.input_queues, code.output_queues
         self.shape += (code.name, *queues, code.main_priority, len(code.buffers), len(code.dsds))
         self.exact += [queue.id for several in queues for queue in several]
-        if any(buffer.view_of for buffer in code.buffers):
+        if code.loads or any(buffer.view_of for buffer in code.buffers):
             raise _NoFamily
         for part in (*code.buffers, *code.dsds):
             self.declared(part)
         for task in code.tasks:
-            if not task.is_local or code.loads:
+            if not task.is_local:
                 raise _NoFamily
             self.shape.append(TASK(task))
             self.body(task.body)
