@@ -12,7 +12,7 @@ from collections.abc import Mapping as Dict
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from math import isqrt, prod
+from math import isqrt
 
 from tilewright.arch.components.components import PlacementRules
 from tilewright.mapper.grid.grid import Grid
@@ -198,12 +198,13 @@ class GridMapspace:
         rules, name = self._host_rules, self.einsum.outputs[0].tensor
         return name in self.staying or name not in rules.keep | rules.may_keep
 
-    def groups(self, shares: tuple[Share, ...]) -> list[int]:
+    def groups(self, shares: tuple[Share, ...]) -> tuple[int, int]:
         """Return the elements that add up into one tile along X and along Y."""
-        return [
-            prod(s.count for s in shares if s.axis == axis and self._is_reduced(s.variable))
-            for axis in ("X", "Y")
-        ]
+        counts = {"X": 1, "Y": 1}
+        for share in shares:
+            if self._is_reduced(share.variable):
+                counts[share.axis] *= share.count
+        return counts["X"], counts["Y"]
 
     def _sharing(self, shares: tuple[Share, ...]) -> list[bool]:
         """Return whether a result may be shared: another Einsum finds it where it stays."""

@@ -13,8 +13,9 @@ from math import prod
 from typing import NamedTuple
 
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
-from tilewright.mapper.grid.grid_shares import local_sizes
+from tilewright.mapper.grid.grid_shares import Share, local_sizes
 from tilewright.mapper.grid.number_types import dtype_of, number_types
+from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.isa.dsd import DTYPES
 from tilewright.simulator.lowering.kernel import (
@@ -43,7 +44,9 @@ class FamilyTiles:
 
     `local`, `tile`: values of each rank variable in its share and in a tile. `passing`: tensors of
     which a part passes with each tile. `steps`: tiles. `inputs`, `output`: values of a buffer of
-    each input, in their order, and of the output.
+    each input, in their order, and of the output. `elements`, `groups`: columns and rows in use,
+    and of those that add up. `outer`: rank variables of the loops around the operation, outermost
+    first; `length`: points of one operation.
     """
 
     family: GridFamily
@@ -53,13 +56,10 @@ class FamilyTiles:
     steps: int
     inputs: tuple[int, ...]
     output: int
-
-    @property
-    def elements(self) -> tuple[int, int]:
-        """Columns and rows of elements in use."""
-        shares = self.family.shares
-        columns, rows = (prod(s.count for s in shares if s.axis == axis) for axis in ("X", "Y"))
-        return columns, rows
+    elements: tuple[int, int]
+    groups: tuple[int, int]
+    outer: tuple[str, ...]
+    length: int
 
     @staticmethod
     def of(space: GridMapspace, family: GridFamily) -> FamilyTiles:
@@ -73,7 +73,42 @@ class FamilyTiles:
             access.tile_size(tile if access.tensor in passing else local)
             for access in (*einsum.inputs, einsum.outputs[0])
         )
-        return FamilyTiles(family, local, tile, passing, steps, tuple(inputs), output)
+        outer = space.outer_loops(family, tile)
+        if family.scalar is None:  # the operation runs over the loops of the output
+            kept = einsum.outputs[0].rank_variables
+            outer = [name for name in outer if name not in kept]
+        length = prod(tile.values()) // prod(tile[name] for name in outer)
+        columns, rows = (share_of(family.shares, axis) for axis in ("X", "Y"))
+        return FamilyTiles(
+            family,
+            local,
+            tile,
+            passing,
+            steps,
+            tuple(inputs),
+            output,
+            elements=(columns, rows),
+            groups=space.groups(family.shares),
+            outer=tuple(outer),
+            length=length,
+        )
+
+
+def share_of(shares: Sequence[Share], axis: str) -> int:
+    """Return into how many parts shares divide along an axis."""
+    return prod(share.count for share in shares if share.axis == axis)
+
+
+class _OperationRate(NamedTuple):
+    """Values that an operation takes at once, and its cycles for such a group.
+
+    `met`: those where its two reads meet on a bank. `reads_output`: whether it reads the output.
+    """
+
+    group: int
+    cycles: float
+    met: float
+    reads_output: bool
 
 
 @dataclass(frozen=True)
@@ -101,10 +136,9 @@ class ElementCycles:
 
     def work(self, tiles: FamilyTiles) -> float:
         """Return the cycles of the operations on the points of an element, and of their loops."""
-        profile, kept = self.profile, self._kept
-        family, local, tile = tiles.family, tiles.local, tiles.tile
-        points = prod(local.values())
-        outer, length = self._outer(tiles), self._length(tiles)
+        profile, kept = self.profile, self.space.einsum.outputs[0].rank_variables
+        family, local, tile, outer = tiles.family, tiles.local, tiles.tile, tiles.outer
+        points, length = prod(local.values()), tiles.length
         first = prod(local[name] for name in kept) // length
         load = profile.descriptor_use_cycles + profile.descriptor_load_cycles
         if family.scalar is not None:
@@ -119,23 +153,8 @@ class ElementCycles:
 
     def on_tile(self, tiles: FamilyTiles) -> float:
         """Return the cycles in which the operations on a tile move its values."""
-        operations = prod(tiles.tile.values()) // self._length(tiles)
+        operations = prod(tiles.tile.values()) // tiles.length
         return operations * min(self._moving(tiles, is_first=first) for first in (True, False))
-
-    def _outer(self, tiles: FamilyTiles) -> list[str]:
-        """Return the rank variables of the loops around the operation, outermost first."""
-        outer, kept = self.space.outer_loops(tiles.family, tiles.tile), self._kept
-        if tiles.family.scalar is None:  # the operation runs over the loops of the output
-            return [name for name in outer if name not in kept]
-        return outer
-
-    def _length(self, tiles: FamilyTiles) -> int:
-        """Return the points of one operation."""
-        return prod(tiles.tile.values()) // prod(tiles.tile[name] for name in self._outer(tiles))
-
-    @cached_property
-    def _kept(self) -> frozenset[str]:
-        return self.space.einsum.outputs[0].rank_variables
 
     def _moving(self, tiles: FamilyTiles, *, is_first: bool) -> float:
         """Return the cycles in which one operation moves its values, without the load before it.
@@ -143,30 +162,25 @@ class ElementCycles:
         They go in groups. The reads of a full group meet on a bank wherever they begin if together
         they cover more words than there are banks.
         """
-        family, length, profile = tiles.family, self._length(tiles), self.profile
-        name = self._operations[is_first, family.scalar is not None]
-        if name is None:
-            step = self._map_steps * profile.scalar_operation_cycles + profile.map_step_cycles
-            return float(length * step)
-        timing = profile.operations[name]
-        cycles = min(timing.cycles)
-        if self._always_meets(tiles, name, timing.group, is_first=is_first):
-            cycles = max(cycles, timing.cycles[1] * profile.bank_conflict_factor)
-        return float(-(-length // timing.group) * cycles)
+        rate = self._rates[is_first, tiles.family.scalar is not None]
+        groups = -(-tiles.length // rate.group)
+        return groups * (rate.met if self._always_meets(tiles, rate) else rate.cycles)
 
-    def _always_meets(self, tiles: FamilyTiles, name: str, group: int, *, is_first: bool) -> bool:
+    def _always_meets(self, tiles: FamilyTiles, rate: _OperationRate) -> bool:
+        if rate.met == rate.cycles:
+            return False
         einsum, scalar = self.space.einsum, tiles.family.scalar
         sources = [access for access in einsum.inputs if access.tensor != scalar]
-        if not is_first or name == WIDENING_PRODUCT:
-            sources.append(einsum.outputs[0])
-        if len(sources) != 2:
+        sources += einsum.outputs if rate.reads_output else []
+        if len(sources) != 2 or rate.group * sum(map(self._wide, sources)) <= BANKS:
             return False
-        outer = self._outer(tiles)
-        vector = [n for n in self.space.by_output if tiles.tile[n] > 1 and n not in outer]
-        if vector and not all(vector[-1] in access.rank_variables for access in sources):
-            return False
-        words = sum(DTYPES[dtype_of(access, einsum)] for access in sources)
-        return group * words > BANKS
+        names = (n for n in reversed(self.space.by_output) if tiles.tile[n] > 1)
+        innermost = next((n for n in names if n not in tiles.outer), None)
+        return innermost is None or all(innermost in a.rank_variables for a in sources)
+
+    def _wide(self, access: TensorAccess) -> int:
+        """Return the 16-bit words of a value."""
+        return DTYPES[dtype_of(access, self.space.einsum)]
 
     def _walk(self, turns: int, loops: Sequence[tuple[int, bool]]) -> float:
         """Return the cycles around operations whose innermost loop is a map.
@@ -205,18 +219,23 @@ class ElementCycles:
         )
 
     @cached_property
-    def _operations(self) -> dict[tuple[bool, bool], str | None]:
-        """The machine's operations, by whether a sum begins and whether the register is used."""
+    def _rates(self) -> dict[tuple[bool, bool], _OperationRate]:
+        """By whether it is the first of a sum, and whether an input is in the register."""
         both = (True, False)
-        return {
-            (first, scalar): own_operation(self.space.einsum, first=first, has_scalar=scalar)
-            for first in both
-            for scalar in both
-        }
+        return {(first, scalar): self._rate(first, scalar) for first in both for scalar in both}
 
-    @cached_property
-    def _map_steps(self) -> int:
-        return scalar_steps(self.space.einsum, number_types(self.space.einsum).output)
+    def _rate(self, is_first: bool, has_scalar: bool) -> _OperationRate:
+        einsum, profile = self.space.einsum, self.profile
+        name = own_operation(einsum, first=is_first, has_scalar=has_scalar)
+        if name is None:
+            steps = scalar_steps(einsum, number_types(einsum).output)
+            cycles = float(steps * profile.scalar_operation_cycles + profile.map_step_cycles)
+            return _OperationRate(1, cycles, cycles, reads_output=False)
+        timing = profile.operations[name]
+        least = min(timing.cycles)
+        met = max(least, timing.cycles[1] * profile.bank_conflict_factor)
+        reads_output = not is_first or name == WIDENING_PRODUCT
+        return _OperationRate(timing.group, float(least), float(met), reads_output)
 
     # -- what comes and goes ---------------------------------------------------------------
 

@@ -45,7 +45,7 @@ class FamilyEnergy:
         columns, rows = tiles.elements
         points = columns * rows * prod(tiles.local.values())
         output = columns * rows * self._words(tiles)
-        results = output // prod(self.space.groups(tiles.family.shares))
+        results = output // prod(tiles.groups)
         hops = sum(words.hops for words in entered.values()) + self._sum_hops(tiles, reduction)
         return (
             (points + output - results) * self._point
@@ -84,7 +84,7 @@ class FamilyEnergy:
     def _sum_hops(self, tiles: FamilyTiles, reduction: str | None) -> float:
         """Return the links that sums and results cross, words times links."""
         columns, rows = tiles.elements
-        across, down = self.space.groups(tiles.family.shares)
+        across, down = tiles.groups
         lines = rows * (columns // across), (columns // across) * (rows // down)
         links = sum(
             number * self._line_hops(group, reduction)

@@ -7,14 +7,12 @@ It leaves out what differs inside the family (the order of a reduction) and what
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from math import prod
+from functools import cached_property, lru_cache, partial
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid_mapspace import GridFamily, GridMapspace
-from tilewright.mapper.grid.grid_shares import Share
 from tilewright.mapper.grid.host_streams import Lines, shared_lines
 from tilewright.mapper.grid.number_types import dtype_of
 from tilewright.mapper.grid.reductions import Axis, shared_scheme
@@ -30,7 +28,12 @@ from tilewright.simulator.lowering.cycle_bound import (
     words_end,
 )
 from tilewright.simulator.profiles.profile import Profile
-from tilewright.simulator.search.element_cycles import ElementCycles, FamilyTiles, SumCount
+from tilewright.simulator.search.element_cycles import (
+    ElementCycles,
+    FamilyTiles,
+    SumCount,
+    share_of,
+)
 from tilewright.simulator.search.family_energy import BorderWords, FamilyEnergy
 
 
@@ -73,6 +76,19 @@ class QuickBound:
         return ElementCycles(self.space, self.profile)
 
     @cached_property
+    def _tiles(self) -> Callable[[GridFamily], FamilyTiles]:
+        """The sizes of a family; several sums ask for those of one family in turn."""
+        return lru_cache(maxsize=1)(partial(FamilyTiles.of, self.space))
+
+    @cached_property
+    def _streams(self) -> Callable[[GridFamily], Sequence[_Stream]]:
+        """The streams of a family's inputs that come over the border.
+
+        Raises InfeasibleMapping if more words enter than a port takes.
+        """
+        return lru_cache(maxsize=1)(self._streams_of)
+
+    @cached_property
     def _energy(self) -> FamilyEnergy:
         return FamilyEnergy(self.space, self.flat)
 
@@ -81,8 +97,8 @@ class QuickBound:
 
         `reduction`: of the mappings; None for any of the family's.
         """
-        tiles = FamilyTiles.of(self.space, family)
-        entered = {stream.access.tensor: stream.entered for stream in self._streams(tiles)}
+        tiles = self._tiles(family)
+        entered = {stream.access.tensor: stream.entered for stream in self._streams(family)}
         return self._energy.of(tiles, reduction, entered)
 
     def cycles(self, family: GridFamily, reduction: str | None = None) -> float:
@@ -91,11 +107,11 @@ class QuickBound:
         `reduction`: of the mappings; None for any of the family's. Raises InfeasibleMapping if the
         tiles do not fit an element.
         """
-        tiles = FamilyTiles.of(self.space, family)
+        tiles = self._tiles(family)
         if self._words(tiles) > self.free_words:
             raise InfeasibleMapping(f"{self.space.grid.memory.name} of an element is too small")
-        work, last = self._element.work(tiles), self._last_sums(family)
-        streams = self._streams(tiles)
+        work, last = self._element.work(tiles), self._last_sums(tiles)
+        streams = self._streams(family)
         ends = (
             stream.words + stream.way + self._behind(stream.access, tiles, work, last)
             for stream in streams
@@ -107,18 +123,18 @@ class QuickBound:
 
     # -- sums and results ------------------------------------------------------------------
 
-    def _last_sums(self, family: GridFamily) -> SumCount:
+    def _last_sums(self, tiles: FamilyTiles) -> SumCount:
         """Return what the last element does with each tile of the output.
 
         It receives a sum along each axis with a group; the last one of a column that gathers passes
         on the results of all others.
         """
         stays = self.space.output_stays
-        columns, rows = self.space.groups(family.shares)
+        columns, rows = tiles.groups
         received = (columns > 1) + (rows > 1)
-        operations = max(received, not stays) + family.shared
-        heads = _product(family.shares, "Y") // rows
-        gathers = not stays and heads > 1 and columns < _product(family.shares, "X")
+        operations = max(received, not stays) + tiles.family.shared
+        heads = tiles.elements[1] // rows
+        gathers = not stays and heads > 1 and columns < tiles.elements[0]
         return SumCount(operations, heads - 1 if gathers else 0)
 
     def _sums_end(self, tiles: FamilyTiles, reduction: str | None) -> float:
@@ -128,7 +144,7 @@ class QuickBound:
         the way back. `reduction`: None for the fastest one.
         """
         family, element = tiles.family, self._element
-        columns, rows = self.space.groups(family.shares)
+        columns, rows = tiles.groups
         if columns * rows == 1:
             return element.transfers(tiles, SumCount(int(not self.space.output_stays)))
         operation = element.load + element.words(tiles.output)
@@ -171,11 +187,11 @@ class QuickBound:
 
     def _line_end(self, tiles: FamilyTiles, axis: Axis, streams: Sequence[_Stream]) -> float:
         """Return when all words have come that cross the last link along an axis."""
-        family, place = tiles.family, AXES.index(axis)
-        group, elements = self.space.groups(family.shares)[place], tiles.elements[place]
+        place = AXES.index(axis)
+        group, elements = tiles.groups[place], tiles.elements[place]
         results = int(group > 1)
         if axis == "Y":
-            results += self._last_sums(family).passed
+            results += self._last_sums(tiles).passed
         words = sum(int(s.words) for s in streams if crosses_line(s.lines, axis))
         output = self.space.einsum.outputs[0].tensor
         words += results * tiles.output * (tiles.steps if output in tiles.passing else 1)
@@ -188,20 +204,17 @@ class QuickBound:
         begun = (stream.way_to_group + element.words(stream.values) for stream in streams)
         return max(0.0, max(begun, default=0.0) - receiving)
 
-    def _streams(self, tiles: FamilyTiles) -> list[_Stream]:
-        """Return the streams of the inputs that come over the border.
-
-        Raises InfeasibleMapping if more words enter than a port takes.
-        """
+    def _streams_of(self, family: GridFamily) -> list[_Stream]:
+        tiles = self._tiles(family)
         inputs = zip(self.space.einsum.inputs, tiles.inputs, strict=True)
-        resident = tiles.family.resident
+        resident = family.resident
         return [self._stream(a, tiles, n) for a, n in inputs if a.tensor not in resident]
 
     def _stream(self, access: TensorAccess, tiles: FamilyTiles, values: int) -> _Stream:
         shares, profile = tiles.family.shares, self.profile
         columns, rows = tiles.elements
         used = [share for share in shares if share.variable in access.rank_variables]
-        along_x, along_y = (_product(used, axis) for axis in ("X", "Y"))
+        along_x, along_y = (share_of(used, axis) for axis in ("X", "Y"))
         visits = tiles.steps if access.tensor in tiles.passing else 1
         entered = along_x * along_y * values * visits
         if entered > MAX_STREAM:
@@ -210,7 +223,7 @@ class QuickBound:
                 "(persistent_tensors of a workload are in the elements)"
             )
         lines = shared_lines(along_x, along_y, columns, rows)
-        group_columns, group_rows = self.space.groups(shares)
+        group_columns, group_rows = tiles.groups
         links = (columns - 1) * (lines != "columns") + (rows - 1) * (lines != "rows")
         inside = (group_columns - 1) * (lines != "columns") + (group_rows - 1) * (lines != "rows")
         way, to_group = (
@@ -226,7 +239,7 @@ class QuickBound:
 
     def words(self, family: GridFamily) -> int:
         """Return the 16-bit words of an element that the tiles of a family need at least."""
-        return self._words(FamilyTiles.of(self.space, family))
+        return self._words(self._tiles(family))
 
     def _words(self, tiles: FamilyTiles) -> int:
         held = zip(self._wide.items(), (*tiles.inputs, tiles.output), strict=True)
@@ -247,7 +260,3 @@ class QuickBound:
     def free_words(self) -> int:
         """16-bit words of an element that tiles may use."""
         return (int(self.space.grid.memory.size) // 8 - self.profile.sram_reserved_bytes) // 2
-
-
-def _product(shares: Sequence[Share], axis: str) -> int:
-    return prod(share.count for share in shares if share.axis == axis)
