@@ -50,6 +50,8 @@ class ErrorSubject:
 
 def close_names(name: object, names: Sequence[str]) -> str:
     """Return what an error about an unknown name offers instead: a close name, else all names."""
+    if not names:
+        return "one that is declared"
     close = get_close_matches(str(name), names, n=1)
     return close[0] if close else "one of " + ", ".join(names)
 
