@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import bytecode_once
 import explore
 import memo_plugin
 import pytest
@@ -19,6 +20,8 @@ from tilewright.arch import parallel_compilation
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).resolve().parent / "golden"
+
+gc.set_threshold(100_000, 50, 100)  # most objects of a run stay: modules, tests, caches
 
 # CI draws the same examples every time, so few of them; `make explore` draws others, and more.
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, max_examples=30)
@@ -51,6 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    bytecode_once.register(config)
     config.pluginmanager.register(memo_plugin.MemoPlugin(config))
     if config.option.explore_seed:
         config.pluginmanager.register(explore.ExplorePlugin(config))
@@ -65,7 +69,6 @@ def pytest_collection_finish() -> None:
     """Spare the collector of garbage the thousands of tests: an eighth of all CPU time."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 50, 100)
 
 
 @pytest.hookimpl(trylast=True)
