@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from sources import statements
+
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ("arch", "mapper", "simulator", "dse", "studies")
 MODULES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
@@ -31,7 +33,7 @@ def imports(path: Path) -> tuple[Import, ...]:
 
 
 def _imports(path: Path) -> Iterator[Import]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in statements(path):
         if isinstance(node, ast.Import | ast.ImportFrom):
             place = f"{path.relative_to(ROOT)}:{node.lineno}"
             if isinstance(node, ast.Import):

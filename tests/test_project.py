@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from sources import statements
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("arch", "mapper", "simulator", "dse", "studies")
@@ -74,7 +75,7 @@ def test_functions_stay_short() -> None:
     violations = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {node.name} has {problem}"
         for path in SOURCES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in statements(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         for problem in size_problems(node)
     ]

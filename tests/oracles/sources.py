@@ -43,6 +43,16 @@ def imported(path: Path) -> frozenset[Path]:
     return _source(path).imported
 
 
+@cache
+def statements(path: Path) -> tuple[ast.AST, ...]:
+    """Return every statement of a file, wherever it stands, but none of its expressions."""
+    waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    for node in waiting:
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            waiting += getattr(node, field, ())
+    return tuple(waiting)
+
+
 class _Source(NamedTuple):
     """What a file contributes: the files of ours that it names, and its code as text."""
 

@@ -23,7 +23,7 @@ NAMES = st.one_of(
     st.sampled_from(
         ["m", "n", "y", "no", "null", "GlobalBuffer", "1e3", "a: b", "x'\"", "é", "0x1"]
     ),
-    st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=6),
+    st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=6),
 )
 
 
