@@ -1,10 +1,10 @@
 """What the report shows of one design: plain JSON values, one section per Einsum.
 
-A section: `einsum`; `loop_nest`, the mapping as text; `energy_by`, joule by component; `time_by`,
-in `time_unit`, under `time_title`; `facts`, short statements by name; for a layout `pictures`,
-name -> SVG; and for a simulated design
-`maps`, name -> {unit, values [H][W]}, and `timeline`, {unit, end, lanes_in_all, lanes:
-[{name, spans: [[start, end, what, kind]]}]}.
+A section: `einsum`; `loop_nest`, the mapping as text, under `text_title` if given; `energy_by`,
+joule by component; `time_by`, in `time_unit`, under `time_title`; `facts`, short statements by
+name; for a layout `pictures`, name -> SVG; and for a simulated design `maps`, name -> {unit,
+values [H][W]}, and `timeline`, {unit, end, lanes_in_all, lanes: [{name, spans: [[start, end, what,
+kind]]}]}.
 """
 
 from __future__ import annotations

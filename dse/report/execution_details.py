@@ -73,7 +73,11 @@ def program_section(name: str, text: str, result: RunResult) -> dict[str, Any]:
     """
     facts = {"cycles": float(result.cycles), **_facts(result)}
     details = section(name, text, {}, _cycles_by_state(result.trace), facts)
-    return {**details, **_machine_parts(result.trace, result.cycles)}
+    return {
+        **details,
+        "text_title": "Program and addresses",
+        **_machine_parts(result.trace, result.cycles),
+    }
 
 
 def _facts(result: RunResult) -> dict[str, float]:
@@ -112,12 +116,13 @@ def _cycles_by_state(trace: Trace) -> dict[str, float]:
 
 
 def _maps(trace: Trace) -> dict[str, Any]:
-    from tilewright.simulator.run.trace import BUSY, WAIT_INPUT, WAIT_OUTPUT
+    from tilewright.simulator.run.trace import IDLE
 
     cycles, links = trace.element_cycles, trace.link_words
-    stalled = cycles[:, :, WAIT_INPUT] + cycles[:, :, WAIT_OUTPUT]
+    stalled = trace.stall_cycles.sum(axis=2)
+    busy = cycles.sum(axis=2) - cycles[:, :, IDLE] - stalled
     maps = {
-        "busy": {"unit": "cycles", "values": cycles[:, :, BUSY].tolist()},
+        "busy": {"unit": "cycles", "values": busy.tolist()},
         "stalled": {"unit": "cycles", "values": stalled.tolist()},
     }
     for port, direction in enumerate(_DIRECTIONS):

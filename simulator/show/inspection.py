@@ -96,10 +96,10 @@ class Inspection:
 
     def __str__(self) -> str:
         lines = [line for code in self.codes for line in _describe(code)]
-        lines.append(f"links: at most {self.most_colors} colors on one")
+        lines.append(f"links: at most {_counted(self.most_colors, 'color')} on one")
         for number, name in self.colors:
             links = int((self.link_colors >> number & 1).sum())
-            lines.append(f"  color {name} ({number}) on {links} links")
+            lines.append(f"  color {name} ({number}) on {_counted(links, 'link')}")
         return "\n".join(lines) + "\n"
 
 
@@ -177,14 +177,19 @@ def _memory_map(code: ElementCode, size: int) -> Iterator[MemoryRange]:
         yield MemoryRange(end, size, "")
 
 
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def _describe(code: CodeResources) -> Iterator[str]:
-    yield f"code {code.name}: {code.elements} elements, {code.operations} operations"
+    sizes = _counted(code.elements, "element"), _counted(code.operations, "operation")
+    yield f"code {code.name}: {', '.join(sizes)}"
     for part in code.memory:
         name = f"{part.buffer} {part.dtype}, bank {part.bank}" if part.buffer else "free"
         yield f"  {part.start:6d} - {part.end:6d}  {name}"
     for kind, queues in (("input", code.input_queues), ("output", code.output_queues)):
         for number, color, words in queues:
-            yield f"  {kind} queue {number}: color {color}, {words} words"
+            yield f"  {kind} queue {number}: color {color}, {_counted(words, 'word')}"
     for name, start in code.tasks:
         yield f"  task {name}: started by {start}"
     needs = ", ".join(f"{need.kind} {need.total}" for need in code.registers if need.total)

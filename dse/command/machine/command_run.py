@@ -184,7 +184,7 @@ def _write_page(path: Path, subject: str, text: str, fast: FastMachine, run: Fas
         title=f"{result.cycles:,} cycles",
         lead=f"Program {program.name}, by the engine: {run.engine}.",
         cards=cards,
-        notes=(*result.notes, *result.assumed),
+        notes=(*result.notes, *(f"Assumed figure: {figure}" for figure in result.assumed)),
         sections=({**section, "facts": {**section["facts"], **facts}},),
     )
     write_execution_page(path, page)

@@ -132,7 +132,7 @@ function change(from, to, kind, unit) {
 function drawSection(one) {
   const energy = Object.keys(one.energy_by).length ? [panel("Energy by component", ...bars(one.energy_by, "J"))] : [];
   const panels = [
-    column(panel(one.pictures ? "Layout" : "Loop nest", el("pre", { class: "nest" }, one.loop_nest)), factsPanel(one.facts)),
+    column(panel(one.text_title || (one.pictures ? "Layout" : "Loop nest"), el("pre", { class: "nest" }, one.loop_nest)), factsPanel(one.facts)),
     column(...energy, panel(one.time_title, ...bars(one.time_by, one.time_unit))),
   ];
   for (const [name, svg] of Object.entries(one.pictures || {})) panels.push(wide(panel(name, picture(svg))));

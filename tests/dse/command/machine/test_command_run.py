@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,13 @@ def test_random_data_json_and_a_page(tmp_path: Path) -> None:
     assert "bank 0" in shown
     assert "16 cycles lost in 2 runs" in shown
     assert "dependent" in shown
+    assert "Assumed figure: " in shown
+    maps = {
+        name: json.loads(re.findall(rf'"{name}": ?{{[^}}]*"values": ?(\[\[.*?\]\])', shown)[0])
+        for name in ("busy", "stalled")
+    }
+    stalled = sum(by_reason.values()) - by_reason["busy"] - by_reason["idle"]
+    assert (np.sum(maps["busy"]), np.sum(maps["stalled"])) == (by_reason["busy"], stalled)
 
 
 @pytest.mark.parametrize(
