@@ -36,10 +36,10 @@ _BOUNDS = {
     "less_than": ("less than", "lt"),
     "less_than_equal": ("at most", "le"),
     "multiple_of": ("a multiple of", "multiple_of"),
-    "too_short": ("of at least this many items:", "min_length"),
-    "too_long": ("of at most this many items:", "max_length"),
-    "string_too_short": ("of at least this many characters:", "min_length"),
-    "string_too_long": ("of at most this many characters:", "max_length"),
+    "too_short": ("a list of this many items or more:", "min_length"),
+    "too_long": ("a list of this many items or fewer:", "max_length"),
+    "string_too_short": ("a text of this many characters or more:", "min_length"),
+    "string_too_long": ("a text of this many characters or fewer:", "max_length"),
 }
 
 

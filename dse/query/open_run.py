@@ -288,6 +288,6 @@ def _seconds(path: Path) -> dict[int, float]:
         try:
             found = json.loads(line)["evaluations"]
             seconds |= {int(number): float(value) for number, value in found.items()}
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue
     return seconds

@@ -15,7 +15,7 @@ from tilewright.dse.study.knobs import knob_text, labels_of
 from tilewright.dse.study.study import StudySpec
 
 _MANY = 0.5  # share of designs from which on a card warns
-_DEAD = 0.01  # share of the spread below which a knob has no effect
+_DEAD = 0.01  # share of the spread below which a knob has little effect
 _LEAST_VALUES = 2
 _LEAST_PAIRS = 3  # of designs that differ in one knob, before it is said to change nothing
 _ROUNDING = 1e-9
@@ -184,8 +184,9 @@ def _dead_knobs(spec: StudySpec, designs: Sequence[Trial]) -> HealthCard:
         and all(values[position] < _DEAD for values in shares.values())
     ]
     if dead and any(any(values) for values in shares.values()):
-        return HealthCard("Knobs without effect", ", ".join(dead), "warn")
-    return HealthCard("Knobs without effect", "none", "good")
+        words = f"{', '.join(dead)}: under {100 * _DEAD:g} % of the spread"
+        return HealthCard("Knobs with little effect", words, "warn")
+    return HealthCard("Knobs with little effect", "none", "good")
 
 
 def _edges(spec: StudySpec, trials: Sequence[Trial]) -> HealthCard:

@@ -20,7 +20,7 @@ def _lines(times: Path) -> Iterable[Sharing]:
         try:
             counts = json.loads(line)["shared"]
             yield Sharing(*(int(counts.get(name, 0)) for name in Sharing._fields))
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue
 
 

@@ -72,6 +72,10 @@ class Trial:
         return html_table([row for row in rows if row[1]], "<>")
 
 
+NO_VALUE = "an objective or limit has no value"
+"""Begins the reason of a design for which an expression of its study fails: a division by zero."""
+
+
 @dataclass(frozen=True, slots=True)
 class Objective:
     """A metric of the designs, or an expression over metrics, and its goal.

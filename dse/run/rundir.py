@@ -285,6 +285,8 @@ _ENVIRONMENT: Mapping[str, tuple[type, str]] = {
     "settings": (dict, "a mapping"),
     "command": (list, "a list of texts"),
     "code": (str, "text"),
+    **dict.fromkeys(("tilewright", "python", "platform", "started"), (str, "text")),
+    "packages": (dict, "versions by name, a mapping"),
 }
 
 

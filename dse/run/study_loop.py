@@ -21,13 +21,13 @@ from tilewright.dse.models.evaluator import (
     asking_for_bounds,
 )
 from tilewright.dse.models.worker_pool import Pool
-from tilewright.dse.run.figures import is_plain_name, names_of, uses_base, value_of
-from tilewright.dse.run.record import FrontSoFar, Trial, TrialStatus, front_of, is_beaten
+from tilewright.dse.run.figures import is_plain_name, names_of, value_of
+from tilewright.dse.run.record import NO_VALUE, FrontSoFar, Trial, TrialStatus, front_of, is_beaten
 from tilewright.dse.run.rundir import RunDirectory, TrialLog
 from tilewright.dse.sampling.samplers import make_sampler
 from tilewright.dse.store.known_outcomes import PENDING, Pending
 from tilewright.dse.study.design_space import Point, Value
-from tilewright.dse.study.sampler import Proposal, Result, SamplerSettings
+from tilewright.dse.study.sampler import Proposal, Result, sampler_settings
 from tilewright.dse.study.study import StudySpec
 
 
@@ -152,22 +152,10 @@ class _Search:
 
     def __init__(self, setting: Setting, run: RunDirectory, pool: Pool) -> None:
         spec = setting.spec
-        start = tuple(spec.space.choice(baseline.point) for baseline in spec.baselines)
         self._setting = setting
         self._run = run
         self._pool = pool
-        self._sampler = make_sampler(
-            SamplerSettings(
-                spec.sampler,
-                spec.seed,
-                spec.objectives,
-                start,
-                spec.population,
-                spec.sampler_options,
-                setting.since,
-            ),
-            spec.space,
-        )
+        self._sampler = make_sampler(sampler_settings(spec, setting.since), spec.space)
         self._original: dict[str, Trial] = {}
         self.pending = Pending(run.path / PENDING)
         self._known: dict[str, Attempt] = {}
@@ -214,9 +202,7 @@ class _Search:
     ) -> None:
         """Refuse limits on the reference design where that has no metrics."""
         spec = self._setting.spec
-        sides = [side for limit in spec.constraints for side in (limit.left, limit.right)]
-        texts = [*sides, *(objective.metric for objective in spec.objectives)]
-        if not spec.baselines or not any(uses_base(text) for text in texts):
+        if not spec.baselines or not spec.uses_base:
             return
         reason = trials[0].reason if trials else attempts[keys[0]].outcome.reason
         if reason is not None:
@@ -310,15 +296,25 @@ def _fresh(
     status: TrialStatus = outcome.status
     metrics: dict[str, float] = {}
     violations: dict[str, float] = {}
-    if status == "excluded":
-        metrics = _with_objectives(outcome.metrics, spec, base)
-    if status == "feasible":
-        if slot.number == 0 and spec.baselines:
-            base = outcome.metrics  # it is the reference itself
-        metrics = _with_objectives(outcome.metrics, spec, base)
-        excess = excess_of(metrics, spec, base)
-        violations = {limit: over for limit, over in excess.items() if over > 0}
-        status = "violates" if violations else status
+    reason = outcome.reason
+    if slot.number == 0 and spec.baselines and status == "feasible":
+        base = outcome.metrics  # it is the reference itself
+    if status in ("feasible", "excluded"):
+        _check_objectives(outcome.metrics, spec)
+    try:
+        if status in ("feasible", "excluded"):
+            metrics = _with_objectives(outcome.metrics, spec, base)
+        if status == "feasible":
+            excess = excess_of(metrics, spec, base)
+            violations = {limit: over for limit, over in excess.items() if over > 0}
+            status = "violates" if violations else status
+    except SpecError as error:
+        if spec.uses_base and (base is None or slot.number == 0):  # so it is for every design
+            what = (
+                f"the reference design leaves an objective or limit without a value: {error.what}"
+            )
+            raise SpecError(what, instead="another first baseline, or expression") from None
+        metrics, status, reason = {}, "infeasible", f"{NO_VALUE}: {error.what}"
     return Trial(
         number=slot.number,
         batch=slot.batch,
@@ -329,7 +325,7 @@ def _fresh(
         baseline=slot.baseline,
         metrics=metrics,
         violations=violations,
-        reason=outcome.reason,
+        reason=reason,
         verified=outcome.verified,
         proof=outcome.proof,
         gap=outcome.gap,
@@ -351,6 +347,17 @@ def _copy(slot: _Slot, original: Trial) -> Trial:
     )
 
 
+def _check_objectives(metrics: Mapping[str, float], spec: StudySpec) -> None:
+    """Refuse an objective that the model of a study does not give."""
+    for objective in spec.objectives:
+        name = objective.metric
+        if name not in metrics and is_plain_name(name) and "." not in name:
+            raise SpecError(
+                f"the {spec.model} model gives no metric `{name}`",
+                instead=f"one of {', '.join(sorted(metrics))}",
+            )
+
+
 def _with_objectives(
     metrics: Mapping[str, float], spec: StudySpec, base: Mapping[str, float] | None
 ) -> dict[str, float]:
@@ -360,11 +367,6 @@ def _with_objectives(
     for objective in spec.objectives:
         if objective.metric in values:
             continue
-        if is_plain_name(objective.metric) and "." not in objective.metric:
-            raise SpecError(
-                f"the {spec.model} model gives no metric `{objective.metric}`",
-                instead=f"one of {', '.join(values)}",
-            )
         values[objective.metric] = value_of(objective.metric, names)
     return values
 

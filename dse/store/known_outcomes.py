@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tilewright.dse.models.evaluator import Attempt, Outcome
-from tilewright.dse.run.record import Trial
+from tilewright.dse.run.record import NO_VALUE, Trial
 from tilewright.dse.store.trial_line import line_of, trial_of
 
 PENDING = "pending.jsonl"
@@ -42,7 +42,7 @@ def known_outcomes(trials: Iterable[Trial]) -> dict[str, Attempt]:
     return {
         trial.key: Attempt(outcome_of(trial), 0.0)
         for trial in trials
-        if trial.status in _LASTING
+        if trial.status in _LASTING and not (trial.reason or "").startswith(NO_VALUE)
     }  # fmt: skip
 
 

@@ -9,12 +9,14 @@ from decimal import Decimal
 from tilewright.arch.errors import SpecError, Where
 from tilewright.arch.expressions.units import unknown_unit
 from tilewright.arch.files.document import Document
+from tilewright.dse.models.evaluators import METRICS
 from tilewright.dse.run.figures import is_plain_name
 from tilewright.dse.study.design_space import Dimension, Space, Value, canonical_json
 from tilewright.dse.study.study_file import KnobItem, StudyFile
 
 _KNOB_KINDS = ("arch", "workload", "mapping", "machine", "mapper")
 _NAMED_CHOICES = ("mapping.", "mapper.")
+_OF_TRIALS = ("usage", "base", "trial", "status", "baseline", "proof", "gap", "seconds", "verified")
 _NO_VARIABLE = "workload.variables."
 _FIELDS_WITH_UNITS = ("arch.", "machine.")
 _MAX_VALUES = 1_000_000
@@ -29,7 +31,20 @@ class KnobReader:
 
     def space(self, file: StudyFile) -> Space:
         """Return the design space; SpecError, with the place, for a knob that is wrong."""
-        return Space(tuple(self._dimension(path, knob) for path, knob in file.space.items()))
+        dimensions: list[Dimension] = []
+        taken = {*METRICS[file.model], *_OF_TRIALS}
+        for path, knob in file.space.items():
+            dimension = self._dimension(path, knob)
+            if dimension.name in taken:
+                raise SpecError(
+                    "a query could not tell this knob from another knob or figure of that name",
+                    where=self._where("space", path, "name"),
+                    value=dimension.name,
+                    instead="another name",
+                )
+            taken |= {dimension.name} - {""}
+            dimensions.append(dimension)
+        return Space(tuple(dimensions))
 
     def number(self, value: float | str, *path: str | int) -> int | float:
         """Return a number of a study file, or the value of the expression that stands for it.

@@ -12,8 +12,10 @@ from tilewright.arch.names import did_you_mean
 from tilewright.dse.command.settings import check_used, ranks_of
 from tilewright.dse.models.evaluators import LAYOUT_MODELS, choices_type
 from tilewright.dse.models.inputs import architecture, knobs, layout_machine, workload
+from tilewright.dse.sampling.samplers import make_sampler
 from tilewright.dse.study.design_space import Dimension
 from tilewright.dse.study.kernel_choices import choices_of
+from tilewright.dse.study.sampler import sampler_settings
 from tilewright.dse.study.study import StudySpec
 
 _RANK_SIZES = "rank_sizes."
@@ -26,11 +28,11 @@ def preflight(spec: StudySpec) -> None:
     does not exist.
     """
     first = {d.path: d.values[0] for d in spec.space.dimensions}
+    hardware = layout_machine if spec.model in LAYOUT_MODELS else architecture
+    hardware(spec.arch, {})
     for dimension in spec.space.dimensions:
         if dimension.path.startswith("arch."):
             _check_hardware_knob(spec, dimension)
-    hardware = layout_machine if spec.model in LAYOUT_MODELS else architecture
-    hardware(spec.arch, {})
     if spec.model in LAYOUT_MODELS:
         _check_layout_machine(spec)
     if spec.model == "simulated":
@@ -39,6 +41,8 @@ def preflight(spec: StudySpec) -> None:
     works = [workload(source, first) for source in spec.workloads]
     _check_mapping_knobs(spec, [einsum.name for work in works for einsum in work.einsums])
     _check_mapper(spec)
+    if spec.sampler_options:
+        make_sampler(sampler_settings(spec), spec.space).propose(0, 0, 1)
 
 
 def _check_hardware_knob(spec: StudySpec, dimension: Dimension) -> None:
@@ -99,10 +103,17 @@ def _check_mapper(spec: StudySpec) -> None:
     from tilewright.mapper.searches.request import check_options
 
     first = {d.path: d.values[0] for d in spec.space.dimensions}
-    for source in spec.workloads:
-        options = {**spec.mapper, **knobs(first, "mapper.")}
-        architecture(spec.arch, first)
-        check_options(workload(source, first), options)
+    architecture(spec.arch, first)
+    works = [workload(source, first) for source in spec.workloads]
+    for dimension in spec.space.dimensions:
+        if dimension.path.startswith("mapper."):
+            with _at_knob(dimension):
+                for value in dimension.values:
+                    options = {**spec.mapper, **knobs({dimension.path: value}, "mapper.")}
+                    for work in works:
+                        check_options(work, options)
+    for work in works:
+        check_options(work, {**spec.mapper, **knobs(first, "mapper.")})
 
 
 def _check_mapping_knobs(spec: StudySpec, einsums: list[str]) -> None:

@@ -12,6 +12,8 @@ from tilewright.dse.study.design_space import Choice, Value
 if TYPE_CHECKING:  # a study file is read without numpy
     import numpy as np
 
+    from tilewright.dse.study.study import StudySpec
+
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
@@ -83,6 +85,19 @@ class SamplerSettings:
     population: int = 50
     options: Mapping[str, Value] = field(default_factory=dict)
     since: int = 0
+
+
+def sampler_settings(spec: StudySpec, since: int = 0) -> SamplerSettings:
+    """Return how a study is searched; `since`: the first batch of its present sampler."""
+    return SamplerSettings(
+        spec.sampler,
+        spec.seed,
+        spec.objectives,
+        tuple(spec.space.choice(baseline.point) for baseline in spec.baselines),
+        spec.population,
+        spec.sampler_options,
+        since,
+    )
 
 
 def batch_seed(seed: int, batch: int) -> np.random.SeedSequence:

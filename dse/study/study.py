@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tilewright.dse.run.figures import Constraint
+from tilewright.dse.run.figures import Constraint, uses_base
 from tilewright.dse.run.record import Objective
 from tilewright.dse.study.design_space import Space, Value
 
@@ -110,6 +110,12 @@ class StudySpec:
     def baseline_names(self) -> tuple[str, ...]:
         """The names of the baselines, in the order in which they are tried."""
         return tuple(baseline.name for baseline in self.baselines)
+
+    @property
+    def uses_base(self) -> bool:
+        """Whether an objective or a limit takes the metrics of the first baseline."""
+        limits = [side for limit in self.constraints for side in (limit.left, limit.right)]
+        return any(uses_base(text) for text in (*(o.metric for o in self.objectives), *limits))
 
     @property
     def paths(self) -> tuple[str, ...]:

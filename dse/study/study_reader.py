@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tilewright.arch.errors import SpecError, Where
+from tilewright.arch.errors import SpecError, TilewrightError, Where
 from tilewright.arch.files.document import DocPath, Document, untag
 from tilewright.arch.names import did_you_mean
 from tilewright.dse.command.settings import check_used
@@ -360,7 +360,26 @@ class StudyReader:
                 where=self._where("mapper"),
                 instead="leave it out, or use the model analytical",
             )
+        self._check_mapper(options)
         return options
+
+    def _check_mapper(self, options: Mapping[str, Any]) -> None:
+        """Check the values of the mapper's options, as far as no file is needed."""
+        from tilewright.mapper.searches.request import checked_settings
+
+        metrics = ("energy", "latency", "edp", "usage")
+        check_names(options["objective"], metrics, self._where("mapper", "objective"))
+        for position, name in enumerate(options.get("front", ())):
+            self._check_metric(name, list(metrics), "mapper", "front", position)
+        try:
+            checked_settings(options)
+        except TilewrightError as error:
+            raise SpecError(
+                error.what,
+                where=self._where("mapper"),
+                value=error.value,
+                instead=error.instead,
+            ) from None
 
 
 def _shortest(number: float) -> str:

@@ -14,7 +14,7 @@ function digits(value, significant = 3) {
   if (value === 0) return "0";
   if (Number.isInteger(value) && Math.abs(value) < 1e6) return value.toLocaleString("en-US");
   if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en-US");
-  if (Math.abs(value) < 1e-3) return value.toExponential(significant - 1).replace(/e([+-]\d+)/, (_, power) => "·10" + [...power].map((sign) => RAISED[sign]).join(""));
+  if (Math.abs(value) < 1e-3) return Number(value.toPrecision(significant)).toExponential().replace(/e([+-]\d+)/, (_, power) => "·10" + [...power].map((sign) => RAISED[sign]).join(""));
   return String(Number(value.toPrecision(significant)));
 }
 

@@ -6,11 +6,14 @@ let section = 0;
 function drawSummary(trial) {
   const reference = TRIALS.get(DATA.reference);
   const compare = reference && reference.n !== trial.n;
-  const rows = DATA.metrics.filter((metric) => trial.metrics[metric.name] !== undefined).map((metric) => {
+  const row = (metric) => {
     const goal = GOALS.get(metric.name);
     const [words, tone] = compare ? versus(trial.metrics[metric.name], reference.metrics[metric.name], goal) : ["", ""];
     return el("tr", {}, el("td", {}, metric.label), el("td", { class: "num" }, metricText(trial, metric.name)), el("td", { class: `vs ${tone}` }, words));
-  });
+  };
+  const known = DATA.metrics.filter((metric) => trial.metrics[metric.name] !== undefined);
+  const ofOneWorkload = (metric) => !GOALS.has(metric.name) && /^(?!usage\.|bound\.)\w+\.[\w.]+$/.test(metric.name);
+  const rows = known.filter((metric) => !ofOneWorkload(metric)).map(row), more = known.filter(ofOneWorkload).map(row);
   const knobs = DATA.knobs.map((name, index) => {
     const changed = compare && reference.shown[index] !== trial.shown[index];
     return el("tr", {}, el("td", {}, name), el("td", { class: "num" }, trial.shown[index]), el("td", { class: "was" }, changed ? `instead of ${reference.shown[index]}` : ""));
@@ -18,6 +21,7 @@ function drawSummary(trial) {
   byId("summary").replaceChildren(...[
     el("h3", {}, `${title(trial)}`),
     el("table", { class: "kv" }, el("tbody", {}, ...rows)),
+    more.length ? el("details", { class: "limits" }, el("summary", {}, "Of each workload"), el("table", { class: "kv" }, el("tbody", {}, ...more))) : el("p", {}),
     compare && rows.length ? el("p", { class: "muted", style: "font-size:12.5px;margin:6px 0 12px" }, "right: against the reference design") : el("p", {}),
     el("table", { class: "kv" }, el("tbody", {}, ...knobs)),
     trial.reason ? el("p", { class: "bad" }, trial.reason) : null,

@@ -101,3 +101,14 @@ def test_an_objective_that_the_model_does_not_give(toy, tmp_path):
 
     with pytest.raises(SpecError, match="gives no metric `energy`"):
         run_here(toy, tmp_path, None, Silent())
+
+
+def test_an_expression_without_a_value_costs_its_design_only(toy, tmp_path):
+    settings = {"search.trials": 16, "objectives.1.metric": "1 / (cycles // 40000)"}
+    result = run_here(toy, tmp_path / "a", settings)
+    assert {trial.status for trial in result.trials} >= {"feasible", "infeasible"}
+    reasons = [t.reason for t in result.trials if t.reason and "no value" in t.reason]
+    assert reasons[0].startswith("an objective or limit has no value: 1 / 0")
+    settings["objectives.1.metric"] = "1 / (energy - base.energy)"
+    with pytest.raises(SpecError, match="reference design leaves"):
+        run_here(toy, tmp_path / "b", settings)
