@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import gc
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import inf
+from typing import Any
 
 from tilewright.mapper.fusion.fused_answer import mapping_of_label
 from tilewright.mapper.fusion.fused_plan import FusedPlan
-from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES, ValueFunction
+from tilewright.mapper.fusion.fused_problem import (
+    OBJECTIVE_VALUES,
+    FusedProblem,
+    ValueFunction,
+)
 from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
 from tilewright.mapper.fusion.tie_break import break_ties
 from tilewright.mapper.model.evaluation import score_mapping
@@ -22,7 +26,8 @@ from tilewright.mapper.searches.result import Report, ScoredMapping, SearchStati
 from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
-SEED_SHARE = 0.5  # of the budget, for the mapping that other objectives start from
+ENERGY_SHARE = 0.4  # of the seconds left: for the least energy, which other objectives start from
+LATENCY_SHARE = 0.4  # of those left then: for the least latency, from which products start, too
 
 
 @contextmanager
@@ -78,41 +83,59 @@ class FusedOptimizer:
         `report`: called with the best value and the lower bound on the way. Of equal mappings the
         one with the least of the other metric is returned: latency if energy is minimized, else
         energy. A search for another objective than energy starts from the mapping of least energy;
-        if the budget ends that first search without a mapping, its outcome is returned. A budget
-        that ends never raises: the result says that it is exhausted. Raises UnsupportedFeature
+        where the seconds are limited, one for a product or a formula from that of least latency,
+        too, and the bounds of both count. A budget that ends never raises: the result says that it
+        is exhausted. Raises UnsupportedFeature
         where loops are too many to search, InternalError if search and model disagree about the
         mapping.
         """
         if objective == "energy":
             return self._least_energy(self._budget, report, by_cost=True)
-        seed = self._least_energy(self._seed_budget(), no_report)
+        limited = self._budget.deadline < inf
+        seed = self._least_energy(self._budget.share(ENERGY_SHARE), no_report, by_cost=limited)
         if seed.scored is None and not seed.result.exhausted:
             return seed
-        problem = self._plan.problem
-        result = seed.result
-        if result.label is not None and seed.scored is not None:
-            usage = problem.usage.usages_of(seed.scored.score)
-            result = replace(result, label=replace(result.label, usage=usage))
-        problem = replace(problem, objective=objective, value=value)
-        return self._solve(replace(self._plan, problem=problem), self._budget, report, result)
+        wanted = replace(self._plan.problem, objective=objective, value=value, by_cost=limited)
+        start = self._start(seed)
+        if limited and objective != "latency":
+            start = self._better_start(wanted, start)
+        return self._solve(replace(self._plan, problem=wanted), self._budget, report, start)
+
+    def _start(self, seed: FusedOptimum) -> JoinResult:
+        """Return the result that another objective starts from, with the usages that count here.
+
+        Its lower bounds of energy and latency hold for this plan, too, unless it is that of a seed.
+        """
+        result, usage = seed.result, self._plan.problem.usage
+        energy, latency = result.least_costs
+        least = (max(energy, result.lower_bound), latency)
+        result = replace(result, least_costs=(0.0, 0.0) if self._plan.seed else least)
+        if result.label is None or seed.scored is None:
+            return result
+        usages = usage.usages_of(seed.scored.score)
+        return replace(result, label=replace(result.label, usage=usages))
+
+    def _better_start(self, wanted: FusedProblem, start: JoinResult) -> JoinResult:
+        """Return the better of a start and the mapping of least latency, with bounds of both.
+
+        A search that its budget ends is then no worse than those for energy and for latency.
+        """
+        fastest = replace(wanted, objective="latency", value=_latency)
+        plan, budget = replace(self._plan, problem=fastest), self._budget.share(LATENCY_SHARE)
+        result = self._solve(plan, budget, no_report, start).result
+        energy, latency = result.least_costs
+        least = (max(energy, start.least_costs[0]), max(latency, result.lower_bound))
+        best = min(start, result, key=lambda known: _value_of(wanted, known))
+        return replace(best, least_costs=least)
 
     def _least_energy(self, budget: Budget, report: Report, by_cost: bool = False) -> FusedOptimum:
-        """Return the mapping of least energy; `by_cost`: nothing else is searched afterwards."""
+        """Return the mapping of least energy; `by_cost`: placements are searched in groups."""
         if self._seed is None or self._seed.result.exhausted:
             plan = self._plan.seed or self._plan
             value = OBJECTIVE_VALUES["energy"]
             problem = replace(plan.problem, objective="energy", value=value, by_cost=by_cost)
             self._seed = self._solve(replace(plan, problem=problem), budget, report)
         return self._seed
-
-    def _seed_budget(self) -> Budget:
-        """Return the share of the budget that the least energy may use."""
-        if self._budget.deadline == inf:
-            return self._budget
-        seconds_left = max(0.0, self._budget.deadline - time.monotonic())
-        return replace(
-            self._budget, deadline=self._budget.deadline - (1 - SEED_SHARE) * seconds_left
-        )
 
     def _solve(
         self, plan: FusedPlan, budget: Budget, report: Report, seed: JoinResult | None = None
@@ -144,6 +167,15 @@ class FusedOptimizer:
             return FusedOptimum(result, scored)
         label = replace(result.label, latency=scored.score.latency)
         return FusedOptimum(replace(result, label=label), scored)
+
+
+def _value_of(problem: FusedProblem, result: JoinResult) -> float:
+    """Return what the mapping of a result is worth to a problem; infinity without one."""
+    return inf if result.label is None else float(problem.value(*result.label.measures))
+
+
+def _latency(energy: Any, latency: Any, *_: Any) -> Any:  # noqa: ARG001
+    return latency
 
 
 def score_result(

@@ -131,8 +131,8 @@ def _fused(request: Request, explain: bool) -> SearchResult:
         return _bounded_by(_at_least_computing(stopped, request), first)
     try:
         fused = solve_fused(_knowing(request.with_budget_share(FUSED_SHARE), first))
-        if is_late and fused.certificate.kind != "optimal":
-            first = _first_mapping(request)
+        if fused.certificate.kind != "optimal":
+            first = _first_mapping(request) if is_late else _best_alone(request, first)
         return fused if first is None else _with_better_mapping(fused, first)
     except NoMappingInBudget as ended:
         error = _at_least_computing(ended, request)
@@ -177,6 +177,22 @@ def _first_mapping(request: Request) -> SearchResult | None:
         return None
     seconds = time.monotonic() - began
     return replace(first, statistics=replace(first.statistics, seconds=seconds))
+
+
+def _best_alone(request: Request, first: SearchResult | None) -> SearchResult | None:
+    """Return the best mapping without fusion that the seconds left allow to find.
+
+    `first`: one that is known already, which is returned where none is better.
+    """
+    if not request.budget.seconds_left or request.options.front:
+        return first
+    unwatched = replace(request, options=replace(request.options, progress=None))
+    try:
+        alone = _apart(unwatched, request.workload.einsums, explain=False)
+    except (InfeasibleMapping, UnsupportedFeature, OutOfBudget):
+        return first
+    is_better = first is None or alone.certificate.value < first.certificate.value
+    return alone if is_better else first
 
 
 def _at_least_computing(error: NoMappingInBudget, request: Request) -> NoMappingInBudget:

@@ -459,9 +459,14 @@ class EinsumBounds:
         """Search a choice up to a higher limit than before."""
         slack = DEEPENING[min(bound.searches, len(DEEPENING) - 1)]
         estimate = self._estimate(bound.choice)
-        if bound.start is None and estimate < inf and not exceeds(bound.bound, limit):
+        is_known = estimate < inf
+        starts = bound.start is None and (is_known or self._beam)
+        if starts and not exceeds(bound.bound, limit):
             self._start(bound)
+        if starts and is_known and bound.start is not None:
             slack = max(slack, estimate * (1 + NOISE) / bound.known_start[self.metric] - 1)
+        if self._beam and bound.start is not None and self._builder.leaks_much(bound.choice):
+            slack = inf  # little latency is limit enough, and leads near the least energy
         bound.searches += 1
         self._raise_choice(bound, _Aim(self.metric, slack), limit)
 

@@ -115,8 +115,9 @@ class JoinSearch:
     The limit on the value is raised from a lower bound on; pmappings (mappings of one Einsum) that
     cost more than the limit leaves to their Einsum are never made (theory/fusion.md §6.2).
     `problem`: the workload and the objective. `budget`: limits. `report`: called with the best
-    value and the lower bound. `seed`: a result of another search, to start from. `cache`: compiled
-    mapspaces of other searches of the same workload.
+    value and the lower bound. `seed`: a result of another search, to start from, whose lower bounds
+    of energy and latency hold here, too. `cache`: compiled mapspaces of other searches of the same
+    workload.
     """
 
     def __init__(
@@ -137,6 +138,7 @@ class JoinSearch:
         self._started_by_beam = False
         self._bounds: EinsumBounds | None = None
         self._lower_bound = 0.0
+        self._known_least = (0.0, 0.0) if seed is None else seed.least_costs
         self._least_costs = (0.0, 0.0)
         self._labels = 0
         minimizes_energy, breaks_ties = problem.objective == "energy", problem.ties is not None
@@ -262,9 +264,14 @@ class JoinSearch:
 
     def _take_lower_bound(self, bounds: EinsumBounds) -> None:
         """Set the lower bound of the value from those of the Einsums."""
-        self._least_costs = bounds.least_costs
+        self._least_costs = self._at_least_known(bounds.least_costs)
         value = float(self.problem.value_bound(*self._least_costs))
         self._lower_bound = min(value, self._incumbent_value)
+
+    def _at_least_known(self, least_costs: EnergyLatency) -> EnergyLatency:
+        """Raise lower bounds of energy and latency to those that another search has proven."""
+        (energy, latency), known = least_costs, self._known_least
+        return max(energy, known[0]), max(latency, known[1])
 
     @property
     def _is_proven(self) -> bool:
@@ -273,11 +280,11 @@ class JoinSearch:
 
     def _raise_bounds(self, bounds: EinsumBounds) -> None:
         """Raise the bounds; on the way, find a mapping that keeps nothing on chip."""
-        if self._incumbent_value < inf:
+        if self._incumbent_value < inf and not self.problem.by_cost:
             bounds.start_all()
             if not self._is_below_incumbent(bounds) or self._ties_are_few:
                 return
-        if self._best is None and self.problem.ties is None and self._is_large:
+        if self._best is None and self.problem.ties is None and self._starts_small:
             self._solve_narrowed()
         if self.problem.is_narrowed:
             self._search_narrowed(bounds)
@@ -333,6 +340,11 @@ class JoinSearch:
         if self.problem.is_narrowed:
             return False
         return any(fused.size >= LARGE for fused in self._solved_einsums)
+
+    @property
+    def _starts_small(self) -> bool:
+        """Whether a good mapping is looked for first: a budget may end the search at any time."""
+        return self._is_large or (self._budget.is_limited and not self.problem.is_narrowed)
 
     @property
     def _solved_einsums(self) -> list[FusedEinsum]:
@@ -421,7 +433,8 @@ class JoinSearch:
 
     def _is_below_incumbent(self, bounds: EinsumBounds) -> bool:
         """Tell whether the lower bound is below the value of the incumbent."""
-        lower_bound = float(self.problem.value_bound(*bounds.least_costs))
+        least_costs = self._at_least_known(bounds.least_costs)
+        lower_bound = float(self.problem.value_bound(*least_costs))
         return lower_bound * (1 + EQUAL) < self._incumbent_value
 
     @property
@@ -443,7 +456,7 @@ class JoinSearch:
 
     def _report_bounds(self, least_costs: EnergyLatency) -> None:
         """Report the lower bound of the value from lower bounds of energy and latency."""
-        lower_bound = float(self.problem.value_bound(*least_costs))
+        lower_bound = float(self.problem.value_bound(*self._at_least_known(least_costs)))
         self._report(self._incumbent_value, max(lower_bound, self._lower_bound))
 
     def _solve_unfused(self, bounds: EinsumBounds) -> None:
@@ -535,7 +548,8 @@ class JoinSearch:
 
         `least_costs`: lower bounds of energy and latency.
         """
-        (energy, latency), value = least_costs, self.problem.value_bound
+        energy, latency = self._at_least_known(least_costs)
+        value = self.problem.value_bound
         objective, ties = self.problem.objective, self.problem.ties
         highest = NEVER if ties is None else ties.cost_limit
         if objective == "energy":

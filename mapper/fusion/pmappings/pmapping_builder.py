@@ -5,7 +5,7 @@ Einsums that pose the same problem under other names share one solution.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import NamedTuple
@@ -38,7 +38,7 @@ from tilewright.mapper.fusion.pmappings.pmapping_table import (
 )
 from tilewright.mapper.fusion.pmappings.pmappings import PmappingMaker
 from tilewright.mapper.searches.budget import Budget
-from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY
+from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY, Floats
 from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
 from tilewright.mapper.searches.exact.label_tables import LabelEngine
@@ -49,6 +49,8 @@ from tilewright.mapper.searches.exact.metric_terms import (
 from tilewright.mapper.searches.result import SearchStatistics
 from tilewright.mapper.templates.placement import Placement
 
+LEAKS_MUCH = 0.1  # of the least energy: leakage that makes the number of lanes decide
+FAST_SLACKS = (0.1, 1.0)  # above the least latency, relative: of a beam where leakage is much
 NOISE = 1e-9  # relative: sums of the same terms in another order
 
 
@@ -235,6 +237,13 @@ class TableBuilder:
         energy, latency = compiled.start_bounds
         return energy * times, latency * times if self._counts_latency(compiled) else 0.0
 
+    def leaks_much(self, choice: OnChipChoice) -> bool:
+        """Tell whether leakage is so much of an Einsum's energy that its lanes decide.
+
+        `choice`: the Einsum and its exchanged tensors on chip, whose start bounds are known.
+        """
+        return _leaks_much(self._compiled(choice))
+
     def least_cost(
         self, choice: OnChipChoice, pmapping_filter: PmappingFilter, metric: int
     ) -> float:
@@ -339,11 +348,14 @@ class TableBuilder:
         bound = compiled.metrics.pruning_limits(ENERGY, limit.energy, inf)
         if limit.latency < inf:
             bound = compiled.metrics.pruning_limits(LATENCY, limit.latency, limit.energy)
+        bounds = [*(_fast_limits(compiled, limit) if pmapping_filter.beam else ()), bound]
         labels_before = search.labels
         counts_latency = self._counts_latency(compiled)
         n_deciding = _n_deciding_fields(prepared.engine.fields, counts_latency, pmapping_filter)
         try:
-            solved = search.solve(bound, self._budget, n_deciding)
+            solved: list[SolvedProgram] = []
+            while bounds and not solved:
+                solved = search.solve(bounds.pop(0), self._budget, n_deciding)
         finally:
             made = search.labels - labels_before
             self._labels[choice] = self._labels.get(choice, 0) + made
@@ -410,6 +422,21 @@ class TableBuilder:
 
     def _count(self, statistics: SearchStatistics) -> None:
         self.statistics = self.statistics.plus(statistics)
+
+
+def _fast_limits(compiled: CompiledChoice, limit: CostLimit) -> Iterator[Floats]:
+    """Yield limits of latency for the cheapest labels, where leakage is much of the energy.
+
+    Of those that cost the least dynamic energy many use few lanes, and then leak a multiple.
+    """
+    for slack in FAST_SLACKS if _leaks_much(compiled) else ():
+        most = min(limit.latency, compiled.start_bounds[1] * (1 + slack))
+        yield compiled.metrics.pruning_limits(LATENCY, most, limit.energy)
+
+
+def _leaks_much(compiled: CompiledChoice) -> bool:
+    energy, latency = compiled.start_bounds
+    return compiled.metrics.steady_watts * latency >= LEAKS_MUCH * energy
 
 
 def _renamed(

@@ -1,10 +1,15 @@
-"""The collector of cycles around a search."""
+"""The collector of cycles around a search, and searches for a product that a budget limits."""
 
 from __future__ import annotations
 
 import gc
 
+import pytest
+from fused_cases import random_case, random_deep_case
+
 from tilewright.mapper.fusion.fused_optimum import garbage_collection_paused
+from tilewright.mapper.fusion.fused_search import fused_search
+from tilewright.mapper.workload.errors import InfeasibleMapping
 
 
 def test_the_collector_is_switched_on_again() -> None:
@@ -12,3 +17,24 @@ def test_the_collector_is_switched_on_again() -> None:
     with garbage_collection_paused():
         assert not gc.isenabled()
     assert gc.isenabled()
+
+
+@pytest.mark.parametrize("objective", ["edp", "energy * latency**2"])
+def test_a_budget_that_does_not_end_changes_no_optimum(objective: str) -> None:
+    compared = 0
+    for make, seed in ((random_case, 0), (random_case, 1), (random_deep_case, 0)):
+        arch, work, conventions = make(seed)
+        try:
+            whole, limited = (
+                fused_search(
+                    arch, work, conventions=conventions, objective=objective, budget=seconds
+                )
+                for seconds in (None, 1000.0)
+            )
+        except InfeasibleMapping:
+            continue
+        proof = limited.certificate
+        assert proof.kind == whole.certificate.kind == "optimal"
+        assert proof.value == pytest.approx(whole.certificate.value, rel=1e-12)
+        compared += 1
+    assert compared
