@@ -104,12 +104,12 @@ class FusedOptimizer:
     def _start(self, seed: FusedOptimum) -> JoinResult:
         """Return the result that another objective starts from, with the usages that count here.
 
-        Its lower bounds of energy and latency hold for this plan, too, unless it is that of a seed.
+        Its lower bound of the energy holds here, too, unless the plan is not that of the seed. The
+        bounds by which it left choices out hold for mappings of less energy only.
         """
         result, usage = seed.result, self._plan.problem.usage
-        energy, latency = result.least_costs
-        least = (max(energy, result.lower_bound), latency)
-        result = replace(result, least_costs=(0.0, 0.0) if self._plan.seed else least)
+        least = 0.0 if self._plan.seed else result.lower_bound
+        result = replace(result, least_costs=(least, 0.0))
         if result.label is None or seed.scored is None:
             return result
         usages = usage.usages_of(seed.scored.score)
@@ -123,8 +123,7 @@ class FusedOptimizer:
         fastest = replace(wanted, objective="latency", value=_latency)
         plan, budget = replace(self._plan, problem=fastest), self._budget.share(LATENCY_SHARE)
         result = self._solve(plan, budget, no_report, start).result
-        energy, latency = result.least_costs
-        least = (max(energy, start.least_costs[0]), max(latency, result.lower_bound))
+        least = (start.least_costs[0], max(start.least_costs[1], result.lower_bound))
         best = min(start, result, key=lambda known: _value_of(wanted, known))
         return replace(best, least_costs=least)
 
