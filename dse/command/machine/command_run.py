@@ -74,10 +74,10 @@ def run_command(program: Path, machine: str, as_json: bool, **options: Any) -> N
 
 
 def _program_text(path: Path) -> str:
-    """Return the text of a program; of a page in Markdown, its first block of code.
+    """Return the text of a program; of a page in Markdown, its first block of plain code.
 
     The lines of a page above the block are empty, so that errors name the lines of the page.
-    Raises InputDataError for a file that is no text.
+    Raises InputDataError for a file that is no text, and a page without a block.
     """
     from tilewright.simulator.isa.machine_errors import InputDataError
 
@@ -90,11 +90,23 @@ def _program_text(path: Path) -> str:
             value=f"byte {error.object[error.start]:#04x} at {error.start}",
             instead="save it as UTF-8",
         ) from None
-    lines = text.split("\n")
+    return _first_block(path, text.split("\n")) if path.suffix == ".md" else text
+
+
+def _first_block(path: Path, lines: list[str]) -> str:
+    """Return the first block of text of a page, with an empty line for each line above it."""
+    from tilewright.simulator.isa.machine_errors import InputDataError
+
     fences = [i for i, line in enumerate(lines) if line.startswith("```")]
-    if path.suffix != ".md" or len(fences) < 2:
-        return text
-    return "\n" * (fences[0] + 1) + "\n".join(lines[fences[0] + 1 : fences[1]])
+    for start, end in zip(fences[::2], fences[1::2], strict=False):
+        if lines[start].strip() in ("```", "```text"):
+            return "\n" * (start + 1) + "\n".join(lines[start + 1 : end])
+    raise InputDataError(
+        "the page has no block with the text of a program",
+        where=Where(str(path)),
+        value=lines[fences[0]] if fences else "no block",
+        instead="a block between lines of ``` (those in Python are no texts)",
+    )
 
 
 def _inputs(program: Program, data: Path | None, seed: int | None) -> tuple[Arrays, Arrays]:

@@ -111,10 +111,12 @@ def test_pages_and_files_that_are_no_text(tmp_path: Path) -> None:
     """Of a page in Markdown the first block is run, and errors name the lines of the page."""
     page, binary, marked = (tmp_path / name for name in ("page.txt", "b.txt", "m.txt"))
     page = page.with_suffix(".md")
-    page.write_text(f"# A page\n\n```text\n{TEXT.replace('2.0', '2.x')}```\n\n```\nmore\n```\n")
+    page.write_text(
+        f"# A page\n```python\n1\n```\n```text\n{TEXT.replace('2.0', '2.x')}```\n\n```\nmore\n```\n"
+    )
     binary.write_bytes(b"program \xe9 1 x 1")
     marked.write_bytes(b"\xef\xbb\xbf" + TEXT.encode())
-    problems = ((page, f"{page}:15:28"), (binary, "b.txt\n  value:   'byte 0xe9 at 8'"))
+    problems = ((page, f"{page}:17:28"), (binary, "b.txt\n  value:   'byte 0xe9 at 8'"))
     for file, problem in problems:
         result = CliRunner().invoke(cli, ["run", str(file)])
         assert result.exit_code == 2
