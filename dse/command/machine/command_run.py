@@ -60,8 +60,8 @@ def run_command(program: Path, machine: str, as_json: bool, **options: Any) -> N
             check_writable(path)
     text = _program_text(program)
     parsed = parse_program(text, str(program))
-    memory, edges = _inputs(parsed, options["data"], options["seed"])
     fast = FastMachine(parsed, load_profile(machine), refuse=options["refuse"])
+    memory, edges = _inputs(parsed, options["data"], options["seed"])
     shown = options["html"] is not None or options["timeline"] is not None
     run = fast.run(memory=memory, edges=edges, timeline=shown, notes=options["notes"])
     _write(fast, run.result, options["results"], options["timeline"])

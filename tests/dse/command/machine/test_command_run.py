@@ -94,6 +94,11 @@ def test_mistakes_end_with_one_message(
 
 
 def test_an_error_of_the_program_names_its_line(tmp_path: Path) -> None:
+    """A buffer that does not fit is refused before values are drawn for it."""
+    huge = TEXT.replace("[8] @ 16", "[9999999999999999999] @ 16")
+    code, _, error = run(tmp_path, "--random", "1", text=huge)
+    assert code == 2
+    assert "bytes of SRAM" in error
     code, _, error = run(tmp_path, text=TEXT.replace("@fmovs all, in", "@fmovs none, in"))
     assert code == 2
     assert "program.txt:11" in error
