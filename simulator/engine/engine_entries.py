@@ -52,7 +52,8 @@ def compile_entries(features: tuple[tuple[str, str], ...]) -> None:
 
     features: module and name of the rare features that it needs.
     """
-    compile_missing([*(feature_kernel(*feature) for feature in features), run])
+    rare = [feature_kernel(*feature) for feature in features]
+    compile_missing([*rare, run, schedule_all, follow])
 
 
 @cache

@@ -138,9 +138,17 @@ def load_features(store: at.Table, parts: StoreLayout) -> None:
 
     parts: where each table of the program is. The addresses are valid in this process only.
     """
+    for feature in compile_needed(store, parts):
+        for number, name in feature.entries.items():
+            store[at.S_FEATURES + number] = feature_address(feature.module, name)
+
+
+def compile_needed(store: at.Table, parts: StoreLayout) -> list[Feature]:
+    """Compile the kernels of a program's run that are not on disk; return its rare features.
+
+    parts: where each table of the program is.
+    """
     needed = [feature for feature in FEATURES if feature.needed(store, parts)]
     names = [(feature.module, name) for feature in needed for name in feature.entries.values()]
     compile_entries(tuple(names))
-    for feature in needed:
-        for number, name in feature.entries.items():
-            store[at.S_FEATURES + number] = feature_address(feature.module, name)
+    return needed

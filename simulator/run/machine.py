@@ -17,6 +17,7 @@ from tilewright.simulator.compile.fabric.queue_fusion import Ids, fuse_queues, r
 from tilewright.simulator.diagnose.deadlock import find_waits
 from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.diagnose.run_errors import run_error
+from tilewright.simulator.engine.features import compile_needed
 from tilewright.simulator.isa.machine_errors import DeadlockError, InputDataError, RunStoppedError
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
@@ -88,6 +89,7 @@ class Machine:
         """
         if self._fused is None:
             compiled = self.compiled
+            compile_needed(compiled.store, compiled.parts)  # all at once: merging has a kernel, too
             self._fused = fuse_queues(compiled.store, compiled.parts, compiled.network)
         return self._fused
 
