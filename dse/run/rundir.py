@@ -100,8 +100,11 @@ class RunDirectory:
     def environment(self) -> dict[str, Any]:
         """Return the contents of env.json; SpecError if they are not as a run writes them."""
         environment = read_json(self.path / ENVIRONMENT)
-        for key, (kind, words) in _ENVIRONMENT.items():
-            if not isinstance(environment.get(key), kind):
+        for key, (kind, words) in (_ENVIRONMENT | _MAYBE).items():
+            value = environment.get(key)
+            if key in _MAYBE and value is None:
+                continue
+            if not isinstance(value, kind) or not _all_are(_ITEMS.get(key, object), value):
                 raise SpecError(
                     f"{ENVIRONMENT} is damaged: {key} must be {words}",
                     where=Where(str(self.path / ENVIRONMENT)),
@@ -279,7 +282,18 @@ def _lock(file: IO[bytes], path: Path) -> None:
         raise RunError(f"another process is running the study in {path}") from error
 
 
-_ENVIRONMENT: Mapping[str, tuple[type, str]] = {
+def _all_are(kind: type, values: Any) -> bool:
+    return kind is object or all(isinstance(value, kind) for value in values)
+
+
+_MAYBE: dict[str, tuple[type, str]] = {
+    "original": (dict, "the study as it was written, a mapping"),
+    "origins": (dict, "paths, a mapping"),
+    "study_file": (str, "text"),
+    "extensions": (list, "a list of mappings"),
+}
+_ITEMS = {"command": str, "extensions": dict}
+_ENVIRONMENT: dict[str, tuple[type, str]] = {
     "spec": (dict, "the study, a mapping"),
     "files": (dict, "hashes by path, a mapping"),
     "settings": (dict, "a mapping"),
