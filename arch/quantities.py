@@ -42,7 +42,7 @@ _PREFIXES = {
     0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P",
 }  # fmt: skip
 _MOST_DIGITS = 9
-_EXPRESSION = re.compile(r"[^\w.-]")
+_EXPRESSION = re.compile(r"[\s*/+()]")
 _COUNTED = ("cycles", "hops", "elements", "cores", "banks", "")
 
 

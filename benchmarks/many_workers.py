@@ -29,6 +29,8 @@ from tilewright.dse.study.study_loading import load_study
 
 WORKERS = (1, 8, 64, 256, 1000, 3000)
 BATCHES = 4
+BUSY = 0.6
+LENGTHS = (1.0, 10.0, 100.0)  # of evaluations, times the measured ones
 TRIALS, TASKS, DESIGNS = 1000, 400, 12
 STUDY_NAME = "tpu_v4i_gpt3"
 
@@ -104,6 +106,14 @@ def simulated(costs: Measured, workers: int, batch: int, times: float) -> Load:
     return Load(BATCHES * batch / clock, working / (clock * workers), busy / clock)
 
 
+def most_workers(costs: Measured, times: float) -> int:
+    """Return how many workers, doubled from 1 on, are still busy for BUSY of the time."""
+    workers = 1
+    while simulated(costs, 2 * workers, 8 * workers, times).workers_busy >= BUSY:
+        workers *= 2
+    return workers
+
+
 def _ignore(done: int, count: int) -> None:
     del done, count
 
@@ -134,7 +144,10 @@ def main() -> None:
         trial=1e3 * costs.trial, task=1e3 * costs.task, mean=mean, designs=DESIGNS,
         least=min(costs.services), most=max(costs.services), study=STUDY_NAME,
         limit=1 / (costs.trial + costs.task), enough=mean / (costs.trial + costs.task),
-        rows="\n".join(_rows(costs)),
+        rows="\n".join(_rows(costs)), busy=100 * BUSY,
+        lengths="\n".join(
+            f"| {times * mean:.3g} s | {most_workers(costs, times):,} |" for times in LENGTHS
+        ),
     )  # fmt: skip
     if arguments.write:
         arguments.write.write_text(page, encoding="utf-8")
@@ -161,9 +174,19 @@ evaluations ten times as long, which keep ten times as many workers busy.
 |---|---|---|---|---|---|---|---|
 {rows}
 
-Beyond that a study needs several coordinators, each with a part of the workers, that exchange their
-fronts (islands). Tilewright has no such mode: several runs with other seeds, and `study run
---reuse`, come closest.
+Windows of three tasks per worker therefore suffice up to these numbers of workers (doubled until
+they are busy for less than {busy:.0f} % of the time, batches of 4 × the workers):
+
+| an evaluation takes | workers |
+|---|---|
+{lengths}
+
+Beyond them a study needs several coordinators, each with a part of the workers, that exchange their
+fronts (islands). Tilewright has no such mode, for three reasons. Designs that share a search take
+hundredths of a second (sweeps.md): one machine is enough for them. Executed designs take seconds or
+minutes: one coordinator is enough. And with islands the bytes of a run would depend on how many
+there are. What comes closest are several runs with other seeds; `study run --reuse` takes over what
+they have evaluated.
 """
 
 

@@ -42,6 +42,17 @@ def capacity_violations(
             yield _overfilled(memory, moment)
 
 
+def fitting_moments(
+    paths: Sequence[FlatArch | Violation], schedules: Sequence[EinsumSchedule], workload: Workload
+) -> dict[str, FullMoment] | None:
+    """Return the fullest moment of each memory; None where `capacity_violations` has one."""
+    einsums, unknown = _einsum_tiles(paths, schedules, workload)
+    if unknown or any(True for part in einsums for _ in _missing_lanes(part)):
+        return None
+    fullest = _fullest(einsums)
+    return fullest if all(moment.share <= 1 for moment in fullest.values()) else None
+
+
 def _einsum_tiles(
     paths: Sequence[FlatArch | Violation], schedules: Sequence[EinsumSchedule], workload: Workload
 ) -> tuple[list[EinsumTiles], list[Violation]]:

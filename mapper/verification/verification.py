@@ -6,7 +6,11 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.flattening.switches import Switch, passed_by
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.mapping.mapping import Mapping
-from tilewright.mapper.verification.capacity_proof import capacity_violations
+from tilewright.mapper.verification.capacity_proof import (
+    FullMoment,
+    capacity_violations,
+    fitting_moments,
+)
 from tilewright.mapper.verification.completeness import completeness_violations
 from tilewright.mapper.verification.component_paths import component_paths
 from tilewright.mapper.verification.coverage import coverage_violations
@@ -44,6 +48,21 @@ def all_violations(
     in_place = tuple(map(_with_lanes_in_place, schedules, paths))
     computing = _computing_violations(in_place, workload)
     return (*computing, *capacity_violations(paths, schedules, workload))
+
+
+def verified_moments(
+    arch: Arch, workload: Workload, mapping: Mapping
+) -> dict[str, FullMoment] | None:
+    """Return the fullest moment of each memory of a verified mapping.
+
+    None for a mapping of which `all_violations` has something to say.
+    """
+    schedules = schedules_of(mapping)
+    paths = component_paths(arch, workload, schedules)
+    in_place = tuple(map(_with_lanes_in_place, schedules, paths))
+    if _computing_violations(in_place, workload):
+        return None
+    return fitting_moments(paths, schedules, workload)
 
 
 def _computing_violations(

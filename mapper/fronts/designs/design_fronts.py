@@ -47,9 +47,7 @@ from tilewright.mapper.searches.result import (
 from tilewright.mapper.searches.scope import einsum_restrictions, unfused_restrictions
 from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.searches.unfused import shared_tensors, unfused_mapping
-from tilewright.mapper.verification.capacity_proof import fullest_moments
-from tilewright.mapper.verification.einsum_schedule import schedules_of
-from tilewright.mapper.verification.verification import all_violations
+from tilewright.mapper.verification.verification import verified_moments
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping, UnsupportedFeature
 from tilewright.mapper.workload.workload import Workload
@@ -266,9 +264,9 @@ class DesignFronts:
         """
         request = self._family.request
         alone = replace(request.workload, einsums=(request.workload.einsums[number],))
-        if all_violations(request.arch, alone, mapping):
+        moments = verified_moments(request.arch, alone, mapping)
+        if moments is None:
             return {"": Fraction(2)}
-        moments = fullest_moments(request.arch, schedules_of(mapping), alone)
         return {name: moment.share for name, moment in moments.items()}
 
 
