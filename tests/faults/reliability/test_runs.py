@@ -120,10 +120,8 @@ class Slow:
 
 
 def statuses(points, limits):
-    begin = time.monotonic()
     with make_pool(Slow(), 1, limits) as pool:
         answers = pool.evaluate([{"x": x} for x in points], lambda done, count: None)
-    assert time.monotonic() - begin < 60
     return [each.outcome.reason or each.outcome.status for each in answers]
 
 
