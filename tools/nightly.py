@@ -66,8 +66,11 @@ PARTS: list[Part] = [
         "hostile files and programs, properties, tutorials",
         (
             "conformance",
-            "dse",
-            "faults",
+            "faults/test_hostile_builder.py",
+            "faults/test_hostile_profiles.py",
+            "faults/test_hostile_workloads.py",
+            "faults/test_hostile_yaml.py",
+            "faults/test_hostile_yaml_templates.py",
             "mapper",
             "properties",
             "simulator",
@@ -128,6 +131,7 @@ PARTS: list[Part] = [
     Part("fused fronts", ("agreement/test_fronts_fused.py",), 2),
     Part("usage of fused mappings", ("agreement/test_fused_usage.py",), 12),
     Part("random mappings executed on numbers", ("agreement/test_mutated_mappings.py",)),
+    Part("studies: runs and Dask workers killed, mirrors, reports", ("dse", "faults/reliability")),
 ]
 
 
