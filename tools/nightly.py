@@ -71,6 +71,8 @@ PARTS: list[Part] = [
             "faults/test_hostile_workloads.py",
             "faults/test_hostile_yaml.py",
             "faults/test_hostile_yaml_templates.py",
+            "faults/test_interrupt.py",
+            "faults/test_kill.py",
             "mapper",
             "properties",
             "simulator",

@@ -57,7 +57,7 @@ class RunDirectory:
         # All at once, by a rename: a kill leaves a whole run or none.
         if not os.path.lexists(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".draft", dir=path.parent))
+        draft = _new_draft(path)
         try:
             draft.chmod(0o777 & ~_umask())
             for name, contents in (inputs or {}).items():
@@ -302,6 +302,15 @@ _ENVIRONMENT: dict[str, tuple[type, str]] = {
     **dict.fromkeys(("tilewright", "python", "platform", "started"), (str, "text")),
     "packages": (dict, "versions by name, a mapping"),
 }
+
+
+def _new_draft(path: Path) -> Path:
+    """Return a new folder beside the directory of a run; OSError, with the run's path, if none."""
+    try:
+        made = tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".draft", dir=path.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    return Path(made)
 
 
 def _check_free(run: RunDirectory) -> None:
