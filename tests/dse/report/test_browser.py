@@ -62,15 +62,17 @@ seen.steps = document.querySelectorAll("#design .step-total").length;
 byId("log-x").click();
 seen.log = byId("scatter").textContent.includes("log scale");
 seen.ticks = document.querySelectorAll("#scatter line.grid").length;
-location.hash = "#trial-0";
-setTimeout(() => {
+// The page's own listener comes first: after it, what the link says is there.
+const then = (step) => addEventListener("hashchange", step, { once: true });
+then(() => {
   seen.linked = selected;
+  then(() => {
+    seen.restored = [LIMITS.size, byId("status").value, byId("axis-y").value, rows().length];
+    document.body.append(el("pre", { id: "seen" }, JSON.stringify(seen)));
+  });
   location.hash = seen.address;
-}, 50);
-setTimeout(() => {
-  seen.restored = [LIMITS.size, byId("status").value, byId("axis-y").value, rows().length];
-  document.body.append(el("pre", { id: "seen" }, JSON.stringify(seen)));
-}, 500);
+});
+location.hash = "#trial-0";
 </script>
 """
 
