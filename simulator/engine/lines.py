@@ -5,13 +5,22 @@ Nearly all work of a large program is done here, so nothing of a value is looked
 
 from __future__ import annotations
 
+import numpy as np
+
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
-from tilewright.simulator.engine.arithmetic import combine_f16, combine_plain, is_plain
+from tilewright.simulator.engine.arithmetic import bits_of, combine_plain, f32_of, is_plain
 from tilewright.simulator.engine.jit import FeatureArguments, inner_kernel, use
 from tilewright.simulator.engine.memory_words import read_word, write_word
 from tilewright.simulator.engine.places import Lines, OperandBits
-from tilewright.simulator.isa.operations import ADD_CARRY, DROP, MAX
+from tilewright.simulator.engine.processor_floats import (
+    combine_half,
+    fused_bits,
+    half_value,
+    load_half,
+    store_half,
+)
+from tilewright.simulator.isa.operations import ADD_CARRY, DROP, FMA, FMA_HS, MAX
 
 
 @inner_kernel
@@ -44,10 +53,14 @@ def do_lines(store: Table, memory: Memory, thread: int, lines: Lines) -> None:
     dest, dest_step, dest_wide = line_of(store, thread, lines, 0)
     a, a_step, a_wide = line_of(store, thread, lines, 1)
     b, b_step, b_wide = line_of(store, thread, lines, 2)
+    is_fused = arithmetic == FMA and value_type == at.TYPE_F32
     for _ in range(lines.extent):
         x = read_word(memory, a, a_wide) if a_wide else scalar
         y = read_word(memory, b, b_wide) if b_wide else scalar
-        bits = combine_plain(arithmetic, value_type, OperandBits(x, y, scalar))
+        if is_fused:
+            bits = fused_bits(x, y, scalar)
+        else:
+            bits = combine_plain(arithmetic, value_type, OperandBits(x, y, scalar))
         write_word(memory, dest, dest_wide, bits)
         dest += dest_step
         a += a_step
@@ -102,11 +115,22 @@ def other_lines(store: Table, memory: Memory, arguments: FeatureArguments) -> Wo
     dest, dest_step, dest_wide = line_of(store, thread, lines, 0)
     a, a_step, a_wide = line_of(store, thread, lines, 1)
     b, b_step, b_wide = line_of(store, thread, lines, 2)
+    if is_f16 and a_wide == b_wide == dest_wide == 1:
+        for _ in range(extent):
+            x, y = load_half(memory, a), load_half(memory, b)
+            store_half(memory, dest, combine_half(arithmetic, x, y, scalar))
+            dest += dest_step
+            a += a_step
+            b += b_step
+        return 0
     for _ in range(extent):
         x = read_word(memory, a, a_wide) if a_wide else scalar
         y = read_word(memory, b, b_wide) if b_wide else scalar
         if is_f16:
-            bits = combine_f16(arithmetic, x, y, scalar)
+            bits = combine_half(arithmetic, x & 0xFFFF, y & 0xFFFF, scalar)
+        elif arithmetic == FMA_HS:
+            product = half_value(y & 0xFFFF) * half_value(scalar & 0xFFFF)
+            bits = bits_of(f32_of(x) + np.float32(product))
         else:
             bits = use(store, memory, at.FEATURE_VALUE, (op, x, y, scalar))
         write_word(memory, dest, dest_wide, bits)
