@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 from fused_cases import chain
 from fused_example import machine, plan
 
 from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.fusion.fused_answer import mapping_of_label, tensors_on_chip
+from tilewright.mapper.fusion.fused_plan import plan_fused_search
+from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES
 from tilewright.mapper.fusion.groups.fusion_groups import EqualParts, JoinedMapping
 from tilewright.mapper.fusion.groups.greedy_start import GreedyStart, PartLimits
 from tilewright.mapper.fusion.join.exchange_choice_bounds import EinsumBounds
 from tilewright.mapper.fusion.join.join_deepening import JoinSearch
+from tilewright.mapper.fusion.pmappings import pmapping_builder
 from tilewright.mapper.searches.budget import Budget
+from tilewright.mapper.searches.request import request_of
+from tilewright.studies import path_of
+
+LEAKING_PAIR = """
+workload:
+  bits_per_value: {All: 8}
+  rank_sizes: {M: 484, K: 32, N: 16, P: 32}
+  einsums:
+  - {einsum: "Y[m, n] = A[m, k] * B[k, n]", renames: {input: A, weight: B, output: Y}}
+  - {einsum: "Z[m, p] = Y[m, n] * C[n, p]", renames: {input: Y, weight: C, output: Z}}
+"""
 
 
 class Start:
@@ -65,3 +81,16 @@ def test_groups_grow_and_the_model_confirms_what_they_cost_together() -> None:
     assert start.values[-1] >= start.search.solve().lower_bound > 0
     parts = EqualParts(start.problem)
     assert parts.key(1, 2) == parts.key(3, 4) != parts.key(2, 3)
+
+
+def test_where_leakage_is_much_a_start_uses_many_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    starts = []
+    for leaks_much in (pmapping_builder.LEAKS_MUCH, inf):
+        monkeypatch.setattr(pmapping_builder, "LEAKS_MUCH", leaks_much)
+        request = request_of(path_of("hardware", "gpu_like"), LEAKING_PAIR, {})
+        problem = plan_fused_search(request, "energy", OBJECTIVE_VALUES["energy"]).problem
+        label = JoinSearch(problem.with_few_placements(6), Budget()).solve().label
+        assert label is not None
+        starts.append(label)
+    assert starts[0].latency < 0.6 * starts[1].latency
+    assert starts[0].energy < 0.9 * starts[1].energy
