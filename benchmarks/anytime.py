@@ -89,7 +89,7 @@ by itself, which does not see that tensors kept on chip share one memory with th
 Einsums; windows of several Einsums see it ([theory](../theory/fusion.md), §6.4), but their limits
 rise step by step, and each step takes longer. And before that, most templates of the Einsums on the
 cheapest path are compiled and searched, which takes most of the time where an Einsum has many
-placements or ways to use lanes, as on the GPU-like architecture. There a mapping near the optimum is
+placements or ways to use lanes, as on the GPU-like architecture. There a good mapping is
 known early: leakage is much of its energy, and the first mappings are looked for near the least
 latency. The note of the answer names the Einsum with most work, and the constraint that makes it
 smaller.
