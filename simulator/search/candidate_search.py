@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Final
+from typing import Final, NamedTuple
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
@@ -54,13 +54,21 @@ NEAR: Final = 1.25
 """Their bounds are at most so many times the least one."""
 
 
+class BoundedFamily(NamedTuple):
+    """A family, the bound of the objective's value, and the 16-bit words of an element it needs."""
+
+    bound: float
+    family: GridFamily
+    words: int
+
+
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """All mappings of one Einsum that a search looks at, in families with their bounds.
 
     `flat`: path of components to the compute of the grid. `kept`: addresses of tensors that stay
-    between Einsums. `data`: on which they run. `families`: with the bound of the objective's value;
-    `infeasible`: members of families that do not fit an element, by reason.
+    between Einsums. `data`: on which they run. `infeasible`: members of families that do not fit an
+    element, by reason.
     """
 
     objective: GridObjective
@@ -70,7 +78,7 @@ class Candidates:
     kept: LeftTensors
     data: EinsumData
     quick: QuickBound
-    families: tuple[tuple[float, GridFamily], ...]
+    families: tuple[BoundedFamily, ...]
     infeasible: Counter[str]
 
     @staticmethod
@@ -95,7 +103,8 @@ class Candidates:
             except InfeasibleMapping as error:
                 infeasible[error.what] += len(space.members(family))
                 continue
-            families.append((result.value_of(cycles, result.least_energy(family)), family))
+            bound = result.value_of(cycles, result.least_energy(family))
+            families.append(BoundedFamily(bound, family, quick.words(family)))
         return replace(result, families=tuple(families))
 
     def value_of(self, cycles: float, energy: float) -> float:
@@ -187,9 +196,7 @@ class CandidateSearch:
     wait among them; `reasons`: why others are infeasible.
     """
 
-    def __init__(
-        self, candidates: Candidates, families: Iterable[tuple[float, GridFamily]]
-    ) -> None:
+    def __init__(self, candidates: Candidates, families: Iterable[BoundedFamily]) -> None:
         self.candidates = candidates
         self.runs = CandidateRuns(candidates)
         self.reasons: Counter[str] = Counter()
@@ -197,7 +204,7 @@ class CandidateSearch:
         self.choice: GridChoice | None = None
         self.value = inf
         self._execution: EinsumExecution | None = None
-        self.heap = [_Entry(bound, (n, -1), family) for n, (bound, family) in enumerate(families)]
+        self.heap = [_Entry(f.bound, (n, -1), f.family) for n, f in enumerate(families)]
         self.left = sum(len(candidates.space.members(entry.family)) for entry in self.heap)
         heapq.heapify(self.heap)
         self.waiting: list[_Entry] = []

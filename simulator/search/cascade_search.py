@@ -29,7 +29,7 @@ from tilewright.simulator.exchanges.exchange_move import Move
 from tilewright.simulator.execution.exchange import bank_offsets, intermediates
 from tilewright.simulator.isa.dsd import DTYPES
 from tilewright.simulator.lowering.addresses import PERIOD_WORDS, LeftTensors
-from tilewright.simulator.search.candidate_search import Candidates, CandidateSearch
+from tilewright.simulator.search.candidate_search import BoundedFamily, Candidates, CandidateSearch
 from tilewright.simulator.search.path_graph import Held, OptionPath, OptionStep, PathGraph, Which
 
 
@@ -38,29 +38,29 @@ class Option:
     """Mappings of one Einsum that agree in what stays in the elements, and where.
 
     `reads`: the intermediates that it finds in the elements; `writes`: its output if it stays.
-    `families`: with the bound and the words of an element that each needs.
+    `families`: their words with the room that addresses may leave between tensors.
     """
 
     candidates: Candidates
     reads: Held
     writes: Held
-    families: list[tuple[float, int, GridFamily]] = field(default_factory=list)
+    families: list[BoundedFamily] = field(default_factory=list)
     searches: dict[int, CandidateSearch] = field(default_factory=dict)
 
     @cached_property
     def steps(self) -> list[int]:
         """Words that the families need, each number once, rising."""
-        return sorted({words for _, words, _ in self.families})
+        return sorted({family.words for family in self.families})
 
     @cached_property
     def least_bound(self) -> float:
         """No candidate of the families has a smaller value."""
-        return min((bound for bound, _, _ in self.families), default=inf)
+        return min((family.bound for family in self.families), default=inf)
 
     @property
     def least_energy(self) -> float:
         """The least energy (J) of the families, leakage left out."""
-        return min(self.candidates.quick.energy(family) for _, _, family in self.families)
+        return min(self.candidates.quick.energy(bounded.family) for bounded in self.families)
 
     @property
     def least_value(self) -> float:
@@ -74,7 +74,7 @@ class Option:
             return None
         most = fitting[-1]
         if most not in self.searches:
-            families = [(bound, family) for bound, words, family in self.families if words <= most]
+            families = [family for family in self.families if family.words <= most]
             self.searches[most] = CandidateSearch(self.candidates, families)
         return self.searches[most]
 
@@ -129,7 +129,9 @@ class Cascade:
         self.infeasible.setdefault(einsum.name, candidates.infeasible)
         by_shares: dict[tuple[tuple[Share, ...], bool], tuple[Held, Held] | None] = {}
         options: dict[tuple[Held, Held], Option] = {}
-        for bound, family in candidates.families:
+        slack = PERIOD_WORDS * len(einsum.tensors) if staying else 0
+        for bounded in candidates.families:
+            family = bounded.family
             key = family.shares, family.shared
             if key not in by_shares:
                 by_shares[key] = self._where(candidates, family)
@@ -137,8 +139,7 @@ class Cascade:
             if where is None:
                 continue
             option = options.setdefault(where, Option(candidates, *where))
-            slack = PERIOD_WORDS * len(einsum.tensors) if staying else 0
-            option.families.append((bound, candidates.quick.words(family) + slack, family))
+            option.families.append(bounded._replace(words=bounded.words + slack))
         yield from options.values()
 
     def _where(self, candidates: Candidates, family: GridFamily) -> tuple[Held, Held] | None:
@@ -177,7 +178,7 @@ class Cascade:
             held, wanted = self.distributions[producer], self.distributions[consumer]
             candidates = option.candidates
             if id(candidates) not in self._reads:
-                family = candidates.families[0][1]
+                family = candidates.families[0].family
                 choice = candidates.space.members(family)[0]
                 self._reads[id(candidates)] = candidates.read(choice)
             read = self._reads[id(candidates)]

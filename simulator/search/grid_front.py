@@ -126,7 +126,7 @@ class _FrontWalk:
         self.reasons = Counter(candidates.infeasible)
         self.points: list[EinsumExecution] = []
         self.executed = self.excluded = 0
-        families = (family for _, family in candidates.families)
+        families = (bounded.family for bounded in candidates.families)
         self.heap = [
             _FrontEntry(self._family_bounds(family), (number, -1), family)
             for number, family in enumerate(families)

@@ -45,7 +45,7 @@ def test_a_run_ends_when_it_cannot_be_the_best_or_time_is_over(
     space = GridMapspace(grid_of(flat), einsum)
     candidates = Candidates.of("latency", ExecutionSettings(), flat, space)
     runs = CandidateRuns(candidates)
-    choice = space.members(candidates.families[0][1])[0]
+    choice = space.members(candidates.families[0].family)[0]
     whole = runs.execute(choice, ())
     for value, ends in ((inf, False), (whole.latency * 1.01, False), (whole.latency / 10, True)):
         runs.value = value
