@@ -38,6 +38,22 @@ def line_of(store: Table, thread: int, lines: Lines, operand: int) -> tuple[int,
 
 
 @inner_kernel
+def fuse_lines(store: Table, memory: Memory, thread: int, lines: Lines) -> None:
+    """Do a fused multiply-add of f32 on lines, as `do_lines` does other operations."""
+    scalar = store[thread + at.T_SCALAR]
+    dest, dest_step, _ = line_of(store, thread, lines, 0)
+    a, a_step, a_wide = line_of(store, thread, lines, 1)
+    b, b_step, b_wide = line_of(store, thread, lines, 2)
+    for _ in range(lines.extent):
+        x = read_word(memory, a, 2) if a_wide else scalar
+        y = read_word(memory, b, 2) if b_wide else scalar
+        write_word(memory, dest, 2, fused_bits(x, y, scalar))
+        dest += dest_step
+        a += a_step
+        b += b_step
+
+
+@inner_kernel
 def do_lines(store: Table, memory: Memory, thread: int, lines: Lines) -> None:
     """Do a whole operation whose operands are one-dimensional vectors in memory, or scalars.
 
@@ -49,18 +65,17 @@ def do_lines(store: Table, memory: Memory, thread: int, lines: Lines) -> None:
     if not is_plain(arithmetic, value_type):
         use(store, memory, at.FEATURE_LINES, (thread, lines.rows, lines.extent, 0))
         return
+    if arithmetic == FMA and value_type == at.TYPE_F32:
+        fuse_lines(store, memory, thread, lines)
+        return
     scalar = store[thread + at.T_SCALAR]
     dest, dest_step, dest_wide = line_of(store, thread, lines, 0)
     a, a_step, a_wide = line_of(store, thread, lines, 1)
     b, b_step, b_wide = line_of(store, thread, lines, 2)
-    is_fused = arithmetic == FMA and value_type == at.TYPE_F32
     for _ in range(lines.extent):
         x = read_word(memory, a, a_wide) if a_wide else scalar
         y = read_word(memory, b, b_wide) if b_wide else scalar
-        if is_fused:
-            bits = fused_bits(x, y, scalar)
-        else:
-            bits = combine_plain(arithmetic, value_type, OperandBits(x, y, scalar))
+        bits = combine_plain(arithmetic, value_type, OperandBits(x, y, scalar))
         write_word(memory, dest, dest_wide, bits)
         dest += dest_step
         a += a_step
