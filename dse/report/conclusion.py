@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.arch.quantities import label, quantity, some
 from tilewright.dse.run.pareto import Goal
-from tilewright.dse.run.record import Objective, Trial, costs_of, front_of, points_of
+from tilewright.dse.run.record import Objective, Trial, TrialStatus, costs_of, front_of, points_of
 from tilewright.dse.study.knobs import knob_text, labels_of
 from tilewright.dse.study.study import StudySpec
 
@@ -112,6 +112,16 @@ def _compared(objective: Objective, trial: Trial, reference: Trial) -> str:
     return f"{label(name)} {words}"
 
 
+_FATES: Mapping[TrialStatus, str] = {
+    "violates": "beyond a limit",
+    "infeasible": "cannot be built",
+    "excluded": "excluded by lower bounds",
+    "failed": "could not be evaluated",
+    "error": "hit a defect of the model",
+}
+"""What became of designs that are not feasible, by status."""
+
+
 def census(trials: Sequence[Trial], front: int, points: int = 0) -> str:
     """Return sentences that say how many designs were tried and what became of them.
 
@@ -126,14 +136,16 @@ def census(trials: Sequence[Trial], front: int, points: int = 0) -> str:
         text = text.replace("designs were", "different designs were")
         text += f" in {some(len(trials), 'trial')}"
     sentences = [f"{counts['feasible']} can be built within the limits"]
-    sentences += [f"{counts['violates']} beyond a limit"] * bool(counts["violates"])
-    sentences += [f"{counts['infeasible']} cannot be built"] * bool(counts["infeasible"])
-    sentences += [f"{counts['excluded']} excluded by lower bounds"] * bool(counts["excluded"])
-    sentences += [f"{counts['failed']} could not be evaluated"] * bool(counts["failed"])
-    sentences += [f"{counts['error']} hit a defect of the model"] * bool(counts["error"])
-    best = f"{front} of them {'is' if front == 1 else 'are'} beaten by no other" if front else ""
-    best += f", at {some(points, 'different point')}" if 0 < points < front else ""
-    return f"{text}: {', '.join(sentences)}." + (f" {best[0].upper()}{best[1:]}." if best else "")
+    sentences += [f"{counts[status]} {words}" for status, words in _FATES.items() if counts[status]]
+    return f"{text}: {', '.join(sentences)}.{_unbeaten(front, points)}"
+
+
+def _unbeaten(front: int, points: int) -> str:
+    """Return a sentence about the designs of the Pareto front, and its points if they are fewer."""
+    if not front:
+        return ""
+    best = f" {front} of them {'is' if front == 1 else 'are'} beaten by no other"
+    return f"{best}, at {some(points, 'different point')}." if 0 < points < front else f"{best}."
 
 
 def conclusion(spec: StudySpec, trials: Sequence[Trial]) -> str:

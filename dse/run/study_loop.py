@@ -289,6 +289,26 @@ class _Slot:
     baseline: str | None
 
 
+def _valued(
+    outcome: Outcome, spec: StudySpec, base: Mapping[str, float] | None
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the metrics of a design with its objectives, and by how much it exceeds limits."""
+    metrics = _with_objectives(outcome.metrics, spec, base)
+    if outcome.status != "feasible":
+        return metrics, {}
+    excess = excess_of(metrics, spec, base)
+    return metrics, {limit: over for limit, over in excess.items() if over > 0}
+
+
+def _check_reference(error: SpecError, spec: StudySpec, *, is_known: bool) -> None:
+    """Raise an error of an expression anew if it is so for every design: without a reference."""
+    if spec.uses_base and not is_known:
+        raise SpecError(
+            f"the reference design leaves an objective or limit without a value: {error.what}",
+            instead="another first baseline, or expression",
+        ) from None
+
+
 def _fresh(
     slot: _Slot, attempt: Attempt, spec: StudySpec, base: Mapping[str, float] | None
 ) -> Trial:
@@ -299,21 +319,15 @@ def _fresh(
     reason = outcome.reason
     if slot.number == 0 and spec.baselines and status == "feasible":
         base = outcome.metrics  # it is the reference itself
-    if status in ("feasible", "excluded"):
+    has_metrics = status in ("feasible", "excluded")
+    if has_metrics:
         _check_objectives(outcome.metrics, spec)
     try:
-        if status in ("feasible", "excluded"):
-            metrics = _with_objectives(outcome.metrics, spec, base)
-        if status == "feasible":
-            excess = excess_of(metrics, spec, base)
-            violations = {limit: over for limit, over in excess.items() if over > 0}
-            status = "violates" if violations else status
+        if has_metrics:
+            metrics, violations = _valued(outcome, spec, base)
+        status = "violates" if violations else status
     except SpecError as error:
-        if spec.uses_base and (base is None or slot.number == 0):  # so it is for every design
-            what = (
-                f"the reference design leaves an objective or limit without a value: {error.what}"
-            )
-            raise SpecError(what, instead="another first baseline, or expression") from None
+        _check_reference(error, spec, is_known=base is not None and slot.number > 0)
         metrics, status, reason = {}, "infeasible", f"{NO_VALUE}: {error.what}"
     return Trial(
         number=slot.number,

@@ -30,9 +30,7 @@ def preflight(spec: StudySpec) -> None:
     first = {d.path: d.values[0] for d in spec.space.dimensions}
     hardware = layout_machine if spec.model in LAYOUT_MODELS else architecture
     hardware(spec.arch, {})
-    for dimension in spec.space.dimensions:
-        if dimension.path.startswith("arch."):
-            _check_hardware_knob(spec, dimension)
+    _check_hardware_knobs(spec)
     if spec.model in LAYOUT_MODELS:
         _check_layout_machine(spec)
     if spec.model == "simulated":
@@ -45,11 +43,13 @@ def preflight(spec: StudySpec) -> None:
         make_sampler(sampler_settings(spec), spec.space).propose(0, 0, 1)
 
 
-def _check_hardware_knob(spec: StudySpec, dimension: Dimension) -> None:
-    """Check that the hardware has a knob and takes the first of its values."""
+def _check_hardware_knobs(spec: StudySpec) -> None:
+    """Check that the hardware has its knobs and takes the first value of each."""
     hardware = layout_machine if spec.model in LAYOUT_MODELS else architecture
-    with _at_knob(dimension):
-        hardware(spec.arch, {dimension.path: dimension.values[0]})
+    for dimension in spec.space.dimensions:
+        if dimension.path.startswith("arch."):
+            with _at_knob(dimension):
+                hardware(spec.arch, {dimension.path: dimension.values[0]})
 
 
 def _check_workload_knobs(spec: StudySpec) -> None:

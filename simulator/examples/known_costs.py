@@ -31,26 +31,30 @@ def chain_reduce(elements: int, words: int) -> Program:
         if column < elements - 1:
             b.route(colors[1 - parity], Area(0, column), rx="E", tx="R")
     for name, parity in (("west", 0), ("even", 0), ("odd", 1), ("east", (elements - 1) % 2)):
-        code = b.code(name)
-        code.buffer("v", "f32", words)
-        code.mem1d("all", "v", words)
-        if name != "east":
-            code.input_queue(RECEIVE, colors[1 - parity])
-            code.fabin("in", RECEIVE, words)
-        if name != "west":
-            code.output_queue(SEND, colors[parity])
-            code.fabout("out", SEND, words)
-        main = code.task("main", entry=True)
-        if name == "east":
-            main.op("fmovs", "out", "all")
-        else:
-            main.op("fadds", "all" if name == "west" else "out", "all", "in")
+        _chain_code(b.code(name), name, (colors[1 - parity], colors[parity]), words)
     b.place("even", Area(0, 0, 1, elements))
     for column in range(1, elements, 2):
         b.place("odd", Area(0, column))
     b.place("east", Area(0, elements - 1))
     b.place("west", Area(0, 0))
     return b.build()
+
+
+def _chain_code(code: CodeBuilder, name: str, colors: tuple[str, str], words: int) -> None:
+    """Write the code of an element of a chain; `colors`: from the east, to the west."""
+    code.buffer("v", "f32", words)
+    code.mem1d("all", "v", words)
+    if name != "east":
+        code.input_queue(RECEIVE, colors[0])
+        code.fabin("in", RECEIVE, words)
+    if name != "west":
+        code.output_queue(SEND, colors[1])
+        code.fabout("out", SEND, words)
+    main = code.task("main", entry=True)
+    if name == "east":
+        main.op("fmovs", "out", "all")
+    else:
+        main.op("fadds", "all" if name == "west" else "out", "all", "in")
 
 
 def two_phase_reduce(elements: int, words: int, group: int) -> Program:
@@ -62,12 +66,7 @@ def two_phase_reduce(elements: int, words: int, group: int) -> Program:
     before it sends: words sent earlier would fill the routers on the way and take turns with the
     first phase on the links. Raises ProgramError for groups that do not divide, and for one alone.
     """
-    if group < 2 or elements % group or elements == group or words < 1:
-        raise ProgramError(
-            "two or more groups of two or more elements share a row, and have words",
-            value=(elements, words, group),
-            instead="a group that divides the elements; one group is a chain (chain_reduce)",
-        )
+    _check_groups(elements, words, group)
     b = ProgramBuilder("two_phase_reduce", 1, elements)
     group_colors = (b.color("near_even"), b.color("near_odd"))
     head_colors = (b.color("far_even"), b.color("far_odd"))
@@ -94,6 +93,15 @@ def two_phase_reduce(elements: int, words: int, group: int) -> Program:
     b.place("farthest", Area(0, elements - group))
     b.place("root", Area(0, 0))
     return b.build()
+
+
+def _check_groups(elements: int, words: int, group: int) -> None:
+    if group < 2 or elements % group or elements == group or words < 1:
+        raise ProgramError(
+            "two or more groups of two or more elements share a row, and have words",
+            value=(elements, words, group),
+            instead="a group that divides the elements; one group is a chain (chain_reduce)",
+        )
 
 
 def _group_routes(b: ProgramBuilder, column: int, group: int, colors: Sequence[str]) -> None:

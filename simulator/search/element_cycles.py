@@ -167,16 +167,20 @@ class ElementCycles:
         return groups * (rate.met if self._always_meets(tiles, rate) else rate.cycles)
 
     def _always_meets(self, tiles: FamilyTiles, rate: _OperationRate) -> bool:
-        if rate.met == rate.cycles:
+        sources = self._vectors(tiles.family.scalar, rate)
+        if rate.met == rate.cycles or len(sources) != 2:
             return False
-        einsum, scalar = self.space.einsum, tiles.family.scalar
-        sources = [access for access in einsum.inputs if access.tensor != scalar]
-        sources += einsum.outputs if rate.reads_output else []
-        if len(sources) != 2 or rate.group * sum(map(self._wide, sources)) <= BANKS:
+        if rate.group * sum(map(self._wide, sources)) <= BANKS:
             return False
         names = (n for n in reversed(self.space.by_output) if tiles.tile[n] > 1)
         innermost = next((n for n in names if n not in tiles.outer), None)
         return innermost is None or all(innermost in a.rank_variables for a in sources)
+
+    def _vectors(self, scalar: str | None, rate: _OperationRate) -> list[TensorAccess]:
+        """Return what an operation reads in memory but for the value of the register."""
+        einsum = self.space.einsum
+        inputs = [access for access in einsum.inputs if access.tensor != scalar]
+        return [*inputs, *einsum.outputs] if rate.reads_output else inputs
 
     def _wide(self, access: TensorAccess) -> int:
         """Return the 16-bit words of a value."""

@@ -272,18 +272,22 @@ class Line:
         """Take and return an affine expression of counters, `2*k - 1`; ProgramError otherwise."""
         constant, terms, sign = 0, [], -1 if self.has("-") else 1
         while True:
-            if self.more and self._tokens[self._next].kind == "integer":
-                number = sign * self.integer()
-                if self.has("*"):
-                    terms.append((self.name("a counter"), number))
-                else:
-                    constant += number
+            name, number = self._term()
+            if name is None:
+                constant += sign * number
             else:
-                terms.append((self.name("a counter or a whole number"), sign))
+                terms.append((name, sign * number))
             sign = -1 if self.has("-") else 1
             is_negative = self.more and self.peek()[0] == "-"
             if sign > 0 and not is_negative and not self.has("+"):
                 return Index(constant, tuple(terms))
+
+    def _term(self) -> tuple[str | None, int]:
+        """Take `2*k`, `k` or `2`: the counter, None for none, and the number."""
+        if not (self.more and self._tokens[self._next].kind == "integer"):
+            return self.name("a counter or a whole number"), 1
+        number = self.integer()
+        return self.name("a counter") if self.has("*") else None, number
 
 
 Properties = dict[str, Callable[[Line], Any]]

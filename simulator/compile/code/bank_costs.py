@@ -172,7 +172,7 @@ def bank_cycles(
     second is 0; else the engine adds the second number for each group that meets (wafer.md §2.1).
     """
     sources = [o for o in resolved.sources if o.is_memory_stream]
-    if len(sources) != 2 or profile.bank_conflict_factor == 1 or resolved.is_fabric:
+    if not may_meet(resolved, profile):
         return cycles, Fraction(0)
     timing = profile.operations[resolved.operation.name]
     met = max(cycles, timing.cycles[1] * profile.bank_conflict_factor)
@@ -188,6 +188,12 @@ def bank_cycles(
     if count == groups_in(resolved.extent, group, row):
         return met, Fraction(0)
     return cycles, met - cycles
+
+
+def may_meet(resolved: ResolvedOperation, profile: Profile) -> bool:
+    """Return whether an operation has two vectors in memory and no queue, and a meeting costs."""
+    vectors = sum(operand.is_memory_stream for operand in resolved.sources)
+    return vectors == 2 and profile.bank_conflict_factor != 1 and not resolved.is_fabric
 
 
 def read_of(operand: ResolvedOperand) -> BankRead:
