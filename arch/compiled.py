@@ -254,11 +254,14 @@ def compiling(kernel: Kernel, *, waits: bool = True) -> Iterator[bool]:
 def _compiled(kernel: Kernel) -> ObjectCode:
     """Compile a kernel and store its code, with an empty body if it cannot run without numba."""
     dispatcher = kernel.python()
+    from numba.core.compiler_lock import global_compiler_lock
+
     from tilewright.arch.lean.lean_compilation import object_file_only
     from tilewright.arch.lean.type_answers import remembered_answers
 
     arguments = _numba_types(kernel)
-    with _rare_collections(), remembered_answers(), object_file_only():
+    one_thread: Any = global_compiler_lock  # what follows changes numba itself
+    with one_thread, _rare_collections(), remembered_answers(), object_file_only():
         dispatcher.compile(arguments)
         try:
             body = dispatcher.overloads[arguments].library._get_compiled_object()

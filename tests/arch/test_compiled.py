@@ -91,10 +91,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *arguments: str, **environment: str) -> list[str]:
+def run(folder: Path, *arguments: str, script: str = USE, **environment: str) -> list[str]:
     paths = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
-        [sys.executable, "-c", USE, *arguments], capture_output=True, text=True, check=False,
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False,
         env={**os.environ, "PYTHONPATH": paths, "NUMBA_CACHE_DIR": "", **environment},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -128,6 +128,25 @@ def test_the_second_process_needs_no_numba(compiled: Path) -> None:
     assert run(compiled, "record", "made") == ["20", "False", "12", "5"]
     (path,) = compiled.rglob("*.makes_an_array-*.code")
     assert path.read_bytes().count(b"\n") == 1  # noted, with nothing after the header
+
+
+THREADS = """
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from tilewright.arch.compiled import Kernel
+together = Barrier(2)
+def call(name):
+    together.wait()
+    return Kernel("home", name, "int64(int64, int64)")(2, 3)
+with ThreadPoolExecutor(2) as pool:
+    print(*pool.map(call, ["plus", "less"]))
+"""
+
+
+def test_threads_compile_one_after_the_other(folder: Path) -> None:
+    less = "@bare\ndef less(a, b):\n    return a - b\n"
+    (folder / "home.py").write_text(HOME + less)
+    assert run(folder, script=THREADS) == ["5", "-1"]
 
 
 def test_switched_off_the_plain_functions_run(folder: Path) -> None:
