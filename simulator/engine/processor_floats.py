@@ -13,7 +13,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, config
 from numba.extending import intrinsic
 
 from tilewright.simulator.compile.columns import Memory, Word
@@ -24,8 +24,10 @@ from tilewright.simulator.isa.operations import ADD, FMA, MUL, SUB
 
 _types: Any = types  # numba's classes have no annotations
 _FEATURES: Final = llvm.get_host_cpu_features()
-IS_NATIVE: Final = not UNJITTED and bool(_FEATURES.get("f16c")) and bool(_FEATURES.get("fma"))
-"""Whether the processor's own instructions are used."""
+_config: Any = config
+_IS_FOR_HOST: Final = _config.CPU_NAME in (None, "host") and _config.CPU_FEATURES is None
+IS_NATIVE: Final = not UNJITTED and _IS_FOR_HOST and all(map(_FEATURES.get, ("f16c", "fma")))
+"""Whether the processor's own instructions are used; NUMBA_CPU_NAME may ask for none."""
 STICKY: Final = 29
 """Bits by which a 64-bit float is more precise than a 32-bit one."""
 
