@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,7 @@ from tilewright.simulator.program.program import ElementCode, Task
 
 Numbers = npt.NDArray[np.int64]
 Cycles = npt.NDArray[np.float64]
+L = TypeVar("L", int, Numbers)
 AXES: tuple[Axis, Axis] = ("X", "Y")
 ROUNDING = 1e-6
 """More than sums of cycles in floating point differ from exact ones."""
@@ -190,7 +191,7 @@ def _behind_streams(
     read, (rows, columns) = plan.read, places
     along = {"rows": (0, 1), "columns": (1, 0), "whole": (1, 1)}[stream.lines]
     links = along[0] * rows[:, None] + along[1] * columns[None, :]
-    way = links * profile.hop_cycles + profile.arrival_to_execute_cycles
+    way = way_in(links, profile)
     pace, label = float(profile.cycles_per_wavelet), f"receive {stream.tensor.name}"
     first = (place_in_period(read, stream)[np.ix_(rows, columns)] + 1) * stream.values * pace
     last = (stream.periods - 1) * stream.tiles * stream.values * pace
@@ -222,8 +223,12 @@ def words_end(words: int, links: int, profile: Profile) -> float:
     """Return when the last of so many words has come to the end of a line, over `links` links."""
     if not links:
         return 0.0
-    way = links * profile.hop_cycles + profile.arrival_to_execute_cycles
-    return words * float(profile.cycles_per_wavelet) + way
+    return words * float(profile.cycles_per_wavelet) + way_in(links, profile)
+
+
+def way_in(links: L, profile: Profile) -> L:
+    """Return the cycles of a word from the border over so many links into an operation."""
+    return links * profile.hop_cycles + profile.arrival_to_execute_cycles
 
 
 def crosses_line(lines: Lines, axis: Axis) -> bool:

@@ -25,6 +25,7 @@ from tilewright.simulator.lowering.cycle_bound import (
     crosses_line,
     sums_cycles,
     way_back,
+    way_in,
     words_end,
 )
 from tilewright.simulator.profiles.profile import Profile
@@ -211,7 +212,7 @@ class QuickBound:
         return [self._stream(a, tiles, n) for a, n in inputs if a.tensor not in resident]
 
     def _stream(self, access: TensorAccess, tiles: FamilyTiles, values: int) -> _Stream:
-        shares, profile = tiles.family.shares, self.profile
+        shares = tiles.family.shares
         columns, rows = tiles.elements
         used = [share for share in shares if share.variable in access.rank_variables]
         along_x, along_y = (share_of(used, axis) for axis in ("X", "Y"))
@@ -226,10 +227,7 @@ class QuickBound:
         group_columns, group_rows = tiles.groups
         links = (columns - 1) * (lines != "columns") + (rows - 1) * (lines != "rows")
         inside = (group_columns - 1) * (lines != "columns") + (group_rows - 1) * (lines != "rows")
-        way, to_group = (
-            float(profile.arrival_to_execute_cycles + profile.hop_cycles * number)
-            for number in (links, links - inside)
-        )
+        way, to_group = (float(way_in(number, self.profile)) for number in (links, links - inside))
         number = {"rows": rows, "columns": columns, "whole": 1}[lines]
         hops = entered * (columns * rows // number - 1)
         all_words = BorderWords(entered, columns * rows * values * visits, hops)

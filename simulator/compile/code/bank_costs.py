@@ -172,7 +172,7 @@ def bank_cycles(
     second is 0; else the engine adds the second number for each group that meets (wafer.md §2.1).
     """
     sources = [o for o in resolved.sources if o.is_memory_stream]
-    if not may_meet(resolved, profile):
+    if not _may_meet(sources, resolved, profile):
         return cycles, Fraction(0)
     timing = profile.operations[resolved.operation.name]
     met = max(cycles, timing.cycles[1] * profile.bank_conflict_factor)
@@ -190,10 +190,11 @@ def bank_cycles(
     return cycles, met - cycles
 
 
-def may_meet(resolved: ResolvedOperation, profile: Profile) -> bool:
-    """Return whether an operation has two vectors in memory and no queue, and a meeting costs."""
-    vectors = sum(operand.is_memory_stream for operand in resolved.sources)
-    return vectors == 2 and profile.bank_conflict_factor != 1 and not resolved.is_fabric
+def _may_meet(
+    sources: Sequence[ResolvedOperand], resolved: ResolvedOperation, profile: Profile
+) -> bool:
+    """Return whether there are two vectors in memory and no queue, and a meeting costs."""
+    return len(sources) == 2 and profile.bank_conflict_factor != 1 and not resolved.is_fabric
 
 
 def read_of(operand: ResolvedOperand) -> BankRead:
