@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -91,6 +93,23 @@ class SpecError(TilewrightError):
     """A file or a setting of the user is wrong: architecture, workload, mapping, study, profile."""
 
     category = "specification"
+
+
+@contextmanager
+def placed(where: Where | None, subject: str = "") -> Iterator[None]:
+    """Raise errors of the block anew as SpecError, at the place in the file that led to it.
+
+    `where`: None keeps the error's; `subject`: in words, comes before what is wrong.
+    """
+    try:
+        yield
+    except TilewrightError as error:
+        raise SpecError(
+            f"{subject}: {error.what}" if subject else error.what,
+            where=where or error.where,
+            value=error.value,
+            instead=error.instead,
+        ) from None
 
 
 class ExpressionError(SpecError):

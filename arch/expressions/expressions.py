@@ -8,6 +8,7 @@ expression quick. What an object offers behind a dot must be registered for its 
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -183,7 +184,8 @@ class _ExpressionCompiler:
         value = node.value
         if not isinstance(value, int | float | str | bool | None):
             raise self._refuse(node)
-        if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        is_long = isinstance(value, int) and value.bit_length() > MAX_BITS
+        if is_long or value == math.inf:
             raise self._refuse(node, "the number is too large")
         return lambda _frame: value
 

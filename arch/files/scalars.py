@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import sys
 
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOLEANS = {
@@ -36,7 +38,8 @@ Scalar = str | int | float | bool | None
 def plain_scalar(text: str) -> Scalar:
     """Return the value of an unquoted YAML scalar: number, boolean, None or text.
 
-    It follows YAML 1.2.2 §10.3. Raises ValueError for a number of more than 300 characters.
+    It follows YAML 1.2.2 §10.3. Raises ValueError for a number of more than 300 characters, or one
+    that no float holds.
     """
     if text[:1] in _NUMBER_STARTS and text:
         return _number_or_text(text)
@@ -54,7 +57,12 @@ def _number_or_text(text: str) -> Scalar:
         _check_length(text)
         return int(text, 0)
     _check_length(text)
-    return int(text) if _INTEGER.match(text) else float(text)
+    if _INTEGER.match(text):
+        return int(text)
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"a number above {sys.float_info.max:.2g}")
+    return number
 
 
 def _check_length(text: str) -> None:

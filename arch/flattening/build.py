@@ -171,9 +171,21 @@ def _spatial(resolver: Resolver, spec: SpatialSpec, index: int) -> SpatialDim:
 # ---- costs
 
 
+def _instances(resolver: Resolver, spec: ComponentSpec) -> float:
+    parallel = resolver.number(spec.n_parallel_instances, "n_parallel_instances")
+    if parallel == 0:
+        raise SpecError(
+            "n_parallel_instances must be above 0",
+            where=resolver.where("n_parallel_instances"),
+            value=spec.n_parallel_instances,
+            instead="1, or leave the component out",
+        )
+    return parallel
+
+
 def _costs(resolver: Resolver, spec: ComponentSpec) -> dict[str, Any]:
     """Area, leakage, actions and latency rule, with all scales applied (model.md §5.2, §6)."""
-    parallel = resolver.number(spec.n_parallel_instances, "n_parallel_instances")
+    parallel = _instances(resolver, spec)
     estimate = Estimates(resolver, spec)
     scales = {name: resolver.number(getattr(spec, name), name) for name in _SCALES}
     area = _given(resolver, spec.area, "area", estimate)

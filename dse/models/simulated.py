@@ -56,6 +56,8 @@ class SimulatedEvaluator:
         return Outcome(
             total_metrics(found),
             details={"sections": sections},
+            proof="optimal" if found.certificate.is_optimal else "bounded",
+            gap=found.gap if found.gap < inf else None,
             breakdown=_breakdown(found, sections),
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from tilewright.arch.errors import SpecError
 from tilewright.dse.run.figures import check_names, check_unit
@@ -32,8 +32,14 @@ def check_condition(text: str, known: Collection[str], values: Collection[str]) 
     for name in set(re.findall(r"[A-Za-z_]\w*", plain)) & set(values) - set(known):
         raise SpecError(f"{name} is a text, not a name", value=text, instead=f"'{name}' in quotes")
     check_names(text, known)
-    for comparison in _WORDS.split(plain):
+    for name, limit in comparisons(plain):
+        check_unit(name, limit, None)
+
+
+def comparisons(text: str) -> Iterator[tuple[str, str]]:
+    """Yield both sides of each comparison of a condition, both ways round."""
+    for comparison in _WORDS.split(text):
         sides = [side.strip() for side in _SIGN.split(comparison)]
         if len(sides) == 2:
-            check_unit(sides[0], sides[1], None)
-            check_unit(sides[1], sides[0], None)
+            yield sides[0], sides[1]
+            yield sides[1], sides[0]

@@ -88,7 +88,7 @@ class TrialExplanation:
     def _proof(self) -> str:
         if self.trial.proof is None:
             return "nothing is proven of its mapping"
-        verified = "" if self.trial.verified else "; not verified"
+        verified = "; not verified" if self.trial.verified is False else ""
         if self.trial.proof == "optimal":
             metric = f" in {label(self.best_in)}" if self.best_in else ""
             return f"its mapping is proven optimal{metric}{verified}"
@@ -137,8 +137,9 @@ def explain_trial(run: RunTrials, number: int) -> TrialExplanation:
     if objectives:
         first, value = objectives[0], trial.metrics[objectives[0]]
         steps.sort(key=lambda step: -abs(step.metrics.get(first, value) - value))
-    best_in = run.spec.mapper_objective if run.spec.model == "analytical" else ""
-    return TrialExplanation(trial, objectives, knobs, tuple(steps), best_in)
+    best_in = {"analytical": run.spec.mapper.get("objective", ""), "simulated": "latency"}
+    words = str(best_in.get(run.spec.model, ""))
+    return TrialExplanation(trial, objectives, knobs, tuple(steps), words)
 
 
 def _steps(run: RunTrials, trial: Trial) -> Iterator[KnobStep]:

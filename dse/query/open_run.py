@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from tilewright.arch.errors import ExpressionError, SpecError, TilewrightError
-from tilewright.arch.expressions.expressions import compile_expression
+from tilewright.arch.expressions.expressions import UnknownNameError, compile_expression
 from tilewright.arch.quantities import label, some, told_apart
-from tilewright.dse.query.condition import check_condition
+from tilewright.dse.query.condition import check_condition, comparisons
 from tilewright.dse.run.figures import check_names, is_plain_name, names_of, nested, value_of
 from tilewright.dse.run.pareto import Goal, non_dominated
 from tilewright.dse.run.record import Trial
@@ -63,13 +63,41 @@ class RunTrials:
         It is an expression over metrics, knobs (by name, label or path) and `trial`, `status`,
         `baseline`, `proof`, `gap`, `seconds`, `verified`; units are allowed: `latency < 1 ms and
         Buffer.size <= 64 KiB`. A trial without one of the values is left out. SpecError for wrong
-        syntax, a name that no trial has, or a metric in a unit of something else.
+        syntax, a name or value that no trial has, or a metric in a unit of something else.
         """
         knobs = self.spec.space.dimensions
         texts = {value for knob in knobs for value in knob.values if isinstance(value, str)}
         check_condition(condition, self._known(), texts)
         rule = compile_expression(condition)
-        return self._only([trial for trial in self.trials if self._holds(rule, trial)])
+        holds: dict[int, bool] = {}
+        failure: ExpressionError | None = None
+        for trial in self.trials:
+            try:
+                holds[trial.number] = bool(rule(self.names(trial)))
+            except UnknownNameError:  # it has no such metric, or no gap
+                continue
+            except ExpressionError as error:
+                failure = error
+        if failure is not None and not holds:
+            raise failure
+        return self._only([trial for trial in self.trials if holds.get(trial.number)])
+
+    def spans(self, condition: str) -> list[str]:
+        """Say for each name that a condition compares with a number what values it has here.
+
+        So that a limit in another unit than the values of a knob can be seen: SI units, and bits.
+        """
+        lines: list[str] = []
+        for name, limit in comparisons(condition):
+            try:
+                number = value_of(limit, {})
+                values = [value for _, value in self._values(name)] if is_plain_name(name) else []
+            except SpecError:
+                continue
+            if values:
+                span = " to ".join(dict.fromkeys(f"{v:.6g}" for v in (min(values), max(values))))
+                lines.append(f"{name} is {span} here, {limit} is {number:.6g}")
+        return lines
 
     def sorted_by(self, expression: str, *, descending: bool = False) -> RunTrials:
         """Return the trials by the value of an expression, the smallest first.
@@ -235,12 +263,6 @@ class RunTrials:
             **({"seconds": self.seconds[trial.number]} if trial.number in self.seconds else {}),
             "verified": bool(trial.verified),
         }
-
-    def _holds(self, rule: Any, trial: Trial) -> bool:
-        try:
-            return bool(rule(self.names(trial)))
-        except ExpressionError:  # it has no such value
-            return False
 
     def _values(self, expression: str) -> list[tuple[Trial, float]]:
         check_names(expression, self._known())

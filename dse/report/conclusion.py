@@ -66,7 +66,7 @@ def highlights(spec: StudySpec, trials: Sequence[Trial]) -> list[BestDesign]:
     """Return the best design of each objective, and the balanced one if there are several.
 
     The balanced design is the one of the Pareto front that is nearest to the best of every
-    objective, each scaled to its span; there is none if the front has fewer than three designs.
+    objective, each scaled to its span; there is none if the front has fewer than three points.
     Empty without a feasible design.
     """
     front = front_of(trials, spec.objectives)
@@ -74,7 +74,7 @@ def highlights(spec: StudySpec, trials: Sequence[Trial]) -> list[BestDesign]:
         return []
     reference = reference_of(trials)
     best_designs = [_best(objective, front, reference) for objective in spec.objectives]
-    if len(spec.objectives) > 1 and len(front) > 2:
+    if len(spec.objectives) > 1 and points_of(front, spec.objectives) > 2:
         best_designs.append(_balanced(spec, front, reference))
     return best_designs
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from pathlib import Path
 
-from tilewright.arch.errors import SpecError, TilewrightError
+from tilewright.arch.errors import SpecError, placed
 from tilewright.arch.names import did_you_mean
 from tilewright.dse.command.settings import check_used, ranks_of
 from tilewright.dse.models.evaluators import LAYOUT_MODELS, choices_type
@@ -160,15 +159,6 @@ def _check_values(dimension: Dimension, choice: str, kind: type) -> None:
                 choices_of(kind, {choice: text})
 
 
-@contextmanager
-def _at_knob(dimension: Dimension) -> Iterator[None]:
+def _at_knob(dimension: Dimension) -> AbstractContextManager[None]:
     """Let errors name a knob and its line in the study."""
-    try:
-        yield
-    except TilewrightError as error:
-        raise SpecError(
-            f"the knob {dimension.path}: {error.what}",
-            where=dimension.where or error.where,
-            value=error.value,
-            instead=error.instead,
-        ) from None
+    return placed(dimension.where, f"the knob {dimension.path}")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tilewright.arch.errors import SpecError, TilewrightError, Where
+from tilewright.arch.errors import SpecError, Where, placed
 from tilewright.arch.files.document import DocPath, Document, untag
 from tilewright.arch.names import did_you_mean
 from tilewright.dse.command.settings import check_used
@@ -150,12 +150,8 @@ class StudyReader:
             return self._source(file.arch, "hardware", variables, "arch")
         from tilewright.mapper.layout.machines.layout_machine import machine_file
 
-        try:
+        with placed(self._where("arch", "file")):
             path = machine_file(file.arch.file, self._base)
-        except SpecError as error:
-            raise SpecError(
-                error.what, where=self._where("arch", "file"), instead=error.instead
-            ) from None
         if file.arch.variables:
             raise SpecError(
                 "a machine description has no variables",
@@ -200,20 +196,10 @@ class StudyReader:
             return StudyInput(item.file, dict(item.variables), values)
         path = find_file(item.file, kind, self._base, self._where(*place, "file"))
         if not self._resolved:
-            self._check_variables(item.variables, path, *place)
+            # A variable that the file does not have would silently change nothing.
+            with placed(self._where(*place, "variables")):
+                check_used(item.variables, [path])
         return StudyInput(str(path), {**item.variables, **variables}, values)
-
-    def _check_variables(
-        self, variables: Mapping[str, Value], path: Path, *place: str | int
-    ) -> None:
-        """Refuse a variable that the file does not have: it would silently change nothing."""
-        try:
-            check_used(variables, [path])
-        except SpecError as error:
-            where = self._where(*place, "variables")
-            raise SpecError(
-                error.what, where=where, value=error.value, instead=error.instead
-            ) from None
 
     def _machine(self, file: StudyFile) -> str:
         """Return the name of a shipped profile, or the path of a file beside the study."""
@@ -371,15 +357,8 @@ class StudyReader:
         check_names(options["objective"], metrics, self._where("mapper", "objective"))
         for position, name in enumerate(options.get("front", ())):
             self._check_metric(name, list(metrics), "mapper", "front", position)
-        try:
+        with placed(self._where("mapper")):
             checked_settings(options)
-        except TilewrightError as error:
-            raise SpecError(
-                error.what,
-                where=self._where("mapper"),
-                value=error.value,
-                instead=error.instead,
-            ) from None
 
 
 def _shortest(number: float) -> str:

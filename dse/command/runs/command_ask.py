@@ -50,9 +50,11 @@ def query_command(  # noqa: PLR0913, PLR0917 (one per option)
     """
     from tilewright.dse.query.open_run import open_run
 
-    found = open_run(run) if repeats else open_run(run).designs()
-    if condition:
-        found = found.where(condition)
+    asked = open_run(run) if repeats else open_run(run).designs()
+    found = asked.where(condition) if condition else asked
+    if not len(found) and not as_json:
+        for line in asked.spans(condition):
+            say(line)
     names = [name.strip() for name in (front or "").split(",") if name.strip()]
     if front is not None:
         found = found.front(*names)

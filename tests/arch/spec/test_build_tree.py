@@ -43,6 +43,13 @@ def test_the_tree_keeps_what_was_written(small: str) -> None:
         ("size: 1024", "size: [1]", "this must be a number or an expression", 12, None),
         ("size: 1024", "size: -1024", "size must not be negative", 12, "write 0 or more"),
         ("size: 1024", "size: 4 - 5", "size must not be negative", 12, "write 0 or more"),
+        (
+            "size: 1024",
+            "size: 8\n    n_parallel_instances: 0",
+            "n_parallel_instances must be above 0",
+            13,
+            "1, or leave the component out",
+        ),
         ("size: 1024", "size: nan", "size is not a number", 12, None),
         ("size: 1024", "size: 'big'", "nothing is called big here", 12, None),
         ("size: 1024", "size: true", "size must be a number", 12, None),

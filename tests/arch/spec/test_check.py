@@ -16,6 +16,8 @@ Change = Callable[[str, str], str]
     ("old", "new", "words"),
     [
         ("size: 1024", "size: -1", "size must not be negative"),
+        ("size: 1024", "size: 1e400", "a number above"),
+        ("size: 1024", "size: 2 * 1e400", "the number is too large"),
         ("size: 1024", "size: .nan", "size is not a number"),
         ("size: 1024", "size: 1 +", "this is not an expression"),
         ("size: 1024", "size: __import__('os')", "is not allowed in an expression"),

@@ -38,6 +38,8 @@ def test_simulated_model_executes_and_describes(files):
     assert outcome.metrics["cycles"] >= 128
     assert 0 < outcome.metrics["utilization"] <= 1
     assert "executed" in outcome.details["sections"][0]["facts"]["search"]
+    assert outcome.proof == "bounded"  # after four executions
+    assert 0 < outcome.gap < 0.2
     (section,) = outcome.details["sections"]
     assert section["facts"]["result equals numpy"] == "yes"
     busy = section["maps"]["busy"]["values"]

@@ -24,9 +24,13 @@ def test_conditions_over_metrics_knobs_and_status(finished):
         "status = 'feasible'": "instead: == between",
         "Lanes >= 2 && energy > 1": "instead: and",
         "Lanes >= 2 and (area < 1 J or energy > 1)": "area is not measured in J",
+        "usage.Bufer > 3": "there is no Bufer",
     }.items():
         with pytest.raises(SpecError, match=words):
             run.where(wrong)
+    far = "energy > 0 and Lanes >= 2 GB/s"
+    assert not run.where(far)
+    assert run.spans(far)[-1] == "Lanes is 1 to 8 here, 2 GB/s is 1.6e+10"
 
 
 def test_order_and_fronts(finished):
