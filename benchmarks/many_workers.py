@@ -2,9 +2,10 @@
 
     python benchmarks/many_workers.py [--write docs/validation/many-workers.md]
 
-Measured are the coordinator's time for a trial, its time for a task at a Dask scheduler, and the
-seconds of some evaluations. The rest is a simulation of events: one coordinator hands out tasks and
-takes answers one after the other, workers evaluate.
+Measured are the coordinator's time for a trial, its time for a task at a Dask scheduler, the time
+that the leader of islands takes for a trial, and the seconds of some evaluations. The rest is a
+simulation of events: a coordinator hands out tasks and takes answers one after the other, workers
+evaluate.
 """
 
 from __future__ import annotations
@@ -14,33 +15,42 @@ import heapq
 import random
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from coordinator import STUDY, Formula
 
 from tilewright.dse.command.shipped import find_study
+from tilewright.dse.islands.rounds import island_directory, joined, read_rounds
 from tilewright.dse.models.dask_workers import WINDOW, DaskWorkers
 from tilewright.dse.models.evaluator import attempt
 from tilewright.dse.models.evaluators import make_evaluator
-from tilewright.dse.run.runner import Execution, start_study
+from tilewright.dse.run.runner import Execution, StudyResult, start_study
+from tilewright.dse.store.trial_line import line_of
 from tilewright.dse.study.study_loading import load_study
 
 WORKERS = (1, 8, 64, 256, 1000, 3000)
 BATCHES = 4
 BUSY = 0.6
 LENGTHS = (1.0, 10.0, 100.0)  # of evaluations, times the measured ones
+ISLANDS = (1, 4, 16, 64)
+FLEETS = (1000, 3000, 10000)  # workers in all, of islands
 TRIALS, TASKS, DESIGNS = 1000, 400, 12
 STUDY_NAME = "tpu_v4i_gpt3"
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Seconds of a processor: `trial`, `task` of the coordinator, `services` of evaluations."""
+    """Seconds of a processor.
+
+    `trial`, `task`: of a coordinator; `joining`: of the leader of islands, for a trial; `services`:
+    of evaluations.
+    """
 
     trial: float
     task: float
+    joining: float
     services: Sequence[float]
 
 
@@ -51,10 +61,11 @@ class Load:
     rate: float
     workers_busy: float
     coordinator_busy: float
+    leader_busy: float = 0.0
 
 
 def measured() -> Measured:
-    """Measure all three on this machine."""
+    """Measure all of it on this machine."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "study.yaml"
         text = STUDY.replace("SAMPLER", "nsga2").replace("TRIALS", str(TRIALS))
@@ -65,6 +76,9 @@ def measured() -> Measured:
         start = time.process_time()
         result = start_study(spec, Path(folder) / "run", Execution(evaluator=Formula()))
         trial = (time.process_time() - start) / len(result.trials)
+        spec_of_islands = load_study(path, {"search.islands": 4})
+        result = start_study(spec_of_islands, Path(folder) / "four", Execution(evaluator=Formula()))
+        joining = leaders_time(result)
     points = [spec.space.point(spec.space.nth(7919 * n)) for n in range(TASKS)]
     with DaskWorkers(Formula(), "dask", 2) as pool:
         pool.evaluate(points[:20], _ignore)
@@ -79,12 +93,27 @@ def measured() -> Measured:
         start = time.process_time()
         attempt(model, point)
         services.append(time.process_time() - start)
-    return Measured(trial, task, services[1:])  # the first one loads machine code
+    return Measured(trial, task, joining, services[1:])  # the first one loads machine code
 
 
-def simulated(costs: Measured, workers: int, batch: int, times: float) -> Load:
+def leaders_time(result: StudyResult) -> float:
+    """Return the seconds that a leader takes for a trial: it reads and joins all in each round."""
+    run = result.run
+    rounds = read_rounds(run)
+    start = time.process_time()
+    records = [island_directory(run, number).trials() for number in range(len(rounds[0]))]
+    trials = joined(rounds, records)
+    middle = time.process_time()
+    for trial in trials:
+        line_of(trial)
+    end = time.process_time()
+    mean_share = (len(rounds) + 1) / 2  # of the trials that are there in a round, summed
+    return (mean_share * (middle - start) + end - middle) / len(trials)
+
+
+def simulated(costs: Measured, workers: int, batch: int, times: float, seed: int = 0) -> Load:
     """Simulate some batches; `times`: how much longer evaluations take than measured."""
-    draw = random.Random(workers)
+    draw = random.Random(workers + seed)
     clock = busy = working = 0.0
     for _ in range(BATCHES):
         free = [clock] * workers
@@ -104,6 +133,28 @@ def simulated(costs: Measured, workers: int, batch: int, times: float) -> Load:
                 busy, done = busy + costs.task / 2, done + 1
         clock, busy = clock + batch * costs.trial, busy + batch * costs.trial
     return Load(BATCHES * batch / clock, working / (clock * workers), busy / clock)
+
+
+def simulated_islands(costs: Measured, workers: int, islands: int, times: float) -> Load:
+    """Simulate a round of islands with their share of the workers each, and the leader after it."""
+    each = workers // islands
+    batch = 4 * each
+    loads = [simulated(costs, each, batch, times, seed) for seed in range(islands)]
+    trials = BATCHES * batch * islands
+    searching = max(BATCHES * batch / load.rate for load in loads)
+    seconds = searching + trials * costs.joining
+
+    def mean(shares: Iterable[float]) -> float:
+        """Return the mean over the islands, as a share of the whole round."""
+        pairs = zip(shares, loads, strict=True)
+        return sum(share * BATCHES * batch / load.rate for share, load in pairs) / islands / seconds
+
+    return Load(
+        trials / seconds,
+        mean(load.workers_busy for load in loads),
+        mean(load.coordinator_busy for load in loads),
+        trials * costs.joining / seconds,
+    )
 
 
 def most_workers(costs: Measured, times: float) -> int:
@@ -133,6 +184,21 @@ def _rows(costs: Measured) -> list[str]:
     return rows
 
 
+def _island_rows(costs: Measured) -> list[str]:
+    rows = []
+    for workers in FLEETS:
+        for islands in ISLANDS:
+            cells = []
+            for times in (1.0, 10.0):
+                load = simulated_islands(costs, workers, islands, times)
+                cells.append(
+                    f"{load.rate:,.0f} | {100 * load.workers_busy:.0f} %"
+                    f" | {100 * load.coordinator_busy:.0f} % | {100 * load.leader_busy:.0f} %"
+                )
+            rows.append(f"| {workers:,} | {islands} | {' | '.join(cells)} |")
+    return rows
+
+
 def main() -> None:
     """Measure, simulate, and print or write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -142,9 +208,11 @@ def main() -> None:
     mean = sum(costs.services) / len(costs.services)
     page = PAGE.format(
         trial=1e3 * costs.trial, task=1e3 * costs.task, mean=mean, designs=DESIGNS,
-        least=min(costs.services), most=max(costs.services), study=STUDY_NAME,
+        least=min(costs.services), study=STUDY_NAME,
         limit=1 / (costs.trial + costs.task), enough=mean / (costs.trial + costs.task),
         rows="\n".join(_rows(costs)), busy=100 * BUSY,
+        joining=1e3 * costs.joining, most=max(costs.services), leader=1 / costs.joining,
+        islands="\n".join(_island_rows(costs)),
         lengths="\n".join(
             f"| {times * mean:.3g} s | {most_workers(costs, times):,} |" for times in LENGTHS
         ),
@@ -181,12 +249,21 @@ they are busy for less than {busy:.0f} % of the time, batches of 4 × the worker
 |---|---|
 {lengths}
 
-Beyond them a study needs several coordinators, each with a part of the workers, that exchange their
-fronts (islands). Tilewright has no such mode, for three reasons. Designs that share a search take
-hundredths of a second (sweeps.md): one machine is enough for them. Executed designs take seconds or
-minutes: one coordinator is enough. And with islands the bytes of a run would depend on how many
-there are. What comes closest are several runs with other seeds; `study run --reuse` takes over what
-they have evaluated.
+## Islands
+
+Beyond them a study needs several coordinators: `search: {{islands: 16}}` (studies.md). Each has its
+part of the workers, and a scheduler of its own; they exchange designs of their fronts after each
+round, and a leader joins their records. The leader takes {joining:.2f} ms for a trial (measured, 4
+islands), so that it joins at most {leader:,.0f} a second. Simulated is a round of 4 batches of 4 ×
+the workers of an island; all islands wait for the slowest one, and for the leader.
+
+| workers | islands | trials/s | busy | coordinators | leader | 10 ×: trials/s | busy | coo. | l. |
+|---|---|---|---|---|---|---|---|---|---|
+{islands}
+
+More islands than that find worse designs with as many trials, for each learns from its own and from
+a few of its neighbour. Designs that share a search take thousandths of a second (sweeps.md): one
+machine is enough for them.
 """
 
 

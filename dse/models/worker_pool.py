@@ -80,7 +80,7 @@ class Workers(AbstractContextManager["Workers"]):
         self._evaluator = evaluator
         self._limits = limits
         self._count = count
-        _start_trackers()
+        start_trackers()
         self._parallel: Any = _parallel(count)
 
     def __enter__(self) -> Workers:
@@ -214,7 +214,7 @@ def _in_worker(evaluator: Evaluator, point: Point, limits: DesignLimits) -> Atte
     return watched_attempt(evaluator, point, limits)
 
 
-def _start_trackers() -> None:
+def start_trackers() -> None:
     """Start the two processes that remove what a killed run leaves, to do so without warnings.
 
     They are started here, for the one of Python 3.11 unblocks the signals of its caller: had it to

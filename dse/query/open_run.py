@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from tilewright.dse.query.condition import check_condition, comparisons
 from tilewright.dse.run.figures import check_names, is_plain_name, names_of, nested, value_of
 from tilewright.dse.run.pareto import Goal, non_dominated
 from tilewright.dse.run.record import Trial
-from tilewright.dse.run.rundir import SPEC, TIMES, RunDirectory
+from tilewright.dse.run.rundir import SPEC, RunDirectory
 from tilewright.dse.run.study_loop import base_of
 from tilewright.dse.store.safe_files import RunError
 from tilewright.dse.study.knobs import knob_text, labels_of
@@ -300,16 +299,4 @@ def open_run(directory: Path | str) -> RunTrials:
     run = RunDirectory.open(Path(directory))
     trials = tuple(run.trials())
     spec = load_stored_study(run.path / SPEC)
-    return RunTrials(run, spec, trials, trials, _seconds(run.path / TIMES))
-
-
-def _seconds(path: Path) -> dict[int, float]:
-    """Return the seconds of each evaluation by trial number; damaged lines are left out."""
-    seconds: dict[int, float] = {}
-    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
-        try:
-            found = json.loads(line)["evaluations"]
-            seconds |= {int(number): float(value) for number, value in found.items()}
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            continue
-    return seconds
+    return RunTrials(run, spec, trials, trials, run.seconds())

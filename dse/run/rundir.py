@@ -165,6 +165,18 @@ class RunDirectory:
         """
         return [trial for trial, _ in _read_trials(self.path / TRIALS)]
 
+    def seconds(self) -> dict[int, float]:
+        """Return the seconds of each evaluation by trial number; damaged lines are left out."""
+        seconds: dict[int, float] = {}
+        path = self.path / TIMES
+        for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+            try:
+                evaluations = json.loads(line)["evaluations"]
+                seconds |= {int(number): float(value) for number, value in evaluations.items()}
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                continue
+        return seconds
+
     def repair(self) -> list[Trial]:
         """Truncate trials.jsonl to whole batches, after a crash; return the trials that stay.
 
@@ -279,6 +291,7 @@ def _lock(file: IO[bytes], path: Path) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
+        file.close()
         raise RunError(f"another process is running the study in {path}") from error
 
 

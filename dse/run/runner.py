@@ -13,6 +13,8 @@ from typing import Any, Literal
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.files.source import load_document
+from tilewright.dse.islands.island_search import Crew, search_islands
+from tilewright.dse.islands.rounds import island_details
 from tilewright.dse.models.evaluator import (
     NOTHING_SHARED,
     Attempt,
@@ -188,10 +190,16 @@ def _run(spec: StudySpec, run: RunDirectory, execution: Execution) -> StudyResul
         {**outcomes_before(run), **execution.known},
         since_of(environment),
     )
-    pool = make_pool(evaluator, execution.workers, spec.limits, execution.executor)
-    with _stopping(execution) as stop, pool:
-        trials = explore(setting, run, pool, stop.is_set)
-        _complete_details(spec, run, pool, trials, evaluator)
+    crew = Crew(evaluator, execution.workers, execution.executor, setting.known)
+    with _stopping(execution) as stop:
+        if spec.islands > 1:
+            trials = search_islands(setting, run, crew, stop.is_set)
+            crew = crew.part(0, 1)
+        pool = make_pool(evaluator, crew.workers, spec.limits, crew.executor)
+        with pool:
+            if spec.islands == 1:
+                trials = explore(setting, run, pool, stop.is_set)
+            _complete_details(spec, run, pool, trials, evaluator)
     return _finish(spec, run, trials)
 
 
@@ -200,6 +208,12 @@ def _complete_details(
 ) -> None:
     """Evaluate again what has no details, as the model left them out or a process was killed."""
     shown = shown_in_detail(trials, spec)
+    if spec.islands > 1:
+        for trial in shown:
+            details = island_details(run, trial)
+            if details is not None:
+                run.write_details(trial.number, details)
+        run.keep_details([trial.number for trial in shown])
     missing = [t for t in shown if run.details(t.number) is None]
     points = [asking_for_details(evaluator, trial.point) for trial in missing]
     answers = pool.evaluate(points, _Silent().evaluated)

@@ -55,7 +55,7 @@ class Setting:
 
     `spec`: the study; `key_of`: gives a design the key of its evaluation, so that none is evaluated
     twice; `watcher`: is told of each batch; `known`: outcomes of other runs by key; `since`: the
-    first batch of the present sampler.
+    first batch of the present sampler; `guests`: designs that come first in a batch, by its number.
     """
 
     spec: StudySpec
@@ -63,6 +63,7 @@ class Setting:
     watcher: Watcher
     known: Mapping[str, Attempt] = field(default_factory=dict)
     since: int = 0
+    guests: Mapping[int, Sequence[Point]] = field(default_factory=dict)
 
 
 PATIENCE = 20
@@ -155,7 +156,9 @@ class _Search:
         self._setting = setting
         self._run = run
         self._pool = pool
-        self._sampler = make_sampler(sampler_settings(spec, setting.since), spec.space)
+        guests = {n: tuple(map(spec.space.choice, each)) for n, each in setting.guests.items()}
+        settings = replace(sampler_settings(spec, setting.since), guests=guests)
+        self._sampler = make_sampler(settings, spec.space)
         self._original: dict[str, Trial] = {}
         self.pending = Pending(run.path / PENDING)
         self._known: dict[str, Attempt] = {}

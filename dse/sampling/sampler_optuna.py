@@ -69,6 +69,8 @@ class OptunaSampler:
         `first` is the number of the first trial.
         """
         self._enqueue_start(first)
+        for choice in self._search.guests.get(batch, ()):
+            self._study.enqueue_trial(self._params(choice))
         self._study.sampler = self._make(
             int(batch_seed(self._search.seed, batch).generate_state(1)[0])
         )

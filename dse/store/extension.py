@@ -62,6 +62,11 @@ def extend_run(run: RunDirectory, changes: Changes) -> None:
     """
     if changes == Changes():
         return
+    if load_stored_study(run.path / SPEC).islands > 1 and (changes.settings or changes.retry):
+        raise RunError(
+            "a run of islands goes on with the same search",
+            instead="--trials N alone, or a new run with --reuse of this one",
+        )
     with TrialLog(run):  # no other process is running the study
         trials = run.repair()
         if changes.retry:

@@ -75,7 +75,8 @@ class SamplerSettings:
     `sampler`: a name of `dse/sampling/samplers.py`, or an import path; `seed`; `objectives`: with
     their goals; `start`: designs that are proposed first, as value indices; `population`: size of a
     generation of nsga2; `options`: keywords of the sampler; `since`: the first batch that it
-    proposed, where an extended run began with another one.
+    proposed, where an extended run began with another one; `guests`: designs that come first in a
+    batch, by its number (those of the neighbour of an island).
     """
 
     sampler: str
@@ -85,6 +86,7 @@ class SamplerSettings:
     population: int = 50
     options: Mapping[str, Value] = field(default_factory=dict)
     since: int = 0
+    guests: Mapping[int, tuple[Choice, ...]] = field(default_factory=dict)
 
 
 def sampler_settings(spec: StudySpec, since: int = 0) -> SamplerSettings:

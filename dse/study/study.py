@@ -69,6 +69,8 @@ class StudySpec:
     design; `machine`: profile of the simulated machine; `objectives`, `constraints`: on metrics;
     `space`: the designs; `sampler` with `sampler_options`, `seed`, `population`: how it is
     searched; `trials`: how many designs, `batch`: how many at once; `limits`: of each evaluation;
+    `islands`: how many searches of its own kind there are, of which each tries `migration` designs
+    between two exchanges of their fronts;
     `bounds_first`: a design whose lower bounds an executed design beats is not executed;
     `mapper`: options of the search of mappings in an analytical study; `baselines`: tried first;
     `published`: figures of others to compare with; `resolved`: the same as data of a study file.
@@ -95,6 +97,8 @@ class StudySpec:
     sampler_options: Mapping[str, Value] = field(default_factory=dict)
     limits: DesignLimits = DesignLimits()
     bounds_first: bool = False
+    islands: int = 1
+    migration: int = 0
 
     @property
     def workload(self) -> StudyInput:

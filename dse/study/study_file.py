@@ -102,7 +102,9 @@ class SearchItem(SpecModel):
     for it; `trials`: how many different designs are tried; `batch`: how many at once; `population`:
     designs in a generation of nsga2, None for a size that follows from the trials. `limit_s`:
     seconds, and `limit_memory`: bytes of the process, that one design may take. `bounds_first`: of
-    a simulated study, execute only designs whose lower bounds no executed design beats.
+    a simulated study, execute only designs whose lower bounds no executed design beats. `islands`:
+    how many searches with a coordinator each there are, which exchange designs of their fronts
+    after every `migration` designs.
     """
 
     sampler: StrictStr | None = None
@@ -113,6 +115,8 @@ class SearchItem(SpecModel):
     limit_s: Number | None = None
     limit_memory: Number | None = None
     bounds_first: StrictBool = False
+    islands: Annotated[int, Field(strict=True, ge=1, le=999)] = 1
+    migration: Positive | None = None
 
 
 class MapperItem(SpecModel):

@@ -81,9 +81,13 @@ class StudyReader:
         sampler = search.sampler or ("nsga2" if len(file.objectives) > 1 else "tpe")
         check_sampler(sampler, len(file.objectives), self._where("search", "sampler"))
         trials = min(search.trials, space.size)
-        population = search.population or min(50, max(4, trials // 5, search.batch))
+        each = trials // search.islands
+        population = search.population or min(50, max(4, each // 5, search.batch))
+        migration = self._migration(file, sampler, each)
         resolved = _resolved(file, arch, workloads, machine)
         resolved["search"] |= {"sampler": sampler, "trials": trials, "population": population}
+        if migration:
+            resolved["search"]["migration"] = migration
         known = self._known(file, workloads)
         baselines = BaselineReader(self._document, self._knobs, space)
         for written in resolved["baselines"]:
@@ -106,6 +110,8 @@ class StudyReader:
             population=population,
             limits=self._limits(file),
             bounds_first=self._bounds_first(file, known),
+            islands=search.islands,
+            migration=migration,
             mapper=self._mapper(file),
             baselines=tuple(baselines.baseline(*item) for item in enumerate(file.baselines)),
             resolved=resolved,
@@ -294,6 +300,25 @@ class StudyReader:
             )
         check_names(name, known, where)
 
+    def _migration(self, file: StudyFile, sampler: str, each: int) -> int:
+        """Return the designs that an island tries between two exchanges; 0 without islands."""
+        search = file.search
+        if search.islands == 1:
+            if search.migration is not None:
+                raise SpecError(
+                    "migration is between islands, and there is one",
+                    where=self._where("search", "migration"),
+                    instead="islands: 4 beside it, or leave it out",
+                )
+            return 0
+        if sampler in ("grid", "exhaustive"):
+            raise SpecError(
+                "every island of a grid would try the same designs",
+                where=self._where("search", "islands"),
+                instead="sampler: random, or leave islands out",
+            )
+        return search.migration or max(search.batch, each // 5)
+
     def _limits(self, file: StudyFile) -> DesignLimits:
         values = []
         for key in ("limit_s", "limit_memory"):
@@ -375,6 +400,8 @@ def _resolved(
         del data["mapper"]
     if not file.search.bounds_first:
         del data["search"]["bounds_first"]
+    if file.search.islands == 1:
+        del data["search"]["islands"]
     data["arch"] |= {"file": arch.file, "variables": dict(arch.variables)}
     if file.workload is not None:
         (only,) = workloads

@@ -1,6 +1,6 @@
 """A small study with a closed-form model, for tests of the loop; also a program for subprocesses.
 
-python toy_study.py DIRECTORY start|resume WORKERS [SAMPLER] [PAUSE]
+python toy_study.py DIRECTORY start|resume WORKERS [SAMPLER[:ISLANDS]] [PAUSE]
 """
 
 from __future__ import annotations
@@ -120,11 +120,12 @@ def write_study(folder: Path, text: str = STUDY) -> Path:
 
 def main(arguments: list[str]) -> int:
     folder, action, workers = Path(arguments[0]), arguments[1], int(arguments[2])
-    sampler = arguments[3] if len(arguments) > 3 else "nsga2"
+    sampler, _, islands = (arguments[3] if len(arguments) > 3 else "nsga2").partition(":")
     how = Execution(workers, None, ToyModel(float(arguments[4]) if len(arguments) > 4 else 0.0))
     if action == "start":
         path = write_study(folder)
         settings = {"search.sampler": sampler}
+        settings |= {"search.islands": int(islands)} if islands else {}
         result = start_study(
             load_study(path, settings), folder / "run", how, study_file=path, settings=settings
         )
