@@ -22,6 +22,9 @@ from tilewright.simulator.quotient.line_blocks import KEPT_PERIODS, LineCut
 from tilewright.simulator.quotient.shrink import GridCut, canonical_lines, shrink
 from tilewright.simulator.quotient.small_times import SmallTimes, matching, small_times
 
+MORE_SEGMENTS: Final = 8
+"""Working space as a multiple of that of the small grid's solution: where all times are known, a
+condition may need more segments on its way than where some of them still were not."""
 WORDS, START, READY = 0, 1, 2
 """The times of a unit that move: its words, its dispatch, and when its words could go if an arbiter
 let them."""
@@ -73,7 +76,9 @@ class AffineTimes:
         ready[:, :, T] += shift[: ready.shape[0], READY, None]
         header = times.header.copy()
         header[X_EVALUATIONS] = 0
+        space = times.work.shape[1] * (1 if ready.size else MORE_SEGMENTS)  # `ready` has no more
         return times._replace(
+            work=np.empty((4, space, 3), dtype=np.int64),
             segment=segment,
             ready=ready,
             pieces=times.pieces.copy(),

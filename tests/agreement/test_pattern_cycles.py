@@ -20,6 +20,7 @@ from tilewright.mapper.grid.space_time import space_time
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.examples.gemv import gemv_like, wse2_cycles
+from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.plan import plan_of, program_of
@@ -133,6 +134,22 @@ def test_a_full_wafer() -> None:
     found = pattern_cycles(gemv_like(750, 994, 256, 4), WSE2)
     assert found.cycles == wse2_cycles(750, 994, 256, 4) == 13337
     assert found.elements <= 256
+
+
+def test_a_check_has_more_space_than_the_solution() -> None:
+    """Sums of 20 values in two phases: some need more segments where all times are known."""
+    sizes = {"m": 20 * 16, "n": 1, "k": 32 * 128, "kept": "A", "einsum": FORMS[0][0]}
+    text = WORKLOAD.format(**sizes).replace("All: 32", "All: 16")
+    workload = load_workload(load_document("w.yaml", text=text))
+    arch = load_arch(HARDWARE, variables={"GridX": 16, "GridY": 128})
+    flat = flatten(arch, workload.scope(workload.einsums[0].name))[0]
+    wanted = GridConstraints(x="m", y="k", reduction="two_phase(16)", tile="none", buffers=1)
+    space = GridMapspace(grid_of(flat), workload.einsums[0], wanted)
+    family = next(f for f in space.families() if f.resident and f.scalar == "B")
+    read = space_time(flat, space.einsum, space.mapping_of(space.members(family)[0]))
+    program = program_of(plan_of(read))
+    assert cycles_by_cut(program, WSE2, cut_grid(program, 2)) == 668
+    assert FastMachine(program, WSE2).cycles == 668
 
 
 def check_units(program: Program, cut: GridCut, guess: AffineTimes) -> None:
