@@ -17,7 +17,7 @@ from tilewright.mapper.fusion.boundary.exchanged_tensors import (
     ExchangedTensors,
     TensorPlace,
 )
-from tilewright.mapper.fusion.join.cost_limit import EnergyLatency
+from tilewright.mapper.fusion.bounds.cost_limit import EnergyLatency
 from tilewright.mapper.fusion.pmappings.fused_templates import (
     FusedTemplate,
     first_two_memories,

@@ -20,6 +20,7 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.fusion.boundary.exchange_memories import ExchangeMemories
 from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors, TensorPlace
 from tilewright.mapper.fusion.boundary.usage_peaks import NO_USAGE, CountedUsage
+from tilewright.mapper.fusion.bounds.cost_limit import EnergyLatency
 from tilewright.mapper.fusion.copies.copy_nodes import (
     CopySpatialLoop,
     KeptTensors,
@@ -39,7 +40,6 @@ from tilewright.mapper.fusion.copies.copy_pmappings import (
     lanes_per_variable,
 )
 from tilewright.mapper.fusion.fused_mapping import Branch, UpperHolder, branch_loops
-from tilewright.mapper.fusion.join.cost_limit import EnergyLatency
 from tilewright.mapper.fusion.pmappings.fused_templates import first_two_memories
 from tilewright.mapper.fusion.pmappings.pmapping_table import (
     ChosenPmapping,

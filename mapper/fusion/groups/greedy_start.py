@@ -20,6 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
+from tilewright.mapper.fusion.bounds.cost_limit import CostLimit
+from tilewright.mapper.fusion.bounds.exchange_choice_bounds import EinsumBounds
 from tilewright.mapper.fusion.fused_problem import FusedProblem
 from tilewright.mapper.fusion.groups.fusion_groups import (
     EqualParts,
@@ -28,8 +30,6 @@ from tilewright.mapper.fusion.groups.fusion_groups import (
     is_divisible,
     joined,
 )
-from tilewright.mapper.fusion.join.cost_limit import CostLimit
-from tilewright.mapper.fusion.join.exchange_choice_bounds import EinsumBounds
 from tilewright.mapper.fusion.pmappings.pmapping_builder import NOISE, OnChipChoice
 from tilewright.mapper.searches.budget import EndReason, OutOfBudget
 

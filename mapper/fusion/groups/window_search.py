@@ -13,16 +13,16 @@ from math import inf
 from typing import NamedTuple
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors, TensorPlace
+from tilewright.mapper.fusion.bounds.cost_limit import CostLimit, EnergyLatency
+from tilewright.mapper.fusion.bounds.exchange_choice_bounds import EinsumBounds
+from tilewright.mapper.fusion.bounds.on_chip_relaxation import Places
+from tilewright.mapper.fusion.bounds.rising_limit import RisingLimit
 from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping
 from tilewright.mapper.fusion.groups.windows import Window, WindowBounds, WindowCost
 from tilewright.mapper.fusion.join.compatibility_graph import RemainingBound
-from tilewright.mapper.fusion.join.cost_limit import CostLimit, EnergyLatency
-from tilewright.mapper.fusion.join.exchange_choice_bounds import EinsumBounds
-from tilewright.mapper.fusion.join.on_chip_relaxation import Places
 from tilewright.mapper.fusion.pmappings.pmapping_builder import OnChipChoice
 
-# above what a window costs at least, relative to what the workload costs at least
-RISES = (1e-9, 0.005, 0.01, 0.015, 0.015, 0.02, 0.02, 0.03, 0.05, 0.08, 0.15, 0.3, 0.6, 1.0)
+SECOND_STEP = 0.005  # of a limit, relative to what the workload costs at least
 BEAM = (0.05, 0.2)  # above what a window costs at least: for a first mapping
 
 
@@ -46,7 +46,8 @@ class WindowSearch:
 
     `exchanged`: which tensors may stay on chip. `bounds`: of the Einsums, with windows. `join`:
     returns the best mapping of a window within limits, or None. `incumbent`: returns what the best
-    known mapping of the workload costs. `mappings`: of windows, by themselves whole mappings.
+    known mapping of the workload costs. `work`: returns how many partial mappings all searches made
+    so far. `mappings`: of windows, by themselves whole mappings.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class WindowSearch:
         bounds: EinsumBounds,
         join: Callable[[WindowLimits], JoinedMapping | None],
         incumbent: Callable[[], float],
+        work: Callable[[], int],
     ) -> None:
         assert bounds.windows is not None
         self._exchanged = exchanged
@@ -62,7 +64,8 @@ class WindowSearch:
         self._windows: WindowBounds = bounds.windows
         self._join = join
         self._incumbent = incumbent
-        self._searches: dict[Window, int] = {}
+        self._work = work
+        self._rising: dict[Window, RisingLimit] = {}
         self._attained: set[Window] = set()
         self.mappings: dict[Window, JoinedMapping] = {}
 
@@ -92,7 +95,7 @@ class WindowSearch:
         return self._join(WindowLimits(window, limits, remaining, limit, beam=True))
 
     def step(self) -> bool:
-        """Raise one bound of a window; tell whether any is left to be raised.
+        """Raise the bound of the window with least work; tell whether any is left to be raised.
 
         Raises OutOfBudget, and UnsupportedFeature for templates that cannot be modelled.
         """
@@ -101,8 +104,7 @@ class WindowSearch:
         open_windows = [each for each in path if not each.attained]
         if not open_windows or value >= self._incumbent():
             return False
-        least = min(open_windows, key=lambda each: self._searches.get(each.window, 0))
-        self._raise(least, value)
+        self._raise(min(open_windows, key=self._work_of), value)
         return True
 
     def whole(self) -> list[JoinedMapping] | None:
@@ -122,14 +124,15 @@ class WindowSearch:
         together that may cost no more than the limit: most tables are the same.
         """
         window = known.window
-        number = self._searches[window] = self._searches.get(window, 0) + 1
-        rise = RISES[min(number, len(RISES)) - 1] * value
-        limit = min(known.cost + rise, self._incumbent() - known.others)
+        rising = self._rising.setdefault(window, RisingLimit(SECOND_STEP))
+        limit = min(known.cost + rising.step * value, self._incumbent() - known.others)
+        made = self._work()
         most = self._most(window, limit)
         while self._bounds.raise_below(window.first, most, self._incumbent()):
             most = self._most(window, limit)
         limits = self._bounds.limits_below(window.first, most)
         mapping = self._join(WindowLimits(window, limits, self._remaining(window, limit), limit))
+        rising.advance(self._work() - made)
         bound = limit if mapping is None else mapping.label.measures[self._bounds.metric]
         on_chip = _places_on_chip(mapping) if mapping else frozenset()
         attained = self._windows.with_sets(window, on_chip) if mapping else None
@@ -142,6 +145,11 @@ class WindowSearch:
         crossing = self._exchanged.part(window.first, window.end).used_outside
         if not crossing & {place.tensor for place in on_chip}:
             self.mappings[attained] = mapping
+
+    def _work_of(self, known: WindowCost) -> int:
+        """Return how many partial mappings the last search of a window made."""
+        rising = self._rising.get(known.window)
+        return 0 if rising is None else rising.work
 
     def _alike(self, window: Window, limit: float) -> list[Window]:
         """Return what is joined together: a window with all sets at its ends, or just as it is."""

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors, TensorPlace
-from tilewright.mapper.fusion.join.on_chip_relaxation import OnChipRelaxation, Places
+from tilewright.mapper.fusion.bounds.on_chip_relaxation import OnChipRelaxation, Places
 from tilewright.mapper.searches.exact.kernels import Floats
 
 FEWEST_EINSUMS = 3  # of a window

@@ -18,7 +18,7 @@ import numpy as np
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.boundary.rank_names import LoopName
-from tilewright.mapper.fusion.join.cost_limit import EnergyLatency
+from tilewright.mapper.fusion.bounds.cost_limit import EnergyLatency
 from tilewright.mapper.fusion.join.join_steps import (
     START,
     CarriedTensor,

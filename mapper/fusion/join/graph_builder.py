@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.mapper.fusion.agreed_tiles import AgreedTiles, building_order
+from tilewright.mapper.fusion.bounds.cost_limit import CostLimit
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
 from tilewright.mapper.fusion.fused_problem import FusedProblem
 from tilewright.mapper.fusion.join.compatibility_graph import (
@@ -13,7 +14,6 @@ from tilewright.mapper.fusion.join.compatibility_graph import (
     JoinLimits,
     build_graph,
 )
-from tilewright.mapper.fusion.join.cost_limit import CostLimit
 from tilewright.mapper.fusion.join.join_steps import Tables, join_steps
 from tilewright.mapper.fusion.pmappings.pmapping_builder import (
     OnChipChoice,

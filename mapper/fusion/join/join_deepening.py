@@ -21,6 +21,9 @@ from math import inf
 from typing import NamedTuple
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
+from tilewright.mapper.fusion.bounds.cost_limit import NEVER, CostLimit, EnergyLatency
+from tilewright.mapper.fusion.bounds.exchange_choice_bounds import EinsumBounds
+from tilewright.mapper.fusion.bounds.rising_limit import RisingLimit
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
 from tilewright.mapper.fusion.fused_einsum import LARGE, FusedEinsum
 from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES, FusedProblem, ValueFunction
@@ -32,8 +35,6 @@ from tilewright.mapper.fusion.join.compatibility_graph import (
     CompatibilityGraph,
     JoinLimits,
 )
-from tilewright.mapper.fusion.join.cost_limit import NEVER, CostLimit, EnergyLatency
-from tilewright.mapper.fusion.join.exchange_choice_bounds import EinsumBounds
 from tilewright.mapper.fusion.join.graph_builder import GraphBuilder
 from tilewright.mapper.fusion.join.join_steps import JoinStep
 from tilewright.mapper.fusion.join.label_columns import LabelColumns
@@ -51,8 +52,7 @@ from tilewright.mapper.fusion.pmappings.pmapping_cache import PmappingCache
 from tilewright.mapper.searches.budget import Budget, EndReason, OutOfBudget
 from tilewright.mapper.searches.result import Report, SearchStatistics, no_report
 
-# relative to the lower bound; a table grows fast with the limit
-LIMIT_STEPS = (1e-9, 0.01, 0.025, 0.05, 0.065, 0.08, 0.1, 0.14, 0.2, 0.35, 0.6, 2.0, inf)
+SECOND_STEP = 0.01  # of a limit, relative to the lower bound; a table grows fast with the limit
 EQUAL = 1e-12  # relative: values that differ by less count as equal
 MANY_EINSUMS = 4
 FEW_TEMPLATES = 180  # of all different Einsums, each with one choice on chip, to start with
@@ -251,16 +251,18 @@ class JoinSearch:
             self._raise_windows(bounds)
         finally:
             self._take_lower_bound(bounds)
-        start = self._lower_bound
-        for slack in LIMIT_STEPS if self.problem.ties is None else LIMIT_STEPS[-1:]:
-            limit = start * (1 + slack) if start > 0 else inf
-            if self._is_proven or self._lower_bound == inf:
-                return
+        start, rising, is_first = self._lower_bound, RisingLimit(SECOND_STEP), True
+        while not self._is_proven and self._lower_bound < inf:
+            is_last = start == 0 or self.problem.ties is not None
+            limit = inf if is_last else self._lower_bound + rising.step * start
+            made = self.statistics.labels
             if self.problem.by_cost:
                 bounds.raise_cheapest(self._incumbent_ceilings, min(limit, self._incumbent_value))
-            self._solve_below(limit, bounds, first=slack == LIMIT_STEPS[0])
+            self._solve_below(limit, bounds, is_first)
             self._lower_bound = min(max(self._lower_bound, limit), self._incumbent_value)
             self._report(self._incumbent_value, self._lower_bound)
+            rising.advance(self.statistics.labels - made)
+            is_first = False
 
     def _take_lower_bound(self, bounds: EinsumBounds) -> None:
         """Set the lower bound of the value from those of the Einsums."""
@@ -315,7 +317,13 @@ class JoinSearch:
         if len(ends) == 1 or self._is_proven or not self._is_large or not self._has_windows:
             return
         bounds.use_windows(ends)
-        search = WindowSearch(exchanged, bounds, self._joined_window, lambda: self._incumbent_value)
+        search = WindowSearch(
+            exchanged,
+            bounds,
+            self._joined_window,
+            lambda: self._incumbent_value,
+            lambda: self.statistics.labels,
+        )
         if (mappings := search.first()) is not None:
             self._take(joined(mappings))
         while search.step():

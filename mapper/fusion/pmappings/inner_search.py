@@ -129,6 +129,12 @@ class SolvedProgram:
     labels: Floats
     tables: tuple[LabelTable, ...]
 
+    @property
+    def states(self) -> Ints:
+        """Tile shape of each label (partial mapping) as number in the lattice; shape (labels,)."""
+        start = self.tables[-1].start
+        return np.repeat(np.arange(len(start) - 1), np.diff(start))
+
 
 @dataclass(frozen=True, slots=True)
 class InnerTree:

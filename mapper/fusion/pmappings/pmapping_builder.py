@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors
 from tilewright.mapper.fusion.boundary.usage_peaks import NO_USAGE, CountedUsage
+from tilewright.mapper.fusion.bounds.cost_limit import CostLimit, EnergyLatency
 from tilewright.mapper.fusion.choice_programs import ChoiceRules, choice_programs
 from tilewright.mapper.fusion.fused_einsum import FusedEinsum
-from tilewright.mapper.fusion.join.cost_limit import CostLimit, EnergyLatency
 from tilewright.mapper.fusion.pmappings.backpointers import backpointers_of
 from tilewright.mapper.fusion.pmappings.fused_templates import (
     private_tensors,

@@ -10,8 +10,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tilewright.mapper.fusion.bounds.cost_limit import EnergyLatency
 from tilewright.mapper.fusion.choice_programs import ChoicePrograms
-from tilewright.mapper.fusion.join.cost_limit import EnergyLatency
 from tilewright.mapper.fusion.pmappings.inner_search import InnerSearch, RegionRules
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.label_fields import Leak

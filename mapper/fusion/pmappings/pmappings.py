@@ -20,14 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
-from tilewright.mapper.fusion.join.cost_limit import CostLimit
+from tilewright.mapper.fusion.bounds.cost_limit import CostLimit
 from tilewright.mapper.fusion.join.group_pareto import pareto
 from tilewright.mapper.fusion.pmappings.fused_templates import FusedTemplate
 from tilewright.mapper.fusion.pmappings.inner_programs import InnerProgram
 from tilewright.mapper.fusion.pmappings.inner_search import RegionRules, SolvedProgram, tile_bits
 from tilewright.mapper.fusion.pmappings.region import (
+    AlikePrograms,
     FusedLoops,
     RegionStates,
+    alike_programs,
     loop_chains,
     loop_orders,
 )
@@ -145,10 +147,14 @@ class PmappingBlock:
 
 
 class _LoopPlacement(NamedTuple):
-    """One placement of fused loops, with the numbers and states of the labels that it suits."""
+    """One placement of fused loops, with the numbers and states of the labels that it suits.
+
+    `source`: of the labels of the first of the searches that are alike in the region.
+    """
 
     region: RegionStates
     source: PmappingSource
+    alike: AlikePrograms
     labels: Ints
     states: Ints
 
@@ -231,10 +237,11 @@ class PmappingMaker:
         use of counted memories. Raises OutOfBudget.
         """
         self._solved = solved
-        for number in range(len(solved)):
-            self._add_program(number)
-        pieces = sorted_compatibilities(self._pieces)
-        return {compatibility: _undominated_block(blocks) for compatibility, blocks in pieces}
+        for alike in alike_programs(solved, self._budget):
+            for placement in self._placements(alike):
+                self._add_placement(placement)
+        pieces, programs = sorted_compatibilities(self._pieces), self._programs_of_sources()
+        return {made: _undominated_block(blocks, programs) for made, blocks in pieces}
 
     def origins(self, blocks: Mapping[NumberedCompatibility, PmappingBlock]) -> Ints:
         """Return from which label each mapping (pmapping) of some blocks was made.
@@ -242,7 +249,7 @@ class PmappingMaker:
         (number of the search, number of the label, a partial mapping, there), in the order of
         `blocks`; shape (pmappings, 2). They tell which labels must be traced back.
         """
-        programs = np.array([source.number for source in self.sources], np.int64)
+        programs = self._programs_of_sources()
         no_origins = np.zeros((0, 2), np.int64)
         origins = np.concatenate([no_origins, *(block.origins for block in blocks.values())])
         origins[:, 0] = programs[origins[:, 0]]
@@ -257,8 +264,8 @@ class PmappingMaker:
         """
         self._solved = solved
         least = inf
-        for number in range(len(solved)):
-            for placement in self._placements(number):
+        for alike in alike_programs(solved, self._budget):
+            for placement in self._placements(alike):
                 least = min(least, self._least_of_placement(placement, metric, least))
         return least
 
@@ -279,26 +286,20 @@ class PmappingMaker:
             fits |= self._fits(self._reserved_bits(few, reservations, labels))
         return float(costs[better[fits], metric].min(initial=inf))
 
-    def _add_program(self, number: int) -> None:
-        """Make the pmappings of one program."""
-        for placement in self._placements(number):
-            self._add_placement(placement)
-
-    def _placements(self, number: int) -> Iterator[_LoopPlacement]:
-        """Yield the placements of fused loops for one program, by the variables that they cut."""
-        solved = self._solved[number]
-        table = solved.tables[-1]
-        states = np.repeat(np.arange(table.start.shape[0] - 1), np.diff(table.start))
+    def _placements(self, alike: AlikePrograms) -> Iterator[_LoopPlacement]:
+        """Yield the placements of fused loops for some programs, by the variables that they cut."""
+        number, states = alike.numbers[0], alike.states
+        inner = self._solved[number].inner_program
         cut = self._cut_variables[states]
-        region = RegionStates(self._engine, solved.inner_program, self._rules)
+        region = RegionStates(self._engine, inner, self._rules)
         patterns = np.unique(cut).tolist() if self._rules.fused else [0]
         for pattern in patterns:
             chosen = np.flatnonzero(cut == pattern)
-            for loops in self._loop_placements(solved.inner_program, pattern):
-                source = PmappingSource(solved.inner_program, number, loops)
+            for loops in self._loop_placements(inner, pattern):
+                source = PmappingSource(inner, number, loops)
                 labels = self._legal_labels(region, loops, chosen, states)
                 if len(labels):
-                    yield _LoopPlacement(region, source, labels, states[labels])
+                    yield _LoopPlacement(region, source, alike, labels, states[labels])
 
     def _loop_placements(self, inner: InnerProgram, pattern: int) -> Iterator[FusedLoops]:
         """Yield the ways to place fused loops over the variables of a pattern of bits."""
@@ -348,12 +349,22 @@ class PmappingMaker:
         priced = _PricedPlacement(placement.select(chosen), labels[chosen], costs[cheap])
         region, depths = placement.region, placement.depths
         in_tolls = tuple(self._held_in_tolls(placement, depths[-1])) if depths else ()
+        first_source = self._add_sources(placement)
         for reservations, same_orders in self._orders_by_reservation(placement).items():
-            block = self._fitting_block(priced, reservations)
+            block = self._fitting_block(priced, reservations, first_source)
             if len(block.states):
                 held_tensors = (*self._held_by_holders(placement, depths, reservations), *in_tolls)
                 for compatibility in _compatibilities(region, depths, held_tensors, same_orders):
                     self._pieces.setdefault(compatibility, []).append(block)
+
+    def _add_sources(self, placement: _LoopPlacement) -> int:
+        """Note where pmappings of a placement come from; the number of the first source."""
+        first, loops = len(self.sources), placement.source.loops
+        self.sources += [
+            PmappingSource(self._solved[number].inner_program, number, loops)
+            for number in placement.alike.numbers
+        ]
+        return first
 
     def _orders_by_reservation(self, placement: _LoopPlacement) -> OrdersByReservation:
         """Return the orders of the fused loops by the tiles that the holders reserve."""
@@ -386,7 +397,10 @@ class PmappingMaker:
                 yield HeldTensor(_place_of(holder), depth, tile_depth)
 
     def _fitting_block(
-        self, priced: _PricedPlacement, reservations: Sequence[TileReservation]
+        self,
+        priced: _PricedPlacement,
+        reservations: Sequence[TileReservation],
+        first_source: int,
     ) -> PmappingBlock:
         """Return the pmappings of one placement that fit with what its holders reserve."""
         placement, labels = priced.placement, priced.labels
@@ -395,14 +409,13 @@ class PmappingMaker:
         fits = np.flatnonzero(self._fits(reserved))
         usage = self._usages(labels, source.inner_program.template)
         values = np.column_stack([priced.costs, *usage, *reserved.per_loop])[fits]
-        numbers = np.full(len(fits), len(self.sources))
-        origins = np.stack([numbers, placement.labels[fits]], axis=1)
-        self.sources.append(source)
+        origins = placement.alike.origins[placement.labels[fits]]
+        origins[:, 0] += first_source
         return PmappingBlock(placement.states[fits], values, origins)
 
     def _charged_labels(self, placement: _LoopPlacement) -> Floats:
         """Return the labels of a placement with what their tiles in the region cost."""
-        all_labels = self._solved[placement.source.number].labels
+        all_labels = placement.alike.labels
         self._budget.check(more_bytes=GROWTH * all_labels.nbytes)
         labels = all_labels[placement.labels]
         self._charge_region(placement, labels)
@@ -483,6 +496,10 @@ class PmappingMaker:
         times = float(self._engine.problem.einsum.n_instances)
         return np.column_stack([energy * times, latency * times])
 
+    def _programs_of_sources(self) -> Ints:
+        """Return the number of the search of each source."""
+        return np.array([source.number for source in self.sources], np.int64)
+
     def _outermost_bits(self, template: FusedTemplate) -> dict[str, float]:
         """Return the bits in the outermost memory of tensors that no other Einsum uses."""
         bits: dict[str, float] = {}
@@ -525,30 +542,6 @@ def _compatibilities(
         yield NumberedCompatibility(order, on_chip, tuple(sorted(held_tensors)), spatial)
 
 
-def legal_places(
-    variable: str,
-    template: FusedTemplate,
-    shareable: Mapping[str, frozenset[str]],
-    banned: Sequence[frozenset[str]],
-) -> tuple[int, ...]:
-    """Return the places in the region right above which a fused loop over a variable may stand.
-
-    Numbers of holders, the lowest first. The variable must be fully relevant to every tensor on
-    chip at or below that place, so that nothing is computed twice or read too early
-    (theory/fusion.md §1.3). `shareable[T]`: variables of loops that may be shared above tensor T.
-    `banned`: per holder, variables of loops that may not stand right above it.
-    """
-    holders = template.region
-    places: list[int] = []
-    for place in range(len(holders) - 1, template.n_private - 1, -1):
-        holder = holders[place]
-        if holder.backing and variable not in shareable[holder.tensor]:
-            break
-        if variable not in banned[place]:
-            places.append(place)
-    return tuple(places)
-
-
 def sorted_compatibilities(
     pieces: Mapping[NumberedCompatibility, list[PmappingBlock]],
 ) -> list[tuple[NumberedCompatibility, list[PmappingBlock]]]:
@@ -560,10 +553,15 @@ def sorted_compatibilities(
     return sorted(pieces.items(), key=lambda item: astuple(item[0]))
 
 
-def _undominated_block(blocks: Sequence[PmappingBlock]) -> PmappingBlock:
-    """Return the Pareto set of the pmappings of some blocks, per state."""
+def _undominated_block(blocks: Sequence[PmappingBlock], programs: Ints) -> PmappingBlock:
+    """Return the Pareto set of the pmappings of some blocks, per state.
+
+    `programs`: number of the search of each source. Of equal pmappings that of the first search
+    stays.
+    """
     states = np.concatenate([block.states for block in blocks])
     values = np.concatenate([block.values for block in blocks])
     origins = np.concatenate([block.origins for block in blocks])
-    pareto_rows = pareto(states, values)
-    return PmappingBlock(states[pareto_rows], values[pareto_rows], origins[pareto_rows])
+    order = np.argsort(programs[origins[:, 0]], kind="stable")
+    rows = order[pareto(states[order], values[order])]
+    return PmappingBlock(states[rows], values[rows], origins[rows])

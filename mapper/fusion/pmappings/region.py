@@ -9,7 +9,7 @@ the second one (theory/fusion.md §2).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, permutations, product
 from typing import NamedTuple
@@ -19,13 +19,17 @@ from numpy.typing import NDArray
 
 from tilewright.mapper.fusion.pmappings.fused_templates import FusedTemplate, tile_shape_places
 from tilewright.mapper.fusion.pmappings.inner_programs import InnerProgram
-from tilewright.mapper.fusion.pmappings.inner_search import RegionRules
+from tilewright.mapper.fusion.pmappings.inner_search import RegionRules, SolvedProgram
 from tilewright.mapper.fusion.pmappings.shared_spatial import (
     gap_above_lanes,
     gap_below_lanes,
     lane_stride,
 )
-from tilewright.mapper.fusion.pmappings.shared_tolls import TollPassage, toll_passages
+from tilewright.mapper.fusion.pmappings.shared_tolls import (
+    TollPassage,
+    toll_passages,
+    tolls_above,
+)
 from tilewright.mapper.fusion.pmappings.tile_reservations import (
     LoopOrder,
     NumberedLoop,
@@ -33,7 +37,8 @@ from tilewright.mapper.fusion.pmappings.tile_reservations import (
     tiles_above,
 )
 from tilewright.mapper.mapspace.lattice import Lattice
-from tilewright.mapper.searches.exact.kernels import Ints
+from tilewright.mapper.searches.budget import Budget
+from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.exact.label_tables import LabelEngine
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.spatial_choices import divisors
@@ -234,3 +239,82 @@ def _exponent(prime: int, tile: int, largest: int) -> int:
     if not tile:
         return largest
     return next(n for n in range(largest, -1, -1) if tile % prime**n == 0)
+
+
+class AlikePrograms(NamedTuple):
+    """Hold searches below the region that are alike in it, with the labels of all.
+
+    `numbers`: of the searches. `labels`: costs, shape (labels, fields). `states`: their tile
+    shapes. `origins`: (place of the search in `numbers`, number of the label in it).
+    """
+
+    numbers: Sequence[int]
+    labels: Floats
+    states: Ints
+    origins: Ints
+
+
+def alike_programs(solved: Sequence[SolvedProgram], budget: Budget) -> Iterator[AlikePrograms]:
+    """Yield the searches that are alike in the region: all is the same there for their labels.
+
+    The region: the holders below the outermost memory, down to the lowest that backs a tensor on
+    chip. Most searches have few labels each (partial mappings) and as many placements of fused
+    loops, so that to look at them together saves most of the work. Searches without labels are left
+    out. Raises OutOfBudget.
+    """
+    groups: dict[Hashable, list[int]] = {}
+    for number, program in enumerate(solved):
+        if len(program.labels):
+            groups.setdefault(_region_key(program.inner_program), []).append(number)
+    for numbers in groups.values():
+        several = [solved[number] for number in numbers]
+        budget.check(more_bytes=sum(program.labels.nbytes for program in several))
+        places = [np.full(len(program.labels), i) for i, program in enumerate(several)]
+        within = [np.arange(len(program.labels)) for program in several]
+        yield AlikePrograms(
+            numbers,
+            np.concatenate([program.labels for program in several]),
+            np.concatenate([program.states for program in several]),
+            np.stack([np.concatenate(places), np.concatenate(within)], axis=1),
+        )
+
+
+def _region_key(inner: InnerProgram) -> Hashable:
+    """Return what decides about labels in the region, whatever stands below it."""
+    template = inner.template
+    holders = template.template.holders[: template.lowest_on_chip + 1]
+    rules_of = template.template.placement.rules_of
+    return (
+        holders,
+        (template.n_outermost, template.n_private, template.streamed),
+        tuple(rules_of(holder.component) for holder in template.region),
+        inner.loop_gaps,
+        inner.spatial_loops,
+        inner.holder_charges,
+        tuple(sorted(inner.network_charges.items())),
+        tuple(tolls_above(inner)),
+    )
+
+
+def legal_places(
+    variable: str,
+    template: FusedTemplate,
+    shareable: Mapping[str, frozenset[str]],
+    banned: Sequence[frozenset[str]],
+) -> tuple[int, ...]:
+    """Return the places in the region right above which a fused loop over a variable may stand.
+
+    Numbers of holders, the lowest first. The variable must be fully relevant to every tensor on
+    chip at or below that place, so that nothing is computed twice or read too early
+    (theory/fusion.md §1.3). `shareable[T]`: variables of loops that may be shared above tensor T.
+    `banned`: per holder, variables of loops that may not stand right above it.
+    """
+    holders = template.region
+    places: list[int] = []
+    for place in range(len(holders) - 1, template.n_private - 1, -1):
+        holder = holders[place]
+        if holder.backing and variable not in shareable[holder.tensor]:
+            break
+        if variable not in banned[place]:
+            places.append(place)
+    return tuple(places)

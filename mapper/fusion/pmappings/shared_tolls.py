@@ -48,7 +48,7 @@ def toll_passages(problem: Problem, inner: InnerProgram) -> list[TollPassage]:
     """
     region = inner.template.region
     passages: list[TollPassage] = []
-    for toll in _tolls_above(inner):
+    for toll in tolls_above(inner):
         level = problem.level(toll.component)
         holders_below = (i for i, holder in enumerate(region) if _leads_to(problem, toll, holder))
         place = next(holders_below, len(region))
@@ -67,7 +67,7 @@ def _leads_to(problem: Problem, toll: TollCrossing, holder: Holder) -> bool:
     return toll.tensor == holder.tensor and deeper and not holder.backing
 
 
-def _tolls_above(inner: InnerProgram) -> list[TollCrossing]:
+def tolls_above(inner: InnerProgram) -> list[TollCrossing]:
     """Return what passes a Toll above the lowest tensor on chip."""
     slots = inner.program.slot_sequence
     fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]

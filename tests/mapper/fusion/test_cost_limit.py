@@ -10,8 +10,8 @@ from explore import at_night
 from two_matmuls import ARCH, WORKLOAD
 
 from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.fusion.bounds.cost_limit import CostLimit
 from tilewright.mapper.fusion.fused_search import fused_search
-from tilewright.mapper.fusion.join.cost_limit import CostLimit
 from tilewright.mapper.workload.workload_loading import load_workload
 
 if TYPE_CHECKING:

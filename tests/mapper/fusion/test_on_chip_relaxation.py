@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import exchanged_tensors_of
-from tilewright.mapper.fusion.join.on_chip_relaxation import OnChipRelaxation
+from tilewright.mapper.fusion.bounds.on_chip_relaxation import OnChipRelaxation
 
 DIAMOND = (
     "Y[m] = A[m] * B[m]",

@@ -6,8 +6,8 @@ import pytest
 from two_matmuls import ARCH, WORKLOAD
 
 from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.fusion.bounds.choice_search import ChoiceSearch
 from tilewright.mapper.fusion.fused_search import fused_search
-from tilewright.mapper.fusion.join.exchange_choice_bounds import EinsumBounds
 from tilewright.mapper.fusion.pmappings.pmapping_cache import CachedBound
 from tilewright.mapper.workload.workload_loading import load_workload
 
@@ -17,7 +17,7 @@ def test_what_is_known_of_the_least_changes_nothing(monkeypatch: pytest.MonkeyPa
     arch, workload = load_arch(ARCH), load_workload(WORKLOAD)
     known = fused_search(arch, workload, objective="edp")
     nothing = CachedBound(0.0, False)
-    monkeypatch.setattr(EinsumBounds, "_cached_least", lambda self, bound, metric: nothing)
+    monkeypatch.setattr(ChoiceSearch, "_cached_least", lambda self, bound, metric: nothing)
     other = fused_search(arch, workload, objective="edp")
     assert other.certificate == known.certificate
     assert other.best.score.energy == known.best.score.energy

@@ -8,72 +8,37 @@ matter: where it exceeds what the incumbent leaves when all other Einsums cost t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
 from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
+from tilewright.mapper.fusion.bounds.choice_search import (
+    DEEPENING,
+    METRICS,
+    Aim,
+    ChoiceBound,
+    ChoiceSearch,
+)
+from tilewright.mapper.fusion.bounds.cost_limit import (
+    NEVER,
+    CostLimit,
+    EnergyLatency,
+    with_metric,
+)
+from tilewright.mapper.fusion.bounds.on_chip_relaxation import OnChipRelaxation, Places
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
 from tilewright.mapper.fusion.fused_problem import FusedProblem
 from tilewright.mapper.fusion.groups.windows import WindowBounds
 from tilewright.mapper.fusion.join.compatibility_graph import JoinLimits
-from tilewright.mapper.fusion.join.cost_limit import (
-    NEVER,
-    CostLimit,
-    EnergyLatency,
-    exceeds,
-    with_metric,
-)
-from tilewright.mapper.fusion.join.on_chip_relaxation import OnChipRelaxation, Places
 from tilewright.mapper.fusion.pmappings.pmapping_builder import (
     NOISE,
     ChoiceName,
     OnChipChoice,
-    PmappingFilter,
     TableBuilder,
 )
-from tilewright.mapper.fusion.pmappings.pmapping_cache import CachedBound
 
-# relative to the bound at the start
-DEEPENING = (1e-9, 0.02, 0.1, 0.2, 0.35, 0.6, 1.0, 2.0, 8.0, inf)
 NEXT_RISES = 0.3  # of the most that a bound may rise: what is raised in the same round
-LEAST_RISE = 0.05  # relative: the least that a bound is taken to be able to rise
-TINY = 1e-300
 MARGIN = 0.002  # relative: of bounds that are raised together
-METRICS = (0, 1)  # energy, latency
-
-
-@dataclass(slots=True)
-class _ChoiceBound:
-    """What one choice of one Einsum costs at least.
-
-    `start`: the bound before any search. `raised`: metrics whose bounds are as high as they matter.
-    `searches`: how often the choice was searched on its own, each time up to a higher limit.
-    """
-
-    choice: OnChipChoice
-    bound: EnergyLatency
-    start: EnergyLatency | None = None
-    raised: frozenset[int] = frozenset()
-    searches: int = 0
-
-    @property
-    def known_start(self) -> EnergyLatency:
-        """The bound before any search, which is known by now."""
-        assert self.start is not None
-        return self.start
-
-
-class _Aim(NamedTuple):
-    """How far bounds are raised: of one metric, up to so much above the start, relative."""
-
-    metric: int
-    slack: float
-
-    def limit(self, start: float, highest: float) -> float:
-        """Return the limit of the metric; `highest`: where the choice cannot matter."""
-        limit = start * (1 + self.slack) if start > 0 and self.slack < inf else inf
-        return min(limit, highest)
 
 
 class _OtherCosts(NamedTuple):
@@ -115,31 +80,22 @@ class EinsumBounds:
         report: Callable[[EnergyLatency], None] = lambda _: None,
         estimate: Callable[[OnChipChoice], float] = lambda _: inf,
     ) -> None:
-        self._builder = builder
         self._report = report
-        self._estimate = estimate
-        self._ties = problem.ties
-        self.metric = int(problem.objective == "latency")
-        self._beam = problem.is_narrowed and self.metric == 0
+        self._search = ChoiceSearch(problem, builder, estimate)
+        self.metric = self._search.metric
         self._copies = [e if isinstance(e, CopyTable) else None for e in problem.einsums]
         self._bounds = [
             [
-                _ChoiceBound(choice, bound)
+                ChoiceBound(choice, bound)
                 for fused in (() if isinstance(entry, CopyTable) else entry)
                 for choice in builder.choices(fused)
-                if (bound := self._initial_bound(choice)) is not None
+                if (bound := self._search.initial_bound(choice)) is not None
             ]
             for entry in problem.einsums
         ]
         allowed = [list(costs) for costs in self._costs(0)]
         self._relaxation = OnChipRelaxation(problem.exchanged, allowed)
         self.windows: WindowBounds | None = None
-
-    def _initial_bound(self, choice: OnChipChoice) -> EnergyLatency | None:
-        """Return the bound of a choice before any search; None if it is not looked at."""
-        if self._ties is None:
-            return self._builder.compulsory_costs(choice)
-        return self._ties.choice_bounds.get(choice.name)
 
     @property
     def least_costs(self) -> EnergyLatency:
@@ -281,7 +237,7 @@ class EinsumBounds:
             if metric not in bound.raised and bound.bound[metric] <= limits.get(mask, -inf)
         ]
         for bound, limit in open_bounds:
-            self._search_further(bound, with_metric(NEVER, metric, limit))
+            self._search.search_further(bound, with_metric(NEVER, metric, limit))
         return bool(open_bounds)
 
     def start_all(self, is_wanted: Callable[[OnChipChoice], bool] = lambda _: True) -> None:
@@ -293,7 +249,7 @@ class EinsumBounds:
         """
         for bound in (bound for bounds in self._bounds for bound in bounds):
             if bound.start is None and is_wanted(bound.choice):
-                self._start(bound)
+                self._search.start(bound)
 
     def raise_bounds(
         self,
@@ -312,7 +268,7 @@ class EinsumBounds:
         metric = self.metric if metric is None else metric
         chosen = [[bound for bound in bounds if is_wanted(bound.choice)] for bounds in self._bounds]
         for slack in DEEPENING:
-            self._raise_once(chosen, _Aim(metric, slack), limit_of)
+            self._raise_once(chosen, Aim(metric, slack), limit_of)
             self._report(self.least_costs)
 
     def raise_cheapest(
@@ -335,9 +291,9 @@ class EinsumBounds:
             for number in range(len(self._bounds)):
                 other_costs = _OtherCosts(*(sweep.costs_of_others() for sweep in sweeps))
                 for bound in self._cheapest(number, other_costs, highest):
-                    if self._rise(bound) >= least_rise:
+                    if self._search.rise(bound) >= least_rise:
                         limit = limit_of(self._least_with_others(number, other_costs))
-                        self._search_further(
+                        self._search.search_further(
                             bound, other_costs.remaining_limit(bound.choice.mask, limit)
                         )
                 for index, sweep in enumerate(sweeps):
@@ -351,16 +307,10 @@ class EinsumBounds:
         for number in range(len(self._bounds)):
             other_costs = _OtherCosts(*(sweep.costs_of_others() for sweep in sweeps))
             cheapest = self._cheapest(number, other_costs, highest)
-            most = max([most, *map(self._rise, cheapest)])
+            most = max([most, *map(self._search.rise, cheapest)])
             for index, sweep in enumerate(sweeps):
                 sweep.advance(self._einsum_costs(number, index))
         return most
-
-    def _rise(self, bound: _ChoiceBound) -> float:
-        """Return by how much a bound may rise, as a guess: to the cost of a known mapping."""
-        known = bound.bound[self.metric]
-        estimate = self._estimate(bound.choice)
-        return max(estimate - known if estimate < inf else known, LEAST_RISE * known, TINY)
 
     def attain(self, is_wanted: Callable[[OnChipChoice], bool]) -> None:
         """Raise the bounds of some choices to the least cost of an Einsum.
@@ -376,7 +326,7 @@ class EinsumBounds:
                 if is_wanted(bound.choice) and self.metric not in bound.raised
             ]:
                 for bound in cheapest:
-                    self._search_further(bound, NEVER)
+                    self._search.search_further(bound, NEVER)
             self._report(self.least_costs)
 
     def attained_by(self, choice: OnChipChoice) -> float:
@@ -431,12 +381,10 @@ class EinsumBounds:
             known = least.bound[self.metric]
             if known > limit or self.metric in least.raised:
                 return known
-            self._search_further(least, NEVER)
+            self._search.search_further(least, NEVER)
         return self.known_least(number, mask)
 
-    def _cheapest(
-        self, number: int, other_costs: _OtherCosts, highest: float
-    ) -> list[_ChoiceBound]:
+    def _cheapest(self, number: int, other_costs: _OtherCosts, highest: float) -> list[ChoiceBound]:
         """Return the choices of an Einsum in mappings that the bounds leave up to `highest`."""
         costs = other_costs[self.metric]
         return [
@@ -446,34 +394,19 @@ class EinsumBounds:
             and bound.bound[self.metric] + costs[bound.choice.mask] <= highest
         ]
 
-    def _least_of_siblings(self, number: int) -> dict[int, _ChoiceBound]:
+    def _least_of_siblings(self, number: int) -> dict[int, ChoiceBound]:
         """Return the cheapest choice of an Einsum for each set of its tensors on chip."""
-        least: dict[int, _ChoiceBound] = {}
+        least: dict[int, ChoiceBound] = {}
         for bound in self._bounds[number]:
             known = least.setdefault(bound.choice.mask, bound)
             if bound.bound[self.metric] < known.bound[self.metric]:
                 least[bound.choice.mask] = bound
         return least
 
-    def _search_further(self, bound: _ChoiceBound, limit: EnergyLatency) -> None:
-        """Search a choice up to a higher limit than before."""
-        slack = DEEPENING[min(bound.searches, len(DEEPENING) - 1)]
-        estimate = self._estimate(bound.choice)
-        is_known = estimate < inf
-        starts = bound.start is None and (is_known or self._beam)
-        if starts and not exceeds(bound.bound, limit):
-            self._start(bound)
-        if starts and is_known and bound.start is not None:
-            slack = max(slack, estimate * (1 + NOISE) / bound.known_start[self.metric] - 1)
-        if self._beam and bound.start is not None and self._builder.leaks_much(bound.choice):
-            slack = inf  # little latency is limit enough, and leads near the least energy
-        bound.searches += 1
-        self._raise_choice(bound, _Aim(self.metric, slack), limit)
-
     def _raise_once(
         self,
-        chosen: Sequence[Sequence[_ChoiceBound]],
-        aim: _Aim,
+        chosen: Sequence[Sequence[ChoiceBound]],
+        aim: Aim,
         limit_of: Callable[[EnergyLatency], EnergyLatency],
     ) -> None:
         """Raise the `chosen` bounds of all Einsums, in order; each sees what was raised before."""
@@ -497,83 +430,16 @@ class EinsumBounds:
 
     def _raise_choices(
         self,
-        bounds: Sequence[_ChoiceBound],
-        aim: _Aim,
+        bounds: Sequence[ChoiceBound],
+        aim: Aim,
         other_costs: _OtherCosts,
         limit: EnergyLatency,
     ) -> None:
         """Raise the bounds of choices of one Einsum; `limit`: what the workload may cost."""
         for bound in bounds:
-            self._raise_choice(bound, aim, other_costs.remaining_limit(bound.choice.mask, limit))
-
-    def _raise_choice(self, bound: _ChoiceBound, aim: _Aim, limit: EnergyLatency) -> None:
-        """Look for pmappings a little above the start; without any the bound is there.
-
-        `limit`: what the Einsum may cost with this choice.
-        """
-        if bound.start is None and not exceeds(bound.bound, limit):
-            self._start(bound)
-        metric = aim.metric
-        if exceeds(bound.bound, limit):
-            bound.bound, bound.raised = NEVER, frozenset(METRICS)
-            return
-        highest = aim.limit(bound.known_start[metric], limit[metric])
-        attained = self._look_below(bound, aim, with_metric(limit, metric, highest))
-        if not attained and highest >= limit[metric]:
-            bound.bound, bound.raised = NEVER, bound.raised | {metric}
-
-    def _look_below(self, bound: _ChoiceBound, aim: _Aim, limit: EnergyLatency) -> bool:
-        """Look for pmappings that cost no more than `limit`.
-
-        Tell whether the bound is now attained by one of them.
-        """
-        metric = aim.metric
-        cached = self._cached_least(bound, metric)
-        if cached.attained and self._ties is None:
-            return self._set_bound(bound, metric, cached.bound, True)
-        if cached.rules_out(limit[metric]):
-            return self._set_bound(bound, metric, cached.bound, False)
-        ceilings = limit if self._ties is not None else with_metric(NEVER, metric, limit[metric])
-        cost_limit = CostLimit(*ceilings)
-        if metric and aim.slack == DEEPENING[0] and self._attains_start(bound, cost_limit):
-            return self._set_bound(bound, metric, bound.known_start[metric], True)
-        pmapping_filter = PmappingFilter(cost_limit, beam=self._beam)
-        least_cost = self._builder.least_cost(bound.choice, pmapping_filter, metric)
-        if least_cost == inf:
-            return self._set_bound(bound, metric, limit[metric], False)
-        return self._set_bound(bound, metric, least_cost, True)
-
-    def _set_bound(self, bound: _ChoiceBound, metric: int, value: float, attained: bool) -> bool:
-        """Note a bound of one metric, and whether some pmapping attains it, which is returned."""
-        bound.bound = with_metric(bound.bound, metric, value)
-        if attained:
-            bound.raised |= {metric}
-        cached_bound = self._cached_least(bound, metric).bound
-        if self._ties is None and (attained or value > cached_bound):
-            cache = self._builder.cache.least_costs
-            cache[bound.choice.key_alone, metric] = CachedBound(value, attained)
-        return attained
-
-    def _cached_least(self, bound: _ChoiceBound, metric: int) -> CachedBound:
-        cache = self._builder.cache.least_costs
-        return cache.get((bound.choice.key_alone, metric), CachedBound(0.0, False))
-
-    def _attains_start(self, bound: _ChoiceBound, cost_limit: CostLimit) -> bool:
-        """Tell whether few pmappings show already that the latency of the start is attained."""
-        for fused in (False, True):
-            pmapping_filter = PmappingFilter(cost_limit, fused, representatives=True)
-            least_latency = self._builder.least_cost(bound.choice, pmapping_filter, 1)
-            if least_latency <= bound.known_start[1] * (1 + NOISE):
-                return True
-        return False
-
-    def _start(self, bound: _ChoiceBound) -> None:
-        """Raise a bound to where a search of its choice starts, or to what is known by now."""
-        energy, latency = self._builder.start_bounds(bound.choice)
-        energy, latency = max(energy, bound.bound[0]), max(latency, bound.bound[1])
-        bound.start = energy, latency
-        cached_bounds = [self._cached_least(bound, metric).bound for metric in METRICS]
-        bound.bound = max(energy, cached_bounds[0]), max(latency, cached_bounds[1])
+            self._search.raise_choice(
+                bound, aim, other_costs.remaining_limit(bound.choice.mask, limit)
+            )
 
     def _costs(self, metric: int) -> list[dict[int, float]]:
         """Return the bounds of one metric per Einsum and choice."""

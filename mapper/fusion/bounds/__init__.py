@@ -1,0 +1,1 @@
+"""Bound what Einsums cost, alone and with others, and raise limits from there."""
