@@ -32,6 +32,7 @@ WORDS = {
     "cycles_per_wavelet": "Between two words on one link.",
     "descriptor_load_cycles": "To load a descriptor into a register.",
     "descriptor_use_cycles": "From the load of a descriptor to its first use.",
+    "extended_descriptor_cycles": "More of the load of a descriptor of several dimensions.",
     "issue_cycles": "To issue an operation.",
     "decode_to_execute_cycles": "From decoding an operation to executing it.",
     "memory_completion_cycles": "After the last element of an operation on memory.",

@@ -9,9 +9,9 @@ from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
 
 X, ROWS, COLUMNS, OUT = "x", ("row0", "row1"), ("column0", "column1"), "out"
 """Colors: neighbours in a line of sums use two in turns."""
-WSE2 = {"load": 5, "work": 2, "back": 9, "counter": 1, "exit": 3, "stage": 6, "execute": 3}
+WSE2 = {"load": 5, "work": 2, "back": 9, "counter": 1, "exit": 1, "stage": 6, "link": 3}
 """Cycles on wse2-sdk-sim: descriptors of an operation; an element of fmacs; back edge, counter and
-exit of a loop; a stage of a chain (2 receive, 3 send, 1 hop); a task's last instruction."""
+exit of a loop; a stage of a chain (2 receive, 3 send, 1 hop); the way of the last word to the border."""
 
 
 def gemv_like(height: int, width: int, words: int, work: int) -> Program:
@@ -63,7 +63,7 @@ def wse2_cycles(height: int, width: int, words: int, work: int) -> int:
         loop += work * (c["load"] + c["work"] * words) + (work - 1) * c["back"]
     row = c["load"] + c["stage"] * (width - 1) + words
     column = c["load"] + c["stage"] * (height - 1) + words
-    return loop + row + column + c["execute"]
+    return loop + row + column + c["link"]
 
 
 def _name(row: int, height: int) -> str:

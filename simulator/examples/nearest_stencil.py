@@ -15,29 +15,32 @@ from tilewright.simulator.build.program_builder import CodeBuilder
 from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import Register
 
-IN_TURN: Final = (("east", "west", "north", "south"), ("west", "east", "south", "north"))
-"""The order of directions, by the parity of an element: each meets its neighbour's opposite."""
 MOVED: Final = ("up", "down", "left", "right")
 FIRST_SEND: Final = 5
 FIRST_RECEIVE: Final = 11
 """The registers of the four streams out and in; the computation has those below."""
 
 
-def load_streams(code: CodeBuilder, around: Sequence[str], *, asynchronous: bool) -> None:
-    """Load edges, halos and streams in the directions in which an element has neighbours.
+def load_streams(code: CodeBuilder, around: Sequence[str], *, waits: bool) -> None:
+    """Load the streams in the directions in which an element has neighbours.
 
-    asynchronous: whether the operations on them run on microthreads, and count their ends.
+    waits: whether the end of each operation on them activates a task.
     """
+    reload_streams(code, around)
+    for number, direction in enumerate(around):
+        out, came = Register("dest", FIRST_SEND + number), Register("src1", FIRST_RECEIVE + number)
+        sent = {"activate": f"sent_{direction}"} if waits else {}
+        got = {"activate": f"came_{direction}"} if waits else {}
+        code.load(out, f"to_{direction}", asynchronous=True, **sent)
+        code.load(came, f"from_{direction}", asynchronous=True, **got)
+
+
+def reload_streams(code: CodeBuilder | TaskBuilder, around: Sequence[str]) -> None:
+    """Load edges and halos, before the program or, as the recorded kernel, in every iteration."""
     for number, direction in enumerate(around):
         code.load(Register("src1", FIRST_SEND + number), f"edge_{direction}")
+    for number, direction in enumerate(around):
         code.load(Register("dest", FIRST_RECEIVE + number), f"halo_{direction}")
-        out, came = Register("dest", FIRST_SEND + number), Register("src1", FIRST_RECEIVE + number)
-        if asynchronous:
-            code.load(out, f"to_{direction}", asynchronous=True, activate=f"sent_{direction}")
-            code.load(came, f"from_{direction}", asynchronous=True, activate=f"came_{direction}")
-        else:
-            code.load(out, f"to_{direction}")
-            code.load(came, f"from_{direction}")
 
 
 def start_exchange(task: TaskBuilder, around: Sequence[str]) -> None:
@@ -45,19 +48,6 @@ def start_exchange(task: TaskBuilder, around: Sequence[str]) -> None:
     for first in (FIRST_SEND, FIRST_RECEIVE):
         for number in range(len(around)):
             task.start("fmovs", Register("dest", first + number), Register("src1", first + number))
-
-
-def exchange_in_lockstep(task: TaskBuilder, around: Sequence[str], parity: int) -> None:
-    """Append the operations that send edges and receive halos, one after the other.
-
-    Elements of parity 0 send first, the others receive first, from the neighbour that sends to them
-    first, so no element waits for another one that waits for it.
-    """
-    order = sorted(around, key=IN_TURN[parity].index)
-    for first in (FIRST_SEND, FIRST_RECEIVE) if parity == 0 else (FIRST_RECEIVE, FIRST_SEND):
-        for direction in order:
-            number = first + around.index(direction)
-            task.op("fmovs", Register("dest", number), Register("src1", number))
 
 
 def load_tile(code: CodeBuilder) -> None:

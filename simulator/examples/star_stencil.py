@@ -23,9 +23,9 @@ from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuild
 from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.examples.nearest_stencil import (
     compute_nearest,
-    exchange_in_lockstep,
     load_streams,
     load_tile,
+    reload_streams,
     start_exchange,
 )
 from tilewright.simulator.isa.dsd import Ref
@@ -35,8 +35,8 @@ from tilewright.simulator.program.routes import Area
 
 DIRECTIONS: Final = {"west": (0, -1), "east": (0, 1), "north": (-1, 0), "south": (1, 0)}
 OPPOSITE: Final = {"west": "east", "east": "west", "north": "south", "south": "north"}
-SEND_QUEUES: Final = {"west": 2, "east": 3, "north": 4, "south": 5}
-RECEIVE_QUEUES: Final = {"west": 0, "east": 1, "north": 6, "south": 7}
+SEND_QUEUES: Final = {"east": 0, "west": 1, "north": 2, "south": 3}
+RECEIVE_QUEUES: Final = {"east": 4, "west": 5, "north": 6, "south": 7}
 """No input queue has the number of an output queue: on WSE-2 both would name one microthread."""
 
 
@@ -65,19 +65,20 @@ class Tile(NamedTuple):
 
 
 def star_stencil(
-    elements: tuple[int, int], tile: Tile, iterations: int, *, lockstep: bool = False
+    elements: tuple[int, int], tile: Tile, iterations: int, *, waits: bool = True
 ) -> Program:
     """Return a program that does some iterations of a star stencil on a grid of elements.
 
     elements: rows and columns of elements, at least 3 each; tile: sizes, the radius at most the
     sides of the tile; iterations: at least 1. Every element starts from its buffer `grid`, shape
-    `tile.shape`, and the buffer `weights`, radius + 1 values. lockstep: for radius 1, exchange by
-    one operation after the other, not by microthreads and tasks. Raises ProgramError for other
-    sizes.
+    `tile.shape`, and the buffer `weights`, radius + 1 values. waits: whether
+    the elements wait for their halos; if not, for radius 1 only, words go before the main thread
+    and have come when the computation gets to them, if the tile has 4 x 4 cells or more. Raises
+    ProgramError for other sizes.
     """
     height, width = elements
-    if lockstep > (tile.radius == 1):
-        raise ProgramError("only radius 1 goes in lockstep", value=tile.radius)
+    if not waits and tile.radius > 1:
+        raise ProgramError("only radius 1 goes on without waiting", value=tile.radius)
     if min(elements) < 3 or tile.radius < 1 or tile.radius > min(tile[:2]) or iterations < 1:
         raise ProgramError(
             "a stencil has 3 x 3 elements or more, a radius from 1 to the sides of the tile, and "
@@ -97,7 +98,7 @@ def star_stencil(
             key = (parity, " ".join(around), inner)
             if key not in names:
                 names[key] = f"c{len(names)}"
-                form = ElementForm(parity, iterations, lockstep)
+                form = ElementForm(parity, iterations, waits)
                 _element(b.code(names[key]), tile, around, form)
             b.place(names[key], Area(row, column))
             route_streams(b, (row, column), around)
@@ -121,68 +122,72 @@ def route_streams(b: ProgramBuilder, place: tuple[int, int], around: tuple[str, 
 
 
 class ElementForm(NamedTuple):
-    """Hold how the elements of one parity iterate, in lockstep or by tasks, and how often."""
+    """Hold how the elements of one parity iterate: whether each waits for its halos, how often."""
 
     parity: int
     iterations: int
-    lockstep: bool
+    waits: bool
 
 
 def _element(code: CodeBuilder, tile: Tile, around: tuple[str, ...], form: ElementForm) -> None:
     """Declare the program of an element with neighbours in some directions."""
+    inner = len(around) == len(DIRECTIONS)
+    waits = form.waits or not inner
     for name in ("own", "grid"):
         code.buffer(name, "f32", tile.shape)
     code.buffer("weights", "f32", tile.radius + 1)
-    for name in ("sent", "came", "iteration"):
+    for name in ("sent", "came"):
         code.buffer(name, "i16", 1)
+    for name in ("done", "iterations"):
+        code.buffer(name, "i32", 1)
     declare_streams(code, tile, around, form.parity)
     if tile.radius == 1:
         code.buffer("ratio", "f32", 1)
-        load_streams(code, around, asynchronous=not form.lockstep)
-        start = code.task("start", entry=True)
+        load_streams(code, around, waits=waits)
+    start = code.task("start", entry=True)
+    if tile.radius == 1:
         weights = (code.element("weights", number) for number in (0, 1))
         start.compute(code.element("ratio"), "div", *weights, dtype="f32")
-        start.activate("compute" if form.lockstep else "exchange")
-    if form.lockstep:
-        _iterate_in_lockstep(code, tile, around, form)
-    else:
-        _iterate_by_tasks(code, tile, around, form.iterations)
-
-
-def _iterate_in_lockstep(
-    code: CodeBuilder, tile: Tile, around: tuple[str, ...], form: ElementForm
-) -> None:
-    """Declare one task whose operations go one after the other."""
+    start.compute(code.element("iterations"), "mov", form.iterations, dtype="i32")
+    start.activate("exchange")
+    if waits:
+        _count_ends(code, around)
+    _exchange(code, tile, around, waits=waits)
     compute = code.task("compute")
-    with compute.loop("iteration", form.iterations):
-        exchange_in_lockstep(compute, around, form.parity)
-        if len(around) == len(DIRECTIONS):
-            _compute(code, compute, tile)
+    if inner:
+        _compute(code, compute, tile)
+    compute.activate("exchange")
+    if not waits:
+        code.main_priority("low")
 
 
-def _iterate_by_tasks(
-    code: CodeBuilder, tile: Tile, around: tuple[str, ...], iterations: int
-) -> None:
-    """Declare tasks that exchange on microthreads, count the ends, and compute after the last."""
-    exchange = code.task("exchange", entry=tile.radius > 1)
-    done = code.element("iteration")
-    exchange.compute("reached", "mov", done, dtype="i16")
-    with exchange.when_below("reached", iterations):
-        exchange.compute(done, "add", done, 1, dtype="i16")
-        exchange.block("compute")
+def _exchange(code: CodeBuilder, tile: Tile, around: tuple[str, ...], *, waits: bool) -> None:
+    """Declare the task that begins an iteration: it starts the streams, and counts."""
+    exchange = code.task("exchange")
+    done = code.element("done")
+    exchange.compute("left", "sub", done, code.element("iterations"), dtype="i32")
+    with exchange.when_below("left", 0):
+        if tile.radius == 1:
+            reload_streams(exchange, around)
+        if waits:
+            exchange.block("compute")
         if tile.radius == 1:
             start_exchange(exchange, around)
         else:
             _exchange_halos(exchange, around)
+        if not waits:
+            exchange.activate("compute")
+        exchange.compute(done, "add", done, 1, dtype="i32")
+
+
+def _count_ends(code: CodeBuilder, around: tuple[str, ...]) -> None:
+    """Declare a task for the end of each stream; the last of each kind lets the element compute."""
+    for direction in around:
+        with last_of(code, f"came_{direction}", "came", len(around)) as task:
+            task.activate("compute")
     for direction in around:
         with last_of(code, f"sent_{direction}", "sent", len(around)) as task:
             task.unblock("compute")
-        with last_of(code, f"came_{direction}", "came", len(around)) as task:
-            task.activate("compute")
-    compute = code.task("compute")
-    if len(around) == len(DIRECTIONS):
-        _compute(code, compute, tile)
-    compute.activate("exchange")
 
 
 def _exchange_halos(task: TaskBuilder, around: tuple[str, ...]) -> None:
@@ -227,15 +232,13 @@ def declare_streams(code: CodeBuilder, tile: Tile, around: tuple[str, ...], pari
 def last_of(code: CodeBuilder, name: str, count: str, most: int) -> Iterator[TaskBuilder]:
     """Declare a task that counts the ends of operations; the last one does what is appended.
 
-    count: a buffer of one value, as a program's global variable is.
+    count: a buffer of one value, as a program's global variable is, which counts down from 0.
     """
     task = code.task(name)
     value = code.element(count)
-    task.compute(value, "add", value, 1, dtype="i16")
-    task.compute("reached", "mov", value, dtype="i16")
-    with task.when_below("reached", most):
-        pass
-    with task.otherwise():
+    task.compute("reached", "sub", value, 1, dtype="i16")
+    task.compute(value, "mov", "reached", dtype="i16")
+    with task.when_below("reached", 1 - most):
         task.compute(value, "mov", 0, dtype="i16")
         yield task
 
@@ -257,8 +260,8 @@ def _compute(code: CodeBuilder, compute: TaskBuilder, tile: Tile) -> None:
     compute.op("fmuls", "own_tile", "up", nearest)
     for name in ("down", "left", "right"):
         compute.op("fmacs", "own_tile", "own_tile", name, nearest)
-    with compute.loop("d", radius - 1) as d:
+    for d in range(2, radius + 1):
         for name, step in moves.items():
-            shifted = Ref(name).at((d + 1) * step)
-            compute.op("fmacs", "own_tile", "own_tile", shifted, code.element("weights", d + 2))
+            shifted = Ref(name).at((d - 1) * step)
+            compute.op("fmacs", "own_tile", "own_tile", shifted, code.element("weights", d))
     compute.op("fmacs", "tile", "own_tile", "tile", code.element("weights", 0))

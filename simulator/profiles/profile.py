@@ -53,6 +53,8 @@ class Profile:
     cycles_per_wavelet: Fraction
     descriptor_load_cycles: int
     descriptor_use_cycles: int
+    extended_descriptor_cycles: int
+    """Further cycles to load a descriptor of several dimensions: its extended register."""
     issue_cycles: int
     decode_to_execute_cycles: int
     memory_completion_cycles: int

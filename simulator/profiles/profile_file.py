@@ -33,6 +33,7 @@ AT_LEAST: Final[dict[str, int]] = {
     "completion_cycles": 0,
     "descriptor_load_cycles": 0,
     "descriptor_use_cycles": 0,
+    "extended_descriptor_cycles": 0,
     "issue_cycles": 1,
     "decode_to_execute_cycles": 0,
     "memory_completion_cycles": 0,

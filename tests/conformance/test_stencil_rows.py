@@ -36,16 +36,13 @@ def test_radius_2_and_more(
     assert stencil.median_error(rows) <= median
 
 
-def test_radius_1(stencil: ModuleType, shared_data: Path) -> None:
-    """In lockstep within 3 %; by tasks some 10 (WSE-2) and 37 (WSE-3) cycles too long: the page."""
+@pytest.mark.parametrize("machine", ["wse2", "wse3"])
+def test_radius_1(stencil: ModuleType, shared_data: Path, machine: str) -> None:
     data = json.loads((shared_data / "wse" / "stencil_rows.json").read_text())
-    rows = [r for r in stencil.rows_of(data) if r.tile.radius == 1]
-    in_lockstep = [row for row in rows if row.lockstep]
-    if not in_lockstep:
-        pytest.skip("the reference data has no rows of radius 1 in lockstep")
-    assert stencil.median_error(in_lockstep) <= 0.03
-    by_tasks = [row for row in rows if not row.lockstep]
-    assert all(-20 < row.simulated - row.recorded < 50 for row in by_tasks)
+    rows = stencil.chosen(stencil.rows_of(data), machine, nearest=True)
+    if not rows:
+        pytest.skip(f"the reference data has no rows of radius 1 on {machine}")
+    assert stencil.median_error(rows) <= 0.03
 
 
 def test_the_page_has_the_figures_of_today(stencil: ModuleType, shared_data: Path) -> None:
@@ -61,16 +58,13 @@ def test_the_page_has_the_figures_of_today(stencil: ModuleType, shared_data: Pat
 
 
 def test_one_cell_per_element(stencil: ModuleType, shared_data: Path) -> None:
-    """The recorded cycles lie between the forms without and with a loop, or 2 cycles below."""
+    """Within 2.5 cycles of the recorded ones on WSE-2, up to 5 below on WSE-3: see the page."""
     data = json.loads((shared_data / "wse" / "stencil_rows.json").read_text())
     text = stencil.PAGE.read_text(encoding="utf-8")
     for row in data["one_cell_per_element"]:
         side = int(row["grid"].split("x")[0])
         for machine, profile in stencil.MACHINES.items():
-            loop, unrolled = (
-                stencil.cycles_per_cell(side, profile, form) for form in (False, True)
-            )
-            assert unrolled - 2 <= row[machine] <= loop
+            ours = stencil.cycles_per_cell(side, machine)
+            assert row[machine] - 5 <= ours <= row[machine] + 2.5
             shown = f"| {row['grid']} | {profile} |"
-            line = f"{shown} {loop:.1f} | {unrolled:.1f} |"
-            assert line in text or shown not in text
+            assert f"{shown} {ours:.1f} |" in text or shown not in text

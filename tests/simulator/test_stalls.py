@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -92,8 +93,9 @@ def test_scalar_instructions_on_memory_interlock() -> None:
     def work(code: CodeBuilder, task: TaskBuilder) -> None:
         task.compute(code.element("a", 1), "add", code.element("b", 1), 1.0, dtype="f32")
 
-    result = run(alone(work))
-    assert stalled(result.trace, INTERLOCK) == 2 * (WSE3.scalar_operand_cycles - 1) > 0
+    slow = replace(WSE3, scalar_operand_cycles=3)
+    result = Machine(alone(work), slow).run(timeline=True)
+    assert stalled(result.trace, INTERLOCK) == 2 * 2
 
 
 def stream(words: int, send_every: int) -> Program:

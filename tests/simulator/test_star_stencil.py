@@ -30,17 +30,17 @@ def expected(cells: Cells, weights: Cells, iterations: int, border: tuple[int, i
 
 @pytest.mark.parametrize("profile", ["wse2-sdk-sim", "wse3-sdk-sim"])
 @pytest.mark.parametrize(
-    ("elements", "tile", "lockstep"),
+    ("elements", "tile", "waits"),
     [
-        ((3, 3), Tile(4, 5, 1), False),
-        ((4, 3), Tile(5, 4, 1), True),
-        ((3, 5), Tile(1, 1, 1), False),
-        ((3, 4), Tile(3, 2, 2), False),
-        ((4, 4), Tile(6, 7, 6), False),
+        ((3, 3), Tile(4, 5, 1), True),
+        ((4, 3), Tile(5, 4, 1), False),
+        ((3, 5), Tile(1, 1, 1), True),
+        ((3, 4), Tile(3, 2, 2), True),
+        ((4, 4), Tile(6, 7, 6), True),
     ],
 )
 def test_cells_are_those_of_numpy(
-    profile: str, elements: tuple[int, int], tile: Tile, lockstep: bool
+    profile: str, elements: tuple[int, int], tile: Tile, waits: bool
 ) -> None:
     iterations, random = 3, np.random.default_rng(1)
     height, width, radius = tile
@@ -51,7 +51,7 @@ def test_cells_are_those_of_numpy(
     tiles = cells.reshape(rows, height, columns, width).swapaxes(1, 2)
     grid[:, :, radius : radius + height, radius : radius + width] = tiles
     memory = {"grid": grid, "weights": np.broadcast_to(weights, (*elements, radius + 1))}
-    program = star_stencil(elements, tile, iterations, lockstep=lockstep)
+    program = star_stencil(elements, tile, iterations, waits=waits)
     result = Machine(program, load_profile(profile)).run(memory=memory)
     found = result.memory["grid"][:, :, radius : radius + height, radius : radius + width]
     found = found.swapaxes(1, 2).reshape(cells.shape)
@@ -68,5 +68,5 @@ def test_other_sizes_are_refused() -> None:
     ):
         with pytest.raises(ProgramError, match="3 x 3 elements or more"):
             star_stencil(elements, tile, 1)
-    with pytest.raises(ProgramError, match="lockstep"):
-        star_stencil((3, 3), Tile(4, 4, 2), 1, lockstep=True)
+    with pytest.raises(ProgramError, match="waiting"):
+        star_stencil((3, 3), Tile(4, 4, 2), 1, waits=False)

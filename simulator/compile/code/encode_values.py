@@ -9,7 +9,7 @@ import numpy as np
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.bank_costs import strided
 from tilewright.simulator.compile.code.simd_modes import group_cycles, mode_of
-from tilewright.simulator.isa.dsd import DTYPES, Fifo, Index
+from tilewright.simulator.isa.dsd import DTYPES, Dsd, Fifo, Index, Mem4d
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.operands import ResolvedOperation
 from tilewright.simulator.profiles.profile import Profile
@@ -39,18 +39,19 @@ def load_cycles(resolved: ResolvedOperation, profile: Profile) -> int:
 
     They are `descriptor_load_cycles` of the profile for each descriptor after the first (one that
     two operands share is loaded once), `descriptor_use_cycles` after the last,
-    `increment_offset_cycles` for each descriptor with a counter in its offset, and
-    `scalar_load_cycles` for a scalar in memory. An operation on registers alone loads none: the
-    cycles are the scalar's, at least 1.
+    `extended_descriptor_cycles` for each of several dimensions, `increment_offset_cycles` for each
+    with a counter in its offset, and `scalar_load_cycles` for a scalar in memory. An operation on
+    registers alone loads none: the cycles are the scalar's, at least 1.
     """
-    offsets = _loaded_offsets(resolved)
+    loaded = _loaded(resolved)
     scalar = sum(1 for o in resolved.sources if o.letter == "v" and o.is_memory)
-    if not offsets:  # registers are loaded by instructions of their own
+    if not loaded:  # registers are loaded by instructions of their own
         return max(1, scalar * profile.scalar_load_cycles)
     return (
-        (len(offsets) - 1) * profile.descriptor_load_cycles
+        (len(loaded) - 1) * profile.descriptor_load_cycles
         + profile.descriptor_use_cycles
-        + sum(1 for offset in offsets if offset.terms) * profile.increment_offset_cycles
+        + sum(1 for dsd, _ in loaded if isinstance(dsd, Mem4d)) * profile.extended_descriptor_cycles
+        + sum(1 for _, offset in loaded if offset.terms) * profile.increment_offset_cycles
         + scalar * profile.scalar_load_cycles
     )
 
@@ -60,20 +61,19 @@ def load_stalls(resolved: ResolvedOperation, profile: Profile) -> int:
 
     They are part of `load_cycles`: from the load of the descriptor to its first use.
     """
-    if not _loaded_offsets(resolved):
+    if not _loaded(resolved):
         return 0
     return max(0, profile.descriptor_use_cycles - profile.descriptor_load_cycles)
 
 
-def _loaded_offsets(resolved: ResolvedOperation) -> list[Index]:
-    """Return the offsets of the descriptors that an operation loads, each descriptor once."""
-    loaded: list[tuple[str, Index]] = []
+def _loaded(resolved: ResolvedOperation) -> list[tuple[Dsd | None, Index]]:
+    """Return the descriptors that an operation loads, each once, with their offsets."""
+    loaded: list[tuple[Dsd | None, Index]] = []
     for operand in resolved.operands:
-        descriptor = operand.dsd.name if operand.dsd is not None else "", operand.offset
         is_loaded = operand.letter != "v" and operand.register is None
-        if is_loaded and descriptor not in loaded:
-            loaded.append(descriptor)
-    return [offset for _, offset in loaded]
+        if is_loaded and (operand.dsd, operand.offset) not in loaded:
+            loaded.append((operand.dsd, operand.offset))
+    return loaded
 
 
 def group_pace(resolved: ResolvedOperation, profile: Profile) -> tuple[int, Fraction]:

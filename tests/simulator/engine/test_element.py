@@ -20,17 +20,17 @@ def run(b: ProgramBuilder) -> RunResult:
 
 
 def test_counters_and_a_loop() -> None:
-    """Set 1, counter of the loop 1, three adds of 1, two back edges of 9, exit 3; 3 to execute."""
+    """Set 1, counter of the loop 1, three adds of 1, two back edges of 9, exit 1; 1 to execute."""
     b, code = single()
     task = code.task("main", entry=True)
     task.set("k", 4)
     with task.loop("i", 3):
         task.increment("k")
     result = run(b)
-    main_thread = 1 + 1 + 3 * 1 + 2 * 9 + 3
-    assert result.cycles == main_thread + 3
+    main_thread = 1 + 1 + 3 * 1 + 2 * 9 + 1
+    assert result.cycles == main_thread + 1
     assert result.trace.element_cycles[0, 0, BUSY] == main_thread
-    assert result.trace.element_cycles[0, 0, IDLE] == 3
+    assert result.trace.element_cycles[0, 0, IDLE] == 1
 
 
 def test_the_runnable_task_with_the_lowest_number_goes_first() -> None:

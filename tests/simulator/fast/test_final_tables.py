@@ -19,11 +19,11 @@ def test_cycles_of_a_chain_of_three() -> None:
     timed, _ = solve_parts(machine)
     assert timed is not None
     states = np.zeros((3, 4), dtype=np.int64)
-    element_cycles(timed, 24, states)
+    element_cycles(timed, 22, states)
     expected = np.zeros((3, 4), dtype=np.int64)
     expected[:, BUSY] = [5 + 4, 6 + 4, 5 + 4]
     expected[:, WAIT_INPUT] = [12, 5, 0]
-    expected[:, IDLE] = [24 - 21, 24 - 15, 24 - 9]
+    expected[:, IDLE] = [22 - 21, 22 - 15, 22 - 9]
     assert expected[:, WAIT_OUTPUT].sum() == 0
     assert states.tolist() == expected.tolist()
     assert np.array_equal(machine.run().trace.element_cycles[0], expected)

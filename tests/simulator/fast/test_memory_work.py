@@ -45,7 +45,7 @@ def first_instruction(code: CodeWords, kind: int) -> int:
 
 
 def test_a_loop_is_one_table_of_runs() -> None:
-    """Counter 1; each turn dispatch and the operation, then 9 for the back edge; 3 at the end."""
+    """Counter 1; each turn dispatch and the operation, then 9 for the back edge; 1 at the end."""
     code, machine = looped()
     loop = first_instruction(code, at.I_LOOP)
     op = code[first_instruction(code, at.I_OPERATION) + 1]
@@ -56,7 +56,7 @@ def test_a_loop_is_one_table_of_runs() -> None:
     end = load + busy + code.header[at.K_MEMORY_COMPLETION]
     assert runs.end.tolist() == [1 + end + turn * i for i in range(TURNS)]
     assert runs.row.tolist() == [op] * TURNS
-    assert runs.cycles == 1 + TURNS * (load + busy) + (TURNS - 1) * 9 + 3
+    assert runs.cycles == 1 + TURNS * (load + busy) + (TURNS - 1) * 9 + 1
     timeline = machine.run(timeline=True).trace.timeline
     starts = [event.start for event in timeline if event.operation.startswith("fmovs")]
     assert starts == runs.start.tolist()

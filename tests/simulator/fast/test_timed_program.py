@@ -23,7 +23,7 @@ from tilewright.simulator.program.program import Program
 from tilewright.simulator.run.machine import Machine
 
 WSE2 = load_profile("wse2-sdk-sim")
-EXECUTE = 3
+EXECUTE = 1
 
 
 def timed(program: Program) -> tuple[TimedProgram, Machine]:

@@ -72,8 +72,8 @@ def test_a_queue_that_is_used_again_with_words_inside() -> None:
     with pytest.raises(MachineError) as caught:
         Machine(checked(sender(flush=False)), WSE3).run()
     assert str(caught.value).splitlines()[0] == (
-        "cycle 31, element (0, 0), code main, task next, bind_output 3 y: output queue 3 gets "
-        "another color, but 3 words of color x are inside"
+        "cycle 33, element (0, 0), code main, task next, bind_output 3 y: output queue 3 gets "
+        "another color, but 1 word of color x is inside"
     )
 
 
