@@ -11,7 +11,7 @@ X, ROWS, COLUMNS, OUT = "x", ("row0", "row1"), ("column0", "column1"), "out"
 """Colors: neighbours in a line of sums use two in turns."""
 WSE2 = {"load": 5, "work": 2, "back": 9, "counter": 1, "exit": 1, "stage": 6, "link": 3}
 """Cycles on wse2-sdk-sim: descriptors of an operation; an element of fmacs; back edge, counter and
-exit of a loop; a stage of a chain (2 receive, 3 send, 1 hop); the way of the last word to the border."""
+exit of a loop; a stage of a chain (2 receive, 3 send, 1 hop); the last word to the border."""
 
 
 def gemv_like(height: int, width: int, words: int, work: int) -> Program:
