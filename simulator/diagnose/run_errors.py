@@ -138,8 +138,8 @@ def _fabric(final: FinalState, element: int, cycle: int) -> MachineError:
             instead="0, or a position that the route here gives",
         )
     kind = "input" if row < at.OUTPUT_SLOT else "output"
-    words = "1 word" if value == 1 else f"{value} words"
-    contents = f"{words} of color {final.color(element, row)} {'is' if value == 1 else 'are'} inside"
+    words, are = ("1 word", "is") if value == 1 else (f"{value} words", "are")
+    contents = f"{words} of color {final.color(element, row)} {are} inside"
     return MachineError(
         f"{place}: {kind} queue {row % at.OUTPUT_SLOT} gets another color, but "
         f"{contents if value else 'an operation uses it'}",
