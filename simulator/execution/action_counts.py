@@ -9,10 +9,10 @@ from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.execution.operands import WrongResult
 from tilewright.simulator.lowering.kernel import COMPUTE
 from tilewright.simulator.lowering.plan import Plan
-from tilewright.simulator.run.trace import Counts, RunResult
+from tilewright.simulator.run.trace import Counts
 
 
-def count_actions(plan: Plan, result: RunResult) -> dict[str, int]:
+def count_actions(plan: Plan, counters: Counts) -> dict[str, int]:
     """Return a run's counts of actions under the keys of `predict`, without the zeros.
 
     A key is `einsum/component/tensor/action`: read and write are values of the elements' memory and
@@ -20,7 +20,7 @@ def count_actions(plan: Plan, result: RunResult) -> dict[str, int]:
     space, add is additions of partial sums over elements. Raises WrongResult if the words that
     entered are not those offered.
     """
-    read, grid, counters = plan.read, plan.read.grid, result.counts
+    read, grid = plan.read, plan.read.grid
     name, memory = read.einsum.name, grid.memory.name
     counts: dict[str, int] = {}
     for tensor, number in counters.memory_reads.items():

@@ -7,9 +7,10 @@ Numerical Algorithms, §3.1 and §3.4).
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import expm1, log1p
 from typing import Final
 
 import numpy as np
@@ -18,7 +19,7 @@ from scipy.special import expit
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.grid.number_types import number_types
-from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.einsum import Einsum, TensorAccess
 from tilewright.mapper.workload.formulas.expression import expression, joins_by_max
 from tilewright.mapper.workload.formulas.reference import (
     einsum_values,
@@ -26,6 +27,7 @@ from tilewright.mapper.workload.formulas.reference import (
     read_values,
 )
 from tilewright.mapper.workload.workload import Workload
+from tilewright.simulator.execution.large_values import MANY_VALUES, widened
 from tilewright.simulator.execution.operands import (
     AnyArray,
     WrongResult,
@@ -35,9 +37,13 @@ from tilewright.simulator.execution.operands import (
 from tilewright.simulator.lowering.elementary import ROUNDINGS
 
 Floats = npt.NDArray[np.float64]
+BLOCK_VALUES: Final = 1 << 17
+"""Values of a large operand that are taken at once: 1 MiB as f64."""
 ROUNDOFF = {"f32": 2.0**-24, "f16": 2.0**-11}
 SMALLEST = {"f32": 2.0**-126, "f16": 2.0**-14}
 """The smallest normal numbers: below them rounding is not relative."""
+MUCH: Final = 0.5
+"""Roundings times their size from which on the bound for any order of additions says little."""
 SLACK = 1 + 2.0**-10
 """Covers the products of roundings that the bound of each step leaves out."""
 
@@ -65,7 +71,7 @@ class EinsumData:
         return {**drawn, **self.given}
 
     @cached_property
-    def _result(self) -> _Rounded:
+    def _result(self) -> _Result:
         """The exact output, and the greatest error that rounding allows at each place.
 
         numpy computes floats in float64; integers in their own type, without any error.
@@ -74,15 +80,16 @@ class EinsumData:
         if not numbers.is_integer:
             return _bounded(self.einsum, self.operands, numbers.output)
         exact = np.asarray(einsum_values(self.einsum, self.operands)).astype(np.float64)
-        return _Rounded(exact, np.zeros_like(exact))
+        return _Result(exact, lambda _: np.zeros_like(exact))
 
-    def compare(self, output: Floats) -> float:
+    def compare(self, output: Floats, additions: int | None = None) -> float:
         """Return the greatest error of an output as a share (0 to 1) of what rounding allows.
 
-        `output`: the whole tensor, which has no number exactly where numpy has none. Raises
-        WrongResult if an error is above its bound, TilewrightError where the formula has no value.
+        `output`: the whole tensor, which has no number exactly where numpy has none. `additions`:
+        most that one value goes through, for long sums. Raises WrongResult if an error is above its
+        bound, TilewrightError where the formula has no value.
         """
-        exact, allowed = self._result.value, self._result.error
+        exact, allowed = self._result.value, self._result.error(additions)
         equal = (output == exact) | (np.isnan(output) & np.isnan(exact))
         with np.errstate(invalid="ignore", divide="ignore"):
             share = np.where(equal, 0.0, np.abs(output - exact) / allowed)
@@ -103,6 +110,14 @@ class EinsumData:
 
 
 @dataclass(frozen=True, slots=True)
+class _Result:
+    """The exact output; `error`: by how much a computation may differ, from its additions."""
+
+    value: Floats
+    error: Callable[[int | None], Floats]
+
+
+@dataclass(frozen=True, slots=True)
 class _Rounded:
     """Exact values, and by how much a computation may differ from them."""
 
@@ -110,26 +125,47 @@ class _Rounded:
     error: Floats
 
 
-def _bounded(einsum: Einsum, operands: Mapping[str, AnyArray], dtype: str) -> _Rounded:
+def _bounded(einsum: Einsum, operands: Mapping[str, AnyArray], dtype: str) -> _Result:
     """Return the exact output and the greatest error that rounding allows at each place."""
     unit, tiny = ROUNDOFF[dtype], SMALLEST[dtype]
-    values = {name: array.astype(np.float64) for name, array in operands.items()}
     if _is_plain_product(einsum):
-        exact = _by_einsum(einsum, values)
-        scale = _by_einsum(einsum, {name: np.abs(array) for name, array in values.items()})
-        steps = _summed(einsum) + len(einsum.inputs)
-        return _Rounded(exact, SLACK * (steps * unit / (1 - steps * unit)) * scale + steps * tiny)
+        exact, scale = _product_and_scale(einsum, operands)
+
+        def product_error(additions: int | None) -> Floats:
+            steps = _steps(einsum, additions, unit) + len(einsum.inputs)
+            return SLACK * _growth(steps, unit) * scale + steps * tiny
+
+        return _Result(exact, product_error)
+    values = {name: array.astype(np.float64) for name, array in operands.items()}
     read = [_Rounded(array, np.zeros_like(array)) for array in read_values(einsum, values)]
     with np.errstate(divide="ignore", invalid="ignore"):
         point = _evaluated(expression(einsum), read, unit)
     exact = joined_values(einsum, point.value)
     if joins_by_max(einsum):
-        return _Rounded(exact, SLACK * np.abs(joined_values(einsum, point.error)) + tiny)
-    steps = _summed(einsum)
+        largest = SLACK * np.abs(joined_values(einsum, point.error)) + tiny
+        return _Result(exact, lambda _: largest)
     scale = joined_values(einsum, np.abs(point.value) + point.error, by_sum=True)
     errors = joined_values(einsum, point.error, by_sum=True)
-    gamma = steps * unit / (1 - steps * unit)
-    return _Rounded(exact, SLACK * (errors + gamma * scale) + (steps + 4) * tiny)
+
+    def sum_error(additions: int | None) -> Floats:
+        steps = _steps(einsum, additions, unit)
+        return SLACK * (errors + _growth(steps, unit) * scale) + (steps + 4) * tiny
+
+    return _Result(exact, sum_error)
+
+
+def _steps(einsum: Einsum, additions: int | None, unit: float) -> int:
+    """Return the additions that a value of the output goes through, at most.
+
+    All that are summed up where this bound says much; else those of the run, which adds in parts.
+    """
+    summed = _summed(einsum)
+    return summed if additions is None or summed * unit < MUCH else min(summed, additions)
+
+
+def _growth(steps: int, unit: float) -> float:
+    """Return by which share of the sum of magnitudes some roundings may change a sum."""
+    return steps * unit / (1 - steps * unit) if steps * unit < MUCH else expm1(steps * log1p(unit))
 
 
 def _summed(einsum: Einsum) -> int:
@@ -142,6 +178,53 @@ def _is_plain_product(einsum: Einsum) -> bool:
     plain = all(f.is_single and f.terms[0][1] == 1 and not f.constant for f in forms)
     plain = plain and not any(access.padded for access in einsum.accesses)
     return plain and einsum.formula is None and einsum.combine == "*"
+
+
+def _product_and_scale(einsum: Einsum, operands: Mapping[str, AnyArray]) -> tuple[Floats, Floats]:
+    """Return the output of a product, and that of the magnitudes of its operands.
+
+    A large operand whose first rank is one of the output is taken in blocks of it, which stay in
+    the processor's caches.
+    """
+    exact, scale = [], []
+    for part in _blocks(einsum, operands):
+        values = {name: widened(array) for name, array in part.items()}
+        exact.append(_by_einsum(einsum, values))
+        scale.append(_by_einsum(einsum, {name: np.abs(array) for name, array in values.items()}))
+    if len(exact) == 1:
+        return exact[0], scale[0]
+    axis = _names(einsum.outputs[0]).index(_names(_largest(einsum, operands))[0])
+    return np.concatenate(exact, axis=axis), np.concatenate(scale, axis=axis)
+
+
+def _blocks(einsum: Einsum, operands: Mapping[str, AnyArray]) -> Iterator[Mapping[str, AnyArray]]:
+    """Yield parts of the operands whose outputs follow each other, one for small operands."""
+    largest = _largest(einsum, operands)
+    size, names = operands[largest.tensor].size, _names(largest)
+    output = _names(einsum.outputs[0])
+    is_plain = len(set(output)) == len(output) and names and names[0] in output
+    if size < MANY_VALUES or not is_plain or names.count(names[0]) > 1:
+        yield operands
+        return
+    bound = einsum.bounds[names[0]]
+    rows = max(1, BLOCK_VALUES * bound // size)
+    for first in range(0, bound, rows):
+        part = slice(first, min(bound, first + rows))
+        yield {
+            access.tensor: operands[access.tensor][
+                tuple(part if name == names[0] else slice(None) for name in _names(access))
+            ]
+            for access in einsum.inputs
+        }
+
+
+def _largest(einsum: Einsum, operands: Mapping[str, AnyArray]) -> TensorAccess:
+    return max(einsum.inputs, key=lambda access: operands[access.tensor].size)
+
+
+def _names(access: TensorAccess) -> list[str]:
+    """Return the rank variables of a plain access, rank by rank."""
+    return [form.terms[0][0] for _, form in access.projection]
 
 
 def _by_einsum(einsum: Einsum, values: Mapping[str, Floats]) -> Floats:

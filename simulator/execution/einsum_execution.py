@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.execution.action_counts import count_actions, run_energies, total_hops
 from tilewright.simulator.execution.einsum_data import EinsumData, Floats
+from tilewright.simulator.execution.grid_run import RunRequest, run_by_pattern
 from tilewright.simulator.execution.operands import AnyArray, WrongResult, operand_shape
 from tilewright.simulator.fast.fast_machine import run_fast
 from tilewright.simulator.isa.machine_errors import InputDataError
@@ -23,10 +24,9 @@ from tilewright.simulator.lowering.number_operations import NUMPY
 from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
 from tilewright.simulator.lowering.tile_values import output_of, run_inputs
 from tilewright.simulator.profiles.profile import Profile, load_profile
-from tilewright.simulator.program.program import Program
 from tilewright.simulator.run.machine import Machine, Stop
 from tilewright.simulator.run.run_data import TimelineRequest
-from tilewright.simulator.run.trace import RunResult, Trace
+from tilewright.simulator.run.trace import Counts, Trace
 
 LARGE_GRID = 8192
 """Elements from which on the fast engine is tried: on fewer it saves nothing (fast_engine.md)."""
@@ -34,10 +34,12 @@ LARGE_GRID = 8192
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Elements whose operations are recorded, and what ends a run before its end."""
+    """Elements whose operations are recorded, what ends a run before its end, and its cycles if
+    they are known by the pattern already."""
 
     timeline: TimelineRequest = False
     stop: Stop | None = None
+    cycles: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +82,8 @@ class EinsumExecution:
     by tensor. `cycles`: of the run. `latency`: seconds. `counts`: numbers of actions by
     `einsum/component/tensor/action`; `predicted`: the same without an execution. `energy_by`:
     joules under the keys of the counts, and `einsum/component/leak`. `error_share`: greatest error
-    of an output value as a share (0 to 1) of its rounding bound. `trace`: what the run recorded of
-    elements and links. `engine`: the engine that ran.
+    of an output value as a share (0 to 1) of its rounding bound. `find_trace`: gives the trace.
+    `engine`: the engine that ran.
     """
 
     plan: Plan
@@ -95,7 +97,7 @@ class EinsumExecution:
     predicted: Mapping[str, int]
     energy_by: Mapping[str, float]
     error_share: float
-    trace: Trace
+    find_trace: Callable[[], Trace]
     engine: str
 
     def __repr__(self) -> str:
@@ -105,6 +107,14 @@ class EinsumExecution:
     def name(self) -> str:
         """Name of the Einsum."""
         return self.plan.read.einsum.name
+
+    @cached_property
+    def trace(self) -> Trace:
+        """What a run records of elements and links.
+
+        A run by the pattern records nothing; then the engines run once more, at the first use.
+        """
+        return self.find_trace()
 
     @cached_property
     def lower_bound_cycles(self) -> int:
@@ -152,57 +162,72 @@ def execute_plan(
     profile cannot run the program, RunStoppedError.
     """
     read = plan.read
-    memory, edges = run_inputs(plan, data.operands)
-    run = _run(program_of(plan), profile, {**memory, **(held or {})}, edges, options)
-    result = run.result
-    streams = {name: stream.values for name, stream in result.edges.items()}
-    output = output_of(plan, result.memory, streams)
-    error_share = data.compare(output)
-    counts, predicted = count_actions(plan, result), predict(read)
+    request = RunRequest(plan, program_of(plan), profile, data.operands, held or {})
+    run = _run(request, options)
+    output = output_of(plan, run.memory, run.edges)
+    error_share = data.compare(output, plan.additions)
+    counts, predicted = count_actions(plan, run.counts), predict(read)
     if counts != predicted:
         wrong = min(set(counts.items()) ^ set(predicted.items()))[0]
         raise WrongResult(
             f"the run counts {counts.get(wrong, 0)} of {wrong}, the model "
             f"{predicted.get(wrong, 0)}: please report this"
         )
-    latency = result.cycles / profile.clock_hz
+    latency = run.cycles / profile.clock_hz
     return EinsumExecution(
         plan=plan,
         profile=profile,
         operands=data.operands,
         output=output,
-        memory={t.name: np.asarray(result.memory[t.name]) for t in read.tensors if t.resident},
-        cycles=result.cycles,
+        memory=run.memory,
+        cycles=run.cycles,
         latency=latency,
         counts=counts,
         predicted=predicted,
         energy_by=run_energies(read, counts, latency),
         error_share=error_share,
-        trace=result.trace,
+        find_trace=run.find_trace,
         engine=run.engine,
     )
 
 
-class _EngineRun(NamedTuple):
-    result: RunResult
+class _Run(NamedTuple):
+    cycles: int
+    memory: Mapping[str, AnyArray]
+    """(rows, columns, 1, values) of the resident tensors."""
+    edges: Mapping[str, AnyArray]
+    counts: Counts
+    find_trace: Callable[[], Trace]
     engine: str
 
 
-def _run(
-    program: Program,
-    profile: Profile,
-    memory: Mapping[str, AnyArray],
-    edges: Mapping[str, AnyArray],
-    options: RunOptions,
-) -> _EngineRun:
-    """Run a program by the engine that is likely to be the faster one; both give the same."""
+def _run(request: RunRequest, options: RunOptions) -> _Run:
+    """Run a program in the way that is likely to be the fastest; all give the same."""
+    if request.program.placement.size < LARGE_GRID or options.timeline:
+        return _run_engine(request, options)
+    run = run_by_pattern(request, options.cycles)
+    if run is None:
+        return _run_engine(request, options)
+    return _Run(*run, lambda: _run_engine(request, options).find_trace(), "values by the pattern")
+
+
+def _run_engine(request: RunRequest, options: RunOptions) -> _Run:
+    """Run a program by the engine that is likely to be the faster one."""
+    plan, program, profile, operands, held = request
+    tiles, edges = run_inputs(plan, operands)
+    memory = {**tiles, **held}
     if program.placement.size < LARGE_GRID:
         machine = Machine(program, profile)
         machine.stop = options.stop
         result = machine.run(memory=memory, edges=edges, timeline=options.timeline)
-        return _EngineRun(result, "reference")
-    fast = run_fast(program, profile, memory, edges, options.timeline)
-    return _EngineRun(fast.result, fast.engine)
+        engine = "reference"
+    else:
+        fast = run_fast(program, profile, memory, edges, options.timeline)
+        result, engine = fast.result, fast.engine
+    streams = {name: stream.values for name, stream in result.edges.items()}
+    resident = [tensor.name for tensor in plan.read.tensors if tensor.resident]
+    kept = {name: np.asarray(result.memory[name]) for name in resident}
+    return _Run(result.cycles, kept, streams, result.counts, lambda: result.trace, engine)
 
 
 def execute_einsum(

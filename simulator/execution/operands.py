@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection, Mapping
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from tilewright.mapper.grid.number_types import number_types
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.formulas.reference import MOST_POINTS, reference_values
 from tilewright.mapper.workload.workload import Workload
+from tilewright.simulator.execution.large_values import MANY_VALUES, draw_many
 from tilewright.simulator.lowering.number_operations import NUMPY
 
 AnyArray = npt.NDArray[np.generic]
@@ -29,8 +31,8 @@ class WrongResult(TilewrightError):  # noqa: N818 - says what was found
 def random_operands(einsum: Einsum, seed: int, given: Collection[str] = ()) -> dict[str, AnyArray]:
     """Return values for every input tensor of an Einsum that is not given, by name.
 
-    Floats are standard normal, integers from -8 to 8. The shape of an array is that of the tensor's
-    ranks. The same seed and name give the same values.
+    Floats are standard normal (in large tensors quantiles of it), integers from -8 to 8. The shape
+    of an array is that of the tensor's ranks. The same seed and name give the same values.
     """
     tensors = dict.fromkeys(access.tensor for access in einsum.inputs)
     return {
@@ -42,6 +44,8 @@ def random_operands(einsum: Einsum, seed: int, given: Collection[str] = ()) -> d
 
 def _drawn(einsum: Einsum, tensor: str, seed: int, shape: tuple[int, ...]) -> AnyArray:
     numbers = number_types(einsum)
+    if not numbers.is_integer and prod(shape) >= MANY_VALUES:
+        return draw_many(shape, NUMPY[numbers.inputs], zlib.crc32(f"{seed} {tensor}".encode()))
     stream = np.random.default_rng([seed, zlib.crc32(tensor.encode())])
     values: AnyArray = (
         stream.integers(-8, 9, shape)

@@ -23,6 +23,7 @@ _SOURCES: Final = (
     *(f"../{name}" for name in CONSTANTS),
 )
 _LINE, _TABLE, _STACK = "int64[::1]", "int64[:, ::1]", "int64[:, :, ::1]"
+_WORDS: Final = "uint32[::1]"
 _RECORDS: Final = {
     "UnitGraph": ", ".join(
         [_TABLE] * 3 + [_LINE] + [_TABLE] * 2 + [_LINE] + [_TABLE] * 3 + [_LINE, _TABLE]
@@ -36,6 +37,17 @@ _RECORDS: Final = {
     "MarkCounts": f"{_LINE}, uint8[::1], {_TABLE}",
     "ValueState": f"{_LINE}, uint32[::1], uint32[::1], {_TABLE}, {_TABLE}, {_LINE}, {_LINE}, "
     f"int64, {_TABLE}",
+    "GridRun": ", ".join(
+        [_TABLE] * 2
+        + [_LINE]
+        + [_TABLE] * 4
+        + [_LINE] * 3
+        + [_WORDS] * 2
+        + [_TABLE] * 2
+        + [_LINE] * 2
+        + [_WORDS] * 2
+        + [_TABLE, _WORDS, _LINE]
+    ),
 }
 """The types of the fields of named tuples, by class name."""
 
@@ -70,6 +82,7 @@ links_conflict: Final = _entry(
     "link_conflicts", "links_conflict", "void(UnitGraph, Times, FifoLines, FifoPairs, bool[::1])"
 )
 run_values: Final = _entry("value_run", "run_values", "void(ValueState)")
+run_grid: Final = _entry("line_values", "run_grid", "int64(GridRun)")
 
 
 @cache

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 
 from tilewright.mapper.grid.host_streams import HostStream, host_streams
 from tilewright.mapper.grid.partial_sums import PartialSums, partial_sums
@@ -47,6 +48,14 @@ class Plan:
     addresses: Addresses
     roles: tuple[Role, ...]
     placement: Numbers
+
+    @property
+    def additions(self) -> int:
+        """Additions that a value of the output goes through, at most."""
+        read = self.read
+        local = prod(loop.count for loop in read.time if read.is_reduced(loop.variable))
+        chains = (max(len(c.positions) for c in phase.chains) for phase in self.sums.phases)
+        return local + sum(chains)
 
     def __str__(self) -> str:
         return _text(self)

@@ -5,7 +5,7 @@ Each is a gather by an index array, or the scatter that is its inverse.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from tilewright.mapper.grid.space_time import SpaceTime
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.lowering.routes import exit_ports, input_port
 from tilewright.simulator.lowering.tile_layout import TileLayout
+from tilewright.simulator.run.gathered_tiles import GatheredTiles
 
 Values = npt.NDArray[np.generic]
 
@@ -39,11 +40,51 @@ def run_inputs(
         for tensor in read.inputs
         if tensor.resident
     }
-    edges = {
+    tiles = {name: v.reshape(read.rows, read.columns, 1, -1) for name, v in memory.items()}
+    return tiles, stream_inputs(plan, operands)
+
+
+def stream_inputs(plan: Plan, operands: Mapping[str, Values]) -> dict[str, Values]:
+    """Return what enters at the border: arrays (streams, words) by port.
+
+    `operands`: whole input tensors by name, in the shape of their ranks.
+    """
+    return {
         input_port(stream.tensor.name): _stream(plan, stream, operands[stream.tensor.name])
         for stream in plan.streams
     }
-    return {name: v.reshape(read.rows, read.columns, 1, -1) for name, v in memory.items()}, edges
+
+
+def resident_tiles(plan: Plan, operands: Mapping[str, Values]) -> dict[str, GatheredTiles]:
+    """Return what lies in the memories before a run, as places in the operands, by tensor.
+
+    `operands`: whole input tensors by name, in the shape of their ranks.
+    """
+    read = plan.read
+    starts = _everywhere(read)
+    return {
+        tensor.name: _gathered(plan.layouts[tensor.name], operands[tensor.name], starts)
+        for tensor in read.inputs
+        if tensor.resident
+    }
+
+
+def _gathered(layout: TileLayout, values: Values, starts: Mapping[str, Integers]) -> GatheredTiles:
+    """Return tiles as places in an array; those that reach beyond it have zeros there."""
+    values = np.ascontiguousarray(values)
+    ranks = len(values.shape)
+    pitches = np.array(values.strides, dtype=np.int64) // values.itemsize
+    first = np.zeros(len(next(iter(starts.values()))), dtype=np.int64)
+    places, inside = np.zeros([1] * ranks, dtype=np.int64), first == 0
+    for number, (rank, low) in enumerate(zip(layout.order, _lows(layout, starts), strict=True)):
+        extent = layout.tensor.extents[rank]
+        inside &= (low >= 0) & (low + extent <= values.shape[rank])
+        first += low * pitches[rank]
+        shape = [extent if place == number else 1 for place in range(ranks)]
+        places = places + pitches[rank] * np.arange(extent).reshape(shape)
+    outside = np.flatnonzero(~inside)
+    others = _tiles(layout, values, {name: start[outside] for name, start in starts.items()})
+    return GatheredTiles(values, np.where(inside, first, -1), places.ravel(), others)
 
 
 def _everywhere(read: SpaceTime) -> dict[str, Integers]:
@@ -82,18 +123,26 @@ def _indices(layout: TileLayout, starts: Mapping[str, Integers]) -> list[Integer
     The arrays broadcast to (tiles, extents of the ranks in memory order).
     """
     tensor, indices = layout.tensor, []
+    ranks = len(layout.order)
+    for place, (rank, low) in enumerate(zip(layout.order, _lows(layout, starts), strict=True)):
+        shape = [1] * (ranks + 1)
+        shape[place + 1] = tensor.extents[rank]
+        positions = np.arange(tensor.extents[rank]).reshape(shape)
+        indices.append(low.reshape(-1, *[1] * ranks) + positions)
+    return indices
+
+
+def _lows(layout: TileLayout, starts: Mapping[str, Integers]) -> Iterator[Integers]:
+    """Yield the first index of each rank, in memory order, of tiles that begin so: (tiles,)."""
+    tensor = layout.tensor
     forms = [form for _, form in tensor.access.projection]
-    for place, rank in enumerate(layout.order):
+    for rank in layout.order:
         form = forms[rank]
         low = np.full(next(iter(starts.values())).shape, form.constant)
         for name, factor in form.terms:
             below = factor * (tensor.tile[name] - 1) if factor < 0 else 0
             low = low + factor * starts[name] + below
-        shape = [1] * (len(forms) + 1)
-        shape[place + 1] = tensor.extents[rank]
-        positions = np.arange(tensor.extents[rank]).reshape(shape)
-        indices.append(low.reshape(-1, *[1] * len(forms)) + positions)
-    return indices
+        yield low
 
 
 def _tiles(layout: TileLayout, values: Values, starts: Mapping[str, Integers]) -> Values:
@@ -107,7 +156,7 @@ def _tiles(layout: TileLayout, values: Values, starts: Mapping[str, Integers]) -
         clipped.append(np.clip(index, 0, size - 1))
     number = len(next(iter(starts.values())))
     taken = ordered[tuple(clipped)] if clipped else np.broadcast_to(ordered, (number,))
-    return np.where(inside, taken, taken.dtype.type(0)).reshape(number, -1)
+    return np.where(inside, taken, taken.dtype.type(0)).reshape(number, layout.tensor.values)
 
 
 def output_of(
