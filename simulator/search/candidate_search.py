@@ -68,7 +68,7 @@ class Candidates:
 
     `flat`: path of components to the compute of the grid. `kept`: addresses of tensors that stay
     between Einsums. `data`: on which they run. `infeasible`: members of families that do not fit an
-    element, by reason. `timed_cycles`: of those that were timed.
+    element, by reason.
     """
 
     objective: GridObjective
@@ -80,7 +80,6 @@ class Candidates:
     quick: QuickBound
     families: tuple[BoundedFamily, ...]
     infeasible: Counter[str]
-    timed_cycles: dict[GridChoice, int] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -160,7 +159,6 @@ class Candidates:
         read, profile = self.read(choice), self.quick.profile
         plan = plan_of(read, profile.sram_reserved_bytes, self.kept)
         options = replace(self.settings, stop=stop).options(read)
-        options = replace(options, cycles=self.timed_cycles.get(choice))
         return execute_plan(plan, profile, self.data, options)
 
     def timed_value(self, choice: GridChoice) -> float | None:
@@ -173,7 +171,6 @@ class Candidates:
         cycles = pattern_cycles(program_of(plan), profile).cycles
         if cycles is None:
             return None
-        self.timed_cycles[choice] = cycles
         latency = cycles / profile.clock_hz
         energies = run_energies(read, predict(read), latency)
         return objective_value(self.objective, latency, float(sum(energies.values())))
