@@ -91,7 +91,10 @@ PARTS: list[Part] = [
             "agreement/test_fused_optima.py",
         ),
     ),
-    Part("mappings of grids, executed", ("agreement/test_grid_executed.py",)),
+    Part(
+        "mappings of grids, executed",
+        ("agreement/test_grid_executed.py", "agreement/test_grid_values.py"),
+    ),
     Part("one Einsum by brute force", ("agreement/test_search_brute_force.py",), 8),
     Part("one Einsum by the walk", ("agreement/test_search_walked.py",), 2),
     Part(

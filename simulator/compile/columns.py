@@ -398,8 +398,13 @@ I_WIDTH: Final = 4
     S_UNWRITTEN_ROW,  # the operation, or a scalar instruction
     S_UNWRITTEN_WORD,
     S_REFUSES_UNWRITTEN,  # 1 if such a read is an error of the run
+    S_TIMES_ONLY,  # 1 if operations on memory alone take their cycles and compute nothing
+    S_WATCHED,  # address of a word: the run stops to be looked at when it is S_WATCH_LIMIT or more
+    S_WATCH_LIMIT,
+    S_VISITS,  # of agents so far
+    S_SETS,  # from the address of a counter to the word that counts how often it was set
     S_WIDTH,
-) = range(54)
+) = range(59)
 
 WHEEL: Final = 1024
 """Slots of the time wheel, a power of two; longer waits stay in their slot for another turn."""

@@ -86,6 +86,7 @@ class ProgramStore:
         store[at.S_ELEMENTS] = parts.element.start
         store[[at.S_LISTS, at.S_LISTS + 1]] = parts.even.start, parts.odd.start
         store[at.S_EVENT] = parts.end
+        store[at.S_SETS] = parts.sets.start - parts.variable.start
         store[at.S_MARGIN] = parts.most_events
         place_network(store, parts, network)
         element = parts.element.view(store)
@@ -124,7 +125,7 @@ def _layout(
         (network.fifo.shape[0], at.F_WIDTH),
         (elements, at.E_WIDTH),
         (threads, at.T_WIDTH),
-        (total[at.E_VARIABLES], 1),
+        *2 * ((total[at.E_VARIABLES], 1),),
         (total[at.E_RUNS], 1),
         *shapes[:4],
         (network.ring_entries, 2),

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.profiles.profile import Profile
+
+NEVER: Final = 1 << 62
+"""A limit that no word of the store comes to."""
 
 
 def store_header(profile: Profile) -> at.Table:
@@ -14,6 +19,7 @@ def store_header(profile: Profile) -> at.Table:
     All other words of the header (current cycle, error, counts) are 0.
     """
     table = np.zeros(at.S_WIDTH, dtype=np.int64)
+    table[at.S_WATCH_LIMIT] = NEVER
     table[at.K_ISSUE] = profile.issue_cycles
     table[at.K_LOOP] = profile.loop_back_edge_cycles
     table[at.K_COUNTER] = profile.counter_cycles

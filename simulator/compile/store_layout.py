@@ -61,6 +61,7 @@ STORE_TABLES: Final = (
     "element",
     "thread",
     "variable",
+    "sets",
     "runs",
     "operation",
     "operand",
@@ -109,10 +110,11 @@ class StoreLayout:
     """Say where each table of a program is in the store, the engine's int64 array.
 
     Code: `operation`, `operand`, `instruction`, `task`, `binding` (tasks that wavelets start),
-    `scalar`, `load`. Elements: `element`, and for each its `thread`, `variable` (counters), `runs`
-    (counts of work), `pool` (FIFOs in memory), `register`, `bound` (FIFOs that queues may be bound
-    to). Fabric: `fifo`, `ring` (words in FIFOs), `bid` (links), `way`, `state`, `change` (routers
-    that choose). Work lists: `even`, `odd` (agents due in the next even or odd cycle).
+    `scalar`, `load`. Elements: `element`, and for each its `thread`, `variable` (counters), `sets`
+    (how often each was set), `runs` (counts of work), `pool` (FIFOs in memory), `register`, `bound`
+    (FIFOs that queues may be bound to). Fabric: `fifo`, `ring` (words in FIFOs), `bid` (links),
+    `way`, `state`, `change` (routers that choose). Work lists: `even`, `odd` (agents due in the
+    next even or odd cycle).
     `memory_words`: 16-bit words of all elements' memories. `most_events`: most timeline events in
     one cycle. The events of a recorded timeline follow `end`.
     """
@@ -121,6 +123,7 @@ class StoreLayout:
     element: StoreTable
     thread: StoreTable
     variable: StoreTable
+    sets: StoreTable
     runs: StoreTable
     operation: StoreTable
     operand: StoreTable

@@ -21,6 +21,7 @@ from tilewright.simulator.compile.columns import (
     O_OPERANDS,
     O_TYPE,
     OPERANDS,
+    S_TIMES_ONLY,
     T_OP,
     T_POSITIONS,
     T_SCALAR,
@@ -136,6 +137,8 @@ def do_memory(store: Table, memory: Memory, thread: int, now: int) -> None:
     thread: address of the thread whose operands are loaded; now: the cycle. The cycles that it
     takes are counted elsewhere (`memory_cycles`).
     """
+    if store[S_TIMES_ONLY] != 0:
+        return
     op = store[thread + T_OP]
     for operand in range(3):
         row = store[op + O_OPERANDS + operand]

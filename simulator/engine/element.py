@@ -135,6 +135,7 @@ def control(store: Table, memory: Memory, element: int) -> Word:
         store[slot] += store[pc + 2]
     else:
         store[slot] = store[pc + 2]
+        store[slot + store[at.S_SETS]] += 1
     return store[at.K_COUNTER]
 
 

@@ -121,9 +121,11 @@ def run(store: Table, memory: Memory) -> None:
 
     store: the engine's int64 array, changed; memory: 32-bit words of all elements, changed.
     `S_ERROR` of the store says how it ended; after EVENTS_FULL, make space for events and call
-    again.
+    again. It also returns when the word at S_WATCHED has come to S_WATCH_LIMIT.
     """
-    while pending(store) > 0 and store[at.S_ERROR] == at.OK:
+    watched = address(store[at.S_WATCHED])
+    limit = store[at.S_WATCH_LIMIT]
+    while pending(store) > 0 and store[at.S_ERROR] == at.OK and store[watched] < limit:
         now = store[at.S_CYCLE]
         if now > store[at.S_LIMIT]:
             fail(store, at.ERROR_LIMIT, -1, -1, now)
@@ -136,6 +138,7 @@ def run(store: Table, memory: Memory) -> None:
                 return
             count = collect(store, now)
         if count > 0:
+            store[at.S_VISITS] += count
             if store[at.S_SHUFFLE] != 0:
                 shuffle(store, count)
             visit_all(store, memory, count)

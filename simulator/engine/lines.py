@@ -105,7 +105,8 @@ def do_special_lines(store: Table, memory: Memory, element: int, thread: int) ->
     """Do all elements of a special operation on lines at once, as `do_special` does each."""
     op = store[thread + at.T_OP]
     extent = store[thread + at.T_EXTENT]
-    do_lines(store, memory, thread, Lines(thread + at.T_ROWS, extent))
+    if store[at.S_TIMES_ONLY] == 0:
+        do_lines(store, memory, thread, Lines(thread + at.T_ROWS, extent))
     for operand in range(3):
         row = store[thread + at.T_ROWS + operand]
         if row >= 0:

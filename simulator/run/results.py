@@ -29,8 +29,7 @@ def collect_result(final: FinalState, sram: at.Memory) -> RunResult:
     """
     buffers = final.compiled.buffers
     edges = _edges(final)
-    arrivals = [int(stream.cycles.max()) for stream in edges.values()]
-    cycles = max([int(final.store[at.S_END]), *arrivals])
+    cycles = end_cycle(final)
     links = link_words(final)
     states = _element_cycles(final, cycles)
     return RunResult(
@@ -81,6 +80,17 @@ def _edges(final: FinalState) -> dict[str, EdgeStream]:
         values = stream_values(final.store[entries + 1], port.dtype)
         streams[port.name] = EdgeStream(values, final.store[entries])
     return streams
+
+
+def end_cycle(final: FinalState) -> int:
+    """Return the cycles of a finished run: until its last operation, and its last word outside."""
+    cycles = int(final.store[at.S_END])
+    ports = zip(final.program.edge_outputs, final.network.edge_outputs, strict=True)
+    for port, fifos in ports:
+        if port.count:  # words arrive in order
+            last = final.fifo[fifos, at.F_RING] + 2 * (port.count - 1)
+            cycles = max(cycles, int(final.store[last].max()))
+    return cycles
 
 
 def link_words(final: FinalState) -> npt.NDArray[np.int64]:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 from tilewright.mapper.grid.grid_mapspace import GridChoice
 from tilewright.mapper.searches.budget import UNLIMITED
-from tilewright.simulator.execution.einsum_execution import EinsumExecution
 
 if TYPE_CHECKING:
     from tilewright.simulator.search.candidate_search import Candidates
@@ -34,15 +33,15 @@ class CandidateRuns:
         self.candidates = candidates
         self.value = inf
         self.budget = UNLIMITED
-        self._begun: dict[GridChoice, Future[EinsumExecution]] = {}
+        self._begun: dict[GridChoice, Future[float]] = {}
 
     @property
     def is_over(self) -> bool:
         """Whether the time is over."""
         return self.budget.is_late
 
-    def execute(self, choice: GridChoice, ahead: Iterable[GridChoice]) -> EinsumExecution:
-        """Run a choice, and begin those ahead beside it if there are threads for them.
+    def execute(self, choice: GridChoice, ahead: Iterable[GridChoice]) -> float:
+        """Return the value of a choice, and begin those ahead if there are threads for them.
 
         Raises RunStoppedError if the run was ended; InfeasibleMapping or ProgramError if the
         machine cannot run the choice.
@@ -60,9 +59,9 @@ class CandidateRuns:
         self.value = -inf
         self._begun.clear()
 
-    def _run(self, choice: GridChoice) -> EinsumExecution:
+    def _run(self, choice: GridChoice) -> float:
         energy = cache(partial(self.candidates.energy, choice))  # short runs never ask
-        return self.candidates.execute(choice, partial(self._is_unwanted, energy))
+        return self.candidates.simulated_value(choice, partial(self._is_unwanted, energy))
 
     def _is_unwanted(self, energy: Callable[[], float], cycles: int) -> bool:
         """Return whether a run of an energy without leakage (J) and of at least `cycles` ends."""

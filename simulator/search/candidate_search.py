@@ -37,7 +37,7 @@ from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
 from tilewright.simulator.lowering.cycle_bound import Works, lower_bound
 from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
-from tilewright.simulator.run.machine import Stop
+from tilewright.simulator.run.machine import Machine, Stop
 from tilewright.simulator.search.candidate_runs import CandidateRuns
 from tilewright.simulator.search.grid_certificate import (
     GridCertificate,
@@ -161,6 +161,21 @@ class Candidates:
         options = replace(self.settings, stop=stop).options(read)
         return execute_plan(plan, profile, self.data, options)
 
+    def simulated_value(self, choice: GridChoice, stop: Stop | None = None) -> float:
+        """Return the value of a choice, which runs on the machine without numbers.
+
+        A large one runs on numbers. Raises InfeasibleMapping or ProgramError if the machine cannot
+        run it, RunStoppedError where `stop` says so.
+        """
+        if self.is_large(choice):
+            run = self.execute(choice, stop)
+            return objective_value(self.objective, run.latency, run.energy)
+        read, profile = self.read(choice), self.quick.profile
+        plan = plan_of(read, profile.sram_reserved_bytes, self.kept)
+        machine = Machine(program_of(plan), profile)
+        machine.stop = stop
+        return self._value_of_run(read, machine.cycles())
+
     def timed_value(self, choice: GridChoice) -> float | None:
         """Return the value of a choice by its pattern, None if it does not follow.
 
@@ -169,9 +184,13 @@ class Candidates:
         read, profile = self.read(choice), self.quick.profile
         plan = plan_of(read, profile.sram_reserved_bytes, self.kept)
         cycles = pattern_cycles(program_of(plan), profile).cycles
-        if cycles is None:
-            return None
-        latency = cycles / profile.clock_hz
+        return None if cycles is None else self._value_of_run(read, cycles)
+
+    def _value_of_run(self, read: SpaceTime, cycles: int) -> float:
+        """Return the objective's value of a run, as its execution gives it to the last bit."""
+        latency = cycles / self.quick.profile.clock_hz
+        if self.objective == "latency":
+            return latency
         energies = run_energies(read, predict(read), latency)
         return objective_value(self.objective, latency, float(sum(energies.values())))
 
@@ -191,7 +210,8 @@ class CandidateSearch:
     """A search of families, best first by the bound, that executes one candidate at each step.
 
     `choice`, `value`: the best candidate so far, None and inf before the first. `executed`:
-    candidates that ran; `timed`: those whose cycles follow from a smaller grid; `waiting`: those of
+    candidates that ran on the machine; `timed`: those whose cycles follow from a smaller grid;
+    `has_run`: whether the best is one of the former. `waiting`: those of
     a large grid whose cycles do not, with their bounds; `left`: all that are not known, those that
     wait among them; `reasons`: why others are infeasible.
     """
@@ -203,6 +223,7 @@ class CandidateSearch:
         self.executed = self.timed = 0
         self.choice: GridChoice | None = None
         self.value = inf
+        self.has_run = False
         self._execution: EinsumExecution | None = None
         self.heap = [_Entry(f.bound, (n, -1), f.family) for n, f in enumerate(families)]
         self.left = sum(len(candidates.space.members(entry.family)) for entry in self.heap)
@@ -216,17 +237,13 @@ class CandidateSearch:
         return self.executed + self.timed
 
     @property
-    def has_run(self) -> bool:
-        """Whether the best candidate ran on numbers, and was not only timed."""
-        return self._execution is not None
-
-    @property
     def best(self) -> EinsumExecution | None:
-        """The execution of the best candidate, which runs now if it was only timed."""
+        """The execution of the best candidate on numbers, which runs now."""
         if self.choice is not None and self._execution is None:
-            self._execution = self.candidates.execute(self.choice)
-            self.executed += 1
-            reached = self._value_of(self._execution)
+            run = self._execution = self.candidates.execute(self.choice)
+            self.executed += not self.has_run
+            self.has_run = True
+            reached = objective_value(self.candidates.objective, run.latency, run.energy)
             assert reached == self.value, (reached, self.value)
         return self._execution
 
@@ -321,14 +338,14 @@ class CandidateSearch:
             heapq.heappush(self.waiting, entry)
             return True
         self.timed += 1
-        self._note(entry.choice, reached, None)
+        self._note(entry.choice, reached, has_run=False)
         return True
 
     def _execute(self, entry: _Entry) -> bool:
         """Execute a choice; return False if the machine cannot run it, or the time is over."""
         assert entry.choice is not None
         try:
-            run = self.runs.execute(entry.choice, self._ahead())
+            reached = self.runs.execute(entry.choice, self._ahead())
         except (InfeasibleMapping, ProgramError) as error:
             self._drop(error)
             return False
@@ -340,7 +357,7 @@ class CandidateSearch:
             self.left -= 1
             return True
         self.executed += 1
-        self._note(entry.choice, self._value_of(run), run)
+        self._note(entry.choice, reached, has_run=True)
         return True
 
     def _ahead(self) -> Iterator[GridChoice]:
@@ -356,15 +373,12 @@ class CandidateSearch:
         self.reasons[error.what] += 1
         self.left -= 1
 
-    def _note(self, choice: GridChoice, reached: float, run: EinsumExecution | None) -> None:
+    def _note(self, choice: GridChoice, reached: float, *, has_run: bool) -> None:
         """Count a choice whose value is known; keep it if it is the best."""
         self.left -= 1
         if reached < self.value:
-            self.choice, self.value, self._execution = choice, reached, run
-            self.runs.value = reached
-
-    def _value_of(self, run: EinsumExecution) -> float:
-        return objective_value(self.candidates.objective, run.latency, run.energy)
+            self.choice, self.value, self._execution = choice, reached, None
+            self.has_run, self.runs.value = has_run, reached
 
     def _push(self, entries: Iterable[_Entry]) -> None:
         for entry in entries:

@@ -20,10 +20,11 @@ def objective_value(objective: GridObjective, latency: float, energy: float) -> 
 class GridCertificate:
     """What a search on a grid has shown of its answer.
 
-    `executed`: candidates that ran on the machine; `timed`: those whose exact cycles follow from a
-    smaller grid, the best of which runs at the end; `excluded`: those whose bound is not below the
-    best value; `infeasible`: those that the machine cannot hold or run, by reason in `reasons`.
-    `bound`: no candidate of the mapspace has a smaller value. `is_optimal`: the bound is the value.
+    `executed`: candidates that ran on the machine, the best one on numbers; `timed`: those whose
+    exact cycles follow from a smaller grid, the best of which runs at the end; `excluded`: those
+    whose bound is not below the best value; `infeasible`: those that the machine cannot hold or
+    run, by reason in `reasons`. `bound`: no candidate of the mapspace has a smaller value.
+    `is_optimal`: the bound is the value.
     """
 
     executed: int

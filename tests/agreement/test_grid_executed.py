@@ -41,6 +41,8 @@ from tilewright.simulator.execution.einsum_execution import (
 from tilewright.simulator.execution.execution import grid_path
 from tilewright.simulator.execution.operands import random_operands
 from tilewright.simulator.lowering.number_operations import NUMPY
+from tilewright.simulator.lowering.plan import program_of
+from tilewright.simulator.run.machine import Machine
 
 MACHINES = ("wse2-sdk-sim", "wse3-sdk-sim")
 RESOURCES = ("free bytes", "depends on", "runs over", "no instruction")
@@ -71,6 +73,7 @@ def test_random_mappings_run_and_no_bound_is_above_the_cycles(part: int) -> None
         assert run.counts == run.predicted
         assert run.error_share <= 1
         assert 0 < run.lower_bound_cycles <= run.cycles, (seed, form)
+        assert Machine(program_of(run.plan), run.profile).cycles() == run.cycles, (seed, form)
     assert executed.total() >= 40
 
 
@@ -86,6 +89,7 @@ def test_five_thousand_random_mappings(part: int) -> None:
             continue
         executed += 1
         assert run.lower_bound_cycles <= run.cycles, seed
+        assert Machine(program_of(run.plan), run.profile).cycles() == run.cycles, seed
     assert executed >= 600
 
 

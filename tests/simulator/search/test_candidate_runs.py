@@ -11,7 +11,7 @@ from tilewright.mapper.grid.grid_mapspace import GridMapspace
 from tilewright.mapper.searches.budget import budget_from
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
 from tilewright.simulator.isa.machine_errors import RunStoppedError
-from tilewright.simulator.run import machine
+from tilewright.simulator.run import repeats
 from tilewright.simulator.search import candidate_runs
 from tilewright.simulator.search.candidate_runs import CandidateRuns
 from tilewright.simulator.search.candidate_search import Candidates
@@ -26,7 +26,7 @@ def test_threads_change_no_answer(
     objective: GridObjective, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(candidate_runs, "LONG_RUN", 0)
-    monkeypatch.setattr(machine, "CYCLES_ASKED", 16 * 50)
+    monkeypatch.setattr(repeats, "MOST_CYCLES", 50)
     flat, einsum = grid_arch(FORM, 32, 4, 4), einsum_workload(FORM).einsums[0]
     alone, beside = (
         GridSearch(objective=objective, settings=ExecutionSettings(threads=n)).run(flat, einsum)
@@ -40,20 +40,20 @@ def test_threads_change_no_answer(
 def test_a_run_ends_when_it_cannot_be_the_best_or_time_is_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(machine, "CYCLES_ASKED", 16 * 50)
+    monkeypatch.setattr(repeats, "MOST_CYCLES", 50)
     flat, einsum = grid_arch(FORM, 32, 4, 4), einsum_workload(FORM).einsums[0]
     space = GridMapspace(grid_of(flat), einsum)
     candidates = Candidates.of("latency", ExecutionSettings(), flat, space)
     runs = CandidateRuns(candidates)
     choice = space.members(candidates.families[0].family)[0]
     whole = runs.execute(choice, ())
-    for value, ends in ((inf, False), (whole.latency * 1.01, False), (whole.latency / 10, True)):
+    for value, ends in ((inf, False), (whole * 1.01, False), (whole / 10, True)):
         runs.value = value
         if ends:
             with pytest.raises(RunStoppedError):
                 runs.execute(choice, ())
         else:
-            assert runs.execute(choice, ()).cycles == whole.cycles
+            assert runs.execute(choice, ()) == whole
     runs.value, runs.budget = inf, budget_from(0.0)
     with pytest.raises(RunStoppedError):
         runs.execute(choice, ())

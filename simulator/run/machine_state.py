@@ -1,0 +1,257 @@
+"""What decides how a machine goes on: the words of its store, read relative to the cycle.
+
+Two states with the same key go on alike, but for tests of counters (theory/engines.md §12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from math import gcd, lcm
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.compiled_program import CompiledProgram
+from tilewright.simulator.compile.fabric.network import EDGE_IN, EDGE_OUT
+from tilewright.simulator.compile.store_layout import StoreTable
+from tilewright.simulator.compile.table_blocks import CodeLayout
+
+Ids = npt.NDArray[np.int64]
+
+FIFO_STATE = (at.F_COUNT, at.F_WAITER)
+NO_ELEMENT_STATE = (
+    *(at.A_WHEN, at.A_NEXT, at.A_PREVIOUS, at.E_UNTIL, at.E_SINCE, at.E_CYCLE_STATE),
+    *range(at.E_CYCLES, at.E_CYCLES + 4),
+    *(at.E_TASK_START, at.E_INTERLOCK),
+)
+"""Columns of elements that are times, or that only statistics and the timeline use."""
+NO_THREAD_STATE = (
+    *(at.T_NEXT, at.T_SCALAR, at.T_CYCLE_STATE, at.T_SAVED, at.T_CARRY, at.T_START),
+    *range(at.T_POSITIONS, at.T_POSITIONS + 3),
+    *range(at.T_ORIGIN, at.T_ORIGIN + 3),
+    *range(at.T_HALF_VALUE, at.T_HALF_VALUE + 3),
+    *(at.T_LEFT, at.T_STALLED),
+)
+"""Columns of threads that are times, places, counts or values, or that only statistics use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A state at the beginning of a cycle, as far as it is not in its key.
+
+    `counters`: their values; `sets`: how often each was set; `runs`: statistics of operations;
+    `places`: addresses in memory; `left`: values that each thread has before it; `stocks`: words in
+    each edge port; `filters`: counts of filters; `pops`: words that left each FIFO; `passed`: those
+    that left the buffers of each router that chooses; `popped`: when the
+    FIFOs that share links were served last; `end`: cycle at which everything so far has ended.
+    """
+
+    cycle: int
+    key: bytes
+    counters: Ids
+    sets: Ids
+    runs: Ids
+    places: Ids
+    left: Ids
+    stocks: Ids
+    filters: Ids
+    pops: Ids
+    passed: Ids
+    popped: Ids
+    end: int
+
+
+class MachineState:
+    """Where the state of a compiled program is in its store.
+
+    `store`: with queues that are merged or not; only its constants are read here.
+    """
+
+    def __init__(self, compiled: CompiledProgram, store: at.Table) -> None:
+        parts, kind = compiled.parts, compiled.network.kind
+        self.parts = parts
+        fifo = parts.fifo.address(np.arange(parts.fifo.rows, dtype=np.int64))
+        self.sources, self.sinks = fifo[kind == EDGE_IN], fifo[kind == EDGE_OUT]
+        self.starts, self.intervals = _streams(compiled)
+        self.ports = np.concatenate([self.sources, self.sinks])
+        self.queues = fifo[(kind != EDGE_IN) & (kind != EDGE_OUT)]
+        self.shared = fifo[store[fifo + at.F_SHARED] & at.SHARES != 0]
+        element = parts.element.address(np.arange(parts.element.rows, dtype=np.int64))
+        thread = parts.thread.address(np.arange(parts.thread.rows, dtype=np.int64))
+        register = parts.register.address(np.arange(parts.register.rows, dtype=np.int64))
+        router = parts.state.address(np.arange(parts.state.rows, dtype=np.int64))
+        self._fifo = fifo
+        self.agents = np.concatenate([fifo, element])
+        self.times = _cells(
+            (self.agents, (at.A_WHEN,)),
+            (element, (at.E_UNTIL,)),
+            (thread, (at.T_NEXT,)),
+            (router, (at.X_SINCE,)),
+        )
+        self.places = _cells(
+            (thread, range(at.T_POSITIONS, at.T_POSITIONS + 3)),
+            (thread, range(at.T_ORIGIN, at.T_ORIGIN + 3)),
+            (register, (at.R_POSITION,)),
+        )
+        self.same = _cells(
+            (self.queues, FIFO_STATE),
+            (element, _without(at.E_WIDTH, NO_ELEMENT_STATE)),
+            (thread, _without(at.T_WIDTH, NO_THREAD_STATE)),
+            (register, _without(at.R_WIDTH, (at.R_POSITION,))),
+            (router, _without(at.X_WIDTH, (at.X_SINCE, at.X_COUNT))),
+        )
+        self.threads, self.routers = thread, router
+        self.runs = np.repeat(store[element + at.E_RUNS], store[element + at.E_THREAD_COUNT])
+        """Of each thread: address of the counts of its element's operations."""
+        steered = fifo[store[fifo + at.F_WAY] >= 0]
+        router_of = store[store[steered + at.F_WAY] + at.W_STATE] - parts.state.start
+        self._steered, self._router_of = steered, router_of // at.X_WIDTH
+        self.counters = _counter_groups(compiled)
+        self._moduli = np.ones(parts.variable.rows, dtype=np.int64)
+        for group in self.counters:
+            self._moduli[group.places] = group.modulus
+        capacity = store[self.queues + at.F_CAP]
+        self._queue = np.repeat(self.queues, capacity)
+        first = np.cumsum(capacity) - capacity
+        self._number = np.arange(self._queue.size) - np.repeat(first, capacity)
+        self._ring = store[self._queue + at.F_RING]
+        self._capacity = np.repeat(capacity, capacity)
+
+    def kept(self, numbers: int, least: int) -> int:
+        """Return how many states of so many numbers in all can be kept, but not fewer than some."""
+        parts = self.parts
+        of_state = self.places.size + self._fifo.size + 2 * parts.variable.rows + parts.runs.rows
+        return max(least, numbers // max(1, of_state))
+
+    def words(self, store: at.Table) -> tuple[Ids, Ids, Ids]:
+        """Return for each place of the queues, the head's first: its address, cycle and word.
+
+        The cycle is that from which on its word may move, or, of a free place, from which on it
+        may be used; that has the word 0.
+        """
+        turn = (store[self._queue + at.F_HEAD] + self._number) % self._capacity
+        entry = self._ring + 2 * turn
+        is_free = self._number >= store[self._queue + at.F_COUNT]
+        cycles = store[entry] + np.where(is_free, store[self._queue + at.F_CREDIT], 0)
+        return entry, cycles, np.where(is_free, 0, store[entry + 1])
+
+    def snapshot(self, store: at.Table) -> Snapshot:
+        """Return the state at the beginning of the cycle to which a run has come."""
+        cycle, parts = int(store[at.S_CYCLE]), self.parts
+        counters = _all(parts.variable, store)
+        places = store[self.places]
+        digest = blake2b(digest_size=16)
+        _, word_cycles, words = self.words(store)
+        digest.update(store[self.same].tobytes())
+        digest.update(words.tobytes())
+        for cycles in (store[self.times], word_cycles):
+            digest.update(np.maximum(cycles - cycle, -1).tobytes())
+        digest.update((places % at.BANKS).tobytes())
+        digest.update((counters % self._moduli).tobytes())
+        return Snapshot(
+            cycle=cycle,
+            key=digest.digest(),
+            counters=counters,
+            sets=_all(parts.sets, store),
+            runs=_all(parts.runs, store),
+            places=places,
+            left=store[self.threads + at.T_LEFT],
+            filters=store[self.routers + at.X_COUNT],
+            pops=store[self._fifo + at.F_POPS],
+            passed=self._passed(store),
+            stocks=store[self.ports + at.F_COUNT],
+            popped=store[self.shared + at.F_POPPED],
+            end=int(store[at.S_END]),
+        )
+
+    def count_pops(self, store: at.Table, words: Ids) -> None:
+        """Count further words that left each FIFO."""
+        store[self._fifo + at.F_POPS] += words
+
+    def _passed(self, store: at.Table) -> Ids:
+        """Return the words that have left the buffers of each router that chooses."""
+        passed = np.zeros(self.routers.size, dtype=np.int64)
+        np.add.at(passed, self._router_of, store[self._steered + at.F_POPS])
+        return passed
+
+
+def _streams(compiled: CompiledProgram) -> tuple[Ids, Ids]:
+    """Return of each edge input's FIFO, in their order, the first cycle and cycles per word."""
+    network = compiled.network
+    given = np.zeros((2, network.kind.size), dtype=np.int64)
+    for port, fifos in zip(compiled.program.edge_inputs, network.edge_inputs, strict=True):
+        given[0, fifos], given[1, fifos] = port.start, port.interval
+    starts, intervals = given[:, network.kind == EDGE_IN]
+    return starts, intervals
+
+
+def _all(table: StoreTable, store: at.Table) -> Ids:
+    return store[table.start : table.end].copy()
+
+
+def _cells(*rows: tuple[Ids, Iterable[int]]) -> Ids:
+    """Return the addresses of some columns of the rows at some addresses."""
+    cells = [
+        (first[:, None] + np.array(tuple(columns), dtype=np.int64)).ravel()
+        for first, columns in rows
+    ]
+    return np.concatenate(cells)
+
+
+def _without(width: int, columns: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted({*range(width)} - {*columns}))
+
+
+class CounterGroup(NamedTuple):
+    """One counter of all elements of a code: `places` in the store's table of counters.
+
+    `modulus`: what the counter decides about banks; `limits`: what it is compared with, rising;
+    `rises`: whether nothing but a set makes it smaller.
+    """
+
+    places: Ids
+    modulus: int
+    limits: Ids
+    rises: bool
+
+
+def _counter_groups(compiled: CompiledProgram) -> list[CounterGroup]:
+    """Return each counter of each code."""
+    tables, layouts = compiled.tables.tables, compiled.layouts
+    codes = compiled.program.placement.ravel()
+    amount = np.array([len(layout.variables) for layout in layouts], dtype=np.int64)[codes]
+    first = np.cumsum(amount) - amount
+    groups = []
+    for number, layout in enumerate(layouts):
+        operand = _rows_of(tables.operand, layouts, number, "operand")
+        instruction = _rows_of(tables.instruction, layouts, number, "instruction")
+        for counter in range(len(layout.variables)):
+            of_counter = instruction[instruction[:, 1] == counter]
+            compared = np.isin(of_counter[:, 0], (at.I_END_LOOP, at.I_UNLESS_BELOW))
+            added = of_counter[of_counter[:, 0] == at.I_ADD, 2]
+            groups.append(
+                CounterGroup(
+                    first[codes == number] + counter,
+                    _modulus(operand, counter),
+                    np.unique(of_counter[compared, 2]),
+                    bool((added >= 0).all()),
+                )
+            )
+    return groups
+
+
+def _rows_of(table: Ids, layouts: Sequence[CodeLayout], number: int, name: str) -> Ids:
+    end = layouts[number + 1].first[name] if number + 1 < len(layouts) else table.shape[0]
+    return table[layouts[number].first[name] : end]
+
+
+def _modulus(operand: Ids, counter: int) -> int:
+    """Return modulo what a counter decides in which banks operands lie."""
+    terms = np.arange(at.MAX_TERMS) < operand[:, at.D_TERMS, None]
+    terms &= operand[:, at.D_VARIABLE : at.D_VARIABLE + at.MAX_TERMS] == counter
+    factors = operand[:, at.D_FACTOR : at.D_FACTOR + at.MAX_TERMS][terms]
+    return lcm(*(at.BANKS // gcd(int(factor), at.BANKS) for factor in factors))

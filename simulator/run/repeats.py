@@ -1,0 +1,230 @@
+"""Runs without values that leave out what repeats, such as the loops of tiles in a steady state.
+
+The state is looked at whenever an element begins one of its operations again. When it comes again,
+twice after as many cycles, all goes on like that until a counter comes to a number that it is
+compared with, or a stream ends; so many repetitions are left out (theory/engines.md §12).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.compiled_program import CompiledProgram
+from tilewright.simulator.compile.store_header import NEVER
+from tilewright.simulator.run.machine_state import MachineState, Snapshot
+from tilewright.simulator.run.repetition_limits import repetitions
+from tilewright.simulator.run.run_data import step_to_end
+
+Ids = npt.NDArray[np.int64]
+Ask = Callable[[at.Table, int], None]
+
+VISITS_BETWEEN: Final = 5_000
+"""Visits of agents between two looks at an operation that begins: some 0.5 ms of work."""
+VISITS_BEFORE: Final = 50_000
+"""Visits before looks at equal distances in time: some 5 ms of work; more after looks in vain."""
+MOST_WAITED: Final = 4
+"""How many times more, at most."""
+DISTANCE: Final = 120
+"""Cycles between such looks: a multiple of the periods at which words come."""
+LOOKS: Final = 3
+"""Looks at equal distances: as many as show a repetition."""
+MOST_CYCLES: Final = 8 * DISTANCE
+"""Cycles after which it is asked at the latest what to do next."""
+MOST_KEPT: Final = 1 << 22
+"""Numbers in the states that are kept; at least KEPT states are."""
+KEPT: Final = 24
+
+
+@dataclass(frozen=True, slots=True)
+class _Repetition:
+    """From one of two states alike to the other: `cycles`, and how often that goes on, `times`."""
+
+    before: Snapshot
+    cycles: int
+    times: int
+
+
+def may_repeat(compiled: CompiledProgram) -> bool:
+    """Return whether what a program does next follows from its state as it is read here.
+
+    It may not choose its tasks by words, nor have FIFOs in memory, counters that other
+    instructions than those of loops and counters change, or streams slower than a word a cycle.
+    """
+    parts, store = compiled.parts, compiled.store
+    instruction = parts.instruction.view(store)[:, 0]
+    plain = instruction < at.I_ARGUMENT
+    plain |= (instruction == at.I_LOAD_REGISTER) | (instruction >= at.I_MAP_START)
+    operation, element = parts.operation.view(store), parts.element.view(store)
+    return bool(
+        plain.all()
+        and not parts.pool.rows + parts.bound.rows
+        and not element[:, at.E_LISTEN].any()
+        and (operation[:, at.O_RESULT] < 0).all()
+        and all(p.interval <= 1 and not p.control for p in compiled.program.edge_inputs)
+    )
+
+
+class RepeatingRun:
+    """One run of a program without values, which leaves out what repeats.
+
+    `store`, `sram`: the engine's tables with the data, nothing simulated yet; changed. `left_out`:
+    cycles that were not simulated.
+    """
+
+    def __init__(self, compiled: CompiledProgram, store: at.Table, sram: at.Memory) -> None:
+        self.compiled, self.store, self.sram = compiled, store, sram
+        self.state = MachineState(compiled, store)
+        self.left_out = 0
+        self._seen: deque[Snapshot] = deque(maxlen=self.state.kept(MOST_KEPT, KEPT))
+        self._chosen_at = VISITS_BETWEEN  # visits at which an operation is chosen anew
+        self._series_at = VISITS_BEFORE  # visits at which looks at equal distances begin
+        self._waited = 1
+        self._looks = 0  # of the series that goes on
+        self._begun_at = 0  # visits when the operation began
+        self._too_often: set[int] = set()
+
+    def run(self, ask: Ask | None = None) -> None:
+        """Run to the end, to an error, or to the limit of cycles.
+
+        `ask`: called with the store and the cycle from time to time.
+        """
+        store, limit = self.store, int(self.store[at.S_LIMIT])
+        while True:
+            cycles = DISTANCE if self._looks else MOST_CYCLES
+            store[at.S_LIMIT] = min(limit, int(store[at.S_CYCLE]) + cycles - 1)
+            step_to_end(store, self.sram)
+            at_limit = store[at.S_ERROR] == at.ERROR_LIMIT
+            if at_limit and ask is not None:
+                ask(store, int(store[at.S_CYCLE]))
+            if at_limit and store[at.S_LIMIT] < limit:
+                store[at.S_ERROR] = at.OK
+                self._go_on()
+            elif store[at.S_ERROR] != at.OK or not _goes_on(store):
+                return
+            else:
+                self._begun()
+
+    def _go_on(self) -> None:
+        """Look at the state in a series; begin one, or choose an operation, when it is time."""
+        visits = int(self.store[at.S_VISITS])
+        if self._looks:
+            self._looks += 1
+            if self._look():
+                self._looks, self._waited = 1, 1
+            elif self._looks > LOOKS:
+                self._looks = 0
+                self._series_at = visits + self._waited * VISITS_BEFORE
+                self._waited = min(2 * self._waited, MOST_WAITED)
+        elif visits >= self._series_at:
+            self._looks = 1
+        if visits >= self._chosen_at:
+            self._watch(visits)
+            is_watched = self.store[at.S_WATCH_LIMIT] < NEVER
+            self._chosen_at = 2 * visits if is_watched else visits + VISITS_BETWEEN
+
+    def _begun(self) -> None:
+        """Look at the state when the operation has begun again; choose another if that is often."""
+        store = self.store
+        passed = int(store[at.S_VISITS]) - self._begun_at
+        self._begun_at = int(store[at.S_VISITS])
+        if 2 * passed < VISITS_BETWEEN:
+            self._too_often.add(int(store[at.S_WATCHED]))
+            self._watch(self._begun_at)
+            return
+        self._look()
+        self._looks = 0
+        store[at.S_WATCH_LIMIT] = store[store[at.S_WATCHED]] + 1
+
+    def _watch(self, visits: int) -> None:
+        """Choose the operation of the last element that is begun often, but not too often."""
+        store, parts = self.store, self.state.parts
+        element = int(parts.element.address(np.array([parts.element.rows - 1]))[0])
+        layout = self.compiled.layouts[int(self.compiled.program.placement[-1, -1])]
+        first = layout.first["operation"]
+        operation = parts.operation.view(store)[first : first + len(layout.operations)]
+        all_cells = store[element + at.E_RUNS] + operation[:, at.O_RUNS]
+        cells = all_cells[[cell not in self._too_often for cell in all_cells.tolist()]]
+        is_seldom = (store[cells] >= 2) & (store[cells] * VISITS_BETWEEN <= visits)
+        store[at.S_WATCH_LIMIT] = NEVER
+        if is_seldom.any():
+            often = cells[is_seldom]
+            store[at.S_WATCHED] = often[int(store[often].argmax())]
+            store[at.S_WATCH_LIMIT] = store[store[at.S_WATCHED]] + 1
+
+    def _look(self) -> bool:
+        """Look at the state; leave out repetitions if it came before, and return whether."""
+        now = self.state.snapshot(self.store)
+        seen = [snapshot for snapshot in self._seen if snapshot.key == now.key]
+        found = [r for r in self._repetitions(now, seen) if r.times > 0]
+        self._seen.append(now)
+        if found:
+            self._leave_out(now, max(found, key=lambda r: r.times * r.cycles))
+        return bool(found)
+
+    def _repetitions(self, now: Snapshot, seen: list[Snapshot]) -> list[_Repetition]:
+        """Return the periods that end now and have gone by twice."""
+        by_cycle = {snapshot.cycle: snapshot for snapshot in seen}
+        found = []
+        for before in reversed(seen):
+            cycles = now.cycle - before.cycle
+            first = by_cycle.get(before.cycle - cycles)
+            if first is not None:
+                times = repetitions(self.state, self.store, (first, before, now))
+                found.append(_Repetition(before, cycles, times))
+        return found
+
+    def _leave_out(self, now: Snapshot, repetition: _Repetition) -> None:
+        """Move the state on by some repetitions."""
+        store, state, times = self.store, self.state, repetition.times
+        before, shift = repetition.before, times * repetition.cycles
+        entry, cycles, _ = state.words(store)
+        store[entry[cycles >= now.cycle]] += shift
+        later = state.times[store[state.times] >= now.cycle]
+        store[later] += shift
+        parts = state.parts
+        for table, name in (
+            (parts.variable, "counters"),
+            (parts.sets, "sets"),
+            (parts.runs, "runs"),
+        ):
+            change = getattr(now, name) - getattr(before, name)
+            store[table.start : table.end] += times * change
+        store[state.places] += times * (now.places - before.places)
+        store[state.threads + at.T_LEFT] += times * (now.left - before.left)
+        store[state.routers + at.X_COUNT] += times * (now.filters - before.filters)
+        change = times * (now.stocks - before.stocks)
+        store[state.ports + at.F_COUNT] += change
+        entering = state.sources.size
+        store[state.sources + at.F_HEAD] -= change[:entering]
+        served = state.shared[now.popped > before.popped]
+        store[served + at.F_POPPED] += shift
+        state.count_pops(store, times * (now.pops - before.pops))
+        store[at.S_END] += times * (now.end - before.end)
+        self.left_out += shift
+        self._schedule(now.cycle + shift)
+
+    def _schedule(self, cycle: int) -> None:
+        """Make the time wheel anew, at the beginning of a cycle, for all agents that are due."""
+        from tilewright.simulator.engine.engine_entries import schedule_all
+
+        store = self.store
+        agents = self.state.agents[store[self.state.agents + at.A_WHEN] >= cycle]
+        cycles = store[agents + at.A_WHEN].copy()
+        store[at.WHEEL_AT : at.WHEEL_AT + at.WHEEL] = -1
+        store[[at.S_AGENTS, at.S_LISTED, at.S_LISTED + 1]] = 0
+        store[agents + at.A_WHEN] = -1
+        store[at.S_CYCLE] = cycle - 1  # those due at once are behind it
+        schedule_all(store, agents, cycles)
+        store[at.S_CYCLE] = cycle
+
+
+def _goes_on(store: at.Table) -> bool:
+    """Return whether some agent is due."""
+    return bool(store[[at.S_AGENTS, at.S_LISTED, at.S_LISTED + 1]].any())

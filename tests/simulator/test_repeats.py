@@ -1,0 +1,133 @@
+"""Runs that leave out what repeats: their states are those of runs that leave out nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from explore import at_night
+from grid_mappings import random_space_time
+from loop_programs import loop_program
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.lowering.plan import plan_of, program_of
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.run import machine, repeats
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.run.machine_state import Snapshot
+from tilewright.simulator.run.repeats import RepeatingRun
+from tilewright.simulator.run.run_data import run_data, step_to_end
+from tilewright.simulator.text.parsing import parse_program
+
+STATE = tuple(Snapshot.__dataclass_fields__)
+
+
+@pytest.fixture(autouse=True)
+def _small_programs_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at the state of programs that take only some thousand visits."""
+    for name, number in (("VISITS_BETWEEN", 20), ("VISITS_BEFORE", 100), ("DISTANCE", 40)):
+        monkeypatch.setattr(repeats, name, number)
+    monkeypatch.setattr(repeats, "MOST_CYCLES", 160)
+
+
+class ComparedRun(RepeatingRun):
+    """A run that is compared with one that leaves out nothing wherever it has left out some."""
+
+    def __init__(self, of: Machine) -> None:
+        program, compiled = of.program, of.compiled
+        edges = {p.name: np.zeros((p.positions, p.count)) for p in program.edge_inputs}
+        data = run_data(program, None, edges, timeline=False)
+        data.header[at.S_TIMES_ONLY] = 1
+        self.whole = of._begin(of.fused_store[0], data)
+        super().__init__(compiled, *of._begin(of.fused_store[0], data))
+        self.jumps = 0
+        self.run()
+        self._compare_at(int(self.store[at.S_CYCLE]))
+        assert self.store[at.S_ERROR] == at.OK
+        assert not self.store[[at.S_AGENTS, at.S_LISTED, at.S_LISTED + 1]].any()
+
+    def _leave_out(self, now: Snapshot, repetition: repeats._Repetition) -> None:
+        super()._leave_out(now, repetition)
+        self.jumps += 1
+        self._compare_at(int(self.store[at.S_CYCLE]))
+
+    def _compare_at(self, cycle: int) -> None:
+        store, sram = self.whole
+        store[at.S_LIMIT], store[at.S_ERROR] = cycle - 1, at.OK
+        step_to_end(store, sram)
+        here, there = self.state.snapshot(self.store), self.state.snapshot(store)
+        for name in STATE:
+            assert np.array_equal(getattr(here, name), getattr(there, name)), (cycle, name)
+
+
+@pytest.mark.parametrize("part", [0, *at_night(1, 2, 3, 4, 5, 6, 7)])
+def test_states_are_those_of_whole_runs(part: int) -> None:
+    jumps = 0
+    for seed in range(40 * part, 40 * (part + 1)):
+        try:
+            of = Machine(loop_program(seed), load_profile("wse3-sdk-sim"))
+            whole = of.run(edges={"xs": np.zeros((1, of.program.edge_inputs[0].count))})
+        except TilewrightError:  # an operand that leaves its buffer
+            continue
+        jumps += ComparedRun(of).jumps
+        assert of.cycles() == whole.cycles, seed
+    assert jumps > 10
+
+
+def test_mappings_take_as_many_cycles_as_with_numbers() -> None:
+    profile, compared = load_profile("wse3-sdk-sim"), 0
+    for seed in range(100, 160):
+        try:
+            plan = plan_of(random_space_time(seed)[1], profile.sram_reserved_bytes)
+        except TilewrightError:
+            continue
+        of = Machine(program_of(plan), profile)
+        if repeats.may_repeat(of.compiled):
+            compared += 1
+            ComparedRun(of)
+    assert compared > 10
+
+
+STREAM = """program stream 1 x 1
+color a
+color b
+code main
+  buffer v f32 [8]
+  mem1d all v extent 8
+  input_queue 2 a
+  output_queue 3 b
+  fabin in queue 2 extent 8
+  fabout out queue 3 extent 8
+  task main entry
+    loop i 20
+      loop j 50
+        @fadds out, all, in
+      @fmuls all, all, #2.0
+place main [0:1, 0:1]
+route a [0:1, 0:1] rx W tx R
+route b [0:1, 0:1] rx R tx E
+edge_input xs side W [0:1] color a f32 count 8000
+edge_output ys side E [0:1] color b f32 count 8000
+"""
+
+
+def stream() -> Program:
+    return parse_program(STREAM, "stream.txt")
+
+
+def test_nested_loops_leave_out_most_cycles() -> None:
+    of = Machine(stream(), load_profile("wse3-sdk-sim"))
+    run = ComparedRun(of)
+    assert run.left_out > 0.8 * of.cycles()
+
+
+def test_what_chooses_by_words_does_not_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slow streams, counters that are computed: the whole run is made."""
+    monkeypatch.setattr(machine, "RepeatingRun", None)
+    slow = STREAM.replace("count 8000\nedge_out", "count 8000 interval 2\nedge_out")
+    computed = STREAM.replace("    loop i 20", "    k = add.i32 #1, #2\n    loop i 20")
+    for text in (slow, computed):
+        of = Machine(parse_program(text, "stream.txt"), load_profile("wse3-sdk-sim"))
+        assert not repeats.may_repeat(of.compiled)
+        assert of.cycles() == of.run(edges={"xs": np.ones((1, 8000))}).cycles
