@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -35,14 +35,30 @@ def flatten(
     the verification ask for the same ones.
     """
     asked = _Question(arch, scope, dict(kept or {}), switch)
-    for question, paths in _LATEST:
+    place = id(arch), "" if scope is None else scope.einsum
+    for question, paths in _LATEST.get(place, ()):
         if question.has_answer_of(asked):
+            _LATEST.move_to_end(place)
             return paths
     walk = _TreeWalk(arch, scope, asked.kept, switch)
     walk.visit_list(arch.root.children, _TreeSurroundings())
     paths = tuple(walk.flat(place) for place in walk.places if walk.is_usable_compute(place))
-    _LATEST.append((replace(asked, kept_counts=walk.asks_what_is_kept), paths))
+    answers = _LATEST.setdefault(place, deque(maxlen=_MOST_OF_EINSUM))
+    answers.append((replace(asked, kept_counts=walk.asks_what_is_kept), paths))
+    _LATEST.move_to_end(place)
+    if len(_LATEST) > _MOST_LATEST:
+        _LATEST.popitem(last=False)
     return paths
+
+
+def depends_on_kept(arch: Arch, scope: Scope, switch: Switch = passed_by) -> bool:
+    """Tell whether an expression outside of `tensors:` asks what a memory keeps.
+
+    Arguments as of `flatten`. If none does, all mappings of the Einsum see the same components.
+    """
+    walk = _TreeWalk(arch, scope, {}, switch)
+    walk.visit_list(arch.root.children, _TreeSurroundings())
+    return walk.asks_what_is_kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +78,9 @@ class _Question:
         return same and self.scope == other.scope
 
 
-_LATEST: deque[tuple[_Question, tuple[FlatArch, ...]]] = deque(maxlen=128)
+_MOST_LATEST, _MOST_OF_EINSUM = 128, 16
+_LATEST: OrderedDict[tuple[int, str], deque[tuple[_Question, tuple[FlatArch, ...]]]] = OrderedDict()
+"""The last answers, by architecture and Einsum."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,33 +6,39 @@ out the same, and are not evaluated again.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict, deque
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tilewright.arch.components.components import Component, Scope
+from tilewright.arch.files.document import Tagged
 from tilewright.arch.flattening.build import Surroundings
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.tree import Node
 
 MOST_NODES = 256  # nodes of architectures, each for one Einsum
 MOST_OF_NODE = 16  # ways in which one node was written
+_WORD = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class _Evaluated:
-    """A component, with what it was evaluated from."""
+    """A component, with what it was evaluated from; `variables`: names of those that it may use."""
 
     arch: Arch
     node: Node
     scope: Scope
     component: Component
+    variables: frozenset[str]
 
     def holds_for(self, arch: Arch, node: Node, scope: Scope) -> bool:
         """Tell whether a node of another architecture says the same."""
+        before, now = self.arch.variables, arch.variables
         return (
-            (self.scope is scope or self.scope == scope)
-            and self.node.spec == node.spec
-            and self.arch.variables == arch.variables
+            (self.node.spec is node.spec or self.node.spec == node.spec)
+            and all(before.get(name) == now.get(name) for name in self.variables)
+            and (self.scope is scope or self.scope == scope)
             and self.arch.extra_attributes == arch.extra_attributes
             and self.arch.estimators == arch.estimators
         )
@@ -47,7 +53,8 @@ def known_component(
 ) -> Component | None:
     """Return the component of an equal node in an equal place; None if none was evaluated."""
     several = _KNOWN.get(_place(node, position, scope), ())
-    return next((e.component for e in several if e.holds_for(arch, node, scope)), None)
+    same = [e for e in several if e.node.spec is node.spec]  # mostly: faster to compare
+    return next((e.component for e in (*same, *several) if e.holds_for(arch, node, scope)), None)
 
 
 def keep_component(
@@ -56,10 +63,35 @@ def keep_component(
     """Keep a component that depends on the node, its place, the variables and the Einsum alone."""
     place = _place(node, position, scope)
     several = _KNOWN.setdefault(place, deque(maxlen=MOST_OF_NODE))
-    several.appendleft(_Evaluated(arch, node, scope, component))
+    several.appendleft(_Evaluated(arch, node, scope, component, _variables_of(arch, node)))
     _KNOWN.move_to_end(place)
     if len(_KNOWN) > MOST_NODES:
         _KNOWN.popitem(last=False)
+
+
+def _variables_of(arch: Arch, node: Node) -> frozenset[str]:
+    """Return the variables that expressions of a node may use, also by way of other variables."""
+    used: set[str] = set()
+    ahead = [*_names_in([node.spec.model_dump(), dict(arch.extra_attributes)])]
+    while ahead:
+        name = ahead.pop()
+        if name in arch.variables and name not in used:
+            used.add(name)
+            ahead += _names_in(arch.variables[name])
+    return frozenset(used)
+
+
+def _names_in(value: object) -> Iterator[str]:
+    """Yield all words in the texts of a value: names of expressions, and others."""
+    if isinstance(value, str):
+        yield from _WORD.findall(value)
+    elif isinstance(value, Mapping):
+        yield from _names_in([*value, *value.values()])
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            yield from _names_in(item)
+    elif isinstance(value, Tagged):
+        yield from _names_in(value.value)
 
 
 def _place(node: Node, position: Surroundings, scope: Scope) -> _Place:

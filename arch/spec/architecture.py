@@ -15,10 +15,13 @@ from tilewright.arch.files.toplevel import check_top_level
 from tilewright.arch.spec.build_tree import build_tree
 from tilewright.arch.spec.override import override
 from tilewright.arch.spec.schema import parse
-from tilewright.arch.spec.spec import ArchSpec, CostTableSpec
+from tilewright.arch.spec.spec import LEAVES, ArchSpec, CostTableSpec
 from tilewright.arch.spec.tree import Node
 
 _FEW = 8  # names in the short form of an architecture
+_MOST_EDITED = 512
+_EDITED: dict[tuple[object, ...], tuple[Node, Node]] = {}
+"""Nodes that were written differently last: by node and changes, the node before and after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +67,34 @@ class Arch:
         a value that the field cannot have.
         """
         changed, variables = override(self.document, self.root, self.variables, values)
-        rebuilt = build_arch(changed, {})
-        return replace(rebuilt, variables=variables, estimators=self.estimators)
+        return replace(
+            self, root=self._rebuilt(changed, values), variables=variables, document=changed
+        )
+
+    def _rebuilt(self, changed: Document, values: Mapping[str, object]) -> Node:
+        """Return the tree of a document in which some fields of nodes are written differently.
+
+        Nodes that were written so before are not read again.
+        """
+        edits: dict[str, list[tuple[str, str]]] = {}
+        for key, value in values.items():
+            edits.setdefault(key.partition(".")[0], []).append((key, repr(value)))
+        leaves = [node for node in self.root.walk() if node.tag in LEAVES]
+        keys = {n.path: (id(n), *sorted(edits.get(n.name, ()))) for n in leaves}
+        known = {n.path: n for n in leaves if n.name not in edits}
+        for node in leaves:
+            cached = _EDITED.get(keys[node.path])
+            if cached is not None and cached[0] is node:
+                known[node.path] = cached[1]
+        data: Any = changed.data
+        root = build_tree(changed, data["arch"]["nodes"], known)
+        originals = {node.path: node for node in leaves}
+        for node in root.walk():
+            if node.path in originals and node.path not in known:
+                _EDITED[keys[node.path]] = originals[node.path], node
+                if len(_EDITED) > _MOST_EDITED:
+                    _EDITED.pop(next(iter(_EDITED)))
+        return root
 
     def __repr__(self) -> str:
         names = [node.name for node in self.leaves()]

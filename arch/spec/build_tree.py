@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tilewright.arch.errors import SpecError
 from tilewright.arch.files.document import DocPath, Document, Tagged
@@ -13,12 +13,15 @@ from tilewright.arch.spec.spec import BRANCHES, LEAVES, OLD_TAGS
 from tilewright.arch.spec.tree import Node
 
 
-def build_tree(document: Document, items: object) -> Node:
+def build_tree(
+    document: Document, items: object, known: Mapping[DocPath, Node] | None = None
+) -> Node:
     """Return the tree of the nodes of an architecture file; `items` is its list `nodes`.
 
-    Raises SpecError, with the place, for a node that is wrong, a name used twice, or no Compute.
+    `known`: leaves by place that were read before, as they are written here. Raises SpecError, with
+    the place, for a node that is wrong, a name used twice, or no Compute.
     """
-    children = tuple(_nodes(document, ("arch", "nodes"), items))
+    children = tuple(_nodes(document, ("arch", "nodes"), items, known or {}))
     root = Node("Hierarchical", BRANCHES["Hierarchical"](), ("arch",), children)
     _check_names(document, root)
     if not any(node.tag == "Compute" for node in root.walk()):
@@ -30,7 +33,9 @@ def build_tree(document: Document, items: object) -> Node:
     return root
 
 
-def _nodes(document: Document, path: DocPath, items: object) -> Iterator[Node]:
+def _nodes(
+    document: Document, path: DocPath, items: object, known: Mapping[DocPath, Node]
+) -> Iterator[Node]:
     """Build the nodes of a list; lists inside it (from includes) are taken as part of it."""
     if not isinstance(items, list):
         raise SpecError(
@@ -42,12 +47,14 @@ def _nodes(document: Document, path: DocPath, items: object) -> Iterator[Node]:
     for index, item in enumerate(items):
         item_path = (*path, index)
         if isinstance(item, list):
-            yield from _nodes(document, item_path, item)
+            yield from _nodes(document, item_path, item, known)
+        elif item_path in known:
+            yield known[item_path]
         else:
-            yield _node(document, item_path, item)
+            yield _node(document, item_path, item, known)
 
 
-def _node(document: Document, path: DocPath, item: object) -> Node:
+def _node(document: Document, path: DocPath, item: object, known: Mapping[DocPath, Node]) -> Node:
     kinds = [*LEAVES, *BRANCHES]
     if not isinstance(item, Tagged):
         raise SpecError(
@@ -68,7 +75,7 @@ def _node(document: Document, path: DocPath, item: object) -> Node:
         leaf = Node(tag, spec, path)
         check_fields(document, leaf)
         return leaf
-    children = tuple(_nodes(document, (*path, "nodes"), getattr(spec, "nodes", ())))
+    children = tuple(_nodes(document, (*path, "nodes"), getattr(spec, "nodes", ()), known))
     node = Node(tag, spec.model_copy(update={"nodes": None}), path, children)
     _check_branch(document, node)
     check_fields(document, node)

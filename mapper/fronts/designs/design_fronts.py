@@ -20,16 +20,19 @@ import numpy as np
 
 from tilewright.arch.components.components import Memory
 from tilewright.arch.flattening.flat import FlatArch
+from tilewright.arch.flattening.flattening import depends_on_kept
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.evaluation.uncounted import uncounted
 from tilewright.mapper.fronts.designs.design_facts import facts_of, has_free_form
 from tilewright.mapper.fronts.designs.fact_ranges import DesignPlace, FactRanges, ranges_of
 from tilewright.mapper.fronts.designs.family_paths import FamilyPaths, Paths, flat_paths
-from tilewright.mapper.fronts.designs.priced_score import priced_score
+from tilewright.mapper.fronts.designs.priced_score import joined_score, priced_score
 from tilewright.mapper.fronts.einsum_fronts import EinsumFront, EinsumFrontSolver
 from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.fronts.sequence_front import fold_rows, proven_up_to
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
+from tilewright.mapper.mapping.score import Score
+from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.model.path import paths_of
 from tilewright.mapper.searches.exact.kernels import Floats
@@ -50,7 +53,6 @@ from tilewright.mapper.searches.unfused import shared_tensors, unfused_mapping
 from tilewright.mapper.verification.verification import verified_moments
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping, UnsupportedFeature
-from tilewright.mapper.workload.workload import Workload
 
 _TIE = 1e-12  # relative difference of equal values: sums of the same terms in another order
 _SECOND = {"energy": 1, "latency": 0, "edp": 0}  # column that decides between equal values
@@ -113,11 +115,12 @@ class _FrontTable:
     """The Pareto set of one Einsum: its mappings, and a row of numbers for each.
 
     `rows`: joule, second, bits of memories that differ, joule at further prices, shape (mappings,
-    metrics).
+    metrics). `scores`: of the mappings, by the model on the design searched.
     """
 
     mappings: tuple[LoopNest, ...]
     rows: Floats
+    scores: tuple[Score, ...]
 
 
 class _ScoredOnce(NamedTuple):
@@ -159,6 +162,7 @@ class DesignFronts:
         self._ranges = ranges
         self._paths = family.paths
         self._searched = _searched(family.request, self._paths, ranges)
+        self._kept_counts = _kept_counts(family.request)
         self._fronts: dict[tuple[int, ...], _Fronts | None] = {}
 
     def answer(self, arch: Arch) -> SearchResult | None:
@@ -210,7 +214,11 @@ class DesignFronts:
         if proven_up_to(fronts) < inf:
             return None
         tables = tuple(
-            _FrontTable(tuple(p.mapping for p in f.points), np.array([p.row for p in f.points]))
+            _FrontTable(
+                tuple(p.mapping for p in f.points),
+                np.array([p.row for p in f.points]),
+                tuple(p.score for p in f.points),
+            )
             for f in fronts
         )
         return _Fronts(tables, _restrictions(fronts), {}, {})
@@ -240,11 +248,15 @@ class DesignFronts:
         request, mappings = self._family.request, fronts.chosen(choice)
         arch, work = request.arch, request.workload
         mapping = mappings[0] if len(mappings) == 1 else unfused_mapping(work, mappings)
-        score = score_mapping(arch, work, mapping, request.options.conventions)
-        computes = _computes(work, mapping)
+        computes = tuple(_compute(alone) for alone in mappings)
         taken = _taken(self._paths.base, computes)
-        if priced_score(score, taken, taken) != score:
-            return None  # costs depend on what is kept
+        if self._kept_counts:
+            score = score_mapping(arch, work, mapping, request.options.conventions)
+            if priced_score(score, taken, taken) != score:
+                return None  # costs depend on what is kept
+        else:
+            pairs = zip(fronts.tables, choice, strict=True)
+            score = joined_score([table.scores[number] for table, number in pairs])
         parts = list(enumerate(choice))
         for part, alone in zip(parts, mappings, strict=True):
             if part not in fronts.shares:
@@ -270,10 +282,16 @@ class DesignFronts:
         return {name: moment.share for name, moment in moments.items()}
 
 
-def _computes(work: Workload, mapping: LoopNest) -> tuple[str, ...]:
-    """Return the Compute of each Einsum."""
-    chosen = {path.einsum: path.component for path in paths_of(mapping)}
-    return tuple(chosen[einsum.name] for einsum in work.einsums)
+def _kept_counts(request: Request) -> bool:
+    """Tell whether what memories keep decides more than where tensors may be."""
+    work, switch = request.workload, conventions_called(request.options.conventions).switch
+    return any(depends_on_kept(request.arch, work.scope(e), switch) for e in work.einsums)
+
+
+def _compute(mapping: LoopNest) -> str:
+    """Return the Compute of the mapping of one Einsum."""
+    (path,) = paths_of(mapping)
+    return path.component
 
 
 def _taken(paths: Paths, computes: Sequence[str]) -> tuple[FlatArch, ...]:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from tilewright.arch.components.components import Memory
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.mapper.mapping.score import Score
+from tilewright.mapper.mapping.score import Count, Score
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.costs import area_by, leak_power_by
+
+_TABLES_OF_EINSUMS = (
+    *("actions", "energy_by", "latency_by", "latency_of"),
+    *("memory_usage", "memory_bits", "spatial_usage"),
+)
+_NO_TABLES: dict[str, Any] = {name: {} for name in _TABLES_OF_EINSUMS}
 
 
 def priced_score(score: Score, before: Sequence[FlatArch], after: Sequence[FlatArch]) -> Score:
@@ -46,6 +53,33 @@ def priced_score(score: Score, before: Sequence[FlatArch], after: Sequence[FlatA
         area_by=areas,
         leak_power_by=leaks,
     )
+
+
+def joined_score(scores: Sequence[Score]) -> Score:
+    """Return the score of Einsums that run one after the other and share no tensor.
+
+    `scores`: of each, in order of execution, on one design. Sums and peaks are those of the model,
+    to the bit.
+    """
+    if len(scores) == 1:
+        return scores[0]
+    joined = replace(scores[0], latency=0.0, dynamic_energy=0.0, leak_energy=0.0, **_NO_TABLES)
+    capacity: dict[str, Count] = {}
+    for score in scores:
+        tables: dict[str, Any] = {
+            name: {**getattr(joined, name), **getattr(score, name)} for name in _NO_TABLES
+        }
+        for memory, bits in score.capacity.items():
+            capacity[memory] = max(capacity.get(memory, 0), bits)
+        joined = replace(
+            joined,
+            latency=joined.latency + score.latency,
+            dynamic_energy=joined.dynamic_energy + score.dynamic_energy,
+            leak_energy=joined.leak_energy + score.leak_energy,
+            capacity=capacity,
+            **tables,
+        )
+    return replace(joined, energy=joined.dynamic_energy + joined.leak_energy)
 
 
 def _dynamic(score: Score, flat: FlatArch) -> dict[str, float]:
