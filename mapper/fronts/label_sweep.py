@@ -52,6 +52,7 @@ class LabelSweep:
         self._used_bits = list(used_bits)
         self._budget = budget
         self._most_energy = np.inf
+        self._latest: tuple[Floats, float, Floats] | None = None
         self._most_labels = MOST_AT_PRICES if self._priced else np.inf
         self.labels = 0
         self.templates = compiled.n_templates
@@ -119,7 +120,16 @@ class LabelSweep:
         return result
 
     def _bound(self, corners: Floats) -> Floats:
-        """Return the limits as the compiled steps take them (table in kernels.py)."""
+        """Return the limits as the compiled steps take them (table in kernels.py).
+
+        Kept until there are other corners, of which a target makes a new table.
+        """
+        known = self._latest
+        if known is None or known[0] is not corners or known[1] != self._most_energy:
+            self._latest = known = corners, self._most_energy, self._limits(corners)
+        return known[2]
+
+    def _limits(self, corners: Floats) -> Floats:
         ordered = corners[np.argsort(corners[:, 0], kind="stable")] if corners.size else corners
         used_bits, deferred = self._used_bits, self._engine.fields.deferred_energy
         counts = len(ordered), len(used_bits), deferred.start

@@ -39,7 +39,8 @@ from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError, UnsupportedFeature
 
 SLICES = (0.01, 0.1, 1.0, inf)  # of energy, above the least
-SLICES_OF_SIZES = (0.2, inf)  # the same, where few sizes tell bits apart
+SLICES_OF_SIZES = (0.2, 2.0, inf)  # the same, where few sizes tell bits apart
+MANY_LABELS = 10_000  # made so far: what is left is swept at once
 BATCH = 1000
 BOTH: tuple[Objective, ...] = ("energy", "latency")
 
@@ -168,8 +169,11 @@ def front_of_space(space: Mapspace, measures: FrontMetrics, budget: Budget) -> M
     except OutOfBudget:
         return MapspaceFront((), 0.0, SearchStatistics())
     target = FrontTarget(measures.metric_columns, measures.sizes)
-    whole = SLICES_OF_SIZES if measures.sizes else (inf,)
-    proven = _deepened(sweep, target, SLICES if budget.is_limited else whole)
+    if budget.is_limited:
+        proven = _deepened(sweep, target, SLICES)
+    else:
+        whole = SLICES_OF_SIZES if measures.sizes else (inf,)
+        proven = _deepened(sweep, target, whole, MANY_LABELS)
     times = space.einsum.n_instances
     points = verified_points(space, measures, target.mappings)
     statistics = SearchStatistics(
@@ -254,16 +258,20 @@ def _narrowed(sweep: MapspaceSweep, target: FormulaTarget) -> float:
     return bound
 
 
-def _deepened(sweep: MapspaceSweep, target: FrontTarget, slices: Sequence[float]) -> float:
+def _deepened(
+    sweep: MapspaceSweep, target: FrontTarget, slices: Sequence[float], most_labels: float = inf
+) -> float:
     """Sweep mappings of little energy first; return the energy swept to the end.
 
-    `slices`: of energy, relative to the least. Joule of one instance; 0 if not even the first sweep
-    came to its end.
+    `slices`: of energy, relative to the least; once more than `most_labels` labels have been made,
+    the last one follows. Joule of one instance; 0 if not even the first sweep came to its end.
     """
     least_energy, proven = sweep.lower_bound[0], 0.0
     if not least_energy < inf:
         return inf
     for slack in slices:
+        if sweep.labels > most_labels and slack < inf:
+            continue
         limit = least_energy * (1 + slack) if least_energy > 0 else inf
         try:
             sweep.run(target, limit)

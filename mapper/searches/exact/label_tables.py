@@ -89,16 +89,16 @@ class RemainingCost:
 
     `energy`, shape (states,): least joules; inf: the tile cannot grow to the whole iteration space.
     `lanes`, shape (states,): most lanes still to come. `latency`: least seconds per component, if
-    they count. `carried`: what the joules that labels carry are still multiplied by. `further`:
-    least joules, as `energy`, at each of further prices, if labels count these. A lane is one
-    instance along a dimension of a fanout.
+    they count. `carried`: what the joules that labels carry are still multiplied by. `further`,
+    shape (prices, states): least joules, as `energy`, at each of further prices, if labels count
+    these. A lane is one instance along a dimension of a fanout.
     """
 
     energy: Floats
     lanes: Floats
     latency: RemainingLatency = UNTIMED
     carried: CarriedEnergy = NOTHING_CARRIED
-    further: tuple[Floats, ...] = ()
+    further: Floats | None = None
 
     def with_latency(self, latency: RemainingLatency) -> RemainingCost:
         """Return the same bounds with others of the latency."""
@@ -114,7 +114,7 @@ class RemainingCost:
         arrays = PruningArrays(
             self.energy, self.lanes, limits, latency.seconds, latency.terms, self.carried.rows
         )
-        return arrays._replace(further=np.stack(self.further)) if self.further else arrays
+        return arrays if self.further is None else arrays._replace(further=self.further)
 
 
 class StepBounds(NamedTuple):

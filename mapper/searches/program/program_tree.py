@@ -141,8 +141,8 @@ class BoundedTree:
             return self
         bounds = tuple(
             NodeBounds(
-                replace(first.before, further=tuple(each.before for each in others)),
-                replace(first.after, further=tuple(each.after for each in others)),
+                replace(first.before, further=np.stack([each.before for each in others])),
+                replace(first.after, further=np.stack([each.after for each in others])),
             )
             for first, *others in zip(self.bounds, *dearer, strict=True)
         )
