@@ -52,6 +52,7 @@ class LabelSweep:
         self._used_bits = list(used_bits)
         self._budget = budget
         self._most_energy = np.inf
+        self._order: dict[int, list[ProgramNode]] = {}  # by the node's id
         self._latest: tuple[Floats, float, Floats] | None = None
         self._most_labels = MOST_AT_PRICES if self._priced else np.inf
         self.labels = 0
@@ -104,10 +105,25 @@ class LabelSweep:
         """Offer the labels that arrive at `node`, then go on; `path`: the tables down to it."""
         if node.programs and path[-1].label.shape[0]:
             sweep.bounds.append(self._arrive(node, sweep.target, path))
-        for child in node.children.values():
+        for child in self._children(node):
             following = self._step(child, sweep, path[-1])
             if following.label.shape[0]:
                 self._visit(child, sweep, [*path, following])
+
+    def _children(self, node: ProgramNode) -> list[ProgramNode]:
+        """Return the nodes that follow; of a family the cheapest first: good points drop labels.
+
+        Which of several equal mappings is kept depends on the order.
+        """
+        if not self._priced:
+            return list(node.children.values())
+        if id(node) not in self._order:
+            bounds = self._tree.bounds_of
+            children = sorted(
+                node.children.values(), key=lambda child: bounds(child).before.energy.min()
+            )
+            self._order[id(node)] = children
+        return self._order[id(node)]
 
     def _step(self, child: ProgramNode, sweep: _SweepPass, table: LabelTable) -> LabelTable:
         """Return the labels above the step of `child` that the target may want; OutOfBudget."""

@@ -83,22 +83,49 @@ class LabelTable:
     origin: Ints
 
 
+class FurtherEnergies:
+    """Least joules still to come at further prices: rows that are worked out when asked for.
+
+    `base`: at some prices, shape (states,) each; `parts`: for each further price, the numbers of
+    those of which the greatest counts.
+    """
+
+    __slots__ = ("_base", "_parts", "_rows")
+
+    def __init__(self, base: Sequence[Floats], parts: Sequence[Sequence[int]]) -> None:
+        self._base = base
+        self._parts = parts
+        self._rows: Floats | None = None
+
+    @property
+    def rows(self) -> Floats:
+        """The joules, shape (prices, states)."""
+        if self._rows is None:
+            rows = np.empty((len(self._parts), len(self._base[0])))
+            for row, parts in zip(rows, self._parts, strict=True):
+                row[:] = self._base[parts[0]]
+                for part in parts[1:]:
+                    np.maximum(row, self._base[part], out=row)
+            self._rows = rows
+        return self._rows
+
+
 @dataclass(frozen=True, slots=True)
 class RemainingCost:
     """Lower bounds of what any mapping still adds above a step, for each tile (state).
 
     `energy`, shape (states,): least joules; inf: the tile cannot grow to the whole iteration space.
     `lanes`, shape (states,): most lanes still to come. `latency`: least seconds per component, if
-    they count. `carried`: what the joules that labels carry are still multiplied by. `further`,
-    shape (prices, states): least joules, as `energy`, at each of further prices, if labels count
-    these. A lane is one instance along a dimension of a fanout.
+    they count. `carried`: what the joules that labels carry are still multiplied by. `further`:
+    least joules, as `energy`, at each of further prices, if labels count these. A lane is one
+    instance along a dimension of a fanout.
     """
 
     energy: Floats
     lanes: Floats
     latency: RemainingLatency = UNTIMED
     carried: CarriedEnergy = NOTHING_CARRIED
-    further: Floats | None = None
+    further: FurtherEnergies | None = None
 
     def with_latency(self, latency: RemainingLatency) -> RemainingCost:
         """Return the same bounds with others of the latency."""
@@ -111,10 +138,10 @@ class RemainingCost:
         tuple of costs of a partial mapping.
         """
         latency = self.latency
-        arrays = PruningArrays(
-            self.energy, self.lanes, limits, latency.seconds, latency.terms, self.carried.rows
-        )
-        return arrays if self.further is None else arrays._replace(further=self.further)
+        known = (self.energy, self.lanes, limits, latency.seconds, latency.terms, self.carried.rows)
+        if self.further is None:
+            return PruningArrays(*known)
+        return PruningArrays(*known, self.further.rows)
 
 
 class StepBounds(NamedTuple):

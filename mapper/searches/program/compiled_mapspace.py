@@ -21,7 +21,6 @@ from tilewright.mapper.searches.program.program_tree import (
     BoundedTree,
     NodeEnergies,
     bounded_tree,
-    greatest_energies,
     least_energies,
     program_tree,
 )
@@ -82,14 +81,16 @@ def compile_mapspace(
     engine = LabelEngine(space.problem, prices.fields, family)
     steps = prices.steps(programs.tree.steps)
     dearer: list[list[NodeEnergies]] = []
+    parts: list[tuple[int, ...]] = []  # each is a lower bound, and together they are nearly as good
     for number, rates in enumerate(prices.further):
-        parts = _parts(family.prices, number)
-        if parts:  # each is a lower bound, and together they are nearly as good
-            dearer.append(greatest_energies([dearer[part] for part in parts]))
+        several = _parts(family.prices, number)
+        if several:
+            parts.append(tuple(sorted({base for part in several for base in parts[part]})))
             continue
         dearer_steps = replace(prices, rates=rates, further=()).steps(programs.tree.steps)
+        parts.append((len(dearer),))
         dearer.append(least_energies(programs.tree, engine, budget, dearer_steps))
-    tree = bounded_tree(programs.tree, engine, budget, steps).with_further(dearer)
+    tree = bounded_tree(programs.tree, engine, budget, steps).with_further(dearer, parts)
     return CompiledMapspace(engine, metrics, tree, programs.n_templates, family)
 
 

@@ -11,11 +11,10 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-import numpy as np
-
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_tables import (
+    FurtherEnergies,
     LabelEngine,
     RemainingCost,
     least_remaining,
@@ -135,14 +134,24 @@ class BoundedTree:
         """Return the lower bounds of the cost still to come below and above the step of a node."""
         return self.bounds[node.continuation]
 
-    def with_further(self, dearer: Sequence[Sequence[NodeEnergies]]) -> BoundedTree:
-        """Return the same tree with the least joules at each of further prices, by node."""
+    def with_further(
+        self, dearer: Sequence[Sequence[NodeEnergies]], parts: Sequence[Sequence[int]]
+    ) -> BoundedTree:
+        """Return the same tree with the least joules at each of further prices, by node.
+
+        `dearer`: at some prices; `parts`: for each price, the numbers of those of which the
+        greatest counts.
+        """
         if not dearer:
             return self
         bounds = tuple(
             NodeBounds(
-                replace(first.before, further=np.stack([each.before for each in others])),
-                replace(first.after, further=np.stack([each.after for each in others])),
+                replace(
+                    first.before, further=FurtherEnergies([each.before for each in others], parts)
+                ),
+                replace(
+                    first.after, further=FurtherEnergies([each.after for each in others], parts)
+                ),
             )
             for first, *others in zip(self.bounds, *dearer, strict=True)
         )
@@ -203,17 +212,6 @@ def least_energies(
         )
     engine.forget_steps()
     return [NodeEnergies(node.before.energy, node.after.energy) for node in bounds]
-
-
-def greatest_energies(several: Sequence[Sequence[NodeEnergies]]) -> list[NodeEnergies]:
-    """Return the greatest of several lower bounds of the joules still to come, by node."""
-    return [
-        NodeEnergies(
-            np.maximum.reduce([node.before for node in nodes]),
-            np.maximum.reduce([node.after for node in nodes]),
-        )
-        for nodes in zip(*several, strict=True)
-    ]
 
 
 def bounds_of_node(
