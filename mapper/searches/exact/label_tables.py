@@ -22,6 +22,7 @@ from tilewright.mapper.searches.exact.carried_energy import (
     NOTHING_CARRIED,
     CarriedEnergy,
     FactorRange,
+    FurtherEnergies,
     join_carried,
 )
 from tilewright.mapper.searches.exact.kernels import (
@@ -81,33 +82,6 @@ class LabelTable:
     start: Ints
     label: Floats
     origin: Ints
-
-
-class FurtherEnergies:
-    """Least joules still to come at further prices: rows that are worked out when asked for.
-
-    `base`: at some prices, shape (states,) each; `parts`: for each further price, the numbers of
-    those of which the greatest counts.
-    """
-
-    __slots__ = ("_base", "_parts", "_rows")
-
-    def __init__(self, base: Sequence[Floats], parts: Sequence[Sequence[int]]) -> None:
-        self._base = base
-        self._parts = parts
-        self._rows: Floats | None = None
-
-    @property
-    def rows(self) -> Floats:
-        """The joules, shape (prices, states)."""
-        if self._rows is None:
-            rows = np.empty((len(self._parts), len(self._base[0])))
-            for row, parts in zip(rows, self._parts, strict=True):
-                row[:] = self._base[parts[0]]
-                for part in parts[1:]:
-                    np.maximum(row, self._base[part], out=row)
-            self._rows = rows
-        return self._rows
 
 
 @dataclass(frozen=True, slots=True)

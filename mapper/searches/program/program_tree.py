@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
+from tilewright.mapper.searches.exact.carried_energy import FurtherEnergies
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_tables import (
-    FurtherEnergies,
     LabelEngine,
     RemainingCost,
     least_remaining,
