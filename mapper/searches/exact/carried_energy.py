@@ -1,4 +1,4 @@
-"""Bound what becomes of the joules that labels carry until the lanes above are known; other prices.
+"""Bound what becomes of the joules that labels carry until the lanes above are known.
 
 A label (a partial mapping's tuple of costs) carries a count in a column of its own, each spatial
 choice on the way up multiplies it, and a payment adds it to the energy (deferred_costs.py). Seen
@@ -83,30 +83,3 @@ def join_carried(alternatives: Sequence[CarriedEnergy]) -> CarriedEnergy:
         for field in fields
     ]
     return CarriedEnergy(np.array(ranges))
-
-
-class FurtherEnergies:
-    """Least joules still to come at further prices: rows that are worked out when asked for.
-
-    `base`: at some prices, shape (states,) each; `parts`: for each further price, the numbers of
-    those of which the greatest counts.
-    """
-
-    __slots__ = ("_base", "_parts", "_rows")
-
-    def __init__(self, base: Sequence[Floats], parts: Sequence[Sequence[int]]) -> None:
-        self._base = base
-        self._parts = parts
-        self._rows: Floats | None = None
-
-    @property
-    def rows(self) -> Floats:
-        """The joules, shape (prices, states)."""
-        if self._rows is None:
-            rows = np.empty((len(self._parts), len(self._base[0])))
-            for row, parts in zip(rows, self._parts, strict=True):
-                row[:] = self._base[parts[0]]
-                for part in parts[1:]:
-                    np.maximum(row, self._base[part], out=row)
-            self._rows = rows
-        return self._rows

@@ -22,7 +22,6 @@ from tilewright.mapper.searches.exact.carried_energy import (
     NOTHING_CARRIED,
     CarriedEnergy,
     FactorRange,
-    FurtherEnergies,
     join_carried,
 )
 from tilewright.mapper.searches.exact.kernels import (
@@ -91,15 +90,15 @@ class RemainingCost:
     `energy`, shape (states,): least joules; inf: the tile cannot grow to the whole iteration space.
     `lanes`, shape (states,): most lanes still to come. `latency`: least seconds per component, if
     they count. `carried`: what the joules that labels carry are still multiplied by. `further`:
-    least joules, as `energy`, at each of further prices, if labels count these. A lane is one
-    instance along a dimension of a fanout.
+    gives least joules, shape (prices, states), at further prices, if labels count these. A lane is
+    one instance along a dimension of a fanout.
     """
 
     energy: Floats
     lanes: Floats
     latency: RemainingLatency = UNTIMED
     carried: CarriedEnergy = NOTHING_CARRIED
-    further: FurtherEnergies | None = None
+    further: Callable[[], Floats] | None = None
 
     def with_latency(self, latency: RemainingLatency) -> RemainingCost:
         """Return the same bounds with others of the latency."""
@@ -115,7 +114,7 @@ class RemainingCost:
         known = (self.energy, self.lanes, limits, latency.seconds, latency.terms, self.carried.rows)
         if self.further is None:
             return PruningArrays(*known)
-        return PruningArrays(*known, self.further.rows)
+        return PruningArrays(*known, self.further())
 
 
 class StepBounds(NamedTuple):

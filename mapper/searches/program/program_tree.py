@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import NamedTuple
 
+import numpy as np
+
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
-from tilewright.mapper.searches.exact.carried_energy import FurtherEnergies
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_tables import (
     LabelEngine,
@@ -146,12 +148,8 @@ class BoundedTree:
             return self
         bounds = tuple(
             NodeBounds(
-                replace(
-                    first.before, further=FurtherEnergies([each.before for each in others], parts)
-                ),
-                replace(
-                    first.after, further=FurtherEnergies([each.after for each in others], parts)
-                ),
+                replace(first.before, further=_at_prices([each.before for each in others], parts)),
+                replace(first.after, further=_at_prices([each.after for each in others], parts)),
             )
             for first, *others in zip(self.bounds, *dearer, strict=True)
         )
@@ -212,6 +210,23 @@ def least_energies(
         )
     engine.forget_steps()
     return [NodeEnergies(node.before.energy, node.after.energy) for node in bounds]
+
+
+def _at_prices(base: Sequence[Floats], parts: Sequence[Sequence[int]]) -> Callable[[], Floats]:
+    """Return a function that gives joules at further prices, worked out when first asked for.
+
+    `base`: joules at some prices, shape (states,) each; `parts`: for each further price the numbers
+    of those of which the greatest counts.
+    """
+
+    @cache
+    def rows() -> Floats:
+        further = np.empty((len(parts), len(base[0])))
+        for row, several in zip(further, parts, strict=True):
+            np.maximum.reduce([base[part] for part in several], out=row)
+        return further
+
+    return rows
 
 
 def bounds_of_node(
