@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.fusion.fused_search import NoMappingInBudget
 
 MANY_SHAPES = 2_000  # tile shapes of all Einsums: from there on a fused search may take seconds
-FUSED_SHARE = 0.85  # of the budget; the rest finds a mapping without fusion if there is none yet
+FUSED_SHARE = 0.95  # of the budget; the rest finds a mapping without fusion if there is none yet
 STOPPED_EARLY = "the fused search ended at the request to stop before its first mapping"
 UNEVEN_SHARE = 0.5  # of the budget: for uneven tiles without fusion; the rest is for fusion
 CORNER_SHARE = 0.5  # of the seconds left: for one corner of the hull of energy and latency

@@ -22,7 +22,7 @@ from tilewright.mapper.fusion.groups.windows import Window, WindowBounds, Window
 from tilewright.mapper.fusion.join.compatibility_graph import RemainingBound
 from tilewright.mapper.fusion.pmappings.pmapping_builder import OnChipChoice
 
-SECOND_STEP = 0.005  # of a limit, relative to what the workload costs at least
+SECOND_STEP = 0.01  # of a limit, relative to what the workload costs at least
 BEAM = (0.05, 0.2)  # above what a window costs at least: for a first mapping
 
 

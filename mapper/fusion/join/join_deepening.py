@@ -54,6 +54,7 @@ from tilewright.mapper.searches.result import Report, SearchStatistics, no_repor
 
 SECOND_STEP = 0.01  # of a limit, relative to the lower bound; a table grows fast with the limit
 EQUAL = 1e-12  # relative: values that differ by less count as equal
+CLOSE = 0.15  # of a mapping above the lower bound, relative: then none is looked for in windows
 MANY_EINSUMS = 4
 FEW_TEMPLATES = 180  # of all different Einsums, each with one choice on chip, to start with
 LEAST_TEMPLATES, MOST_TEMPLATES = 4, 60  # of an Einsum and a choice of tensors on chip
@@ -255,13 +256,13 @@ class JoinSearch:
         while not self._is_proven and self._lower_bound < inf:
             is_last = start == 0 or self.problem.ties is not None
             limit = inf if is_last else self._lower_bound + rising.step * start
-            made = self.statistics.labels
+            done = self._work
             if self.problem.by_cost:
                 bounds.raise_cheapest(self._incumbent_ceilings, min(limit, self._incumbent_value))
             self._solve_below(limit, bounds, is_first)
             self._lower_bound = min(max(self._lower_bound, limit), self._incumbent_value)
             self._report(self._incumbent_value, self._lower_bound)
-            rising.advance(self.statistics.labels - made)
+            rising.advance(self._work - done)
             is_first = False
 
     def _take_lower_bound(self, bounds: EinsumBounds) -> None:
@@ -274,6 +275,11 @@ class JoinSearch:
         """Raise lower bounds of energy and latency to those that another search has proven."""
         (energy, latency), known = least_costs, self._known_least
         return max(energy, known[0]), max(latency, known[1])
+
+    @property
+    def _work(self) -> int:
+        """What takes the time: partial mappings of Einsums and of the workload, and pmappings."""
+        return self.statistics.labels + self._builder.pmappings + self._graphs.size
 
     @property
     def _is_proven(self) -> bool:
@@ -322,9 +328,10 @@ class JoinSearch:
             bounds,
             self._joined_window,
             lambda: self._incumbent_value,
-            lambda: self.statistics.labels,
+            lambda: self._work,
         )
-        if (mappings := search.first()) is not None:
+        is_far = self._incumbent_value > (1 + CLOSE) * self._lower_bound
+        if is_far and (mappings := search.first()) is not None:
             self._take(joined(mappings))
         while search.step():
             self._report_bounds(bounds.least_costs)

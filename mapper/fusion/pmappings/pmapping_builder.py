@@ -166,7 +166,7 @@ class TableBuilder:
     Einsums that differ in names only share one search. `exchanged`: which tensors may stay on chip.
     `scope`: what is made and counted. `budget`: limits; methods raise OutOfBudget where it ends.
     `cache`: compiled mapspaces of earlier searches of the same workload. `statistics`: what was
-    looked at.
+    looked at. `pmappings`: how many were made and compared.
     """
 
     def __init__(
@@ -186,6 +186,7 @@ class TableBuilder:
         self._labels: dict[OnChipChoice, int] = {}
         self._seen: set[Hashable] = set()  # keys of Einsums
         self.statistics = SearchStatistics()
+        self.pmappings = 0
 
     @property
     def largest_choice(self) -> LargestChoice | None:
@@ -330,6 +331,7 @@ class TableBuilder:
         """Search the inner programs of a choice, and make its pmappings."""
         maker, solved = self._solved_programs(choice, pmapping_filter)
         blocks = maker.make(solved)
+        self.pmappings += maker.compared
         backpointers = backpointers_of(solved, maker.origins(blocks))
         prepared = self._compiled(choice).prepared
         return PmappingSolution(

@@ -198,7 +198,8 @@ class PmappingMaker:
     placement of fused loops above; the costs of the region follow in closed form (theory/fusion.md
     §2). `engine`: lattice of tile shapes. `metrics`: turn labels into energy and latency. `rules`:
     what decides in the region. `cost_limit`: joule and second of one instance; costlier pmappings
-    are dropped. `budget`: limits. `sources`: of the pmappings made so far.
+    are dropped. `budget`: limits. `sources`: of the pmappings made so far. `compared`: how many
+    pmappings were compared.
     """
 
     def __init__(
@@ -228,6 +229,7 @@ class PmappingMaker:
         self._pieces: dict[NumberedCompatibility, list[PmappingBlock]] = {}
         self._solved: Sequence[SolvedProgram] = ()
         self.sources: list[PmappingSource] = []
+        self.compared = 0
 
     def make(self, solved: Sequence[SolvedProgram]) -> dict[NumberedCompatibility, PmappingBlock]:
         """Return the mappings of the Einsum that nothing beats, by fused loops and tensors on chip.
@@ -353,6 +355,7 @@ class PmappingMaker:
         for reservations, same_orders in self._orders_by_reservation(placement).items():
             block = self._fitting_block(priced, reservations, first_source)
             if len(block.states):
+                self.compared += len(block.states) * len(same_orders)
                 held_tensors = (*self._held_by_holders(placement, depths, reservations), *in_tolls)
                 for compatibility in _compatibilities(region, depths, held_tensors, same_orders):
                     self._pieces.setdefault(compatibility, []).append(block)
