@@ -25,6 +25,7 @@ from tilewright.mapper.fusion.bounds.cost_limit import (
     EnergyLatency,
     with_metric,
 )
+from tilewright.mapper.fusion.bounds.nothing_passes import einsums_passed_by_nothing
 from tilewright.mapper.fusion.bounds.on_chip_relaxation import OnChipRelaxation, Places
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
 from tilewright.mapper.fusion.fused_problem import FusedProblem
@@ -95,6 +96,7 @@ class EinsumBounds:
         ]
         allowed = [list(costs) for costs in self._costs(0)]
         self._relaxation = OnChipRelaxation(problem.exchanged, allowed)
+        self._passed_by_nothing = einsums_passed_by_nothing(problem)
         self.windows: WindowBounds | None = None
 
     @property
@@ -121,11 +123,16 @@ class EinsumBounds:
         """
         costs_of_others = [self._costs_of_others(metric) for metric in METRICS]
         limits: list[dict[OnChipChoice, CostLimit]] = []
-        for bounds, energy, latency in zip(self._bounds, *costs_of_others, strict=True):
+        for number, bounds in enumerate(self._bounds):
+            energy, latency = (costs[number] for costs in costs_of_others)
+            enough = self._enough_unfused(number)
             limits.append({})
             for bound in bounds:
                 mask = bound.choice.mask
                 own_limit = _OtherCosts(energy, latency).remaining_limit(mask, limit)
+                if not mask:
+                    most = min(own_limit[self.metric], enough)
+                    own_limit = with_metric(own_limit, self.metric, most)
                 if bound.bound[0] <= own_limit[0] and bound.bound[1] <= own_limit[1]:
                     if slack < inf:
                         most = min(own_limit[self.metric], bound.bound[self.metric] * (1 + slack))
@@ -213,15 +220,29 @@ class EinsumBounds:
         `most`: per Einsum and choice of tensors on chip as bits, what it may cost, in joule, or
         second if latency is the objective. `searched`: only choices that were searched before.
         """
-        return [
-            {
-                bound.choice: self.limit_of_metric(limits[bound.choice.mask])
-                for bound in self._bounds[number]
-                if bound.bound[self.metric] <= limits.get(bound.choice.mask, -inf)
-                and (bound.start is not None or not searched)
-            }
-            for number, limits in enumerate(most, first)
-        ]
+        result: list[dict[OnChipChoice, CostLimit]] = []
+        for number, limits in enumerate(most, first):
+            enough = inf if searched else self._enough_unfused(number)
+            own = {mask: cost if mask else min(cost, enough) for mask, cost in limits.items()}
+            result.append(
+                {
+                    bound.choice: self.limit_of_metric(own[bound.choice.mask])
+                    for bound in self._bounds[number]
+                    if bound.bound[self.metric] <= own.get(bound.choice.mask, -inf)
+                    and (bound.start is not None or not searched)
+                }
+            )
+        return result
+
+    def _enough_unfused(self, number: int) -> float:
+        """Return what an Einsum with nothing on chip may cost: no more than its cheapest mapping.
+
+        inf where that is not known, or where more than the cost decides.
+        """
+        least = self._least_of_siblings(number).get(0)
+        if least is None or number not in self._passed_by_nothing:
+            return inf
+        return least.bound[self.metric] if self.metric in least.raised else inf
 
     def raise_below(self, first: int, most: Sequence[Mapping[int, float]], highest: float) -> bool:
         """Search once further each choice of some Einsums that is below its limit; tell if any was.

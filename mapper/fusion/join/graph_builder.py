@@ -68,6 +68,7 @@ class GraphBuilder:
                 return None
             agreed.add(several)
             tables[number] = tuple(table.numbered(i) for i, table in enumerate(several))
+        self._builder.forget_searches()
         exchanged = self._problem.exchanged
         if len(limits) < len(self._problem.einsums):
             exchanged = exchanged.part(first, end)

@@ -30,6 +30,7 @@ from tilewright.mapper.fusion.pmappings.pmapping_cache import (
     CompiledChoice,
     PmappingCache,
     PreparedChoice,
+    RecentSearches,
 )
 from tilewright.mapper.fusion.pmappings.pmapping_table import (
     PmappingSolution,
@@ -187,6 +188,7 @@ class TableBuilder:
         self._seen: set[Hashable] = set()  # keys of Einsums
         self.statistics = SearchStatistics()
         self.pmappings = 0
+        self._recent = RecentSearches()
 
     @property
     def largest_choice(self) -> LargestChoice | None:
@@ -273,6 +275,10 @@ class TableBuilder:
         names = exchanged.loop_names_of(fused.einsum)
         return named_table(solution, fused.space, fused.boundary, memories, names)
 
+    def forget_searches(self) -> None:
+        """Drop what searches of single Einsums made, which equal Einsums share while it is kept."""
+        self._recent.clear()
+
     def _solution(self, choice: OnChipChoice, pmapping_filter: PmappingFilter) -> PmappingSolution:
         """Return the solution of a choice up to the cost limit wanted, or a little above it."""
         key = choice.key, replace(pmapping_filter, cost_limit=CostLimit())
@@ -340,7 +346,7 @@ class TableBuilder:
 
     def _solved_programs(
         self, choice: OnChipChoice, pmapping_filter: PmappingFilter
-    ) -> tuple[PmappingMaker, list[SolvedProgram]]:
+    ) -> tuple[PmappingMaker, Sequence[SolvedProgram]]:
         """Search the inner programs of a choice; return what makes pmappings of their labels."""
         compiled = self._compiled(choice)
         prepared, search = compiled.prepared, compiled.search
@@ -354,14 +360,16 @@ class TableBuilder:
         labels_before = search.labels
         counts_latency = self._counts_latency(compiled)
         n_deciding = _n_deciding_fields(prepared.engine.fields, counts_latency, pmapping_filter)
+        key = choice.key_alone, n_deciding, tuple(each.tobytes() for each in bounds)
+        solved = self._recent.get(key)
         try:
-            solved: list[SolvedProgram] = []
             while bounds and not solved:
                 solved = search.solve(bounds.pop(0), self._budget, n_deciding)
         finally:
             made = search.labels - labels_before
             self._labels[choice] = self._labels.get(choice, 0) + made
             self._count(SearchStatistics(labels=made))
+        self._recent.keep(key, solved)
         rules = replace(
             prepared.rules,
             contested=_renamed(choice, prepared, self._exchanged.contested),

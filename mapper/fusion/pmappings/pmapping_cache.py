@@ -6,18 +6,23 @@ same templates.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tilewright.mapper.fusion.bounds.cost_limit import EnergyLatency
 from tilewright.mapper.fusion.choice_programs import ChoicePrograms
-from tilewright.mapper.fusion.pmappings.inner_search import InnerSearch, RegionRules
+from tilewright.mapper.fusion.pmappings.inner_search import (
+    InnerSearch,
+    RegionRules,
+    SolvedProgram,
+)
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.label_fields import Leak
 from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
 from tilewright.mapper.searches.exact.label_tables import LabelEngine
 
+RECENT_BYTES = 200_000_000  # of labels that equal Einsums share
 MAX_BYTES = 1_000_000_000  # of lower bounds; what does not fit is computed again when it is needed
 
 
@@ -98,3 +103,36 @@ class PmappingCache:
         """Drop the compiled mapspaces, to free their memory; lower bounds that are numbers stay."""
         self.prepared.clear()
         self.compiled.clear()
+
+
+class RecentSearches:
+    """Keep the labels of the last searches of single Einsums: equal Einsums have the same ones.
+
+    What is exchanged decides later which labels an Einsum can use. Q and K of an attention differ
+    in that alone, and their searches take the longest.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, Sequence[SolvedProgram]] = {}
+        self._bytes: dict[Hashable, int] = {}
+
+    def get(self, key: Hashable) -> Sequence[SolvedProgram]:
+        """Return the programs of a search with their labels; none if they are not kept."""
+        return self._kept.get(key, ())
+
+    def keep(self, key: Hashable, solved: Sequence[SolvedProgram]) -> None:
+        """Keep the programs of a search; those of the oldest are dropped where all are too many."""
+        if key in self._kept or not solved:
+            return
+        tables = {id(table): table for program in solved for table in program.tables}
+        labels = sum(program.labels.nbytes for program in solved)
+        links = sum(table.start.nbytes + table.origin.nbytes for table in tables.values())
+        self._kept[key], self._bytes[key] = solved, labels + links
+        while sum(self._bytes.values()) > RECENT_BYTES:
+            oldest = next(iter(self._kept))
+            del self._kept[oldest], self._bytes[oldest]
+
+    def clear(self) -> None:
+        """Drop all labels."""
+        self._kept.clear()
+        self._bytes.clear()
