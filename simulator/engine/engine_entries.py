@@ -47,6 +47,15 @@ def feature_kernel(module: str, name: str) -> Kernel:
 
 
 @cache
+def compile_features(features: tuple[tuple[str, str], ...]) -> None:
+    """Compile the kernels of rare features in several processes, those not on disk.
+
+    features: module and name of each.
+    """
+    compile_missing([feature_kernel(*feature) for feature in features])
+
+
+@cache
 def compile_entries(features: tuple[tuple[str, str], ...]) -> None:
     """Compile the kernels of a program's first run in several processes, those not on disk.
 

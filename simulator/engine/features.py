@@ -18,7 +18,11 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.store_layout import (
     StoreLayout,
 )
-from tilewright.simulator.engine.engine_entries import compile_entries, feature_address
+from tilewright.simulator.engine.engine_entries import (
+    compile_entries,
+    compile_features,
+    feature_address,
+)
 from tilewright.simulator.isa.operations import ADD, MAX, MOVE, SUB
 
 
@@ -138,17 +142,26 @@ def load_features(store: at.Table, parts: StoreLayout) -> None:
 
     parts: where each table of the program is. The addresses are valid in this process only.
     """
-    for feature in compile_needed(store, parts):
+    needed = _needed(store, parts)
+    compile_features(_names(needed))  # the engine itself is not needed by all who load a program
+    for feature in needed:
         for number, name in feature.entries.items():
             store[at.S_FEATURES + number] = feature_address(feature.module, name)
 
 
-def compile_needed(store: at.Table, parts: StoreLayout) -> list[Feature]:
-    """Compile the kernels of a program's run that are not on disk; return its rare features.
+def compile_needed(store: at.Table, parts: StoreLayout) -> None:
+    """Compile the kernels of a program's run that are not on disk, the engine's own included.
 
     parts: where each table of the program is.
     """
-    needed = [feature for feature in FEATURES if feature.needed(store, parts)]
-    names = [(feature.module, name) for feature in needed for name in feature.entries.values()]
-    compile_entries(tuple(names))
-    return needed
+    compile_entries(_names(_needed(store, parts)))
+
+
+def _needed(store: at.Table, parts: StoreLayout) -> list[Feature]:
+    """Return the rare features that a program needs."""
+    return [feature for feature in FEATURES if feature.needed(store, parts)]
+
+
+def _names(features: list[Feature]) -> tuple[tuple[str, str], ...]:
+    """Return the module and the name of each kernel of some features."""
+    return tuple((f.module, name) for f in features for name in f.entries.values())

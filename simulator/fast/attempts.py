@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.fast.fast_entries import arbiter_addresses, compile_entries, solve
+from tilewright.simulator.fast.fast_entries import arbiter_addresses, solve
 from tilewright.simulator.fast.graph import (
     B_WIDTH,
     C_RIVALS,
@@ -89,7 +89,6 @@ def solved_times(graph: UnitGraph, issue: int, completion: int) -> Times:
         if attempt.window == failed_window:
             continue
         times = new_times(graph, attempt, issue, completion)
-        compile_entries()
         solve(graph, times)
         if times.header[X_OUTCOME] == SOLVED:
             return times

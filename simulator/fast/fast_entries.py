@@ -13,7 +13,7 @@ from typing import Final
 
 from tilewright.arch.compiled import Kernel
 from tilewright.arch.parallel_compilation import compile_missing
-from tilewright.simulator.engine.engine_entries import CONSTANTS
+from tilewright.simulator.engine.engine_entries import CONSTANTS, follow
 
 _FOLDER: Final = Path(__file__).parent
 _ENGINE: Final = _FOLDER.parent / "engine"
@@ -88,7 +88,7 @@ run_grid: Final = _entry("line_values", "run_grid", "int64(GridRun)")
 @cache
 def compile_entries() -> None:
     """Compile the kernels of a first run in several processes, those that are not on disk."""
-    compile_missing([run_values, output_waits, solve])
+    compile_missing([run_values, output_waits, follow, solve])
 
 
 @cache

@@ -21,6 +21,7 @@ from tilewright.simulator.compile.fabric.network import (
 )
 from tilewright.simulator.compile.fabric.queue_fusion import follow_pointers as follow
 from tilewright.simulator.compile.fabric.topology import MOST_FIFOS
+from tilewright.simulator.fast.fast_entries import compile_entries
 from tilewright.simulator.fast.graph import Ints
 from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.no_certificate import NotCovered
@@ -79,6 +80,7 @@ def line_ends(pointer: Ints, sums: Ints) -> Ints:
     pointer: (FIFOs,) the next one, -1 at an end. sums: (k, FIFOs), changed: each gets the sum over
     its chain. Raises NotCovered, with the FIFOs, for a chain that leads back to itself.
     """
+    compile_entries()  # here first, so that the solver is compiled beside what is needed now
     ends = follow(pointer, sums)
     if ends is None:
         raise NotCovered("a route leads back to itself", fifos=_endless(pointer))

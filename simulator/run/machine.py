@@ -167,6 +167,8 @@ class Machine:
             if store[at.S_ERROR] == at.OK and FinalState(self.compiled, store).is_complete():
                 restore_pops(store, self.compiled.parts, ends)
                 return store, sram
+        else:
+            compile_needed(self.compiled.store, self.compiled.parts)
         store, sram = self._begin(self.compiled.store, data)
         if recorder is None:
             store = self._step(store, sram)
