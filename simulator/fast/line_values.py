@@ -41,7 +41,7 @@ from tilewright.simulator.fast.element_lines import (
     N_TYPE,
     N_WIDE,
 )
-from tilewright.simulator.fast.fast_jit import inner_kernel
+from tilewright.simulator.fast.fast_jit import inline_kernel, inner_kernel
 from tilewright.simulator.fast.graph import Ints
 from tilewright.simulator.fast.ramp_filters import place_behind
 from tilewright.simulator.isa.operations import FMA, FMA_HS, MAX
@@ -97,12 +97,19 @@ class GridRun(NamedTuple):
     stack: Ints
 
 
-class ValuePlace(NamedTuple):
-    """Name an operand: the row of its operation, the element, and 1 or 2 for a source."""
+class SourceLine(NamedTuple):
+    """Say where the values of a source are: in the memory of the element, or in a stream.
 
-    number: int
-    element: int
-    operand: int
+    `place`, `step`: 16-bit word of the first one and words between two, or its number in the queue
+    and 1. `wide`: words of a value, 0 for the scalar. `stream`: first word of the stream in `data`,
+    -1 for memory; `counter`: row of its filter, -1 for none.
+    """
+
+    place: Word
+    step: Word
+    wide: Word
+    stream: Word
+    counter: Word
 
 
 @inner_kernel
@@ -138,25 +145,33 @@ def fuse_halves(memory: Memory, dest: int, vector: int, extent: int, scalar: int
         store_half(memory, dest + i, sum_bits(y * factor + x))
 
 
-@inner_kernel
-def value_of_line(run: GridRun, place_of: ValuePlace, i: int, scalar: int) -> Word:
-    """Return the bits of value i of a source: of memory, of a queue, or the scalar."""
-    number, element, operand = place_of
+@inline_kernel
+def source_line(run: GridRun, number: int, element: int, operand: int) -> SourceLine:
+    """Return where the values of a source (1 or 2) of an operation are; number: its row."""
     row = run.op[number]
-    wide = row[N_WIDE + operand]
-    if wide == 0:
+    slot = row[N_SLOT + operand]
+    stream = counter = np.int64(-1)
+    if slot >= 0:
+        stream, counter = run.source[element, slot], run.counter[element, slot]
+    return SourceLine(
+        row[N_PLACE + operand], row[N_STEP + operand], row[N_WIDE + operand], stream, counter
+    )
+
+
+@inline_kernel
+def value_of_line(run: GridRun, line: SourceLine, i: int, scalar: int) -> Word:
+    """Return the bits of value i of a source."""
+    if line.wide == 0:
         return scalar
-    slot, place = row[N_SLOT + operand], row[N_PLACE + operand]
-    if slot < 0:
-        return read_word(run.memory, place + i * row[N_STEP + operand], wide)
-    index = place + i
-    counter = run.counter[element, slot]
-    if counter >= 0:
-        index = place_behind(run.filter[counter], index)
-    return np.int64(run.data[run.source[element, slot] + index])
+    if line.stream < 0:
+        return read_word(run.memory, line.place + i * line.step, line.wide)
+    index = line.place + i
+    if line.counter >= 0:
+        index = place_behind(run.filter[line.counter], index)
+    return np.int64(run.data[line.stream + index])
 
 
-@inner_kernel
+@inline_kernel
 def combined(arithmetic: int, value_type: int, operands: OperandBits) -> Word:
     """Apply an operation to one value of each source, as the reference engine does."""
     if is_plain(arithmetic, value_type):
@@ -186,15 +201,20 @@ def do_row(run: GridRun, element: int, number: int) -> None:
     if arithmetic == FMA and value_type == at.TYPE_F16 and in_place and lines and words:
         fuse_halves(memory, row[N_PLACE], row[N_PLACE + 2], extent, scalar)
         return
-    out = run.target[element, row[N_SLOT] - at.OUTPUT_SLOT] if row[N_SLOT] >= 0 else 0
+    left = source_line(run, number, element, 1)
+    right = source_line(run, number, element, 2)
+    place, step, wide, slot = row[N_PLACE], row[N_STEP], row[N_WIDE], row[N_SLOT]
+    if slot >= 0:
+        out = run.target[element, slot - at.OUTPUT_SLOT] + place
+        for i in range(extent):
+            a, b = value_of_line(run, left, i, scalar), value_of_line(run, right, i, scalar)
+            bits = combined(arithmetic, value_type, OperandBits(a, b, scalar))
+            run.data[out + i] = np.uint32(bits)
+        return
     for i in range(extent):
-        a = value_of_line(run, ValuePlace(number, element, 1), i, scalar)
-        b = value_of_line(run, ValuePlace(number, element, 2), i, scalar)
+        a, b = value_of_line(run, left, i, scalar), value_of_line(run, right, i, scalar)
         bits = combined(arithmetic, value_type, OperandBits(a, b, scalar))
-        if row[N_SLOT] >= 0:
-            run.data[out + row[N_PLACE] + i] = np.uint32(bits)
-        else:
-            write_word(memory, row[N_PLACE] + i * row[N_STEP], row[N_WIDE], bits)
+        write_word(memory, place + i * step, wide, bits)
 
 
 @inner_kernel
