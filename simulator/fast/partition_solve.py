@@ -15,7 +15,7 @@ from tilewright.simulator.fast.certificate import check_links, check_threads
 from tilewright.simulator.fast.graph_tables import build_graph
 from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.main_spans import check_slots
-from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.fast.no_certificate import Ints, NotCovered
 from tilewright.simulator.fast.script import MainThreadWalk, Script, script_from
 from tilewright.simulator.fast.scripts import script_of
 from tilewright.simulator.fast.timed_program import TimedProgram
@@ -27,11 +27,12 @@ EMPTY_SCRIPT = script_from(MainThreadWalk((), (), (), (), (0,) * 16))
 
 
 def solve_parts(
-    machine: Machine, *, separate_routers: bool = False
+    machine: Machine, *, separate_routers: bool = False, contending: Ints | None = None
 ) -> tuple[TimedProgram | None, Division]:
     """Find the times of all parts of a program that the fast engine can prove.
 
     separate_routers: time every router by itself, as quotients of a large grid need it.
+    contending: FIFOs whose links are left to the simulated arbiter from the start.
 
     Parts share no queue, link or element (engines.md §7). A part that cannot be proved is refused,
     and the others are solved again. Returns the program with the times of the granted parts, or
@@ -42,6 +43,8 @@ def solve_parts(
     for missing in subset.unknown_parts(machine.program, machine.compiled.network):
         division.refuse(missing)
     scripts = scripts_of(machine, division)
+    if contending is not None and contending.size:
+        division.contend(NotCovered("two colors want a link at once", contending=contending))
     while division.elements.any():
         try:
             return _solve(machine, scripts, division), division

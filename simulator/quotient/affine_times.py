@@ -101,7 +101,9 @@ def guess_times(program: Program, profile: Profile, cut: GridCut) -> AffineTimes
     base = now[canonical]
     for length in cut.lengths:
         longer_cut = cut.lengthened(length)
-        longer = small_times(shrink(program, longer_cut), profile)
+        copied = np.ix_(*(lines.copied(length) for lines in cut.axes))
+        contended = small.contended[copied]
+        longer = small_times(shrink(program, longer_cut), profile, contended)
         units = _units_of_longer(small, longer, cut, longer_cut)[canonical]
         base += (_moving(longer)[units] - now[canonical]) * (length - KEPT_PERIODS)
     return AffineTimes(small, cut, base, slope)

@@ -61,6 +61,14 @@ class LineCut:
         ]
         return LineCut(np.sort(np.concatenate([self.kept, *added])), self.blocks)
 
+    def copied(self, times: int) -> Ints:
+        """Return for each line of the lengthened cut the line of this one that it equals."""
+        lines = np.arange(self.kept.size)
+        for block in reversed([b for b in self.blocks if b.times == times]):
+            end = block.start + KEPT_PERIODS * block.period
+            lines = np.insert(lines, end, lines[end - block.period : end])
+        return lines
+
 
 def cut_lines(digests: Digests, margin: int) -> LineCut:
     """Choose the lines that a small grid keeps: of each block three periods and its margins.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.fast.certificate import units_of
@@ -22,6 +23,10 @@ from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import PORTS
 from tilewright.simulator.run.machine import Machine
 
+Contended = npt.NDArray[np.bool_]
+KINDS, COLORS = 5, 32
+"""Kinds of FIFOs in a network, and more numbers than colors have."""
+
 
 @dataclass(frozen=True, slots=True)
 class SmallTimes:
@@ -29,25 +34,46 @@ class SmallTimes:
 
     `places`: (units, 5) row, column, kind, number (operation, color, or color and side) and message
     of each unit; no two are equal. `timed`: the program with its times; `execute`: cycles from the
-    dispatch of a task's last instruction to the task's end.
+    dispatch of a task's last instruction to the task's end. `shape`: rows and columns.
     """
 
     timed: TimedProgram
     places: Ints
     execute: int
+    shape: tuple[int, int]
+
+    @property
+    def contended(self) -> Contended:
+        """The routers and border ports whose links an arbiter decides: (rows, columns, kinds)."""
+        network = self.timed.network
+        fifos = np.flatnonzero(self.timed.division.contended)
+        contended = np.zeros((*self.shape, KINDS, COLORS), dtype=bool)
+        row, column = np.divmod(network.element[fifos], self.shape[1])
+        contended[row, column, network.kind[fifos], network.fifo[fifos, at.F_COLOR]] = True
+        return contended
 
 
-def small_times(program: Program, profile: Profile) -> SmallTimes:
+def small_times(
+    program: Program, profile: Profile, contended: Contended | None = None
+) -> SmallTimes:
     """Find the times of a program by the fast engine.
 
-    Raises NotCovered where the fast engine has no certificate.
+    contended: links that an arbiter decides from the start. Raises NotCovered where the fast engine
+    has no certificate.
     """
     machine = Machine(program, profile)
-    timed, division = solve_parts(machine, separate_routers=True)
+    contending = None
+    if contended is not None:
+        network = machine.compiled.network
+        row, column = np.divmod(network.element, program.width)
+        chosen = contended[row, column, network.kind, np.maximum(network.fifo[:, at.F_COLOR], 0)]
+        contending = np.flatnonzero(chosen)
+    timed, division = solve_parts(machine, separate_routers=True, contending=contending)
     if timed is None or not division.whole:
         raise NotCovered(division.reason)
     execute = int(machine.compiled.tables.header[at.K_EXECUTE])
-    return SmallTimes(timed, _places(timed, program), execute)
+    shape = program.height, program.width
+    return SmallTimes(timed, _places(timed, program), execute, shape)
 
 
 def _places(timed: TimedProgram, program: Program) -> Ints:
