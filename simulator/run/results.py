@@ -15,9 +15,8 @@ from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.diagnose.memory_race import race_notes
 from tilewright.simulator.diagnose.unwritten_read import unwritten_notes
-from tilewright.simulator.isa.dsd import DTYPES, Buffer
-from tilewright.simulator.isa.operands import ResolvedOperation
 from tilewright.simulator.program.routes import RAMP
+from tilewright.simulator.run.action_sums import ActionSums
 from tilewright.simulator.run.stalls import operation_work, stall_cycles, stall_table
 from tilewright.simulator.run.trace import Counts, EdgeStream, EntryKind, RunResult, Timeline, Trace
 
@@ -142,7 +141,7 @@ def _macs(final: FinalState) -> npt.NDArray[np.int64]:
 
 
 def _counts(final: FinalState, links: npt.NDArray[np.int64]) -> Counts:
-    tally = _ActionSums()
+    tally = ActionSums()
     for number, layout in enumerate(final.layouts):
         totals = _processed(final, layout, number).sum(axis=0)
         for (_, resolved), elements in zip(layout.operations, totals, strict=True):
@@ -155,70 +154,12 @@ def _counts(final: FinalState, links: npt.NDArray[np.int64]) -> Counts:
     pops = final.fifo[:, at.F_POPS]
     kind = final.network.kind
     edge_out = sum(port.positions * port.count for port in final.program.edge_outputs)
-    return Counts(
-        dict(sorted(tally.reads.items())),
-        dict(sorted(tally.writes.items())),
-        tally.read_words,
-        tally.write_words,
-        tally.actions["mac"],
-        tally.actions["add"],
-        tally.actions["multiply"],
-        tally.actions["move"],
+    words = (
         int(links[:, :, :RAMP].sum()) - edge_out,
         int(links[:, :, RAMP].sum()),
         int(pops[kind == OUTPUT].sum()),
-        int(pops[kind == EDGE_IN].sum()),
-        edge_out,
-        tally.actions["map"],
-        dict(sorted(tally.labelled.items())),
     )
-
-
-class _ActionSums:
-    """Sums of memory accesses and actions over operations."""
-
-    def __init__(self) -> None:
-        self.reads: dict[str, int] = {}
-        self.writes: dict[str, int] = {}
-        self.read_words = 0
-        self.write_words = 0
-        self.actions = {"mac": 0, "add": 0, "multiply": 0, "move": 0, "map": 0}
-        self.labelled: dict[str, int] = {}
-
-    def touch(self, buffer: Buffer, reads: int, writes: int) -> None:
-        """Count accesses of special operations and scalars to a buffer."""
-        if reads:
-            self._add_reads(buffer, reads)
-        if writes:
-            self._add_writes(buffer, writes)
-
-    def _add_reads(self, buffer: Buffer, values: int) -> None:
-        name = buffer.view_of or buffer.name
-        self.reads[name] = self.reads.get(name, 0) + values
-        self.read_words += values * DTYPES[buffer.dtype]
-
-    def _add_writes(self, buffer: Buffer, values: int) -> None:
-        name = buffer.view_of or buffer.name
-        self.writes[name] = self.writes.get(name, 0) + values
-        self.write_words += values * DTYPES[buffer.dtype]
-
-    def add(self, resolved: ResolvedOperation, elements: int) -> None:
-        """Count an operation that did so many elements in all its runs."""
-        if resolved.operation.counts_as == "map" and resolved.dest.letter == "v":
-            return  # a further row of the same map, or one without an output
-        self.actions[resolved.operation.counts_as] += elements
-        label = resolved.source.label
-        if label:
-            self.labelled[label] = self.labelled.get(label, 0) + elements
-        if resolved.is_special:
-            return
-        for source in resolved.sources:
-            if source.buffer is None:
-                continue
-            times = elements if source.letter == "D" else elements // resolved.extent
-            self._add_reads(source.buffer, times)
-        if resolved.dest.buffer is not None:
-            self._add_writes(resolved.dest.buffer, elements)
+    return tally.counts(words, int(pops[kind == EDGE_IN].sum()), edge_out)
 
 
 def _timeline(final: FinalState) -> Timeline:

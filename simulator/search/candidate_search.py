@@ -68,7 +68,7 @@ class Candidates:
 
     `flat`: path of components to the compute of the grid. `kept`: addresses of tensors that stay
     between Einsums. `data`: on which they run. `infeasible`: members of families that do not fit an
-    element, by reason.
+    element, by reason. `timed_cycles`: of those that were timed.
     """
 
     objective: GridObjective
@@ -80,6 +80,7 @@ class Candidates:
     quick: QuickBound
     families: tuple[BoundedFamily, ...]
     infeasible: Counter[str]
+    timed_cycles: dict[GridChoice, int] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -159,6 +160,7 @@ class Candidates:
         read, profile = self.read(choice), self.quick.profile
         plan = plan_of(read, profile.sram_reserved_bytes, self.kept)
         options = replace(self.settings, stop=stop).options(read)
+        options = replace(options, cycles=self.timed_cycles.get(choice))
         return execute_plan(plan, profile, self.data, options)
 
     def simulated_value(self, choice: GridChoice, stop: Stop | None = None) -> float:
@@ -184,7 +186,10 @@ class Candidates:
         read, profile = self.read(choice), self.quick.profile
         plan = plan_of(read, profile.sram_reserved_bytes, self.kept)
         cycles = pattern_cycles(program_of(plan), profile).cycles
-        return None if cycles is None else self._value_of_run(read, cycles)
+        if cycles is None:
+            return None
+        self.timed_cycles[choice] = cycles
+        return self._value_of_run(read, cycles)
 
     def _value_of_run(self, read: SpaceTime, cycles: int) -> float:
         """Return the objective's value of a run, as its execution gives it to the last bit."""

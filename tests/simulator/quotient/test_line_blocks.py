@@ -31,6 +31,17 @@ def test_equal_lines_are_kept_three_times_with_margins() -> None:
     assert kept("l" + 20 * "m" + "r", 2) == ("lmmmmmmmr", (LineBlock(3, 1, 16),))
 
 
+def test_a_longer_cut_copies_lines_that_are_equal() -> None:
+    """Two blocks of 9 periods of two lines: the longer cut has one period more of each."""
+    text = "f" + 11 * "oe" + "xx" + 11 * "uv" + "l"
+    cut = cut_lines(digests(text), 1)
+    longer = cut.lengthened(9)
+    assert longer.kept.size == cut.kept.size + 4
+    copies = cut.kept[cut.copied(9)]
+    assert [text[line] for line in copies] == [text[line] for line in longer.kept]
+    assert cut.copied(10).tolist() == list(range(cut.kept.size))
+
+
 def test_lines_that_alternate_and_what_is_left_over() -> None:
     text, blocks = kept("f" + 12 * "oe" + "o" + "x", 1)
     assert (text, blocks) == ("f" + 5 * "oe" + "ox", (LineBlock(3, 2, 10),))
