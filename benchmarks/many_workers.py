@@ -263,8 +263,8 @@ the workers of an island; all islands wait for the slowest one, and for the lead
 
 Each island learns from its own designs and a few of its neighbour; what that costs in designs found
 with as many trials was not measured. The machine was loaded while this was measured: the times of
-the coordinator are about twice those of a quiet one, so all limits lie higher. Designs that share a search take thousandths of a second (sweeps.md): one
-machine is enough for them.
+the coordinator are about twice those of a quiet one, so all limits lie higher. Designs that share a
+search take thousandths of a second (sweeps.md): one machine is enough for them.
 """
 
 

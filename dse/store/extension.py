@@ -113,6 +113,8 @@ def _settings_of(changes: Changes, space: Space) -> dict[str, Any]:
             )
     if changes.trials is not None:
         settings["search.trials"] = changes.trials
+    if "search.sampler" in settings:  # the options were those of the sampler before
+        settings.setdefault("search.options", {})
     return settings
 
 

@@ -13,7 +13,8 @@ from tilewright.dse.store.extension import Changes
 
 
 def test_history_stays_and_is_marked(toy, tmp_path):
-    run_here(toy, tmp_path, {"search.trials": 16})
+    options = {"mutation_prob": 0.1}  # nsga2 takes it, tpe does not
+    run_here(toy, tmp_path, {"search.trials": 16, "search.options": options})
     before = log_of(tmp_path)
     changes = Changes(40, {"search.sampler": "tpe", "space.tile.values": [16, 32, 64, 256]})
     execution = Execution(evaluator=toy.ToyModel())
