@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
+from tilewright.arch.quantities import with_unit
 from tilewright.mapper.fusion.fused_answer import mapping_of_label
 from tilewright.mapper.fusion.fused_plan import FusedPlan
 from tilewright.mapper.fusion.fused_problem import (
@@ -92,7 +93,8 @@ class FusedOptimizer:
         if objective == "energy":
             return self._least_energy(self._budget, report, by_cost=True)
         limited = self._budget.deadline < inf
-        seed = self._least_energy(self._budget.share(ENERGY_SHARE), no_report, by_cost=limited)
+        report_stage = self._stage_report("least energy", "J")
+        seed = self._least_energy(self._budget.share(ENERGY_SHARE), report_stage, by_cost=limited)
         if seed.scored is None and not seed.result.exhausted:
             return seed
         wanted = replace(self._plan.problem, objective=objective, value=value, by_cost=limited)
@@ -122,10 +124,24 @@ class FusedOptimizer:
         """
         fastest = replace(wanted, objective="latency", value=_latency)
         plan, budget = replace(self._plan, problem=fastest), self._budget.share(LATENCY_SHARE)
-        result = self._solve(plan, budget, no_report, start).result
+        result = self._solve(plan, budget, self._stage_report("least latency", "s"), start).result
         least = (start.least_costs[0], max(start.least_costs[1], result.lower_bound))
         best = min(start, result, key=lambda known: _value_of(wanted, known))
         return replace(best, least_costs=least)
+
+    def _stage_report(self, aim: str, unit: str) -> Report:
+        """Return what reports a search for another objective, from which this one starts.
+
+        Its numbers are not values of this objective: they stand among the words.
+        """
+
+        def report(value: float, lower_bound: float) -> None:
+            known = [f"best {with_unit(value, unit)}"] if value < inf else []
+            known += [f"at least {with_unit(lower_bound, unit)}"] if lower_bound > 0 else []
+            doing = f"fused mappings, first of {aim}: {', '.join(known) or 'begun'}"
+            self._request.reporter(doing)(inf, 0.0)
+
+        return report
 
     def _least_energy(self, budget: Budget, report: Report, by_cost: bool = False) -> FusedOptimum:
         """Return the mapping of least energy; `by_cost`: placements are searched in groups."""

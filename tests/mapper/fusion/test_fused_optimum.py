@@ -6,6 +6,7 @@ import gc
 
 import pytest
 from fused_cases import random_case, random_deep_case
+from two_matmuls import ARCH, WORKLOAD
 
 from tilewright.mapper.fusion.fused_optimum import garbage_collection_paused
 from tilewright.mapper.fusion.fused_search import fused_search
@@ -38,3 +39,14 @@ def test_a_budget_that_does_not_end_changes_no_optimum(objective: str) -> None:
         assert proof.value == pytest.approx(whole.certificate.value, rel=1e-12)
         compared += 1
     assert compared
+
+
+def test_a_product_tells_of_the_searches_that_it_starts_from() -> None:
+    doing: list[str] = []
+    fused_search(
+        ARCH, WORKLOAD, objective="edp", budget=100, progress=lambda step: doing.append(step.doing)
+    )
+    first, *_, last = dict.fromkeys(text.split(":")[0] for text in doing)
+    assert first == "fused mappings, first of least energy"
+    assert last == "fused mappings"
+    assert any("at least" in text for text in doing)
