@@ -25,10 +25,13 @@ from tilewright.simulator.run.run_data import step_to_end
 Ids = npt.NDArray[np.int64]
 Ask = Callable[[at.Table, int], None]
 
-VISITS_BETWEEN: Final = 5_000
-"""Visits of agents between two looks at an operation that begins: some 0.5 ms of work."""
-VISITS_BEFORE: Final = 50_000
-"""Visits before looks at equal distances in time: some 5 ms of work; more after looks in vain."""
+VISITS_BETWEEN: Final = 80
+"""Visits of agents, per element, between two looks at an operation that begins.
+
+They take about as long as a look.
+"""
+VISITS_BEFORE: Final = 800
+"""Visits, per element, before looks at equal distances in time; more after looks in vain."""
 MOST_WAITED: Final = 4
 """How many times more, at most."""
 DISTANCE: Final = 120
@@ -83,8 +86,10 @@ class RepeatingRun:
         self.state = MachineState(compiled, store)
         self.left_out = 0
         self._seen: deque[Snapshot] = deque(maxlen=self.state.kept(MOST_KEPT, KEPT))
-        self._chosen_at = VISITS_BETWEEN  # visits at which an operation is chosen anew
-        self._series_at = VISITS_BEFORE  # visits at which looks at equal distances begin
+        self._between = VISITS_BETWEEN * self.state.parts.element.rows
+        self._before = VISITS_BEFORE * self.state.parts.element.rows
+        self._chosen_at = self._between  # visits at which an operation is chosen anew
+        self._series_at = self._before  # visits at which looks at equal distances begin
         self._waited = 1
         self._looks = 0  # of the series that goes on
         self._begun_at = 0  # visits when the operation began
@@ -120,21 +125,21 @@ class RepeatingRun:
                 self._looks, self._waited = 1, 1
             elif self._looks > LOOKS:
                 self._looks = 0
-                self._series_at = visits + self._waited * VISITS_BEFORE
+                self._series_at = visits + self._waited * self._before
                 self._waited = min(2 * self._waited, MOST_WAITED)
         elif visits >= self._series_at:
             self._looks = 1
         if visits >= self._chosen_at:
             self._watch(visits)
             is_watched = self.store[at.S_WATCH_LIMIT] < NEVER
-            self._chosen_at = 2 * visits if is_watched else visits + VISITS_BETWEEN
+            self._chosen_at = 2 * visits if is_watched else visits + self._between
 
     def _begun(self) -> None:
         """Look at the state when the operation has begun again; choose another if that is often."""
         store = self.store
         passed = int(store[at.S_VISITS]) - self._begun_at
         self._begun_at = int(store[at.S_VISITS])
-        if 2 * passed < VISITS_BETWEEN:
+        if 2 * passed < self._between:
             self._too_often.add(int(store[at.S_WATCHED]))
             self._watch(self._begun_at)
             return
@@ -151,7 +156,7 @@ class RepeatingRun:
         operation = parts.operation.view(store)[first : first + len(layout.operations)]
         all_cells = store[element + at.E_RUNS] + operation[:, at.O_RUNS]
         cells = all_cells[[cell not in self._too_often for cell in all_cells.tolist()]]
-        is_seldom = (store[cells] >= 2) & (store[cells] * VISITS_BETWEEN <= visits)
+        is_seldom = (store[cells] >= 2) & (store[cells] * self._between <= visits)
         store[at.S_WATCH_LIMIT] = NEVER
         if is_seldom.any():
             often = cells[is_seldom]

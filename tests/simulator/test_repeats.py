@@ -26,7 +26,7 @@ STATE = tuple(Snapshot.__dataclass_fields__)
 @pytest.fixture(autouse=True)
 def _small_programs_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at the state of programs that take only some thousand visits."""
-    for name, number in (("VISITS_BETWEEN", 20), ("VISITS_BEFORE", 100), ("DISTANCE", 40)):
+    for name, number in (("VISITS_BETWEEN", 7), ("VISITS_BEFORE", 35), ("DISTANCE", 40)):
         monkeypatch.setattr(repeats, name, number)
     monkeypatch.setattr(repeats, "MOST_CYCLES", 160)
 
