@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -208,7 +208,18 @@ def _run(request: RunRequest, options: RunOptions) -> _Run:
     run = run_by_pattern(request, options.cycles)
     if run is None:
         return _run_engine(request, options)
-    return _Run(*run, lambda: _run_engine(request, options).find_trace(), "values by the pattern")
+    find_trace = partial(_trace_by_engine, request, options, run.cycles)
+    return _Run(*run, find_trace, "values by the pattern")
+
+
+def _trace_by_engine(request: RunRequest, options: RunOptions, cycles: int) -> Trace:
+    """Run a program once more for its trace; it must take the cycles of its pattern."""
+    run = _run_engine(request, options)
+    if run.cycles != cycles:
+        raise WrongResult(
+            f"the engines take {run.cycles} cycles, the pattern says {cycles}: please report this"
+        )
+    return run.find_trace()
 
 
 def _run_engine(request: RunRequest, options: RunOptions) -> _Run:
