@@ -22,17 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.arch.files.source import load_document
-from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import GridConstraints
-from tilewright.mapper.grid.grid_mapspace import GridMapspace
-from tilewright.mapper.grid.space_time import space_time
-from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings
-from tilewright.simulator.execution.execution import grid_path
-from tilewright.simulator.search.candidate_search import Candidates, CandidateSearch
 from tilewright.simulator.search.grid_mapping import GridRequest, map_on_grid
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,8 +42,7 @@ machine in the loop (theory/grid.md §7, §9) on the profile named, its answer e
 compared with numpy. Weights are in the elements before the run, all else enters and leaves over the
 border and is counted. "executed": candidates that ran; "timed": those whose exact cycles follow
 from a smaller grid (theory/engines.md §11); "gap": how far the answer may be from the optimum of
-the mapspace under the constraints; "s", "GB": processor time and memory of the search. The answer
-of a row with 0 executed is timed only: the engines hold 2^30 words, and it needs more.
+the mapspace under the constraints; "s", "GB": processor time and memory of the search.
 
 """
 
@@ -59,7 +51,7 @@ of a row with 0 executed is timed only: the engines hold 2^30 words, and it need
 class Row:
     """One published program: its Einsums, sizes, grid, machine, and what the search is limited to.
 
-    `published`: what is published or wanted of it, in words. `runs`: whether its answer runs.
+    `published`: what is published or wanted of it, in words.
     """
 
     name: str
@@ -72,7 +64,6 @@ class Row:
     constraints: Mapping[str, str] = field(default_factory=dict)
     persistent: str = "A"
     executions: int = 4
-    runs: bool = True
 
 
 ROWS = (
@@ -83,7 +74,7 @@ ROWS = (
         executions=40),
     Row("GEMV 32K, f16, 720 x 720", (GEMV,), {"M": 32768, "K": 32768}, 720, "wse2-sdk-sim", 16,
         "WaferLLM: 2.03 µs, elements and clock not published; wanted: 2,800 cycles",
-        executions=40, runs=False),
+        executions=40),
     Row("product, 16 x 16 tiles, f32, 8 x 8", (PRODUCT,), {"M": 128, "K": 128, "N": 128}, 8,
         "wse3-sdk-sim", 32, "MeshGEMM on 720 x 720: over 0.7 of the peak of 1",
         {"x": "n", "y": "m", "tile": "k"}, persistent="Nothing"),
@@ -114,8 +105,6 @@ def measured(row: Row) -> dict[str, Any]:
     arch = load_arch(HARDWARE, variables={"GridX": row.grid, "GridY": row.grid})
     workload = load_workload(load_document("published.yaml", text=workload_text(row)))
     constraints = {e.name: GridConstraints.of(dict(row.constraints)) for e in workload.einsums}
-    if not row.runs:
-        return {**timed_only(row, arch, workload, constraints), **used(begun)}
     answer = map_on_grid(
         arch,
         workload,
@@ -146,35 +135,6 @@ def used(begun: float) -> dict[str, float]:
     return {
         "seconds": time.process_time() - begun,
         "gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
-    }
-
-
-def timed_only(
-    row: Row, arch: Arch, workload: Workload, constraints: Mapping[str, GridConstraints]
-) -> dict[str, Any]:
-    """Search the only Einsum of a workload without a run of the answer; return its figures."""
-    (einsum,) = workload.einsums
-    flat = grid_path(arch, workload, einsum)
-    space = GridMapspace(grid_of(flat), einsum, constraints[einsum.name])
-    candidates = Candidates.of("latency", ExecutionSettings(), flat, space)
-    search = CandidateSearch(candidates, candidates.families)
-    search.start()
-    while search.looked_at < row.executions and search.step():
-        pass
-    clock, certificate = candidates.quick.profile.clock_hz, search.certificate()
-    read = space_time(flat, einsum, search.mapping)
-    elements = read.rows * read.columns
-    assert not certificate.executed
-    return {
-        "cycles": round(search.value * clock),
-        "latency": search.value,
-        "bound": round(certificate.bound * clock),
-        "efficiency": einsum.operations / (elements * search.value * clock),
-        "executed": certificate.executed,
-        "timed": certificate.timed,
-        "gap": certificate.gap(search.value),
-        "optimal": certificate.is_optimal,
-        "mapping": str(search.mapping),
     }
 
 
