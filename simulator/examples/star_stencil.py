@@ -73,8 +73,8 @@ def star_stencil(
     sides of the tile; iterations: at least 1. Every element starts from its buffer `grid`, shape
     `tile.shape`, and the buffer `weights`, radius + 1 values. waits: whether
     the elements wait for their halos; if not, for radius 1 only, words go before the main thread
-    and have come when the computation gets to them, if the tile has 4 x 4 cells or more. Raises
-    ProgramError for other sizes.
+    and have come when the computation gets to them, on WSE-3 from tiles of 4 x 4 cells on (else the
+    run may end with an error of a race). Raises ProgramError for other sizes.
     """
     height, width = elements
     if not waits and tile.radius > 1:
