@@ -20,7 +20,7 @@ from tilewright.mapper.fusion.fused_problem import (
 from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
 from tilewright.mapper.fusion.tie_break import break_ties
 from tilewright.mapper.model.evaluation import score_mapping
-from tilewright.mapper.searches.budget import Budget
+from tilewright.mapper.searches.budget import Budget, EndReason, WorkLeft
 from tilewright.mapper.searches.mapping_scorer import figures_agree
 from tilewright.mapper.searches.request import Request
 from tilewright.mapper.searches.result import Report, ScoredMapping, SearchStatistics, no_report
@@ -29,6 +29,8 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 
 ENERGY_SHARE = 0.4  # of the seconds left: for the least energy, which other objectives start from
 LATENCY_SHARE = 0.4  # of those left then: for the least latency, from which products start, too
+STRAIGHT_WORK = 20_000  # questions to the budget, some seconds: more than most workloads need
+NO_RESULT = JoinResult(None, None, 0.0, (0.0, 0.0), None)
 
 
 @contextmanager
@@ -157,8 +159,7 @@ class FusedOptimizer:
     ) -> FusedOptimum:
         """Search a plan, score its mapping, then break ties."""
         problem = plan.problem
-        search = JoinSearch(problem, budget, report, seed, plan.cache)
-        result = search.solve()
+        search, result = self._searched(plan, budget, report, seed)
         self.statistics = self.statistics.plus(search.statistics)
         if result.label is None:
             return FusedOptimum(result, None)
@@ -171,6 +172,32 @@ class FusedOptimizer:
             return optimum
         better = replace(result, label=tie_break.result.label, steps=tie_break.result.steps)
         return self._score(plan, better, counts_latency=True)
+
+    def _searched(
+        self, plan: FusedPlan, budget: Budget, report: Report, seed: JoinResult | None
+    ) -> tuple[JoinSearch, JoinResult]:
+        """Search a plan: straight on where no budget ends it and that is little work.
+
+        Else from a good mapping, found fast, which takes longer than many whole searches.
+        """
+        known = NO_RESULT
+        if seed is None and not budget.is_limited:
+            limited = replace(budget, work=WorkLeft(STRAIGHT_WORK))
+            straight = JoinSearch(plan.problem, limited, report, cache=plan.cache)
+            known = straight.solve()
+            if known.ended is not EndReason.WORK:
+                return straight, known
+            self.statistics = self.statistics.plus(straight.statistics)
+        value = _value_of(plan.problem, known)
+
+        def report_best(best: float, lower_bound: float) -> None:
+            report(min(best, value), lower_bound)
+
+        search = JoinSearch(plan.problem, budget, report_best, seed, plan.cache)
+        result = search.solve()
+        if result.exhausted and value < _value_of(plan.problem, result):
+            result = replace(result, label=known.label, steps=known.steps)
+        return search, result
 
     def _score(self, plan: FusedPlan, result: JoinResult, counts_latency: bool) -> FusedOptimum:
         """Score the mapping of a result.

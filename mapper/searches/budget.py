@@ -33,6 +33,7 @@ class EndReason(Enum):
     SECONDS = "the end of its budget of seconds"
     MEMORY = "its limit of memory"
     LABELS = "its limit of partial mappings kept at a time"
+    WORK = "its limit of work"
     STOPPED = "the request to stop"
 
 
@@ -47,6 +48,13 @@ class OutOfBudget(Exception):  # noqa: N818 - control flow of the searches
         self.reason = reason
 
 
+@dataclass(slots=True)
+class WorkLeft:
+    """How often a search may still ask whether its budget is used up: the same on any machine."""
+
+    questions: int
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Limits of a search.
@@ -54,12 +62,14 @@ class Budget:
     `deadline`: end, in seconds on the monotonic clock. `labels`: how many partial mappings (cost
     tuples) a search may keep at a time. `memory`: bytes of main memory of the whole process.
     `stops_on_request`: it also ends when STOP_REQUESTED is set; what finds a last answer does not.
+    `work`: what is left of a limit of work; None for none.
     """
 
     deadline: float = inf
     labels: int = MAX_LABELS
     memory: float = inf
     stops_on_request: bool = False
+    work: WorkLeft | None = None
 
     @property
     def is_limited(self) -> bool:
@@ -98,6 +108,10 @@ class Budget:
             raise OutOfBudget(EndReason.STOPPED if self.is_stopped else EndReason.SECONDS)
         if labels > self.labels:
             raise OutOfBudget(EndReason.LABELS)
+        if self.work is not None:
+            self.work.questions -= 1
+            if self.work.questions < 0:
+                raise OutOfBudget(EndReason.WORK)
         if self._exceeds(more_bytes):
             raise OutOfBudget(EndReason.MEMORY)
 

@@ -351,8 +351,11 @@ class JoinSearch:
 
     @property
     def _is_large(self) -> bool:
-        """Whether an Einsum has so many placements and tile shapes that to start small pays."""
-        if self.problem.is_narrowed:
+        """Whether an Einsum has so many placements and tile shapes that to start small pays.
+
+        A search with little work before it goes straight on.
+        """
+        if self.problem.is_narrowed or self._budget.work is not None:
             return False
         return any(fused.size >= LARGE for fused in self._solved_einsums)
 

@@ -58,7 +58,7 @@ def test_a_request_before_the_first_mapping_gives_an_unfused_one() -> None:
 
 
 def test_the_limit_of_labels_names_the_largest_choice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tilewright.mapper.searches.request.Budget", partial(Budget, labels=300))
+    monkeypatch.setattr("tilewright.mapper.searches.request.Budget", partial(Budget, labels=100))
     result = search(two_memories(72), CHAIN)
     assert result.certificate.kind == "bounded"
     (note,) = result.notes
