@@ -71,7 +71,7 @@ class EinsumData:
         return {**drawn, **self.given}
 
     @cached_property
-    def _result(self) -> _Result:
+    def _result(self) -> _EinsumResult:
         """The exact output, and the greatest error that rounding allows at each place.
 
         numpy computes floats in float64; integers in their own type, without any error.
@@ -80,7 +80,7 @@ class EinsumData:
         if not numbers.is_integer:
             return _bounded(self.einsum, self.operands, numbers.output)
         exact = np.asarray(einsum_values(self.einsum, self.operands)).astype(np.float64)
-        return _Result(exact, lambda _: np.zeros_like(exact))
+        return _EinsumResult(exact, lambda _: np.zeros_like(exact))
 
     def compare(self, output: Floats, additions: int | None = None) -> float:
         """Return the greatest error of an output as a share (0 to 1) of what rounding allows.
@@ -110,7 +110,7 @@ class EinsumData:
 
 
 @dataclass(frozen=True, slots=True)
-class _Result:
+class _EinsumResult:
     """The exact output; `error`: by how much a computation may differ, from its additions."""
 
     value: Floats
@@ -125,7 +125,7 @@ class _Rounded:
     error: Floats
 
 
-def _bounded(einsum: Einsum, operands: Mapping[str, AnyArray], dtype: str) -> _Result:
+def _bounded(einsum: Einsum, operands: Mapping[str, AnyArray], dtype: str) -> _EinsumResult:
     """Return the exact output and the greatest error that rounding allows at each place."""
     unit, tiny = ROUNDOFF[dtype], SMALLEST[dtype]
     if _is_plain_product(einsum):
@@ -135,7 +135,7 @@ def _bounded(einsum: Einsum, operands: Mapping[str, AnyArray], dtype: str) -> _R
             steps = _steps(einsum, additions, unit) + len(einsum.inputs)
             return SLACK * _growth(steps, unit) * scale + steps * tiny
 
-        return _Result(exact, product_error)
+        return _EinsumResult(exact, product_error)
     values = {name: array.astype(np.float64) for name, array in operands.items()}
     read = [_Rounded(array, np.zeros_like(array)) for array in read_values(einsum, values)]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -143,7 +143,7 @@ def _bounded(einsum: Einsum, operands: Mapping[str, AnyArray], dtype: str) -> _R
     exact = joined_values(einsum, point.value)
     if joins_by_max(einsum):
         largest = SLACK * np.abs(joined_values(einsum, point.error)) + tiny
-        return _Result(exact, lambda _: largest)
+        return _EinsumResult(exact, lambda _: largest)
     scale = joined_values(einsum, np.abs(point.value) + point.error, by_sum=True)
     errors = joined_values(einsum, point.error, by_sum=True)
 
@@ -151,7 +151,7 @@ def _bounded(einsum: Einsum, operands: Mapping[str, AnyArray], dtype: str) -> _R
         steps = _steps(einsum, additions, unit)
         return SLACK * (errors + _growth(steps, unit) * scale) + (steps + 4) * tiny
 
-    return _Result(exact, sum_error)
+    return _EinsumResult(exact, sum_error)
 
 
 def _steps(einsum: Einsum, additions: int | None, unit: float) -> int:

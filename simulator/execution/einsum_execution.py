@@ -191,7 +191,7 @@ def execute_plan(
     )
 
 
-class _Run(NamedTuple):
+class _EinsumRun(NamedTuple):
     cycles: int
     memory: Mapping[str, AnyArray]
     """(rows, columns, 1, values) of the resident tensors."""
@@ -201,7 +201,7 @@ class _Run(NamedTuple):
     engine: str
 
 
-def _run(request: RunRequest, options: RunOptions) -> _Run:
+def _run(request: RunRequest, options: RunOptions) -> _EinsumRun:
     """Run a program in the way that is likely to be the fastest; all give the same."""
     if request.program.placement.size < LARGE_GRID or options.timeline:
         return _run_engine(request, options)
@@ -209,7 +209,7 @@ def _run(request: RunRequest, options: RunOptions) -> _Run:
     if run is None:
         return _run_engine(request, options)
     find_trace = partial(_trace_by_engine, request, options, run.cycles)
-    return _Run(*run, find_trace, "values by the pattern")
+    return _EinsumRun(*run, find_trace, "values by the pattern")
 
 
 def _trace_by_engine(request: RunRequest, options: RunOptions, cycles: int) -> Trace:
@@ -222,7 +222,7 @@ def _trace_by_engine(request: RunRequest, options: RunOptions, cycles: int) -> T
     return run.find_trace()
 
 
-def _run_engine(request: RunRequest, options: RunOptions) -> _Run:
+def _run_engine(request: RunRequest, options: RunOptions) -> _EinsumRun:
     """Run a program by the engine that is likely to be the faster one."""
     plan, program, profile, operands, held = request
     tiles, edges = run_inputs(plan, operands)
@@ -238,7 +238,7 @@ def _run_engine(request: RunRequest, options: RunOptions) -> _Run:
     streams = {name: stream.values for name, stream in result.edges.items()}
     resident = [tensor.name for tensor in plan.read.tensors if tensor.resident]
     kept = {name: np.asarray(result.memory[name]) for name in resident}
-    return _Run(result.cycles, kept, streams, result.counts, lambda: result.trace, engine)
+    return _EinsumRun(result.cycles, kept, streams, result.counts, lambda: result.trace, engine)
 
 
 def execute_einsum(
