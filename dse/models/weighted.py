@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.dse.models.evaluator import Evaluator, Outcome
+from tilewright.dse.models.evaluator import Evaluator, Outcome, Proof
 from tilewright.dse.study.design_space import Point
 from tilewright.dse.study.study import StudyInput
 
@@ -37,46 +37,42 @@ class WeightedEvaluator:
         """Evaluate one design with every workload; raises what the first that fails raises."""
         outcomes: list[Outcome] = []
         for model, workload in zip(self.models, self.workloads, strict=True):
-            try:
-                outcome = model.evaluate(point)
-            except TilewrightError as error:
-                error.args = (f"{workload.name}: {error.args[0]}",)
-                error.what = f"{workload.name}: {error.what}"
-                raise
+            outcome = _evaluated(model, workload, point)
             if outcome.reason is not None:
                 return outcome
             outcomes.append(outcome)
+        return self._together(outcomes)
+
+    def _together(self, outcomes: Sequence[Outcome]) -> Outcome:
         gaps = [outcome.gap for outcome in outcomes]
-        proofs = [outcome.proof for outcome in outcomes]
         verified = [outcome.verified for outcome in outcomes]
-        known = all(proof is not None for proof in proofs)
         return Outcome(
             self._joined([outcome.metrics for outcome in outcomes]),
             details=self._details(outcomes),
             verified=None if None in verified else all(verified),
-            proof=("bounded" if "bounded" in proofs else "optimal") if known else None,
+            proof=_weakest([outcome.proof for outcome in outcomes]),
             gap=None if None in gaps else max(gap or 0.0 for gap in gaps),
             breakdown=self._breakdown(outcomes),
         )
 
     def _joined(self, metrics: Sequence[Mapping[str, float]]) -> dict[str, float]:
-        weights = [workload.weight for workload in self.workloads]
-        totals: dict[str, float] = {}
-        for name in metrics[0]:
-            values = [each.get(name, 0.0) for each in metrics]
-            if name in _SUMS:
-                totals[name] = sum(w * value for w, value in zip(weights, values, strict=True))
-            elif name in _MEANS:
-                times = [w * each["latency"] for w, each in zip(weights, metrics, strict=True)]
-                products = sum(t * value for t, value in zip(times, values, strict=True))
-                totals[name] = products / (sum(times) or inf)
-            elif name != "edp":
-                totals[name] = max(values)
+        totals = {name: self._total(name, metrics) for name in metrics[0] if name != "edp"}
         if "edp" in metrics[0]:
             totals["edp"] = totals["energy"] * totals["latency"]
         for workload, own in zip(self.workloads, metrics, strict=True):
             totals |= {f"{workload.name}.{name}": value for name, value in own.items()}
         return totals
+
+    def _total(self, name: str, metrics: Sequence[Mapping[str, float]]) -> float:
+        """Return a metric of all workloads together: a sum, a mean, or the largest."""
+        values = [each.get(name, 0.0) for each in metrics]
+        weights = [workload.weight for workload in self.workloads]
+        if name in _SUMS:
+            return _weighted_sum(weights, values)
+        if name in _MEANS:
+            times = [w * each["latency"] for w, each in zip(weights, metrics, strict=True)]
+            return _weighted_sum(times, values) / (sum(times) or inf)
+        return max(values)
 
     def _details(self, outcomes: Sequence[Outcome]) -> dict[str, object]:
         """Return the sections of all workloads, and the machine under each of them by its name."""
@@ -103,3 +99,24 @@ class WeightedEvaluator:
                     else:
                         into[name] = max(into.get(name, value), value)
         return joined
+
+
+def _evaluated(model: Evaluator, workload: StudyInput, point: Point) -> Outcome:
+    """Evaluate one design with one workload; an error says with which."""
+    try:
+        return model.evaluate(point)
+    except TilewrightError as error:
+        error.args = (f"{workload.name}: {error.args[0]}",)
+        error.what = f"{workload.name}: {error.what}"
+        raise
+
+
+def _weakest(proofs: Sequence[Proof | None]) -> Proof | None:
+    """Return what is proven of all together; None if nothing is known of one of them."""
+    if None in proofs:
+        return None
+    return "bounded" if "bounded" in proofs else "optimal"
+
+
+def _weighted_sum(weights: Sequence[float], values: Sequence[float]) -> float:
+    return sum(weight * value for weight, value in zip(weights, values, strict=True))

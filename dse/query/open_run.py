@@ -68,18 +68,23 @@ class RunTrials:
         texts = {value for knob in knobs for value in knob.values if isinstance(value, str)}
         check_condition(condition, self._known(), texts)
         rule = compile_expression(condition)
-        holds: dict[int, bool] = {}
-        failure: ExpressionError | None = None
+        chosen: list[Trial] = []
+        failures: list[ExpressionError] = []
+        evaluated = 0
         for trial in self.trials:
             try:
-                holds[trial.number] = bool(rule(self.names(trial)))
+                holds = rule(self.names(trial))
             except UnknownNameError:  # it has no such metric, or no gap
                 continue
             except ExpressionError as error:
-                failure = error
-        if failure is not None and not holds:
-            raise failure
-        return self._only([trial for trial in self.trials if holds.get(trial.number)])
+                failures.append(error)
+                continue
+            evaluated += 1
+            if holds:
+                chosen.append(trial)
+        if failures and not evaluated:
+            raise failures[-1]
+        return self._only(chosen)
 
     def spans(self, condition: str) -> list[str]:
         """Say for each name that a condition compares with a number what values it has here.

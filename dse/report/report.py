@@ -106,24 +106,19 @@ def two_fidelities(spec: StudySpec, trials: Sequence[Trial]) -> str:
         f"{some(len(executed), 'design')} executed on the machine, on numbers, and compared with"
         f" numpy; {excluded} by lower bounds alone, which an executed design beats"
     )
-    names = [objective.metric for objective in spec.objectives]
-    ratios = {
-        name: sorted(
-            trial.metrics[name] / bound - 1
-            for trial in executed
-            if (bound := trial.metrics.get(BOUND + name, 0.0)) > 0
-        )
-        for name in names
-    }
-    differences = [
-        f"{label(name)} by {100 * low:.3g} to {100 * high:.3g} % (median {100 * middle:.3g} %)"
-        for name, values in ratios.items()
-        if values
-        for low, middle, high in [(values[0], median(values), values[-1])]
-    ]
-    return text + (
-        f". Executions lie above the bounds: {', '.join(differences)}" * bool(differences)
-    )
+    differences = [_above_bound(objective.metric, executed) for objective in spec.objectives]
+    told = ", ".join(filter(None, differences))
+    return f"{text}. Executions lie above the bounds: {told}" if told else text
+
+
+def _above_bound(metric: str, executed: Sequence[Trial]) -> str:
+    """Return by how much a metric of executed designs exceeds its bounds; "" without a bound."""
+    bounded = [t for t in executed if t.metrics.get(BOUND + metric, 0.0) > 0]
+    excess = sorted(100 * (t.metrics[metric] / t.metrics[BOUND + metric] - 1) for t in bounded)
+    if not excess:
+        return ""
+    low, middle, high = excess[0], median(excess), excess[-1]
+    return f"{label(metric)} by {low:.3g} to {high:.3g} % (median {middle:.3g} %)"
 
 
 def _command(environment: Mapping[str, Any]) -> str:

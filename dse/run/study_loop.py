@@ -227,17 +227,14 @@ class _Search:
         asked = [asking_for_bounds(point) for point in points.values()]
         answers = self._pool.evaluate(asked, lambda *_: None)
         bounds = {k: a for k, a in zip(points, answers, strict=True) if a.outcome.metrics}
-        baselines = {self._setting.key_of(baseline.point) for baseline in spec.baselines}
+        may_be_left_out = bounds.keys() - {self._setting.key_of(b.point) for b in spec.baselines}
         beaten = {
             key: replace(bound, outcome=replace(bound.outcome, status="excluded", reason=EXCLUDED))
             for key, bound in bounds.items()
-            if key not in baselines and is_beaten(bound.outcome.metrics, trials, spec.objectives)
+            if key in may_be_left_out and is_beaten(bound.outcome.metrics, trials, spec.objectives)
         }
         left = self._evaluated({key: point for key, point in points.items() if key not in beaten})
-        return beaten | {
-            key: _with_bounds(attempt, bounds[key]) if key in bounds else attempt
-            for key, attempt in left.items()
-        }
+        return beaten | {k: _with_bounds(attempt, bounds.get(k)) for k, attempt in left.items()}
 
     def _evaluated(self, points: Mapping[str, Point]) -> dict[str, Attempt]:
         """Return the attempts on designs by key; those that are known come first."""
@@ -265,9 +262,9 @@ BOUND = "bound."
 """Before the name of a metric: its lower bound from before the execution."""
 
 
-def _with_bounds(attempt: Attempt, bound: Attempt) -> Attempt:
-    """Return an attempt with the bounds of its metrics beside them."""
-    if attempt.outcome.status != "feasible":
+def _with_bounds(attempt: Attempt, bound: Attempt | None) -> Attempt:
+    """Return an attempt with the bounds of its metrics, if there are any, beside them."""
+    if bound is None or attempt.outcome.status != "feasible":
         return attempt
     bounds = {f"{BOUND}{name}": value for name, value in bound.outcome.metrics.items()}
     outcome: Outcome = replace(attempt.outcome, metrics={**attempt.outcome.metrics, **bounds})

@@ -62,11 +62,7 @@ def extend_run(run: RunDirectory, changes: Changes) -> None:
     """
     if changes == Changes():
         return
-    if load_stored_study(run.path / SPEC).islands > 1 and (changes.settings or changes.retry):
-        raise RunError(
-            "a run of islands goes on with the same search",
-            instead="--trials N alone, or a new run with --reuse of this one",
-        )
+    _check_islands(run, changes)
     with TrialLog(run):  # no other process is running the study
         trials = run.repair()
         if changes.retry:
@@ -77,13 +73,8 @@ def extend_run(run: RunDirectory, changes: Changes) -> None:
     data: Any = load_document(run.path / SPEC).data
     changed = _with_settings(data, settings)
     spec = _checked_study(run, changed, trials)
-    designs = sum(trial.same_as is None for trial in trials)
-    if changes.trials is not None and spec.trials < designs:
-        raise RunError(
-            "the run has more trials already",
-            value=changes.trials,
-            instead=f"--trials above {designs}",
-        )
+    if changes.trials is not None:
+        _check_length(spec, trials)
     environment = run.environment()
     note = {
         "batch": trials[-1].batch + 1 if trials else 0,
@@ -165,6 +156,27 @@ def since_of(environment: Mapping[str, Any]) -> int:
     """Return the first batch that the present sampler of a run proposed."""
     batches = [int(note["batch"]) for note in environment.get("extensions", [])]
     return max(batches, default=0)
+
+
+def _check_islands(run: RunDirectory, changes: Changes) -> None:
+    """Raise RunError if a run of several islands is to go on with another search."""
+    islands = load_stored_study(run.path / SPEC).islands
+    if islands > 1 and (changes.settings or changes.retry):
+        raise RunError(
+            "a run of islands goes on with the same search",
+            instead="--trials N alone, or a new run with --reuse of this one",
+        )
+
+
+def _check_length(spec: StudySpec, trials: Sequence[Trial]) -> None:
+    """Raise RunError if a study allows fewer designs than have been tried."""
+    designs = sum(trial.same_as is None for trial in trials)
+    if spec.trials < designs:
+        raise RunError(
+            "the run has more trials already",
+            value=spec.trials,
+            instead=f"--trials above {designs}",
+        )
 
 
 def outcomes_before(run: RunDirectory) -> dict[str, Attempt]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -22,6 +22,7 @@ from tilewright.mapper.searches.result import Progress
 
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
+    from tilewright.mapper.workload.einsum import Einsum
     from tilewright.mapper.workload.workload import Workload
     from tilewright.simulator.execution.einsum_execution import EinsumExecution
     from tilewright.simulator.execution.execution import Execution
@@ -140,20 +141,8 @@ def find_front_on_machine(
     from tilewright.simulator.search.grid_front import METRICS, GridFrontSearch
 
     metrics = tuple(options["front"])
-    unknown = [name for name in metrics if name not in METRICS]
-    if unknown or len(set(metrics)) != len(metrics) or len(metrics) < 2:
-        raise TilewrightError(
-            "a front on the machine is over two or three metrics",
-            value=",".join(metrics),
-            instead=f"some of {', '.join(METRICS)}",
-        )
-    names = [einsum.name for einsum in workload.einsums]
-    if options.get("einsum") is None and len(names) > 1:
-        raise TilewrightError(
-            "a front on the machine is that of one Einsum",
-            instead=f"--einsum beside it: {' or '.join(names)}",
-        )
-    einsum = workload.einsum(options.get("einsum") or names[0])
+    _check_metrics(metrics, METRICS)
+    einsum = _einsum_of(workload, options.get("einsum"))
 
     def tell(executed: int, points: int) -> None:
         if on_progress is not None:
@@ -171,3 +160,25 @@ def find_front_on_machine(
         raise TilewrightError("the front has no such point", value=f"--point {point}",
                               instead=f"0 to {len(front.points) - 1}")  # fmt: skip
     return GridFrontAnswer(front, point, options["limit"])
+
+
+def _check_metrics(metrics: Sequence[str], known: Sequence[str]) -> None:
+    """Raise TilewrightError unless `metrics` are two or more different ones of those known."""
+    distinct = set(metrics)
+    if len(metrics) < 2 or len(distinct) < len(metrics) or not distinct <= set(known):
+        raise TilewrightError(
+            "a front on the machine is over two or three metrics",
+            value=",".join(metrics),
+            instead=f"some of {', '.join(known)}",
+        )
+
+
+def _einsum_of(workload: Workload, name: str | None) -> Einsum:
+    """Return the Einsum of a name, without one the only one; TilewrightError if there are more."""
+    names = [einsum.name for einsum in workload.einsums]
+    if name is None and len(names) > 1:
+        raise TilewrightError(
+            "a front on the machine is that of one Einsum",
+            instead=f"--einsum beside it: {' or '.join(names)}",
+        )
+    return workload.einsum(name or names[0])

@@ -12,6 +12,7 @@ from tilewright.dse.command.console import emit, json_option, say
 
 if TYPE_CHECKING:
     from tilewright.dse.query.open_run import RunTrials
+    from tilewright.dse.study.design_space import Point, Space
 
 RUN = click.argument("run", type=click.Path(path_type=Path))
 
@@ -52,15 +53,23 @@ def query_command(  # noqa: PLR0913, PLR0917 (one per option)
 
     asked = open_run(run) if repeats else open_run(run).designs()
     found = asked.where(condition) if condition else asked
-    if not len(found) and not as_json:
-        for line in asked.spans(condition):
-            say(line)
-    names = [name.strip() for name in (front or "").split(",") if name.strip()]
+    if not as_json:
+        _say_what_there_is(asked, found, condition)
+    shown_also = []
     if front is not None:
-        found = found.front(*names)
+        shown_also = [name.strip() for name in front.split(",") if name.strip()]
+        found = found.front(*shown_also)
     if sort is not None:
         found = found.sorted_by(sort, descending=descending)
-    _print(found, limit, as_json, names if sort is None else [*names, sort])
+        shown_also.append(sort)
+    _print(found, limit, as_json, shown_also)
+
+
+def _say_what_there_is(asked: RunTrials, found: RunTrials, condition: str) -> None:
+    """Say between which values the trials lie, if the condition holds for none of them."""
+    if not len(found):
+        for line in asked.spans(condition):
+            say(line)
 
 
 def _print(found: RunTrials, limit: int, as_json: bool, also: Sequence[str]) -> None:
@@ -86,26 +95,31 @@ def _print(found: RunTrials, limit: int, as_json: bool, also: Sequence[str]) -> 
 def show_command(run: Path, trial: int, as_json: bool) -> None:
     """Show one trial: knobs, metrics, proof, and its loop nests where they are stored."""
     from tilewright.dse.query.open_run import open_run
-    from tilewright.dse.study.knobs import knob_text, labels_of
 
     opened = open_run(run)
     found = opened.trial(trial)
     details = opened.directory.details(found.same_as if found.same_as is not None else trial)
-    (row,) = [each for each in opened.rows() if each["trial"] == trial]
+    row = next(each for each in opened.rows() if each["trial"] == trial)
     if as_json:
         emit({**row, "details": details})
         return
-    space = opened.spec.space
-    labels = zip(labels_of(space), space.paths, strict=True)
-    texts = {label: knob_text(path, found.point[path]) for label, path in labels}
-    lines = [
-        f"{name}: {texts.get(name) or _shown(name, value)}"
-        for name, value in row.items()
-        if value is not None
-    ]
-    if not details and found.metrics:
+    lines = list(_row_lines(row, opened.spec.space, found.point))
+    if details:
+        lines += _loop_nests(details)
+    elif found.metrics:
         lines += ["", "loop nests are stored for the designs that the report shows"]
-    click.echo("\n".join([*lines, *_loop_nests(details or {})]))
+    click.echo("\n".join(lines))
+
+
+def _row_lines(row: Mapping[str, Any], space: Space, point: Point) -> Iterator[str]:
+    """Yield a line for each knob and value that a trial has."""
+    from tilewright.dse.study.knobs import knob_text, labels_of
+
+    labels = zip(labels_of(space), space.paths, strict=True)
+    texts = {label: knob_text(path, point[path]) for label, path in labels}
+    for name, value in row.items():
+        if value is not None:
+            yield f"{name}: {texts.get(name) or _shown(name, value)}"
 
 
 def _loop_nests(details: Mapping[str, Any]) -> Iterator[str]:
