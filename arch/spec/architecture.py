@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilewright.arch.components.cost_table import CostTable, load_cost_table
 from tilewright.arch.components.estimate import Estimator
 from tilewright.arch.errors import SpecError, Where
-from tilewright.arch.files.document import Document, Tagged
+from tilewright.arch.files.document import DocPath, Document, Tagged
 from tilewright.arch.files.toplevel import check_top_level
 from tilewright.arch.spec.build_tree import build_tree
 from tilewright.arch.spec.override import override
@@ -20,8 +20,30 @@ from tilewright.arch.spec.tree import Node
 
 _FEW = 8  # names in the short form of an architecture
 _MOST_EDITED = 512
-_EDITED: dict[tuple[object, ...], tuple[Node, Node]] = {}
-"""Nodes that were written differently last: by node and changes, the node before and after."""
+
+
+class _Edit(NamedTuple):
+    """A node that was written differently, before and after."""
+
+    before: Node
+    after: Node
+
+
+_EditKey = tuple[object, ...]  # identity of the node before, and what was changed
+_EDITED: dict[_EditKey, _Edit] = {}
+"""The last edits."""
+
+
+def _written_before(key: _EditKey, node: Node) -> Node | None:
+    """Return a node as an earlier edit left it; identities of lost nodes may come again."""
+    edit = _EDITED.get(key)
+    return edit.after if edit is not None and edit.before is node else None
+
+
+def _remember(key: _EditKey, edit: _Edit) -> None:
+    _EDITED[key] = edit
+    if len(_EDITED) > _MOST_EDITED:
+        _EDITED.pop(next(iter(_EDITED)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,23 +99,23 @@ class Arch:
         Nodes that were written so before are not read again.
         """
         edits: dict[str, list[tuple[str, str]]] = {}
-        for key, value in values.items():
-            edits.setdefault(key.partition(".")[0], []).append((key, repr(value)))
-        leaves = [node for node in self.root.walk() if node.tag in LEAVES]
-        keys = {n.path: (id(n), *sorted(edits.get(n.name, ()))) for n in leaves}
-        known = {n.path: n for n in leaves if n.name not in edits}
-        for node in leaves:
-            cached = _EDITED.get(keys[node.path])
-            if cached is not None and cached[0] is node:
-                known[node.path] = cached[1]
+        for name, value in values.items():
+            edits.setdefault(name.partition(".")[0], []).append((name, repr(value)))
+        leaves = {node.path: node for node in self.root.walk() if node.tag in LEAVES}
+        known: dict[DocPath, Node] = {}
+        unknown: dict[DocPath, _EditKey] = {}
+        for path, node in leaves.items():
+            key = (id(node), *sorted(edits.get(node.name, ())))
+            written = node if node.name not in edits else _written_before(key, node)
+            if written is None:
+                unknown[path] = key
+            else:
+                known[path] = written
         data: Any = changed.data
         root = build_tree(changed, data["arch"]["nodes"], known)
-        originals = {node.path: node for node in leaves}
         for node in root.walk():
-            if node.path in originals and node.path not in known:
-                _EDITED[keys[node.path]] = originals[node.path], node
-                if len(_EDITED) > _MOST_EDITED:
-                    _EDITED.pop(next(iter(_EDITED)))
+            if node.path in unknown:
+                _remember(unknown[node.path], _Edit(leaves[node.path], node))
         return root
 
     def __repr__(self) -> str:

@@ -179,17 +179,18 @@ class _EinsumRules:
     def _moved_again(self, component: str, tensor: str) -> Iterator[str]:
         rules = self._rules[component]
         places = [h for h in self._holders if h.tensor == tensor and not h.is_toll]
-        held = next((h for h in places if h.component == component), None)
-        if held is None:
+        components = [h.component for h in places]
+        if component not in components:
             return
-        below = next((h.loops_above for h in places if h.loops_above > held.loops_above
-                      or places.index(h) > places.index(held)), len(self._loops))  # fmt: skip
-        fetching = self._loops[places[0].loops_above : held.loops_above]
-        sending = [a for a in self._loops[held.loops_above : below] if not a.loop.is_spatial]
-        if tensor in rules.no_refetch_from_above and held is not places[0]:
+        number = components.index(component)
+        starts = [*(h.loops_above for h in places), len(self._loops)]
+        fetching = self._loops[starts[0] : starts[number]]
+        sending = self._loops[starts[number] : starts[number + 1]]
+        if tensor in rules.no_refetch_from_above and number > 0:
             yield from self._repeating("no_refetch_from_above", component, tensor, fetching)
         if tensor in rules.no_resend_to_below:
-            yield from self._repeating("no_resend_to_below", component, tensor, sending)
+            in_time = [above for above in sending if not above.loop.is_spatial]
+            yield from self._repeating("no_resend_to_below", component, tensor, in_time)
 
     def _repeating(
         self, rule: str, component: str, tensor: str, loops: list[_LoopAbove]

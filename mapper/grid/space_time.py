@@ -438,11 +438,9 @@ def _check_buffers(read: SpaceTime) -> None:
     for tensor in read.tensors:
         if tensor.buffers not in (1, 2):
             raise _refusal(f"{tensor.name} has {tensor.buffers} buffers", "1 or 2")
-    double = [tensor for tensor in read.tensors if tensor.buffers == 2]
-    if not double:
-        return
-    single = [t for t in read.tensors if t.depth and t.buffers == 1]
-    if read.kernel != 1 or single or any(tensor.depth != 1 for tensor in double):
+    single = {tensor.depth for tensor in read.tensors if tensor.buffers == 1}
+    double = {tensor.depth for tensor in read.tensors if tensor.buffers == 2}
+    if double and (read.kernel != 1 or single - {0} or double != {1}):
         raise _refusal(
             "two buffers overlap the tiles of one loop in time",
             "one loop above the Storages with two buffers, and two buffers for each tensor there",

@@ -78,24 +78,30 @@ def _with_lanes(
     For each changed variable the loop of one other slot makes up; variables that may be uneven
     stay.
     """
-    dimension = points.slots[number]
-    assert isinstance(dimension, SpatialLoops)
     names = list(points.problem.einsum.bounds)
     iterations = _iterations(points.problem, tiles)
-    new_lanes = {
-        names.index(v): lanes for v, lanes in zip(dimension.variables, choice, strict=True)
-    }
-    changed = {c: lanes for c, lanes in new_lanes.items() if iterations[number][c] != lanes}
+    changed = _changed_lanes(points, number, choice, iterations[number])
     if any(names[c] in points.problem.uneven for c in changed):
         return
     if _primes_moved(iterations[number], changed) < 2:
         return
     sites = [[i for i in _loop_slots(points, names[c]) if i != number] for c in changed]
     for chosen in product(*sites):
-        chains = _compensated(points, iterations, number, dict(zip(changed, chosen, strict=True)),
-                              changed)  # fmt: skip
+        site_of = dict(zip(changed, chosen, strict=True))
+        chains = _compensated(points, iterations, number, site_of, changed)
         if len(chains) == len(changed):
             yield from _legal_only(points, _replaced(tiles, chains), chosen)
+
+
+def _changed_lanes(
+    points: Points, number: int, choice: tuple[int, ...], lanes: Tile
+) -> dict[int, int]:
+    """Return the new lanes of the variables, by column, whose lanes at slot `number` change."""
+    dimension = points.slots[number]
+    assert isinstance(dimension, SpatialLoops)
+    names = list(points.problem.einsum.bounds)
+    pairs = ((names.index(v), new) for v, new in zip(dimension.variables, choice, strict=True))
+    return {column: new for column, new in pairs if lanes[column] != new}
 
 
 def _primes_moved(lanes: Sequence[int], changed: dict[int, int]) -> int:

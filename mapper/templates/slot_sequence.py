@@ -129,30 +129,36 @@ class _SlotLayout:
     def _gap(self, index: int, holder: Holder) -> Iterator[Slot]:
         """Lay out the loops between holder `index` and the next one, with the reservation."""
         problem, template = self._problem, self._template
-        seen_below = self._seen_below[index]
-        reservation = problem.reservation(holder)
-        if seen_below:
-            reservation = replace(
-                reservation, lanes=seen_below.lanes, open_dims=seen_below.open_dims
-            )
-        is_last = index + 1 == len(template.holders)
-        if not is_last and template.holders[index + 1].backing:
+        reservation = self._reservation(index, holder)
+        next_holder = template.holders[index + 1 : index + 2]
+        if next_holder and next_holder[0].backing:
             yield reservation
             return
         access = problem.einsum.access(holder.tensor)
         allowed = [v for v in problem.einsum.bounds if v not in self._bans[index]]
         pinned = _is_pinned(problem, template, index)
         relevant = _with_relevance(access, allowed, "relevant")
-        is_outermost = holder.backing or holder.floating
-        if not is_outermost and not (problem.conventions.loops_sink and seen_below):
+        if self._may_have_loops_above(index, holder):
             if pinned:
                 yield from _loops(relevant)
             yield from _loops(_with_relevance(access, allowed, "partial"), single=True)
         yield reservation
         variables_below = allowed if holder.backing or pinned else _without(allowed, relevant)
-        yield from _loops(
-            [v for v in variables_below if _useful_above(problem, template, index + 1, v)]
-        )
+        yield from _useful_loops(problem, template, index + 1, variables_below)
+
+    def _may_have_loops_above(self, index: int, holder: Holder) -> bool:
+        """Tell whether loops may stand between the fill and the reservation of a holder."""
+        if holder.backing or holder.floating:
+            return False
+        return not (self._problem.conventions.loops_sink and self._seen_below[index])
+
+    def _reservation(self, index: int, holder: Holder) -> Reservation:
+        """Return the reservation of a holder, with the lanes below it that it sees."""
+        reservation = self._problem.reservation(holder)
+        seen_below = self._seen_below[index]
+        if not seen_below:
+            return reservation
+        return replace(reservation, lanes=seen_below.lanes, open_dims=seen_below.open_dims)
 
 
 def _shrinks_below(template: Template, adjacent: AdjacentHolders, index: int, tensor: str) -> bool:
@@ -175,22 +181,32 @@ def _adjacent_gap(
     allowed = [v for v in problem.einsum.bounds if v not in banned]
     members = range(adjacent.first, adjacent.last + 1)
     pinned = any(template.holders[i].backing or _is_pinned(problem, template, i) for i in members)
-    streamed: tuple[str, ...] = tuple(problem.einsum.bounds)  # no loop above the first group
+    streamed = tuple(problem.einsum.bounds)  # no loop above the first group
     for number, group in enumerate(adjacent.groups):
         later = list(chain.from_iterable(adjacent.groups[number + 1 :]))
         streams = streaming_variables(problem, template, (*group, *later))
         slides = sliding_variables(problem, template, group, later)
-        free = _without((v for v in streams if v in allowed), () if pinned else streamed)
-        yield from _loops(free)
-        yield from _loops([v for v in slides if v in allowed], single=True)
+        yield from _loops(_among(streams, allowed if pinned else _without(allowed, streamed)))
+        yield from _loops(_among(slides, allowed), single=True)
         yield from (problem.reservation(template.holders[i]) for i in group)
         streamed = streaming_variables(problem, template, group)
-    free = _without(allowed, () if pinned else streamed)
-    yield from _loops([v for v in free if _useful_above(problem, template, adjacent.last + 1, v)])
+    free = allowed if pinned else _without(allowed, streamed)
+    yield from _useful_loops(problem, template, adjacent.last + 1, free)
 
 
 def _without(variables: Iterable[str], excluded: Sequence[str]) -> list[str]:
     return [v for v in variables if v not in excluded]
+
+
+def _among(variables: Iterable[str], allowed: Sequence[str]) -> list[str]:
+    return [v for v in variables if v in allowed]
+
+
+def _useful_loops(
+    problem: Problem, template: Template, index: int, variables: Sequence[str]
+) -> Iterator[TemporalLoops]:
+    """Yield the slot of the loops above holder `index` that cannot be lowered under it for free."""
+    yield from _loops([v for v in variables if _useful_above(problem, template, index, v)])
 
 
 def _loops(variables: Sequence[str], single: bool = False) -> Iterator[TemporalLoops]:

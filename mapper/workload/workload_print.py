@@ -21,12 +21,10 @@ def dump_workload(workload: Workload) -> str:
     block: dict[str, object] = {
         "bits_per_value": {name: _width(access.bits_per_value) for name, access in accesses.items()}
     }
-    persistent = [name for name, access in accesses.items() if access.persistent]
-    if persistent:
-        block["persistent_tensors"] = _union(persistent)
-    integers = [name for name, access in accesses.items() if access.integer]
-    if integers:
-        block["integers"] = _union(integers)
+    for key, mark in (("persistent_tensors", "persistent"), ("integers", "integer")):
+        marked = [name for name, access in accesses.items() if getattr(access, mark)]
+        if marked:
+            block[key] = _union(marked)
     block["iteration_space_shape"] = _bounds(workload)
     block["einsums"] = [_einsum(einsum) for einsum in workload.einsums]
     return dump_yaml({"renames": _renames(workload), "workload": block})

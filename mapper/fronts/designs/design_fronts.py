@@ -149,6 +149,11 @@ class _Fronts(NamedTuple):
         pairs = zip(self.tables, choice, strict=True)
         return [table.mappings[number] for table, number in pairs]
 
+    def chosen_scores(self, choice: Sequence[int]) -> list[Score]:
+        """Return the scores of these mappings on the largest design."""
+        pairs = zip(self.tables, choice, strict=True)
+        return [table.scores[number] for table, number in pairs]
+
 
 class DesignFronts:
     """The Pareto sets of the Einsums of a workload, for all designs of a family.
@@ -255,18 +260,22 @@ class DesignFronts:
             if priced_score(score, taken, taken) != score:
                 return None  # costs depend on what is kept
         else:
-            pairs = zip(fronts.tables, choice, strict=True)
-            score = joined_score([table.scores[number] for table, number in pairs])
-        parts = list(enumerate(choice))
-        for part, alone in zip(parts, mappings, strict=True):
-            if part not in fronts.shares:
-                fronts.shares[part] = self._verified_shares(part[0], alone)
-        shares = [fronts.shares[part] for part in parts]
-        if any(share > 1 for filled in shares for share in filled.values()):
+            score = joined_score(fronts.chosen_scores(choice))
+        shares = self._shares(fronts, choice, mappings)
+        if max((share for filled in shares for share in filled.values()), default=0) > 1:
             return None
         notes = (*score.notes, *uncounted(arch, score))
         best = ScoredMapping(mapping, replace(score, verified=True, notes=notes))
         return _ScoredOnce(best, taken, computes, shares)
+
+    def _shares(
+        self, fronts: _Fronts, choice: tuple[int, ...], mappings: Sequence[LoopNest]
+    ) -> list[Mapping[str, Fraction]]:
+        """Return for each Einsum the share of each memory that its chosen mapping fills."""
+        for part, mapping in zip(enumerate(choice), mappings, strict=True):
+            if part not in fronts.shares:
+                fronts.shares[part] = self._verified_shares(part[0], mapping)
+        return [fronts.shares[part] for part in enumerate(choice)]
 
     def _verified_shares(self, number: int, mapping: LoopNest) -> Mapping[str, Fraction]:
         """Return the share of each memory that a mapping of one Einsum fills on the largest design.

@@ -17,6 +17,7 @@ import numpy as np
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.points import EXACT, Points, completions_above
 from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
+from tilewright.mapper.workload.einsum import TensorAccess
 
 
 def may_repeat(slots: Sequence[Slot]) -> bool:
@@ -74,35 +75,32 @@ def _gap_above(slots: Sequence[Slot], last: int) -> int | None:
     return first if first < index else None
 
 
-def _distinct_above(points: Points, gap: Sequence[Slot], counts: Any) -> Any:
+def _distinct_above(points: Points, gap: Sequence[Any], counts: Any) -> Any:
     """Count the distinct loops of one gap: all loops that can stand above its reservation do.
 
     With S one loop over a window and R the loops below: S R without no S, and without any S those
     of R that begin with a loop over which the tile does not stream, or none.
     """
     lattice = points.lattice
-    (reservation,) = (slot for slot in gap if isinstance(slot, Reservation))
-    access = points.problem.einsum.access(reservation.tensor)
-    loops_above = [
-        slot for slot in gap[: gap.index(reservation)] if isinstance(slot, TemporalLoops)
-    ]
-    loops_below = gap[-1] if isinstance(gap[-1], TemporalLoops) else TemporalLoops(())
-    window_loop = next((slot for slot in loops_above if slot.single), TemporalLoops(()))
-    stays = [v for v in loops_below.variables if access.relevance(v) != "relevant"]
-    slides = [v for v in stays if access.relevance(v) == "partial"]
-    looped = _over(lattice, loops_below.variables, counts)
-    with_window = (
-        completions_above(lattice, window_loop, looped) - looped
-        if window_loop.variables
-        else 0 * looped
-    )
-    without_window = _over(lattice, stays, counts) - _over(lattice, slides, counts) + counts
-    if not window_loop.variables:
-        without_window = _over(lattice, stays, counts)
-    distinct = with_window + without_window
-    for slot in loops_above:
-        distinct = distinct if slot.single else completions_above(lattice, slot, distinct)
+    place = next(i for i, slot in enumerate(gap) if isinstance(slot, Reservation))
+    below = [v for loops in gap[place + 1 :] for v in loops.variables]
+    access = points.problem.einsum.access(gap[place].tensor)
+    distinct = _over(lattice, _with_relevance(access, below, "irrelevant", "partial"), counts)
+    for slot in gap[:place]:
+        if slot.single:
+            slides = _with_relevance(access, below, "partial")
+            without_window = distinct - _over(lattice, slides, counts) + counts
+            looped = _over(lattice, below, counts)
+            with_window = completions_above(lattice, slot, looped) - looped
+            distinct = with_window + without_window
+    for slot in gap[:place]:
+        if not slot.single:
+            distinct = completions_above(lattice, slot, distinct)
     return distinct
+
+
+def _with_relevance(access: TensorAccess, variables: Sequence[str], *kinds: str) -> list[str]:
+    return [v for v in variables if access.relevance(v) in kinds]
 
 
 def _over(lattice: Lattice, variables: Sequence[str], counts: Any) -> Any:
