@@ -14,6 +14,7 @@ words. It is the form of the public kernel's last source (github Jorineg/cerebra
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Final
 
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
@@ -49,24 +50,28 @@ def cell_stencil(height: int, width: int, iterations: int, *, pairs: bool) -> Pr
     b = ProgramBuilder("cell_stencil", height, width)
     for number in range(COLORS):
         b.color(f"c{number}")
-    made: dict[tuple[str, ...], str] = {}
+    made: dict[tuple[object, ...], str] = {}
     grid = Area(0, 0, height, width)
-    for row in range(height):
-        for column in range(width):
-            color, around = color_of(row, column), neighbours(grid, row, column)
-            ahead = [p for p in around if not _is_inner(grid, *_neighbour(row, column, p))]
-            key = (color, *(f"{port} {name}" for port, name in around.items()), *ahead)
-            if key not in made:
-                made[key] = f"e{len(made)}"
-                code = b.code(made[key])
-                registers = _element(code, color, around, pairs=pairs)
-                _iterate(code, registers, iterations, ahead)
-            b.place(made[key], Area(row, column))
-            if around:
-                b.route(color, Area(row, column), rx="R", tx="".join(around))
-            for port, name in around.items():
-                b.route(name, Area(row, column), rx=port, tx="R")
+    for row, column in product(range(height), range(width)):
+        color, around = color_of(row, column), neighbours(grid, row, column)
+        ahead = [p for p in around if not _is_inner(grid, *_neighbour(row, column, p))]
+        key = (color, *around.items(), *ahead)
+        if key not in made:
+            made[key] = f"e{len(made)}"
+            code = b.code(made[key])
+            registers = _element(code, color, around, pairs=pairs)
+            _iterate(code, registers, iterations, ahead)
+        b.place(made[key], Area(row, column))
+        _route(b, Area(row, column), color, around)
     return b.build()
+
+
+def _route(b: ProgramBuilder, place: Area, color: str, around: Mapping[str, str]) -> None:
+    """Route the multicast of an element, on `color`, and what comes from its neighbours."""
+    if around:
+        b.route(color, place, rx="R", tx="".join(around))
+    for port, name in around.items():
+        b.route(name, place, rx=port, tx="R")
 
 
 def color_of(row: int, column: int) -> str:

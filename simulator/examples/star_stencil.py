@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from typing import Final, NamedTuple
 
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
@@ -76,32 +77,27 @@ def star_stencil(
     and have come when the computation gets to them, on WSE-3 from tiles of 4 x 4 cells on (else the
     run may end with an error of a race). Raises ProgramError for other sizes.
     """
-    height, width = elements
     if not waits and tile.radius > 1:
         raise ProgramError("only radius 1 goes on without waiting", value=tile.radius)
-    if min(elements) < 3 or tile.radius < 1 or tile.radius > min(tile[:2]) or iterations < 1:
+    if min(elements) < 3 or not 1 <= tile.radius <= min(tile[:2]) or iterations < 1:
         raise ProgramError(
             "a stencil has 3 x 3 elements or more, a radius from 1 to the sides of the tile, and "
             "iterations",
             value=(elements, tuple(tile), iterations),
         )
+    height, width = elements
     b = ProgramBuilder("star_stencil", height, width)
-    for direction in DIRECTIONS:
-        for parity in (0, 1):
-            b.color(f"{direction}{parity}")
-    names: dict[tuple[int, str, bool], str] = {}
-    for row in range(height):
-        for column in range(width):
-            around = tuple(neighbours_of(elements, row, column))
-            inner = len(around) == 4
-            parity = (row + column) % 2
-            key = (parity, " ".join(around), inner)
-            if key not in names:
-                names[key] = f"c{len(names)}"
-                form = ElementForm(parity, iterations, waits)
-                _element(b.code(names[key]), tile, around, form)
-            b.place(names[key], Area(row, column))
-            route_streams(b, (row, column), around)
+    for direction, parity in product(DIRECTIONS, (0, 1)):
+        b.color(f"{direction}{parity}")
+    names: dict[tuple[int, tuple[str, ...]], str] = {}
+    for row, column in product(range(height), range(width)):
+        around = tuple(neighbours_of(elements, row, column))
+        parity = (row + column) % 2
+        if (parity, around) not in names:
+            name = names[parity, around] = f"c{len(names)}"
+            _element(b.code(name), tile, around, ElementForm(parity, iterations, waits))
+        b.place(names[parity, around], Area(row, column))
+        route_streams(b, (row, column), around)
     return b.build()
 
 
@@ -133,13 +129,14 @@ def _element(code: CodeBuilder, tile: Tile, around: tuple[str, ...], form: Eleme
     """Declare the program of an element with neighbours in some directions."""
     inner = len(around) == len(DIRECTIONS)
     waits = form.waits or not inner
-    for name in ("own", "grid"):
-        code.buffer(name, "f32", tile.shape)
-    code.buffer("weights", "f32", tile.radius + 1)
-    for name in ("sent", "came"):
-        code.buffer(name, "i16", 1)
-    for name in ("done", "iterations"):
-        code.buffer(name, "i32", 1)
+    for dtype, shape, names in (
+        ("f32", tile.shape, ("own", "grid")),
+        ("f32", (tile.radius + 1,), ("weights",)),
+        ("i16", (1,), ("sent", "came")),
+        ("i32", (1,), ("done", "iterations")),
+    ):
+        for name in names:
+            code.buffer(name, dtype, shape)
     declare_streams(code, tile, around, form.parity)
     if tile.radius == 1:
         code.buffer("ratio", "f32", 1)

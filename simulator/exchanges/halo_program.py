@@ -15,6 +15,7 @@ from tilewright.mapper.grid.exchanges.halo import Box, HaloExchange, Shift
 from tilewright.mapper.grid.host_streams import Integers
 from tilewright.mapper.grid.reductions import Axis
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.exchanges.buffers import (
     HELD,
     NEEDED,
@@ -99,44 +100,55 @@ def _kinds(exchange: HaloExchange) -> Integers:
 
 def _write(code: CodeBuilder, exchange: HaloExchange, kind: list[int], move: str) -> None:
     """Write the code of the elements of one kind (`_kinds`)."""
-    ways = {
-        (way.axis, way.step): _Ends(bool(kind[2 + 2 * number]), bool(kind[3 + 2 * number]))
-        for number, way in enumerate(_ways(exchange))
-    }
-    for way in _ways(exchange):
-        parity = kind[0 if way.axis == "X" else 1]
-        _bind_queues(code, way, ways[way.axis, way.step], parity)
+    ways: dict[tuple[Axis, int], _Ends] = {}
+    for way, sends, receives in zip(_ways(exchange), kind[2::2], kind[3::2], strict=True):
+        ends = ways[way.axis, way.step] = _Ends(bool(sends), bool(receives))
+        _bind_queues(code, way, ends, parity=kind[0 if way.axis == "X" else 1])
     code.mem1d("part", HELD, extent=exchange.held.values)
     task = code.task("copy", entry=True)
     task.op(move, _declare(code, "own", exchange.own, exchange), "part", label="copy")
     rounds = _rounds(exchange)
-    for place, shifts in enumerate(rounds):
+    followings = [*(f"round{place}" for place in range(1, len(rounds))), None]
+    for shifts, following in zip(rounds, followings, strict=True):
+        steps = _Steps(code, task, exchange, move)
         sent = [item for item in shifts if _ends(ways, item[1]).sends]
-        following = f"round{place + 1}" if place + 1 < len(rounds) else None
-        for count, (number, shift) in enumerate(sent):
-            stream = code.fabout(f"to{number}", SEND_QUEUES[shift.axis, shift.step], shift.values)
-            slab = _declare(code, f"slab{number}", shift.sent, exchange)
-            # The next round waits for the end of both sends, whose queues it uses again.
-            task.start(
-                move,
-                stream,
-                slab,
-                label="send",
-                activate=following if count == 0 else None,
-                unblock=following if count else None,
-            )
+        steps.send(sent, following)
         for number, shift in shifts:
-            box = _declare(code, f"halo{number}", shift.received, exchange)
-            if _ends(ways, shift).receives:
-                queue = RECEIVE_QUEUES[shift.axis, shift.step]
-                stream = code.fabin(f"from{number}", queue, shift.values)
-                task.op(move, box, stream, label="receive")
-            else:
-                task.op(move, box, 0.0, label="outside")
+            steps.receive(number, shift, _ends(ways, shift))
         if following is not None:
             if not sent:
                 task.activate(following)
             task = code.task(following, blocked=len(sent) > 1)
+
+
+class _Steps(NamedTuple):
+    """Appends the operations of one round to a task."""
+
+    code: CodeBuilder
+    task: TaskBuilder
+    exchange: HaloExchange
+    move: str
+
+    def send(self, sent: list[tuple[int, Shift]], following: str | None) -> None:
+        """Send slabs; the task of the next round waits for their ends, as it uses their queues."""
+        for count, (number, shift) in enumerate(sent):
+            queue = SEND_QUEUES[shift.axis, shift.step]
+            stream = self.code.fabout(f"to{number}", queue, shift.values)
+            slab = _declare(self.code, f"slab{number}", shift.sent, self.exchange)
+            activate, unblock = (None, following) if count else (following, None)
+            self.task.start(
+                self.move, stream, slab, label="send", activate=activate, unblock=unblock
+            )
+
+    def receive(self, number: int, shift: Shift, ends: _Ends) -> None:
+        """Receive a slab, or write zeros where there is no neighbour."""
+        box = _declare(self.code, f"halo{number}", shift.received, self.exchange)
+        if not ends.receives:
+            self.task.op(self.move, box, 0.0, label="outside")
+            return
+        queue = RECEIVE_QUEUES[shift.axis, shift.step]
+        stream = self.code.fabin(f"from{number}", queue, shift.values)
+        self.task.op(self.move, box, stream, label="receive")
 
 
 class _Ends(NamedTuple):

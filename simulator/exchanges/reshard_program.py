@@ -6,7 +6,7 @@ itself. The programs run one after the other on the same memories.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,6 +65,15 @@ def limits_of(profile: Profile) -> PhaseLimits:
     )
 
 
+def _all_loops(reshard: Reshard) -> Iterator[BoxLoops]:
+    """Yield the loops over every piece that moves, where it comes from and where it goes."""
+    for place in reshard.copies:
+        yield from copy_loops(reshard, place)
+    for flow in reshard.flows:
+        yield source_loops(reshard, flow)
+        yield from (target_loops(reshard, flow.piece, target) for target in flow.targets)
+
+
 def reshard_phases(
     reshard: Reshard, dtype: str, addresses: ExchangeAddresses, limits: PhaseLimits
 ) -> tuple[ReshardPhase, ...] | None:
@@ -73,11 +82,7 @@ def reshard_phases(
     `dtype`: number type. None if a piece has more dimensions in memory than a descriptor, or than
     the registers of the machine hold.
     """
-    pieces = [copy_loops(reshard, place) for place in reshard.copies]
-    loops = [part for pair in pieces for part in pair]
-    loops += [source_loops(reshard, flow) for flow in reshard.flows]
-    loops += [target_loops(reshard, f.piece, t) for f in reshard.flows for t in f.targets]
-    if any(len(part.loops) > MOST_DIMENSIONS for part in loops):
+    if any(len(part.loops) > MOST_DIMENSIONS for part in _all_loops(reshard)):
         return None
     phases = flow_phases(reshard, limits)
     if phases is None:
