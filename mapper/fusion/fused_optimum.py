@@ -10,6 +10,7 @@ from math import inf
 from typing import Any
 
 from tilewright.arch.quantities import with_unit
+from tilewright.mapper.fusion.bounds.cost_limit import EnergyLatency
 from tilewright.mapper.fusion.fused_answer import mapping_of_label
 from tilewright.mapper.fusion.fused_plan import FusedPlan
 from tilewright.mapper.fusion.fused_problem import (
@@ -188,6 +189,7 @@ class FusedOptimizer:
             if known.ended is not EndReason.WORK:
                 return straight, known
             self.statistics = self.statistics.plus(straight.statistics)
+            seed = replace(known, label=None, steps=None, least_costs=_least_costs(plan, known))
         value = _value_of(plan.problem, known)
 
         def report_best(best: float, lower_bound: float) -> None:
@@ -214,6 +216,14 @@ class FusedOptimizer:
 def _value_of(problem: FusedProblem, result: JoinResult) -> float:
     """Return what the mapping of a result is worth to a problem; infinity without one."""
     return inf if result.label is None else float(problem.value(*result.label.measures))
+
+
+def _least_costs(plan: FusedPlan, result: JoinResult) -> EnergyLatency:
+    """Return what a search has proven of energy and latency: joule and second."""
+    energy, latency = result.least_costs
+    if plan.problem.objective == "energy":
+        return max(energy, result.lower_bound), latency
+    return energy, latency
 
 
 def _latency(energy: Any, latency: Any, *_: Any) -> Any:  # noqa: ARG001

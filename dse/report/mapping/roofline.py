@@ -2,7 +2,8 @@
 
 A memory moves B bytes for N operations in the time T that it is busy. At N / B operations per byte
 it allows N / T operations per second; the mapping runs at N / latency. Its roof is the line of
-slope B / T: the rate at which it moves the mapping's reads and writes, over the instances in use.
+slope B / T, the rate at which it moves the mapping's reads and writes, over the instances in use,
+up to where the operations of the Computes end.
 """
 
 from __future__ import annotations
@@ -107,15 +108,18 @@ def _level(facts: ComponentFacts, costs: ComponentCosts, operations: float) -> L
 
 
 def _chart(levels: Sequence[Level], reached: float, peak: float | None) -> Roofline:
-    intensities = [math.log10(level.intensity) for level in levels]
-    rates = [math.log10(rate) for rate in (reached, peak or reached)]
-    x = ChartAxis("operations_per_byte", min(intensities) - _MARGIN, max(intensities) + _MARGIN,
+    highest = max(reached, peak or reached)
+    ridges = [math.log10(highest / level.bandwidth) for level in levels]
+    wide = [math.log10(level.intensity) for level in levels] + ridges
+    rates = [math.log10(rate) for rate in (reached, highest)]
+    x = ChartAxis("operations_per_byte", min(wide) - _MARGIN, max(wide) + _MARGIN,
                   True, _LEFT, WIDTH - _LEFT - _RIGHT)  # fmt: skip
     y = ChartAxis("operations_per_second", min(rates) - _MARGIN, max(rates) + _ABOVE,
                   True, HEIGHT - _BOTTOM, -(HEIGHT - _TOP - _BOTTOM))  # fmt: skip
     names = _spread([x.at(level.intensity) for level in levels])
     roofs = tuple(
-        _roof(level, x, y, reached, name) for level, name in zip(levels, names, strict=True)
+        _roof(level, x, y, (reached, highest), name)
+        for level, name in zip(levels, names, strict=True)
     )
     shown = quantity(reached, "operations_per_second")
     at_peak = None
@@ -124,10 +128,16 @@ def _chart(levels: Sequence[Level], reached: float, peak: float | None) -> Roofl
     return Roofline(x, y, roofs, at_peak, (y.at(reached), f"this mapping: {shown}"))
 
 
-def _roof(level: Level, x: ChartAxis, y: ChartAxis, reached: float, name: float) -> Roof:
-    """Return the roof of a level, its line cut at the borders; its name at the pixel `name`."""
+def _roof(
+    level: Level, x: ChartAxis, y: ChartAxis, rates: tuple[float, float], name: float
+) -> Roof:
+    """Return the roof of a level; its line ends at the border and at the highest rate.
+
+    `rates`: operations per second of the mapping, and the highest. `name`: pixel of its name.
+    """
+    reached, highest = rates
     low = max(10**x.low, 10**y.low / level.bandwidth)
-    high = max(low, min(10**x.high, 10**y.high / level.bandwidth))
+    high = max(low, highest / level.bandwidth)
     ends = (x.at(low), y.at(low * level.bandwidth), x.at(high), y.at(high * level.bandwidth))
     allowed = level.bandwidth * level.intensity
     text = (

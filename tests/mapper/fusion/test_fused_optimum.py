@@ -8,9 +8,12 @@ import pytest
 from fused_cases import random_case, random_deep_case
 from two_matmuls import ARCH, WORKLOAD
 
+from tilewright.mapper.fusion import fused_optimum
 from tilewright.mapper.fusion.fused_optimum import garbage_collection_paused
 from tilewright.mapper.fusion.fused_search import fused_search
+from tilewright.mapper.searches.result import Progress
 from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.studies import path_of
 
 
 def test_the_collector_is_switched_on_again() -> None:
@@ -50,3 +53,26 @@ def test_a_product_tells_of_the_searches_that_it_starts_from() -> None:
     assert first == "fused mappings, first of least energy"
     assert last == "fused mappings"
     assert any("at least" in text for text in doing)
+
+
+BOTTLENECK = """
+workload:
+  rank_sizes: {P: 16, Q: 16, C: 64, K: 16, M: 16, R: 3, S: 3, N: 64}
+  pad: {P: 1, Q: 1}
+  bits_per_value: {All: 8}
+  einsums:
+  - "T1[p, q, k] = I[p, q, c] * W1[c, k]"
+  - "T2[p, q, m] = T1[P: p + r - 1, Q: q + s - 1, k] * W2[r, s, k, m]"
+  - "O[p, q, n] = T2[p, q, m] * W3[m, n]"
+"""
+
+
+def test_what_a_search_has_proven_stays_when_it_starts_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fused_optimum, "STRAIGHT_WORK", 3000)
+    steps: list[Progress] = []
+    found = fused_search(path_of("hardware", "edge_npu"), BOTTLENECK, progress=steps.append)
+    bounds = [step.lower_bound for step in steps if step.doing == "fused mappings"]
+    assert bounds == sorted(bounds)
+    assert bounds[-1] == found.certificate.lower_bound

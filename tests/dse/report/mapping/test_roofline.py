@@ -40,6 +40,8 @@ def test_each_memory_that_takes_time_has_a_roof(score: Score) -> None:
         assert 0 <= x1 <= x2 <= WIDTH
         assert 0 <= y2 <= y1 <= HEIGHT
         assert roof.point[1] == chart.reached[0]
+        assert chart.peak is not None
+        assert y2 == pytest.approx(chart.peak[0])  # where it meets the roof of the Computes
 
 
 def test_a_point_is_as_far_below_its_line_as_the_memory_is_idle(score: Score) -> None:
