@@ -80,10 +80,10 @@ def build_graph(
     which code. Raises NotCovered, with FIFOs, if words sent and taken differ or the network has
     what is not covered (a color from two sides, a shallow queue).
     """
-    return _GraphBuilder(program, network, scripts, division).build()
+    return _GraphTablesBuilder(program, network, scripts, division).build()
 
 
-class _GraphBuilder:
+class _GraphTablesBuilder:
     def __init__(
         self, program: Program, network: FifoNetwork, scripts: Sequence[Script], division: Division
     ) -> None:

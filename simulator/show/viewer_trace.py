@@ -45,7 +45,7 @@ STEPS: Final = {"N": (-1, 0, "S"), "E": (0, 1, "W"), "S": (1, 0, "N"), "W": (0, 
 """By the port that a wavelet leaves: rows and columns that it goes, and the port it lands from."""
 
 
-class _Stream(NamedTuple):
+class _QueueOperand(NamedTuple):
     """A queue operand: which source it is, its queue and the number of its color."""
 
     source: int
@@ -111,7 +111,7 @@ def _spans(program: Program, result: RunResult) -> dict[tuple[int, int], list[_T
 def _stall(
     reason: int,
     beside: list[TimelineEntry],
-    known: Mapping[tuple[str, str, str], tuple[_Stream | None, _Stream | None]],
+    known: Mapping[tuple[str, str, str], tuple[_QueueOperand | None, _QueueOperand | None]],
 ) -> str:
     """Return the line of a stall; empty if it is not known what for."""
     if reason in PIPE_STALLS:
@@ -132,22 +132,22 @@ def _stall(
 
 def _streams(
     program: Program, code: ElementCode
-) -> dict[tuple[str, str, str], tuple[_Stream | None, _Stream | None]]:
+) -> dict[tuple[str, str, str], tuple[_QueueOperand | None, _QueueOperand | None]]:
     """Return the (first source, destination) that is a queue, of each operation of a code."""
     colors = {color.name: color.id for color in program.colors}
     bound = {("in", queue.id): colors[queue.color] for queue in code.input_queues}
     bound |= {("out", queue.id): colors[queue.color] for queue in code.output_queues}
-    known: dict[tuple[str, str, str], tuple[_Stream | None, _Stream | None]] = {}
+    known: dict[tuple[str, str, str], tuple[_QueueOperand | None, _QueueOperand | None]] = {}
     for task, operation in all_operations(code):
         resolved = resolve(code, task.name, operation)
         source = destination = None
         for number, operand in enumerate(resolved.sources):
             if source is None and isinstance(operand.dsd, Fabin):
                 queue = operand.dsd.queue
-                source = _Stream(number, queue, bound.get(("in", queue), 0))
+                source = _QueueOperand(number, queue, bound.get(("in", queue), 0))
         if isinstance(resolved.dest.dsd, Fabout):
             queue = resolved.dest.dsd.queue
-            destination = _Stream(0, queue, bound.get(("out", queue), 0))
+            destination = _QueueOperand(0, queue, bound.get(("out", queue), 0))
         key = task.name, operation.operation, operation.label
         known.setdefault(key, (source, destination))
     return known

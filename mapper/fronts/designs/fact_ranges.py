@@ -137,7 +137,7 @@ class FactRanges:
         )
 
 
-class _Move(NamedTuple):
+class _KnobEffect(NamedTuple):
     """How a knob moves an energy: joules to the least, from there to the most, and in which steps.
 
     `profile`: per value of the knob, the share of the way to the most.
@@ -148,13 +148,13 @@ class _Move(NamedTuple):
     profile: tuple[float, ...]
 
 
-def _move(action: ActionName, joules: float, knob: Sequence[DesignFacts]) -> _Move | None:
+def _effect(action: ActionName, joules: float, knob: Sequence[DesignFacts]) -> _KnobEffect | None:
     """Return how a knob moves an energy of so many joules; None if it does not."""
     steps = [design.energies[action] - joules for design in knob]
     least, span = min(steps), max(steps) - min(steps)
     if span <= NOISE * abs(joules):
         return None
-    return _Move(least, span, tuple(round((step - least) / span, _DIGITS) for step in steps))
+    return _KnobEffect(least, span, tuple(round((step - least) / span, _DIGITS) for step in steps))
 
 
 def ranges_of(base: DesignFacts, knobs: Sequence[Sequence[DesignFacts]]) -> FactRanges | None:
@@ -167,13 +167,13 @@ def ranges_of(base: DesignFacts, knobs: Sequence[Sequence[DesignFacts]]) -> Fact
     groups: dict[tuple[object, ...], dict[ActionName, float]] = {}
     energies = dict(base.energies)
     for action, joules in base.energies.items():
-        moves = [_move(action, joules, knob) for knob in knobs]
-        if len(moves) - moves.count(None) > 1:
+        effects = [_effect(action, joules, knob) for knob in knobs]
+        if len(effects) - effects.count(None) > 1:
             return None
-        for number, move in enumerate(moves):
-            if move is not None:
-                groups.setdefault((number, move.profile), {})[action] = move.span
-                energies[action] += move.least
+        for number, effect in enumerate(effects):
+            if effect is not None:
+                groups.setdefault((number, effect.profile), {})[action] = effect.span
+                energies[action] += effect.least
     if len(groups) > MOST_GROUPS or min(energies.values(), default=0.0) < 0:
         return None
     return FactRanges(

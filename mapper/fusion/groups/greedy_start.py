@@ -59,7 +59,7 @@ class PartLimits(NamedTuple):
         return sum(self.least[number + 1 :])
 
 
-class _Part(NamedTuple):
+class _NeighbouringEinsums(NamedTuple):
     """Neighbouring Einsums, the tensors on chip of each as bits, and what they cost now."""
 
     first: int
@@ -128,7 +128,7 @@ class GreedyStart:
         size = 1 if is_divisible(self._problem) else count
         groups: list[FusionGroup] = []
         for first in range(0, count, size):
-            group = self._better(_Part(first, (0,) * size, inf), fused=False)
+            group = self._better(_NeighbouringEinsums(first, (0,) * size, inf), fused=False)
             if group is None:
                 return
             groups.append(group)
@@ -143,7 +143,7 @@ class GreedyStart:
             sum(self._bit(number, place) for place in first.values())
             for number in range(len(self._boundaries))
         )
-        part = _Part(0, masks, self._cost_of(self._groups))
+        part = _NeighbouringEinsums(0, masks, self._cost_of(self._groups))
         group = self._better(part, ALL_ABOVE if self._groups else inf)
         if group is not None:
             self._set_groups([group])
@@ -182,7 +182,7 @@ class GreedyStart:
         first, masks = old[0].first, [mask for group in old for mask in group.masks]
         bits = [self._bit(first + number, place) for number in range(len(masks))]
         new_masks = tuple(mask | bit for mask, bit in zip(masks, bits, strict=True))
-        group = self._better(_Part(first, new_masks, self._cost_of(old)))
+        group = self._better(_NeighbouringEinsums(first, new_masks, self._cost_of(old)))
         if group is not None:
             begin = self._groups.index(old[0])
             groups = self._groups.copy()
@@ -198,7 +198,7 @@ class GreedyStart:
         return sum(g.mapping.label.measures[metric] for g in groups) if groups else inf
 
     def _better(
-        self, part: _Part, most_above: float = inf, fused: bool = True
+        self, part: _NeighbouringEinsums, most_above: float = inf, fused: bool = True
     ) -> FusionGroup | None:
         """Look for a mapping with just these tensors on chip that costs less than is known.
 
@@ -217,13 +217,15 @@ class GreedyStart:
         return mapping and FusionGroup(part.first, part.masks, mapping)
 
     def _searched_again(
-        self, part: _Part, costs: Sequence[float], fused: bool
+        self, part: _NeighbouringEinsums, costs: Sequence[float], fused: bool
     ) -> JoinedMapping | None:
         """Look for the mapping of a part equal to an earlier one whose Einsums cost so much."""
         most, least = ([cost * share for cost in costs] for share in (1 + NOISE, 1 - NOISE))
         return self._join(PartLimits(part.first, self._limits(part, most), least, part.cost, fused))
 
-    def _searched_first(self, part: _Part, most_above: float, fused: bool) -> JoinedMapping | None:
+    def _searched_first(
+        self, part: _NeighbouringEinsums, most_above: float, fused: bool
+    ) -> JoinedMapping | None:
         """Look for a mapping of a part, with little to spare above what each Einsum must cost."""
         known = [self._bounds.known_least(part.first + i, m) for i, m in enumerate(part.masks)]
         start = min(part.cost, sum(known))
@@ -243,7 +245,7 @@ class GreedyStart:
         return None
 
     def _with_spares(
-        self, part: _Part, least: Sequence[float], start: float, fused: bool
+        self, part: _NeighbouringEinsums, least: Sequence[float], start: float, fused: bool
     ) -> JoinedMapping | None:
         """Join the Einsums of a part with more and more to spare, until there is a mapping."""
         gain = part.cost - sum(least)
@@ -257,7 +259,9 @@ class GreedyStart:
                 return mapping
         return None
 
-    def _limits(self, part: _Part, costs: Sequence[float]) -> list[dict[OnChipChoice, CostLimit]]:
+    def _limits(
+        self, part: _NeighbouringEinsums, costs: Sequence[float]
+    ) -> list[dict[OnChipChoice, CostLimit]]:
         """Return what each Einsum may cost with the choices that keep its tensors on chip."""
         return [
             {

@@ -15,31 +15,26 @@ loops are looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import NamedTuple
 
-from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
+from tilewright.mapper.fusion.bounds.cost_ceilings import EQUAL, CostCeilings
 from tilewright.mapper.fusion.bounds.cost_limit import NEVER, CostLimit, EnergyLatency
 from tilewright.mapper.fusion.bounds.exchange_choice_bounds import EinsumBounds
 from tilewright.mapper.fusion.bounds.rising_limit import RisingLimit
-from tilewright.mapper.fusion.copies.fused_copies import CopyTable
-from tilewright.mapper.fusion.fused_einsum import LARGE, FusedEinsum
-from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES, FusedProblem, ValueFunction
-from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping, is_divisible, joined
-from tilewright.mapper.fusion.groups.greedy_start import GreedyStart, PartLimits
-from tilewright.mapper.fusion.groups.window_search import WindowLimits, WindowSearch
+from tilewright.mapper.fusion.fused_problem import FusedProblem
+from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping, joined
+from tilewright.mapper.fusion.groups.greedy_start import GreedyStart
+from tilewright.mapper.fusion.groups.window_search import WindowSearch
 from tilewright.mapper.fusion.groups.windows import window_ends
-from tilewright.mapper.fusion.join.compatibility_graph import (
-    CompatibilityGraph,
-    JoinLimits,
-)
+from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph
 from tilewright.mapper.fusion.join.graph_builder import GraphBuilder
 from tilewright.mapper.fusion.join.join_steps import JoinStep
-from tilewright.mapper.fusion.join.label_columns import LabelColumns
-from tilewright.mapper.fusion.join.label_deepening import LabelDeepening
+from tilewright.mapper.fusion.join.join_strategy import JoinStrategy
+from tilewright.mapper.fusion.join.joined_incumbent import JoinedIncumbent
 from tilewright.mapper.fusion.join.label_pass import WholeLabel
+from tilewright.mapper.fusion.join.part_joins import PartJoins
 from tilewright.mapper.fusion.pmappings.pmapping_builder import (
     BuilderScope,
     ChoiceName,
@@ -53,16 +48,11 @@ from tilewright.mapper.searches.budget import Budget, EndReason, OutOfBudget
 from tilewright.mapper.searches.result import Report, SearchStatistics, no_report
 
 SECOND_STEP = 0.01  # of a limit, relative to the lower bound; a table grows fast with the limit
-EQUAL = 1e-12  # relative: values that differ by less count as equal
 CLOSE = 0.15  # of a mapping above the lower bound, relative: then none is looked for in windows
-MANY_EINSUMS = 4
-FEW_TEMPLATES = 180  # of all different Einsums, each with one choice on chip, to start with
-LEAST_TEMPLATES, MOST_TEMPLATES = 4, 60  # of an Einsum and a choice of tensors on chip
 NARROWED_SHARE = 0.6  # of the budget, for a search with few placements
 FEW_LABELS = 1_000_000  # that a search with few placements may keep at a time
 BEAM_SHARES = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45, 0.7, 1.0, 2.0, 8.0)
 BEAM_SLACK = 1.0  # of an Einsum above its least cost, relative
-TINY, HUGE = 1e-300, 1e300
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +78,12 @@ class JoinResult:
         """Whether the search ended before the best mapping was proven."""
         return self.ended is not None
 
-
-class _Pass(NamedTuple):
-    """Which mappings are looked at: with shared loops, and only with few pmappings."""
-
-    fused: bool
-    representatives: bool
+    @property
+    def mapping(self) -> JoinedMapping | None:
+        """The best mapping with its tables; None if none was found."""
+        if self.label is None or self.steps is None:
+            return None
+        return JoinedMapping(self.label, self.steps)
 
 
 def _keeps_nothing_on_chip(choice: OnChipChoice) -> bool:
@@ -132,16 +122,16 @@ class JoinSearch:
         self.problem = problem
         self._budget, self._report = budget, report
         self.cache = cache or PmappingCache()
-        self._best: JoinedMapping | None = None
-        if seed is not None and seed.label is not None and seed.steps is not None:
-            self._best = JoinedMapping(seed.label, seed.steps)
+        self._best = JoinedIncumbent(problem)
+        if seed is not None:
+            self._best.mapping = seed.mapping
         self._narrowed: JoinSearch | None = None
         self._started_by_beam = False
         self._bounds: EinsumBounds | None = None
         self._lower_bound = 0.0
-        self._known_least = (0.0, 0.0) if seed is None else seed.least_costs
+        self._ceilings = CostCeilings(problem, (0.0, 0.0) if seed is None else seed.least_costs)
+        self._strategy = JoinStrategy(problem, budget)
         self._least_costs = (0.0, 0.0)
-        self._labels = 0
         minimizes_energy, breaks_ties = problem.objective == "energy", problem.ties is not None
         scope = BuilderScope(
             problem.counts_capacity,
@@ -154,12 +144,13 @@ class JoinSearch:
         )
         self._builder = TableBuilder(problem.exchanged, scope, budget, self.cache)
         self._graphs = GraphBuilder(problem, self._builder, budget)
+        self._joins = PartJoins(problem, self._graphs, budget)
 
     @property
     def statistics(self) -> SearchStatistics:
         """Counts of what was looked at so far: labels, tile shapes, templates, nodes and edges."""
         built = self._builder.statistics
-        labels = built.labels + self._labels
+        labels = built.labels + self._joins.labels
         return replace(built, labels=labels, evaluations=1, compatibilities=self._graphs.size)
 
     def solve(self) -> JoinResult:
@@ -217,7 +208,7 @@ class JoinSearch:
         Joule and second. For the energy-delay product these are the limit over the least latency,
         and over the least energy (theory/fusion.md §6.2). Uses the bounds found by `solve`.
         """
-        return self._ceilings(limit, self._least_costs)
+        return self._ceilings.within(limit, self._least_costs)
 
     def choice_bounds_within(self, limit: EnergyLatency) -> dict[ChoiceName, EnergyLatency]:
         """Return the choices of tensors on chip that a mapping within a limit may make.
@@ -229,7 +220,7 @@ class JoinSearch:
         return {} if self._bounds is None else self._bounds.choice_bounds_within(limit)
 
     def _result(self, ended: EndReason | None) -> JoinResult:
-        label, steps = self._best or (None, None)
+        label, steps = self._best.mapping or (None, None)
         return JoinResult(
             label, steps, self._lower_bound, self._least_costs, ended, self._builder.largest_choice
         )
@@ -239,14 +230,14 @@ class JoinSearch:
         bounds = EinsumBounds(self.problem, self._builder, self._report_bounds, self._estimate)
         self._bounds = bounds
         self._take_lower_bound(bounds)
-        self._report(self._incumbent_value, self._lower_bound)
-        if self._lower_bound >= self._incumbent_value:
+        self._report(self._best.value, self._lower_bound)
+        if self._lower_bound >= self._best.value:
             return
         try:
             self._raise_bounds(bounds)
         finally:
             self._take_lower_bound(bounds)
-        if self.problem.is_narrowed and self._best is not None:
+        if self.problem.is_narrowed and self._best.mapping is not None:
             return
         try:
             self._raise_windows(bounds)
@@ -258,23 +249,17 @@ class JoinSearch:
             limit = inf if is_last else self._lower_bound + rising.step * start
             done = self._work
             if self.problem.by_cost:
-                bounds.raise_cheapest(self._incumbent_ceilings, min(limit, self._incumbent_value))
+                bounds.raise_cheapest(self._incumbent_ceilings, min(limit, self._best.value))
             self._solve_below(limit, bounds, is_first)
-            self._lower_bound = min(max(self._lower_bound, limit), self._incumbent_value)
-            self._report(self._incumbent_value, self._lower_bound)
+            self._lower_bound = min(max(self._lower_bound, limit), self._best.value)
+            self._report(self._best.value, self._lower_bound)
             rising.advance(self._work - done)
             is_first = False
 
     def _take_lower_bound(self, bounds: EinsumBounds) -> None:
         """Set the lower bound of the value from those of the Einsums."""
-        self._least_costs = self._at_least_known(bounds.least_costs)
-        value = float(self.problem.value_bound(*self._least_costs))
-        self._lower_bound = min(value, self._incumbent_value)
-
-    def _at_least_known(self, least_costs: EnergyLatency) -> EnergyLatency:
-        """Raise lower bounds of energy and latency to those that another search has proven."""
-        (energy, latency), known = least_costs, self._known_least
-        return max(energy, known[0]), max(latency, known[1])
+        self._least_costs = self._ceilings.raised(bounds.least_costs)
+        self._lower_bound = min(self._ceilings.value(self._least_costs), self._best.value)
 
     @property
     def _work(self) -> int:
@@ -284,53 +269,48 @@ class JoinSearch:
     @property
     def _is_proven(self) -> bool:
         """Whether the incumbent meets the lower bound."""
-        return self._incumbent_value <= self._lower_bound * (1 + EQUAL)
+        return self._best.value <= self._lower_bound * (1 + EQUAL)
 
     def _raise_bounds(self, bounds: EinsumBounds) -> None:
         """Raise the bounds; on the way, find a mapping that keeps nothing on chip."""
-        if self._incumbent_value < inf and not self.problem.by_cost:
+        if self._best.value < inf and not self.problem.by_cost:
             bounds.start_all()
-            if not self._is_below_incumbent(bounds) or self._ties_are_few:
+            if not self._is_below_incumbent(bounds) or self._strategy.ties_are_few:
                 return
-        if self._best is None and self.problem.ties is None and self._starts_small:
+        if self._best.mapping is None and self._strategy.starts_small:
             self._solve_narrowed()
         if self.problem.is_narrowed:
             self._search_narrowed(bounds)
             return
-        starts_unfused = self.problem.counts_capacity or not self.problem.by_cost
-        if self._best is None and self.problem.ties is None and starts_unfused:
+        if self._best.mapping is None and self._strategy.starts_unfused:
             bounds.attain(_keeps_nothing_on_chip)
             self._solve_unfused(bounds)
+        self._raise_all(bounds)
+
+    def _raise_all(self, bounds: EinsumBounds) -> None:
+        """Raise the bounds of all choices of tensors on chip, as far as the incumbent asks for."""
         if self.problem.by_cost:
             bounds.raise_cheapest(self._incumbent_ceilings)
             return
         bounds.raise_bounds(lambda _: True, self._incumbent_ceilings)
-        raises_latency = self.problem.objective == "edp" and self._has_many_einsums
-        if raises_latency and self._is_below_incumbent(bounds):
+        if self._strategy.raises_latency and self._is_below_incumbent(bounds):
             bounds.raise_bounds(lambda _: True, self._incumbent_ceilings, 1)
-
-    @property
-    def _has_windows(self) -> bool:
-        """Whether costs of windows add up to those of the workload."""
-        problem = self.problem
-        is_additive = problem.objective in ("energy", "latency") and problem.ties is None
-        return is_additive and is_divisible(problem) and problem.counts_capacity
 
     def _raise_windows(self, bounds: EinsumBounds) -> None:
         """Raise the bound of the workload by joins of windows of it; take what they find."""
         exchanged = self.problem.exchanged
         ends = window_ends(exchanged)
-        if len(ends) == 1 or self._is_proven or not self._is_large or not self._has_windows:
+        if len(ends) == 1 or self._is_proven or not self._strategy.uses_windows:
             return
         bounds.use_windows(ends)
         search = WindowSearch(
             exchanged,
             bounds,
-            self._joined_window,
-            lambda: self._incumbent_value,
+            self._joins.of_window,
+            lambda: self._best.value,
             lambda: self._work,
         )
-        is_far = self._incumbent_value > (1 + CLOSE) * self._lower_bound
+        is_far = self._best.value > (1 + CLOSE) * self._lower_bound
         if is_far and (mappings := search.first()) is not None:
             self._take(joined(mappings))
         while search.step():
@@ -339,45 +319,12 @@ class JoinSearch:
         if mappings is not None:
             self._take(joined(mappings))
 
-    def _joined_window(self, part: WindowLimits) -> JoinedMapping | None:
-        """Return the best mapping of a window within limits, if any."""
-        is_latency = self.problem.objective == "latency"
-        ceilings = (inf, part.highest) if is_latency else (part.highest, inf)
-        limits = JoinLimits(ceilings, part.remaining)
-        pmapping_filter = PmappingFilter(CostLimit(), beam=part.beam)
-        graph = self._graphs.graph(part.limits, limits, pmapping_filter, part.window.first)
-        value = OBJECTIVE_VALUES["latency" if is_latency else "energy"]
-        return None if graph is None else self._best_of(graph, value, part.highest)
-
-    @property
-    def _is_large(self) -> bool:
-        """Whether an Einsum has so many placements and tile shapes that to start small pays.
-
-        A search with little work before it goes straight on.
-        """
-        if self.problem.is_narrowed or self._budget.work is not None:
-            return False
-        return any(fused.size >= LARGE for fused in self._solved_einsums)
-
-    @property
-    def _starts_small(self) -> bool:
-        """Whether a good mapping is looked for first: a budget may end the search at any time."""
-        return self._is_large or (self._budget.is_limited and not self.problem.is_narrowed)
-
-    @property
-    def _solved_einsums(self) -> list[FusedEinsum]:
-        """The Einsums other than copies, on the path to each of their computes."""
-        entries = (entry for entry in self.problem.einsums if not isinstance(entry, CopyTable))
-        return [fused for entry in entries for fused in entry]
-
     def _solve_narrowed(self) -> None:
         """Find a good mapping fast: with a few placements of each Einsum, within few labels.
 
         Its value then limits what is searched.
         """
-        templates = FEW_TEMPLATES // max(1, len({fused.key for fused in self._solved_einsums}))
-        templates = min(max(templates, LEAST_TEMPLATES), MOST_TEMPLATES)
-        narrowed = self.problem.with_few_placements(templates)
+        narrowed = self.problem.with_few_placements(self._strategy.few_templates)
         budget = self._budget.share(NARROWED_SHARE)
         budget = replace(budget, labels=min(budget.labels, FEW_LABELS))
 
@@ -388,9 +335,9 @@ class JoinSearch:
         result = search.solve()
         search.cache.clear()
         self._narrowed = search
-        self._labels += search.statistics.labels
-        if result.label is not None and result.steps is not None:
-            self._best = JoinedMapping(result.label, result.steps)
+        self._joins.labels += search.statistics.labels
+        if result.mapping is not None:
+            self._best.mapping = result.mapping
             self._started_by_beam = True
         self._budget.check()
 
@@ -405,30 +352,15 @@ class JoinSearch:
 
         All tensors are kept on chip, or one after the other.
         """
-        if GreedyStart(self.problem, bounds, self._joined_part, self._take).run():
+        if GreedyStart(self.problem, bounds, self._joins.of_part, self._take).run():
             return
         try:
             bounds.raise_cheapest(self._incumbent_ceilings)
         except OutOfBudget as end:
             if end.reason is not EndReason.LABELS:
                 raise
-        if not self._has_many_einsums or self._best is None:
+        if not self._strategy.has_many_einsums or self._best.mapping is None:
             self._solve_beam(bounds)
-
-    def _joined_part(self, part: PartLimits) -> JoinedMapping | None:
-        """Return the best mapping of neighbouring Einsums from the cheapest pmappings, if any."""
-        is_latency = self.problem.objective == "latency"
-
-        def remaining(number: int, _: frozenset[TensorPlace]) -> EnergyLatency:
-            cost = part.remaining(number)
-            return (0.0, cost) if is_latency else (cost, 0.0)
-
-        ceilings = (inf, part.highest) if is_latency else (part.highest, inf)
-        pmapping_filter = PmappingFilter(CostLimit(), fused=part.fused, beam=True)
-        limits = JoinLimits(ceilings, remaining)
-        graph = self._graphs.graph(part.limits, limits, pmapping_filter, part.first)
-        value = OBJECTIVE_VALUES["latency" if is_latency else "energy"]
-        return None if graph is None else self._best_of(graph, value, part.highest)
 
     def _solve_beam(self, bounds: EinsumBounds) -> None:
         """Find a mapping fast, from the cheapest pmapping per tile shape.
@@ -437,13 +369,13 @@ class JoinSearch:
         little above the lower bound of the workload, and cost no more than twice the least.
         """
         pmapping_filter = PmappingFilter(CostLimit(), beam=True)
-        start, value = float(self.problem.value_bound(*bounds.least_costs)), self._incumbent_value
+        start, value = float(self.problem.value_bound(*bounds.least_costs)), self._best.value
         for share in BEAM_SHARES:
             ceilings = self.cost_ceilings(min(start * (1 + share), value))
             limits = bounds.cost_limits(ceilings, BEAM_SLACK)
             graph = self._graphs.graph(limits, bounds.join_limits(ceilings), pmapping_filter)
             self._solve_graph(graph, value)
-            if self._incumbent_value < value:
+            if self._best.value < value:
                 self._started_by_beam = True
                 return
             if start * (1 + share) >= value:
@@ -451,31 +383,13 @@ class JoinSearch:
 
     def _is_below_incumbent(self, bounds: EinsumBounds) -> bool:
         """Tell whether the lower bound is below the value of the incumbent."""
-        least_costs = self._at_least_known(bounds.least_costs)
-        lower_bound = float(self.problem.value_bound(*least_costs))
-        return lower_bound * (1 + EQUAL) < self._incumbent_value
-
-    @property
-    def _ties_are_few(self) -> bool:
-        """Whether ties are broken among few pmappings.
-
-        Of equal latency there are many, if many Einsums together leave each Einsum far more energy
-        than it can be better by.
-        """
-        if self.problem.ties is None:
-            return False
-        return self.problem.objective != "energy" or not self._has_many_einsums
-
-    @property
-    def _has_many_einsums(self) -> bool:
-        """Whether many Einsums other than copies are solved."""
-        solved = [entry for entry in self.problem.einsums if not isinstance(entry, CopyTable)]
-        return len(solved) >= MANY_EINSUMS
+        lower_bound = self._ceilings.value(bounds.least_costs)
+        return lower_bound * (1 + EQUAL) < self._best.value
 
     def _report_bounds(self, least_costs: EnergyLatency) -> None:
         """Report the lower bound of the value from lower bounds of energy and latency."""
-        lower_bound = float(self.problem.value_bound(*self._at_least_known(least_costs)))
-        self._report(self._incumbent_value, max(lower_bound, self._lower_bound))
+        lower_bound = self._ceilings.value(least_costs)
+        self._report(self._best.value, max(lower_bound, self._lower_bound))
 
     def _solve_unfused(self, bounds: EinsumBounds) -> None:
         """Find a mapping that keeps nothing on chip."""
@@ -491,8 +405,8 @@ class JoinSearch:
         At few mappings without shared loops first, at all in the end. `first`: the limit is the
         lower bound.
         """
-        for fused, representatives in self._passes(first):
-            highest = min(limit, self._incumbent_value)
+        for fused, representatives in self._strategy.passes(first, self._started_by_beam):
+            highest = min(limit, self._best.value)
             ceilings = self.cost_ceilings(highest)
             pmapping_filter = PmappingFilter(CostLimit(), fused, representatives)
             limits = bounds.cost_limits(ceilings), bounds.join_limits(ceilings)
@@ -500,100 +414,17 @@ class JoinSearch:
             if self._is_proven:
                 return
 
-    def _passes(self, first: bool) -> Iterator[_Pass]:
-        """Yield which mappings are looked at, one pass after the other."""
-        attained = first and self.problem.objective == "latency" and self.problem.ties is None
-        for representatives in (True, False) if attained else (False,):
-            if not self._started_by_beam or not self.problem.counts_capacity:
-                yield _Pass(False, representatives)
-            if self.problem.counts_capacity:
-                yield _Pass(True, representatives)
-
-    @property
-    def _incumbent_value(self) -> float:
-        """The value of the incumbent."""
-        if self._best is None:
-            return inf if self.problem.ties is None else self.problem.ties.known_value
-        return float(self.problem.value(*self._best.label.measures))
-
     def _solve_graph(self, graph: CompatibilityGraph | None, highest: float) -> None:
         """Pass labels; keep the best mapping of value `highest` or less."""
-        if graph is None:
-            return
-        best = self._best_of(graph, self.problem.value, highest)
+        best = self._joins.best_of(graph, self.problem.value, highest)
         if best is not None:
             self._take(best)
 
-    def _best_of(
-        self, graph: CompatibilityGraph, value: ValueFunction, highest: float
-    ) -> JoinedMapping | None:
-        """Pass labels; return the best mapping of value `highest` or less."""
-        columns = LabelColumns(self.problem.capacities, self.problem.usage)
-        outcome = LabelDeepening(graph, columns, value, self._budget).solve(highest)
-        self._labels += outcome.labels
-        if outcome.ended is not None:
-            raise OutOfBudget(outcome.ended)
-        return None if outcome.best is None else JoinedMapping(outcome.best, graph.steps)
-
     def _take(self, mapping: JoinedMapping) -> None:
         """Keep a mapping if it is better than the incumbent."""
-        if self._improves(mapping.label):
-            self._best = mapping
-            self._report(self._incumbent_value, self._lower_bound)
-
-    def _improves(self, label: WholeLabel) -> bool:
-        """Tell whether a mapping is better than the incumbent, or as good with a better metric.
-
-        Few pmappings may miss the best of several equal ones, so an equal mapping can be worse in
-        the other metric: energy, or latency if energy is minimized.
-        """
-        if self._best is None:
-            return True
-        value, incumbent = float(self.problem.value(*label.measures)), self._incumbent_value
-        if value < incumbent * (1 - EQUAL):
-            return True
-        known = self._best.label
-        if self.problem.objective == "energy":
-            return value <= incumbent * (1 + EQUAL) and label.latency < known.latency
-        return value <= incumbent * (1 + EQUAL) and label.energy < known.energy
+        if self._best.take(mapping):
+            self._report(self._best.value, self._lower_bound)
 
     def _incumbent_ceilings(self, least_costs: EnergyLatency) -> EnergyLatency:
         """Return the ceilings below the incumbent, given what all Einsums cost at least."""
-        return self._ceilings(self._incumbent_value, least_costs)
-
-    def _ceilings(self, limit: float, least_costs: EnergyLatency) -> EnergyLatency:
-        """Return the most energy and latency that a value of `limit` leaves room for.
-
-        `least_costs`: lower bounds of energy and latency.
-        """
-        energy, latency = self._at_least_known(least_costs)
-        value = self.problem.value_bound
-        objective, ties = self.problem.objective, self.problem.ties
-        highest = NEVER if ties is None else ties.cost_limit
-        if objective == "energy":
-            return limit, highest[1]
-        if objective == "latency":
-            return highest[0], limit
-        if objective == "edp":
-            return _quotient(limit, latency), _quotient(limit, energy)
-        return (
-            _highest_argument(lambda joule: value(joule, latency), energy, limit),
-            _highest_argument(lambda second: value(energy, second), latency, limit),
-        )
-
-
-def _highest_argument(value: Callable[[float], float], start: float, limit: float) -> float:
-    """Return a number beyond which `value`, which never falls, exceeds `limit`."""
-    low = high = max(start, TINY)
-    while value(high) <= limit:
-        if high > HUGE:
-            return inf
-        low, high = high, 4 * high
-    while high > low * (1 + EQUAL):
-        middle = (low + high) / 2
-        low, high = (middle, high) if value(middle) <= limit else (low, middle)
-    return high
-
-
-def _quotient(product: float, factor: float) -> float:
-    return product / factor if factor > 0 else inf
+        return self._ceilings.within(self._best.value, least_costs)

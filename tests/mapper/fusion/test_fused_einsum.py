@@ -32,7 +32,7 @@ def test_groups_of_placements_change_no_optimum(
 
     monkeypatch.setattr("tilewright.mapper.fusion.fused_einsum.FEW_PLACEMENTS", 1000)
     expected = optimum()
-    monkeypatch.setattr("tilewright.mapper.fusion.join.join_deepening.LARGE", 0)
+    monkeypatch.setattr("tilewright.mapper.fusion.join.join_strategy.LARGE", 0)
     monkeypatch.setattr("tilewright.mapper.fusion.fused_einsum.FEW_PLACEMENTS", 1)
     monkeypatch.setattr("tilewright.mapper.fusion.fused_einsum.GROUP_ENDS", (1.0, 1.1, 1.5))
     assert optimum() == pytest.approx(expected, rel=1e-12)

@@ -44,7 +44,7 @@ class Start:
     def join(self, part: PartLimits) -> JoinedMapping | None:
         """Join a part as the search does."""
         self.joined.append((part.first, len(part.limits)))
-        return self.search._joined_part(part)
+        return self.search._joins.of_part(part)
 
     def run(self) -> bool:
         """Run the greedy start."""
@@ -71,7 +71,7 @@ def test_groups_grow_and_the_model_confirms_what_they_cost_together() -> None:
     pairs = [part for part in start.joined if part[1] == 2]
     assert start.joined[:5] == [(n, 1) for n in range(5)]
     assert {(0, 2), (2, 2)} <= set(pairs)
-    label, steps = start.search._best or (None, None)
+    label, steps = start.search._best.mapping or (None, None)
     assert label is not None
     assert steps is not None
     assert tensors_on_chip(start.search._result(None)) == ("T1", "T3")

@@ -23,7 +23,7 @@ def test_a_start_with_few_placements_changes_no_optimum(
     buffer_bits: int, energy: float, templates: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values: list[float] = []
-    module = "tilewright.mapper.fusion.join.join_deepening"
+    module = "tilewright.mapper.fusion.join.join_strategy"
     monkeypatch.setattr(f"{module}.LARGE", 0)
     monkeypatch.setattr(f"{module}.FEW_TEMPLATES", templates)
     problem = plan(buffer_bits).problem
@@ -71,9 +71,3 @@ def test_ceilings_of_a_product_are_quotients() -> None:
     result = search.solve()
     energy, latency = result.least_costs
     assert search.cost_ceilings(1000.0) == (1000.0 / latency, 1000.0 / energy)
-
-
-def test_ceilings_of_one_metric_leave_the_other_open() -> None:
-    search = join_search(12)
-    search.solve()
-    assert search.cost_ceilings(3000.0) == (3000.0, float("inf"))

@@ -11,7 +11,7 @@ from fused_example import plan
 
 from tilewright.mapper.fusion.groups.window_search import WindowSearch
 from tilewright.mapper.fusion.groups.windows import WindowCost, window_ends
-from tilewright.mapper.fusion.join import join_deepening
+from tilewright.mapper.fusion.join import join_deepening, join_strategy
 from tilewright.mapper.fusion.join.join_deepening import JoinSearch
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.workload.workload import Workload
@@ -49,7 +49,7 @@ def test_bounds_of_windows_lose_no_mapping(seed: int, monkeypatch: pytest.Monkey
         risen.append(least)
 
     monkeypatch.setattr(WindowSearch, "_raise", noted)
-    monkeypatch.setattr(join_deepening, "LARGE", 0)
+    monkeypatch.setattr(join_strategy, "LARGE", 0)
     split = JoinSearch(problem, Budget()).solve()
     monkeypatch.setattr(join_deepening, "window_ends", lambda _: [7])
     whole = JoinSearch(problem, Budget()).solve()

@@ -1,0 +1,117 @@
+"""Which steps a search of a whole workload takes, by its problem and budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tilewright.mapper.fusion.copies.fused_copies import CopyTable
+from tilewright.mapper.fusion.fused_einsum import LARGE, FusedEinsum
+from tilewright.mapper.fusion.fused_problem import FusedProblem
+from tilewright.mapper.fusion.groups.fusion_groups import is_divisible
+from tilewright.mapper.searches.budget import Budget
+
+MANY_EINSUMS = 4
+FEW_TEMPLATES = 180  # of all different Einsums, each with one choice on chip, to start with
+LEAST_TEMPLATES, MOST_TEMPLATES = 4, 60  # of an Einsum and a choice of tensors on chip
+
+
+class JoinPass(NamedTuple):
+    """Which mappings are looked at: with shared loops, and only with few pmappings."""
+
+    fused: bool
+    representatives: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JoinStrategy:
+    """Decides which steps a search takes. `problem`: the workload; `budget`: its limits."""
+
+    problem: FusedProblem
+    budget: Budget
+
+    @property
+    def starts_small(self) -> bool:
+        """Whether a good mapping is looked for first: a budget may end the search at any time.
+
+        Without a budget only a large search starts so.
+        """
+        if self.problem.is_narrowed or self.problem.ties is not None:
+            return False
+        return self.budget.is_limited or self._is_large
+
+    @property
+    def few_templates(self) -> int:
+        """Templates of each Einsum and choice of tensors on chip, for a search that starts small.
+
+        A template is a mapping without its loops.
+        """
+        different = len({fused.key for fused in self._solved_einsums})
+        return min(max(FEW_TEMPLATES // max(1, different), LEAST_TEMPLATES), MOST_TEMPLATES)
+
+    @property
+    def starts_unfused(self) -> bool:
+        """Whether a mapping that keeps nothing on chip is looked for before bounds are raised."""
+        return self.problem.ties is None and (
+            self.problem.counts_capacity or not self.problem.by_cost
+        )
+
+    @property
+    def raises_latency(self) -> bool:
+        """Whether bounds of the latency are raised, too, after those of the energy."""
+        return self.problem.objective == "edp" and self.has_many_einsums
+
+    @property
+    def uses_windows(self) -> bool:
+        """Whether the search is large, and costs of windows add up to those of the workload."""
+        problem = self.problem
+        is_additive = problem.objective in ("energy", "latency") and problem.ties is None
+        is_bound = is_additive and problem.counts_capacity
+        return is_bound and self._is_large and is_divisible(problem)
+
+    @property
+    def ties_are_few(self) -> bool:
+        """Whether ties are broken among few pmappings.
+
+        Of equal latency there are many, if many Einsums together leave each Einsum far more energy
+        than it can be better by.
+        """
+        if self.problem.ties is None:
+            return False
+        return self.problem.objective != "energy" or not self.has_many_einsums
+
+    @property
+    def has_many_einsums(self) -> bool:
+        """Whether many Einsums other than copies are solved."""
+        solved = [entry for entry in self.problem.einsums if not isinstance(entry, CopyTable)]
+        return len(solved) >= MANY_EINSUMS
+
+    def passes(self, is_first: bool, has_good_mapping: bool) -> Iterator[JoinPass]:
+        """Yield which mappings are looked at below one limit, one pass after the other.
+
+        `is_first`: the limit is the lower bound. `has_good_mapping`: from a search that started
+        small.
+        """
+        attained = is_first and self.problem.objective == "latency" and self.problem.ties is None
+        for representatives in (True, False) if attained else (False,):
+            if not has_good_mapping or not self.problem.counts_capacity:
+                yield JoinPass(False, representatives)
+            if self.problem.counts_capacity:
+                yield JoinPass(True, representatives)
+
+    @property
+    def _is_large(self) -> bool:
+        """Whether an Einsum has so many placements and tile shapes that to start small pays.
+
+        A search with little work before it goes straight on.
+        """
+        if self.problem.is_narrowed or self.budget.work is not None:
+            return False
+        return any(fused.size >= LARGE for fused in self._solved_einsums)
+
+    @property
+    def _solved_einsums(self) -> list[FusedEinsum]:
+        """The Einsums other than copies, on the path to each of their computes."""
+        entries = (entry for entry in self.problem.einsums if not isinstance(entry, CopyTable))
+        return [fused for entry in entries for fused in entry]

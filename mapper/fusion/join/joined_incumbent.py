@@ -1,0 +1,50 @@
+"""The best mapping so far of a search of a whole workload."""
+
+from __future__ import annotations
+
+from math import inf
+
+from tilewright.mapper.fusion.bounds.cost_ceilings import EQUAL
+from tilewright.mapper.fusion.fused_problem import FusedProblem
+from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping
+from tilewright.mapper.fusion.join.label_pass import WholeLabel
+
+
+class JoinedIncumbent:
+    """Keeps the best mapping of a workload.
+
+    `problem`: the workload and the objective. `mapping`: the mapping; None if there is none.
+    """
+
+    def __init__(self, problem: FusedProblem) -> None:
+        self._problem = problem
+        self.mapping: JoinedMapping | None = None
+
+    @property
+    def value(self) -> float:
+        """Its value of the objective; without one, what a mapping has to be better than, or inf."""
+        if self.mapping is None:
+            return inf if self._problem.ties is None else self._problem.ties.known_value
+        return float(self._problem.value(*self.mapping.label.measures))
+
+    def take(self, mapping: JoinedMapping) -> bool:
+        """Keep a mapping if it is better; tell whether it is."""
+        if self.mapping is not None and not self._is_better(mapping.label, self.mapping.label):
+            return False
+        self.mapping = mapping
+        return True
+
+    def _is_better(self, label: WholeLabel, known: WholeLabel) -> bool:
+        """Tell whether a label is better than the known one, or as good with a better metric.
+
+        Few pmappings may miss the best of several equal ones, so an equal mapping can be worse in
+        the other metric: energy, or latency if energy is minimized.
+        """
+        value, incumbent = float(self._problem.value(*label.measures)), self.value
+        if value < incumbent * (1 - EQUAL):
+            return True
+        if value > incumbent * (1 + EQUAL):
+            return False
+        if self._problem.objective == "energy":
+            return label.latency < known.latency
+        return label.energy < known.energy
