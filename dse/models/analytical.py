@@ -66,6 +66,7 @@ class AnalyticalEvaluator:
             if result.front_proof is not None
             else (),
             breakdown=_breakdown(score),
+            front_metrics=() if result.front_proof is None else result.front_proof.metrics,
         )
 
     def search(self, point: Point) -> SearchResult:

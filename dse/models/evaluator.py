@@ -34,8 +34,9 @@ class Outcome:
     what the report shows (loop nest, breakdowns, heat maps, timeline) as plain JSON values, in the
     form of dse/report/details.py. `verified`: the mapping is proven to compute the workload and to
     fit; None if nothing is proven. `proof`, `gap`: what the search proved of it, and its relative
-    distance to the lower bound. `mappings`: metrics of the mappings on the design's own front;
-    `breakdown`: energy (J), latency (s) and area (m²) by component; cycles by state of an element.
+    distance to the lower bound. `mappings`: metrics of the mappings on the design's own front in
+    `front_metrics`; `breakdown`: energy (J), latency (s) and area (m²) by component; cycles by state
+    of an element.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -47,6 +48,7 @@ class Outcome:
     gap: float | None = None
     mappings: Sequence[Mapping[str, float]] = ()
     breakdown: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    front_metrics: Sequence[str] = ()
 
 
 class Evaluator(Protocol):

@@ -64,7 +64,7 @@ def make_evaluator(spec: StudySpec) -> Evaluator:
         return models[0]
     from tilewright.dse.models.weighted import WeightedEvaluator
 
-    return WeightedEvaluator(models, spec.workloads)
+    return WeightedEvaluator(models, spec.workloads, tuple(spec.mapper.get("front", ())))
 
 
 def _evaluator(spec: StudySpec, workload: StudyInput) -> Evaluator:
@@ -84,6 +84,10 @@ def _evaluator(spec: StudySpec, workload: StudyInput) -> Evaluator:
     from tilewright.dse.models.design_families import DesignFiles, family_knobs
 
     options = {name: value for name, value in spec.mapper.items() if name != "objective"}
+    if len(spec.workloads) > 1 and "front" in options:
+        from tilewright.dse.models.weighted import metrics_of_each
+
+        options["front"] = metrics_of_each(options["front"])
     objective = spec.mapper_objective
     files = DesignFiles(spec.arch, workload, {"objective": objective, **options})
     family = family_knobs(spec, files)

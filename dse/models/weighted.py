@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import TYPE_CHECKING
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.dse.models.evaluator import Evaluator, Outcome, Proof
+from tilewright.dse.run.pareto import non_dominated
 from tilewright.dse.study.design_space import Point
 from tilewright.dse.study.study import StudyInput
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 _SUMS = ("energy", "latency", "cycles", "hops", "dram_traffic", "reshard_cycles")
 _MEANS = ("utilization",)  # by latency
+MOST_CHOICES = 500  # that are joined with mappings of the next workload, and recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +29,13 @@ class WeightedEvaluator:
     `models`: one per workload; `workloads`: their names and weights. Energy, latency, cycles, hops
     and traffic are sums by weight; edp is the product of these sums; utilization is the mean by
     weight and latency; of any other metric (area, memory in use) the largest counts. The metrics of
-    one workload stand behind its name: `bert.energy`.
+    one workload stand behind its name: `bert.energy`. `front`: metrics of the Pareto set that a
+    design records, of choices of a mapping for each workload.
     """
 
     models: tuple[Evaluator, ...]
     workloads: tuple[StudyInput, ...]
+    front: tuple[str, ...] = ()
 
     @property
     def leaves_out_details(self) -> bool:
@@ -52,8 +61,22 @@ class WeightedEvaluator:
             verified=None if None in verified else all(verified),
             proof=_weakest([outcome.proof for outcome in outcomes]),
             gap=None if None in gaps else max(gap or 0.0 for gap in gaps),
+            mappings=tuple(self._front(outcomes)),
             breakdown=self._breakdown(outcomes),
         )
+
+    def _front(self, outcomes: Sequence[Outcome]) -> Iterator[Mapping[str, float]]:
+        """Yield the metrics of the choices of a mapping of each workload that none beats."""
+        fronts = [outcome.mappings for outcome in outcomes]
+        if not self.front or not all(fronts):
+            return
+        usages = [name for name in outcomes[0].front_metrics if name.startswith("usage.")]
+        metrics = dict.fromkeys(
+            each for name in self.front for each in (usages if name == "usage" else [name])
+        )
+        weights = [workload.weight for workload in self.workloads]
+        for choice in chosen_together(fronts, weights, tuple(metrics)):
+            yield self._joined([front[i] for front, i in zip(fronts, choice, strict=True)])
 
     def _joined(self, metrics: Sequence[Mapping[str, float]]) -> dict[str, float]:
         totals = {name: self._total(name, metrics) for name in metrics[0] if name != "edp"}
@@ -120,3 +143,65 @@ def _weakest(proofs: Sequence[Proof | None]) -> Proof | None:
 
 def _weighted_sum(weights: Sequence[float], values: Sequence[float]) -> float:
     return sum(weight * value for weight, value in zip(weights, values, strict=True))
+
+
+def metrics_of_each(front: Sequence[str]) -> list[str]:
+    """Return the metrics whose fronts of single workloads give that of all: edp is no sum.
+
+    A mapping that is beaten in energy and latency is in no choice that is best in their product.
+    """
+    sums = [name for name in front if name != "edp"]
+    return list(dict.fromkeys([*sums, "energy", "latency"] if "edp" in front else sums))
+
+
+def chosen_together(
+    fronts: Sequence[Sequence[Mapping[str, float]]],
+    weights: Sequence[float],
+    metrics: Sequence[str],
+) -> list[tuple[int, ...]]:
+    """Return the choices of a mapping of each workload that no other choice beats.
+
+    `fronts`: by workload, the metrics of its mappings; `metrics`: those of the front. Energy and
+    latency are sums by weight, edp is their product, of usage the largest counts. A choice is the
+    position of a mapping in each front, in the order of their metrics. Of more than 500 choices of
+    the workloads so far, 500 are kept, spread evenly over this order.
+    """
+    import numpy as np
+
+    names = [*metrics_of_each(metrics)]
+    is_sum = np.array([not name.startswith("usage.") for name in names])
+    together = np.where(is_sum, 0.0, -np.inf)[None, :]
+    choices: list[tuple[int, ...]] = [()]
+    for position, (front, weight) in enumerate(zip(fronts, weights, strict=True), 1):
+        own = np.array([[each[name] for name in names] for each in front])
+        summed = together[:, None, :] + weight * own[None, :, :]
+        largest = np.maximum(together[:, None, :], own[None, :, :])
+        costs = np.where(is_sum, summed, largest).reshape(-1, len(names))
+        asked = _asked(costs, names, metrics) if position == len(fronts) else costs
+        kept = _kept(asked)
+        together = costs[kept]
+        choices = [(*choices[i // len(front)], i % len(front)) for i in kept.tolist()]
+    return choices
+
+
+def _asked(
+    costs: NDArray[np.float64], names: Sequence[str], metrics: Sequence[str]
+) -> NDArray[np.float64]:
+    """Return the columns of the metrics asked for, of which edp is a product."""
+    import numpy as np
+
+    column = dict(zip(names, costs.T, strict=True))
+    if "edp" in metrics:
+        column["edp"] = column["energy"] * column["latency"]
+    return np.stack([column[name] for name in metrics], axis=1)
+
+
+def _kept(costs: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the positions of rows that none beats, the first of equal ones, in their order."""
+    import numpy as np
+
+    _, first = np.unique(costs, axis=0, return_index=True)
+    kept = first[non_dominated(costs[first])]
+    if len(kept) > MOST_CHOICES:
+        kept = kept[np.linspace(0, len(kept) - 1, MOST_CHOICES).round().astype(np.intp)]
+    return kept

@@ -40,7 +40,8 @@ class TrialExplanation:
 
     `trial`: the design; `objectives`: metrics of the study; `knobs`: values by label; `steps`: what
     a step of each knob brings, those with the largest effect on the first objective first;
-    `best_in`: what its mapping was chosen for, empty where that is not known.
+    `best_in`: what its mapping was chosen for, empty where that is not known; `workloads`: how many
+    have a mapping.
     """
 
     trial: Trial
@@ -48,6 +49,7 @@ class TrialExplanation:
     knobs: Mapping[str, str]
     steps: tuple[KnobStep, ...]
     best_in: str = ""
+    workloads: int = 1
 
     def document(self) -> dict[str, Any]:
         """Return the explanation as JSON data."""
@@ -91,9 +93,12 @@ class TrialExplanation:
         verified = "; not verified" if self.trial.verified is False else ""
         if self.trial.proof == "optimal":
             metric = f" in {label(self.best_in)}" if self.best_in else ""
-            return f"its mapping is proven optimal{metric}{verified}"
+            return f"{self._mapping()} is proven optimal{metric}{verified}"
         gap = "without end" if self.trial.gap is None else f"{100 * self.trial.gap:.3g} %"
-        return f"its mapping is within a gap of {gap} of a lower bound{verified}"
+        return f"{self._mapping()} is within a gap of {gap} of a lower bound{verified}"
+
+    def _mapping(self) -> str:
+        return "its mapping" if self.workloads == 1 else "its mapping of each workload, by itself,"
 
     def _tornado(self) -> list[str]:
         rows = [["", *(label(name) for name in self.objectives), "trial"]]
@@ -137,9 +142,10 @@ def explain_trial(run: RunTrials, number: int) -> TrialExplanation:
     if objectives:
         first, value = objectives[0], trial.metrics[objectives[0]]
         steps.sort(key=lambda step: -abs(step.metrics.get(first, value) - value))
-    best_in = {"analytical": run.spec.mapper.get("objective", ""), "simulated": "latency"}
-    words = str(best_in.get(run.spec.model, ""))
-    return TrialExplanation(trial, objectives, knobs, tuple(steps), words)
+    objective = trial.point.get("mapper.objective", run.spec.mapper_objective)
+    best_in = {"analytical": objective, "simulated": "latency"}
+    words, workloads = str(best_in.get(run.spec.model, "")), len(run.spec.workloads)
+    return TrialExplanation(trial, objectives, knobs, tuple(steps), words, workloads)
 
 
 def _steps(run: RunTrials, trial: Trial) -> Iterator[KnobStep]:

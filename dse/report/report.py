@@ -82,7 +82,8 @@ def _context(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dic
 def fidelity_of(spec: StudySpec, trials: Sequence[Trial]) -> str:
     """Return in words what stands behind the figures of a study's designs, and for which mapping.
 
-    A design has one mapping: figures are not those of different mappings for different objectives.
+    A design has one mapping of a workload: figures are not those of different mappings for
+    different objectives.
     """
     if spec.bounds_first:
         return two_fidelities(spec, trials)
@@ -90,8 +91,13 @@ def fidelity_of(spec: StudySpec, trials: Sequence[Trial]) -> str:
         return "every design executed on the machine, on numbers, and compared with numpy"
     if spec.model != "analytical":
         return "time of a model of the kernel, not executed"
-    metric = label(spec.mapper_objective)
-    best = f"the analytical model: each design by its one mapping that is best in {metric}"
+    metric = "its mapper.objective"
+    if "mapper.objective" not in spec.space.paths:
+        metric = label(spec.mapper_objective)
+    mapping = "its one mapping that is best in"
+    if len(spec.workloads) > 1:
+        mapping = "one mapping of each workload, which is by itself best in"
+    best = f"the analytical model: each design by {mapping} {metric}"
     fronts = sum(len(trial.mappings) > 1 for trial in trials)
     others = "; the Pareto set of each design's mappings is in trials.jsonl" if fronts else ""
     return best + others

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tilewright.dse.query.open_run import RunTrials
     from tilewright.dse.study.design_space import Point, Space
 
+_MOST_MAPPINGS = 20
 RUN = click.argument("run", type=click.Path(path_type=Path))
 
 
@@ -93,7 +94,7 @@ def _print(found: RunTrials, limit: int, as_json: bool, also: Sequence[str]) -> 
 @click.argument("trial", type=click.IntRange(min=0))
 @json_option()
 def show_command(run: Path, trial: int, as_json: bool) -> None:
-    """Show one trial: knobs, metrics, proof, and its loop nests where they are stored."""
+    """Show one trial: knobs, metrics, proof, its own front, loop nests where they are stored."""
     from tilewright.dse.query.open_run import open_run
 
     opened = open_run(run)
@@ -101,9 +102,10 @@ def show_command(run: Path, trial: int, as_json: bool) -> None:
     details = opened.directory.details(found.same_as if found.same_as is not None else trial)
     row = next(each for each in opened.rows() if each["trial"] == trial)
     if as_json:
-        emit({**row, "details": details})
+        emit({**row, "mappings": [dict(each) for each in found.mappings], "details": details})
         return
     lines = list(_row_lines(row, opened.spec.space, found.point))
+    lines += _own_front(found.mappings, opened.spec.mapper.get("front", ()))
     if details:
         lines += _loop_nests(details)
     elif found.metrics:
@@ -120,6 +122,23 @@ def _row_lines(row: Mapping[str, Any], space: Space, point: Point) -> Iterator[s
     for name, value in row.items():
         if value is not None:
             yield f"{name}: {texts.get(name) or _shown(name, value)}"
+
+
+def _own_front(mappings: Sequence[Mapping[str, float]], asked: Sequence[str]) -> Iterator[str]:
+    """Yield a table of the Pareto set of a design's mappings, in the metrics asked for."""
+    from tilewright.arch.quantities import label, some, told_apart
+    from tilewright.arch.text_table import text_table
+
+    if not mappings:
+        return
+    usages = [name for name in mappings[0] if name.startswith("usage.")]
+    names = [each for name in asked for each in (usages if name == "usage" else [name])]
+    shown = mappings[:_MOST_MAPPINGS]
+    columns = [told_apart([each[name] for each in shown], name) for name in names]
+    more = f", {len(shown)} shown (--json has all)" if len(mappings) > len(shown) else ""
+    yield from ("", f"its own front has {some(len(mappings), 'mapping')}{more}:")
+    rows = [[label(name) for name in names], *map(list, zip(*columns, strict=True))]
+    yield from text_table(rows, ">" * len(names))
 
 
 def _loop_nests(details: Mapping[str, Any]) -> Iterator[str]:
