@@ -25,6 +25,7 @@ from tilewright.dse.islands.rounds import (
     take_islands,
     write_rounds,
 )
+from tilewright.dse.models.dask_workers import for_several_coordinators
 from tilewright.dse.models.evaluator import NOTHING_SHARED, Attempt, Evaluator, Sharing
 from tilewright.dse.models.worker_pool import LOKY, WorkerLost, make_pool, start_trackers
 from tilewright.dse.run.environment import Keys
@@ -88,6 +89,11 @@ def search_islands(setting: Setting, run: RunDirectory, crew: Crew, stop: Stop) 
     The islands keep their records below `islands/`; whole rounds are joined in trials.jsonl.
     Arguments and errors as of `explore`; WorkerLost if the process of an island dies.
     """
+    with for_several_coordinators(crew.executor, crew.workers) as executor:
+        return _searched(setting, run, replace(crew, executor=executor), stop)
+
+
+def _searched(setting: Setting, run: RunDirectory, crew: Crew, stop: Stop) -> list[Trial]:
     spec = setting.spec
     with TrialLog(run) as log:
         trials = run.repair()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib import import_module
 from itertools import islice
 from types import TracebackType
@@ -26,6 +26,7 @@ from tilewright.dse.study.study import DesignLimits
 
 WINDOW = 3  # tasks at the cluster for each of its threads
 _PATIENCE = 60.0  # seconds without a scheduler until the run ends
+DASK = "dask"
 _PREFIX = "dask://"
 
 
@@ -52,9 +53,7 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # tracebacks of lost peers
         with unheard():  # workers and threads that start here do not hear Ctrl-C
             if self._address is None:
-                self._cluster = _distributed().LocalCluster(
-                    n_workers=self._count, threads_per_worker=1, dashboard_address=None
-                )
+                self._cluster = _local_cluster(self._count)
             self._connect()
         return self
 
@@ -142,13 +141,42 @@ class DaskWorkers(AbstractContextManager["DaskWorkers"]):
                 time.sleep(0.5)
 
 
+@contextmanager
+def for_several_coordinators(executor: str, count: int) -> Iterator[str]:
+    """Context manager that gives an executor to which processes of this run can connect.
+
+    For `dask` it starts `count` workers on this machine. Others stay what they are.
+    """
+    if executor != DASK:
+        yield executor
+        return
+    check_executor(executor)
+    with unheard():
+        cluster = _local_cluster(count)
+    with cluster:
+        yield f"{_PREFIX}{cluster.scheduler_address.removeprefix('tcp://')}"
+
+
+def _local_cluster(count: int) -> Any:
+    """Start a scheduler and `count` worker processes on this machine."""
+    return _distributed().LocalCluster(
+        n_workers=count, threads_per_worker=1, dashboard_address=None
+    )
+
+
 def check_executor(executor: str) -> None:
     """Check that an executor is one, and that Dask is installed where it is asked for."""
-    if executor != "dask" and not executor.startswith(_PREFIX):
+    if executor != DASK and not executor.startswith(_PREFIX):
         raise TilewrightError(
             "there is no such executor",
             value=executor,
             instead="loky, dask, or dask://HOST:PORT of a scheduler",
+        )
+    if "," in executor:
+        raise TilewrightError(
+            "one coordinator has one scheduler",
+            value=executor,
+            instead="name one, or give the study several coordinators: search.islands",
         )
     from importlib.util import find_spec
 

@@ -35,8 +35,8 @@ class Outcome:
     form of dse/report/details.py. `verified`: the mapping is proven to compute the workload and to
     fit; None if nothing is proven. `proof`, `gap`: what the search proved of it, and its relative
     distance to the lower bound. `mappings`: metrics of the mappings on the design's own front in
-    `front_metrics`; `breakdown`: energy (J), latency (s), area (m²) by component; cycles by state of
-    an element.
+    `front_metrics`; `breakdown`: energy (J), latency (s) and area (m²) by component, or cycles by
+    state of an element.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)

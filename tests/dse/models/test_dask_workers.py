@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.arch.errors import TilewrightError
+from tilewright.dse.islands.rounds import ISLANDS
 from tilewright.dse.models.dask_workers import check_executor
 from tilewright.dse.run.rundir import TRIALS
 from tilewright.dse.run.runner import Execution, start_study
@@ -135,6 +136,39 @@ def test_same_bytes_with_the_scheduler_started_again(toy, tmp_path, cluster):
     assert same_bytes(toy, tmp_path, cluster, [cluster.restart_scheduler] * 2)
 
 
+@pytest.fixture
+def importable(monkeypatch):
+    """Let processes that a test starts import the module of its model."""
+    monkeypatch.syspath_prepend(str(HERE.parent))
+
+
+def islands_in(toy, folder, **execution):
+    spec = load_study(toy.write_study(folder), {"search.islands": 3, "search.trials": 32})
+    run = start_study(spec, folder / "run", Execution(**execution)).run
+    return (run.path / TRIALS).read_bytes()
+
+
+@pytest.mark.usefixtures("importable")
+def test_islands_share_a_cluster_and_a_worker_is_killed(toy, tmp_path, cluster):
+    record = tmp_path / "dask" / "run" / ISLANDS / "001" / TRIALS
+    harm = threading.Thread(target=do_harm, args=(record, [cluster.kill_worker]), daemon=True)
+    harm.start()
+    model, executor = toy.ToyModel(0.02), f"dask://{cluster.address}"
+    there = islands_in(toy, tmp_path / "dask", evaluator=model, executor=executor)
+    harm.join()
+    assert there == islands_in(toy, tmp_path / "local", evaluator=toy.ToyModel())
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("importable")
+def test_islands_on_dask_workers_of_this_machine(toy, tmp_path):
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install tilewright[dask]")
+    there = islands_in(toy, tmp_path / "dask", evaluator=toy.ToyModel(), executor="dask", workers=2)
+    assert there == islands_in(toy, tmp_path / "local", evaluator=toy.ToyModel())
+
+
 def test_another_executor_is_refused():
     with pytest.raises(TilewrightError, match="no such executor"):
         check_executor("slurm")
+    with pytest.raises(TilewrightError, match="one coordinator has one scheduler"):
+        check_executor("dask://first:8786,second:8786")
