@@ -228,7 +228,12 @@ class _ElementProgram:
             self._joins(len(passing))
 
     def _joins(self, streams: int) -> None:
-        """Declare the tasks that wait for all streams: each for one more than the one before."""
+        """Declare the tasks that wait for all streams: each for one more than the one before.
+
+        Their words go before the work: one stream that waits for it would hold up the other one in
+        all elements of the line.
+        """
+        self.code.main_priority("low")
         for number in range(1, streams):
             join = self.code.task(_join_name(number), blocked=True)
             join.block(_join_name(number))
