@@ -196,10 +196,16 @@ def _write_page(path: Path, subject: str, text: str, fast: FastMachine, run: Fas
         title=f"{result.cycles:,} cycles",
         lead=f"Program {program.name}, by the engine: {run.engine}.",
         cards=cards,
-        notes=(*result.notes, *(f"Assumed figure: {figure}" for figure in result.assumed)),
+        notes=(*_notes(fast, result), *(f"Assumed figure: {figure}" for figure in result.assumed)),
         sections=({**section, "facts": {**section["facts"], **facts}},),
     )
     write_execution_page(path, page)
+
+
+def _notes(fast: FastMachine, result: RunResult) -> list[str]:
+    from tilewright.simulator.diagnose.unset_counters import unset_counter_notes
+
+    return [*unset_counter_notes(fast.machine.compiled.layouts), *result.notes]
 
 
 def _conflicts(fast: FastMachine, result: RunResult) -> list[str]:
@@ -216,7 +222,7 @@ def _document(fast: FastMachine, run: FastResult) -> dict[str, Any]:
         "engine": run.engine,
         "cycles_by_state": result.trace.cycles_by_reason(),
         "bank_conflicts": _conflicts(fast, result),
-        "notes": list(result.notes),
+        "notes": _notes(fast, result),
         "assumed": list(result.assumed),
         "counts": {key: getattr(counts, key) for key in counts.__dataclass_fields__},
         "memory": {key: values.tolist() for key, values in result.memory.items()},
@@ -249,4 +255,4 @@ def _lines(fast: FastMachine, run: FastResult) -> list[str]:
         more = ", …" if stream.values.size > 8 else ""
         lines.append(f"{port}: {values}{more} (last at cycle {int(stream.cycles.max())})")
     lines += [f"bank conflict: {row}" for row in _conflicts(fast, result)]
-    return [*lines, *(f"note: {note}" for note in result.notes)]
+    return [*lines, *(f"note: {note}" for note in _notes(fast, result))]

@@ -45,7 +45,7 @@ function versus(value, reference, goal) {
   if (value === reference) return ["same", ""];
   const tone = !goal ? "" : value < reference === (goal === "minimize") ? "good" : "bad";
   const ratio = value / reference;
-  if (!(ratio > 0)) return [value < reference ? "lower" : "higher", tone];
+  if (!(ratio > 0) || reference === 0) return [value < reference ? "lower" : "higher", tone];
   if (ratio >= 2) return ["×" + digits(ratio), tone];
   if (ratio <= 0.5) return ["÷" + digits(1 / ratio), tone];
   const percent = 100 * (ratio - 1);

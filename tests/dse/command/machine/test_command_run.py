@@ -128,3 +128,16 @@ def test_pages_and_files_that_are_no_text(tmp_path: Path) -> None:
         assert problem in result.stderr
     result = CliRunner().invoke(cli, ["run", str(marked), "--random", "1"])
     assert result.exit_code == 0, result.stderr
+
+
+def test_a_misspelt_counter_is_noted(tmp_path: Path) -> None:
+    used = "    @fmacs all, all, more, #2.0\n    set first 2\n    @fmovs all {length 2}, more[frst] {length 2}"
+    text = TEXT.replace("    @fmacs all, all, more, #2.0", used)
+    code, told, error = run(tmp_path, "--random", "1", text=text)
+    assert code == 0, error
+    note = "counter frst of code m gets no value, so it is always 0; did you mean first?"
+    assert f"note: {note}" in told
+    code, told, error = run(tmp_path, "--random", "1", "--json", text=text)
+    assert json.loads(told)["notes"] == [note]
+    right = text.replace("[frst]", "[first]")
+    assert "note" not in run(tmp_path, "--random", "1", text=right)[1]
