@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +19,12 @@ from tilewright.dse.run.pareto import hypervolume, reference_box
 from tilewright.dse.run.record import Objective, Trial, costs_of
 from tilewright.dse.run.rundir import SPEC
 from tilewright.dse.store.safe_files import RunError
+from tilewright.dse.study.changed_keys import differing_keys
 from tilewright.dse.study.knobs import knob_text, labels_of
 from tilewright.dse.study.study_loading import load_study
 
 _MOST_ROWS = 12
+_ASKED = ("arch", "workload", "workloads", "model", "machine", "mapper", "constraints")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,8 @@ class RunComparison:
 
     `shares`: of each run, the hypervolume that its front dominates in a box around all feasible
     designs of both; `beaten`: how many designs of each front the other's dominates; `best`: of each
-    objective, the best value in each run.
+    objective, the best value in each run; `differences`: in which files, options and limits the
+    studies differ, so that their figures stand for different questions.
     """
 
     names: tuple[str, str]
@@ -39,6 +42,7 @@ class RunComparison:
     shares: tuple[float, float]
     beaten: tuple[int, int]
     best: Mapping[str, tuple[float, float]]
+    differences: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Return the comparison as JSON data."""
@@ -48,6 +52,7 @@ class RunComparison:
             "hypervolume": list(self.shares),
             "dominated_by_the_other": list(self.beaten),
             "best": {metric: list(values) for metric, values in self.best.items()},
+            "differences": list(self.differences),
         }
 
     def text(self) -> str:
@@ -58,7 +63,11 @@ class RunComparison:
         rows += [["hypervolume, common reference", *(f"{share:.4f}" for share in self.shares)]]
         for metric, values in self.best.items():
             rows.append([f"best {label(metric)}", *(quantity(v, metric) for v in values)])
-        return "\n".join(text_table(rows, "<>>"))
+        lines = text_table(rows, "<>>")
+        if self.differences:
+            lines += ["", "the studies ask different things (A -> B):"]
+            lines += [f"  {line}" for line in self.differences]
+        return "\n".join(lines)
 
 
 def compare_runs(first: RunTrials, second: RunTrials) -> RunComparison:
@@ -85,7 +94,30 @@ def compare_runs(first: RunTrials, second: RunTrials) -> RunComparison:
         tuple(hypervolume(cost, ideal, reference) for cost in costs),  # type: ignore[arg-type]
         (_beaten(costs[0], costs[1]), _beaten(costs[1], costs[0])),
         best,  # type: ignore[arg-type]
+        tuple(_differences(first, second)),
     )
+
+
+def _differences(first: RunTrials, second: RunTrials) -> Iterator[str]:
+    """Yield what two studies ask differently: files, options of the mapper, limits."""
+    old, new = (run.directory.environment() for run in (first, second))
+    yield from differing_keys(*(_tables(_asked(each["spec"])) for each in (old, new)))
+    for name, digest in old["files"].items():
+        if new["files"].get(name, digest) != digest:
+            yield f"{name}: other contents"
+
+
+def _asked(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: spec[key] for key in _ASKED if key in spec}
+
+
+def _tables(data: Any) -> Any:
+    """Return data with each list as a table by position."""
+    if isinstance(data, list):
+        data = {str(number): value for number, value in enumerate(data)}
+    if not isinstance(data, dict):
+        return data
+    return {key: _tables(value) for key, value in data.items()}
 
 
 def _feasible(run: RunTrials) -> list[Trial]:

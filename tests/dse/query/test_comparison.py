@@ -6,6 +6,8 @@ import pytest
 
 from tilewright.dse import open_run
 from tilewright.dse.query.comparison import compare_runs, diff_trials
+from tilewright.dse.run.runner import Execution, start_study
+from tilewright.dse.study.study_loading import load_study
 
 
 def test_the_parts_add_up_to_the_difference(finished):
@@ -28,3 +30,20 @@ def test_a_run_equals_itself(finished):
     assert found.beaten == (0, 0)
     assert found.shares[0] == found.shares[1] > 0
     assert "hypervolume, common reference" in found.text()
+    assert not found.differences
+
+
+def test_runs_of_other_questions_say_so(finished, tmp_path):
+    study, work = ((finished.parent / name).read_text() for name in ("study.yaml", "work.yaml"))
+    (tmp_path / "arch.yaml").write_text((finished.parent / "arch.yaml").read_text())
+    (tmp_path / "work.yaml").write_text(f"# the same but for a remark\n{work}")
+    (tmp_path / "study.yaml").write_text(study.replace("weight: 2", "weight: 3"))
+    spec = load_study(tmp_path / "study.yaml", {"search.trials": 4})
+    start_study(spec, tmp_path / "run", Execution())
+    found = compare_runs(open_run(finished), open_run(tmp_path / "run"))
+    assert found.differences == (
+        "workloads.0.weight: 2.0 -> 3.0",
+        "inputs/workload0/work.yaml: other contents",
+        "inputs/workload1/work.yaml: other contents",
+    )
+    assert "the studies ask different things" in found.text()

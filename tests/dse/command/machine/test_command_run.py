@@ -131,8 +131,8 @@ def test_pages_and_files_that_are_no_text(tmp_path: Path) -> None:
 
 
 def test_a_misspelt_counter_is_noted(tmp_path: Path) -> None:
-    used = "    @fmacs all, all, more, #2.0\n    set first 2\n    @fmovs all {length 2}, more[frst] {length 2}"
-    text = TEXT.replace("    @fmacs all, all, more, #2.0", used)
+    used = "    set first 2\n    @fmovs all {length 2}, more[frst] {length 2}\nplace"
+    text = TEXT.replace("place", used, 1)
     code, told, error = run(tmp_path, "--random", "1", text=text)
     assert code == 0, error
     note = "counter frst of code m gets no value, so it is always 0; did you mean first?"
