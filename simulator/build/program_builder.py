@@ -350,7 +350,7 @@ class ProgramBuilder:
                 instead=f"integers from 1 on, at most {MAX_ELEMENTS} elements",
             )
         self.name = name
-        self._codes: list[CodeBuilder] = []
+        self._codes: list[CodeBuilder | ElementCode] = []
         self._placement = np.full((height, width), -1, dtype=np.int32)
         self._colors: list[Color] = []
         self._routes: list[Route] = []
@@ -360,7 +360,7 @@ class ProgramBuilder:
     @property
     def codes(self) -> tuple[CodeBuilder, ...]:
         """The builders of the codes, in the order of their declaration."""
-        return tuple(self._codes)
+        return tuple(code for code in self._codes if isinstance(code, CodeBuilder))
 
     def code(self, name: str) -> CodeBuilder:
         """Declare a class of elements and return the builder of its program.
@@ -372,6 +372,17 @@ class ProgramBuilder:
         code = CodeBuilder(name)
         self._codes.append(code)
         return code
+
+    def written_code(self, code: ElementCode) -> None:
+        """Declare a class of elements whose program was built before.
+
+        Raises ProgramError for something else.
+        """
+        if not isinstance(code, ElementCode):
+            raise ProgramError(
+                "this is no code", value=code, instead="what CodeBuilder.build gives"
+            )
+        self._codes.append(code)
 
     def color(self, name: str, id: int | None = None) -> str:  # noqa: A002
         """Declare a color, a virtual channel of the network, and return its name.
@@ -472,7 +483,7 @@ class ProgramBuilder:
 
         Raises ProgramError that names the first part that is wrong.
         """
-        codes = [code.build() for code in self._codes]
+        codes = [code.build() if isinstance(code, CodeBuilder) else code for code in self._codes]
         program = Program(
             self.name,
             tuple(canonical_code(code) for code in codes),

@@ -20,6 +20,10 @@ class IdentityCache:
         self._most = capacity
         self._kept: dict[int, tuple[object, dict[Hashable, Any]]] = {}
 
+    def __contains__(self, owner: object) -> bool:
+        """Return whether a result about an object is kept."""
+        return id(owner) in self._kept
+
     def of(self, owner: object, key: Hashable, make: Callable[[], Any]) -> Any:
         """Return the cached result for (owner, key), or call `make()` and keep what it returns.
 

@@ -17,20 +17,18 @@ import numpy.typing as npt
 
 from tilewright.mapper.grid.host_streams import HostStream, Lines, place_in_period
 from tilewright.mapper.grid.reductions import Axis, Chain, line_chains
-from tilewright.simulator.build.program_builder import CodeBuilder
 from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.lowering.element_program import (
     JOIN,
     OTHER_SLOT,
     SLOT,
     STEP,
-    write_element,
 )
 from tilewright.simulator.lowering.plan import Plan
 from tilewright.simulator.lowering.sum_roles import Role
 from tilewright.simulator.lowering.task_cycles import AlikeRuns, BodyCycles, TaskCycles
 from tilewright.simulator.profiles.profile import Profile
-from tilewright.simulator.program.program import ElementCode, Task
+from tilewright.simulator.program.program import Task
 
 Numbers = npt.NDArray[np.int64]
 Cycles = npt.NDArray[np.float64]
@@ -79,24 +77,12 @@ def _shown_places(plan: Plan) -> list[tuple[int, int]]:
     return [(0, 0), last]
 
 
-def element_code(plan: Plan, role: Role) -> ElementCode:
-    """Return the code of the elements of one role."""
-    read, code = plan.read, CodeBuilder(role.name)
-    for tensor in read.tensors:
-        shape = (tensor.buffers, tensor.values)
-        code.buffer(
-            tensor.name, read.dtype_of(tensor.name), shape, plan.addresses.first_word[tensor.name]
-        )
-    write_element(code, plan.kernel, role)
-    return code.build()
-
-
 def _work(plan: Plan, profile: Profile, role: Role, *, last_send: bool = True) -> BodyCycles:
     """Return the cycles of an element of a role, without waiting.
 
     `last_send`: with two buffers, the send of the last tile is part of it.
     """
-    code = element_code(plan, role)
+    code = plan.code(role)
     cycles, tasks = TaskCycles(code, profile), {task.name: task for task in code.tasks}
     if "start" not in tasks:
         return cycles.of("work", tasks["work"].body)

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tilewright.mapper.grid.number_types import number_types
+from tilewright.mapper.grid.number_types import NumberTypes
 from tilewright.mapper.grid.space_time import SpaceTime, TimeLoop
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -101,10 +101,7 @@ def kernel_of(read: SpaceTime, layouts: Mapping[str, TileLayout]) -> ElementKern
 
 def _check_operations(read: SpaceTime) -> None:
     """Check that the machine has instructions for each visit of an output value."""
-    names = [
-        own_operation(read.einsum, first=first, has_scalar=read.scalar is not None)
-        for first in (True, False)
-    ]
+    names = [_operation_of(read, first=first) for first in (True, False)]
     has_sums = any(read.is_reduced(name) for name in read.einsum.bounds)
     if names[0] is not None and (names[1] is not None or not has_sums):
         return
@@ -175,7 +172,7 @@ def can_walk(kernel: ElementKernel) -> bool:
     if loop.count < LEAST_TURNS or kernel.layouts[read.scalar].moves[number] < 1:
         return False
     visits = (False,) if read.is_reduced(loop.variable) else (True, *_later_visits(read))
-    names = [own_operation(read.einsum, first=first, has_scalar=True) for first in visits]
+    names = [_operation_of(read, first=first) for first in visits]
     if None in names or (visits[0] and names[0] == WIDENING_PRODUCT):  # a move and an addition
         return False
     return all(
@@ -215,7 +212,7 @@ def _walk(task: TaskBuilder, kernel: ElementKernel, point: Point, *, first: bool
     """
     read, number = kernel.read, kernel.outer[-1]
     scalar = read.scalar
-    name = own_operation(read.einsum, first=first, has_scalar=True)
+    name = _operation_of(read, first=first)
     assert scalar is not None  # can_walk
     assert name is not None
     output, inputs = _vector(kernel, read.output.name, point), _inputs(kernel, point)
@@ -272,7 +269,7 @@ def _nest(
 def _operation(task: TaskBuilder, kernel: ElementKernel, point: Point, *, first: bool) -> None:
     read = kernel.read
     output, inputs = _vector(kernel, read.output.name, point), _inputs(kernel, point)
-    name = own_operation(read.einsum, first=first, has_scalar=read.scalar is not None)
+    name = _operation_of(read, first=first)
     if name is None:
         _map(task, kernel, output, inputs, first=first)
         return
@@ -327,9 +324,17 @@ WIDENING_SUM = "faddhs"
 _OF_TWO = {ast.Mult: "fmul", ast.Add: "fadd", ast.Sub: "fsub"}
 
 
-def own_operation(einsum: Einsum, *, first: bool, has_scalar: bool) -> str | None:
-    """Return the machine's operation for a visit, None if there is none."""
-    numbers = number_types(einsum)
+def _operation_of(read: SpaceTime, *, first: bool) -> str | None:
+    return own_operation(read.einsum, read.numbers, first=first, has_scalar=read.scalar is not None)
+
+
+def own_operation(
+    einsum: Einsum, numbers: NumberTypes, *, first: bool, has_scalar: bool
+) -> str | None:
+    """Return the machine's operation for a visit, None if there is none.
+
+    `numbers`: the number types of the Einsum. `has_scalar`: whether an input is in the register.
+    """
     name = kernel_operation(_base_operation(einsum, first=first, has_scalar=has_scalar), numbers)
     if (name == WIDENING_PRODUCT and not has_scalar) or (name == WIDENING_SUM and first):
         return None  # of two vectors of f16

@@ -7,14 +7,15 @@ Counting, bounding and writing the program start from it (theory/grid.md §4).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 from tilewright.mapper.grid.host_streams import HostStream, host_streams
 from tilewright.mapper.grid.partial_sums import PartialSums, partial_sums
 from tilewright.mapper.grid.reductions import Phase
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
-from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.compile.code.code_families import canonical_code
 from tilewright.simulator.isa.dsd import DTYPES
 from tilewright.simulator.lowering.addresses import (
     NOTHING_KEPT,
@@ -27,7 +28,7 @@ from tilewright.simulator.lowering.kernel import ElementKernel, kernel_of, vecto
 from tilewright.simulator.lowering.routes import route_streams, route_sums
 from tilewright.simulator.lowering.sum_roles import Numbers, Role, roles
 from tilewright.simulator.lowering.tile_layout import TileLayout, tile_layout
-from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.program import ElementCode, Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,8 @@ class Plan:
     `read`: the mapping as loops in space and time. `streams`: how inputs enter. `sums`: how partial
     sums are added and leave. `layouts`, `kernel`: tiles in memory, and the work on them.
     `addresses`: where the tiles lie, in 16-bit words. `roles`, `placement`: what the classes of
-    elements do with sums, and the class of each element (rows, columns).
+    elements do with sums, and the class of each element (rows, columns). `codes`: those that were
+    written so far; plans that differ only in the scheme of the reduction may share them.
     """
 
     read: SpaceTime
@@ -48,6 +50,21 @@ class Plan:
     addresses: Addresses
     roles: tuple[Role, ...]
     placement: Numbers
+    codes: dict[Role, ElementCode] = field(default_factory=dict, repr=False, compare=False)
+
+    def code(self, role: Role) -> ElementCode:
+        """Return what the elements of a role hold and run."""
+        if role not in self.codes:
+            self.codes[role] = self._written(role)
+        return self.codes[role]
+
+    def _written(self, role: Role) -> ElementCode:
+        read, code = self.read, CodeBuilder(role.name)
+        for tensor in read.tensors:
+            shape, first_word = (tensor.buffers, tensor.values), self.addresses.first_word
+            code.buffer(tensor.name, read.dtype_of(tensor.name), shape, first_word[tensor.name])
+        write_element(code, self.kernel, role)
+        return code.build()
 
     @property
     def additions(self) -> int:
@@ -98,16 +115,8 @@ def program_of(plan: Plan) -> Program:
     route_streams(builder, read)
     route_sums(builder, read, plan.sums)
     for role in plan.roles:
-        code = builder.code(role.name)
-        for tensor in read.tensors:
-            shape = (tensor.buffers, tensor.values)
-            code.buffer(
-                tensor.name,
-                read.dtype_of(tensor.name),
-                shape,
-                plan.addresses.first_word[tensor.name],
-            )
-        write_element(code, plan.kernel, role)
+        plan.codes[role] = canonical_code(plan.code(role))
+        builder.written_code(plan.codes[role])
     builder.placement(plan.placement)
     return builder.build()
 

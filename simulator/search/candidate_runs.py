@@ -68,9 +68,8 @@ class CandidateRuns:
         return self.is_over or self.candidates.value_of(cycles, energy()) >= self.value
 
     def _is_long(self, choice: GridChoice) -> bool:
-        read = self.candidates.read(choice)
-        cycles = self.candidates.quick.cycles(choice.family)
-        return cycles * read.rows * read.columns >= LONG_RUN
+        elements = self.candidates.plan(choice).placement.size
+        return self.candidates.quick.cycles(choice.family) * elements >= LONG_RUN
 
 
 @cache

@@ -11,6 +11,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import inf
 from typing import Final, NamedTuple
 
@@ -33,9 +34,12 @@ from tilewright.simulator.execution.einsum_execution import (
     execute_plan,
 )
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
+from tilewright.simulator.isa.memo import ValueCache
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
 from tilewright.simulator.lowering.cycle_bound import Works, lower_bound
-from tilewright.simulator.lowering.plan import plan_of, program_of
+from tilewright.simulator.lowering.plan import Plan, plan_of, program_of
+from tilewright.simulator.lowering.sum_roles import Role
+from tilewright.simulator.program.program import ElementCode
 from tilewright.simulator.quotient.pattern_cycles import pattern_cycles
 from tilewright.simulator.run.machine import Machine, Stop
 from tilewright.simulator.search.candidate_runs import CandidateRuns
@@ -52,6 +56,9 @@ MOST_FIRST: Final = 4
 """Families among whose candidates the first one to run is chosen."""
 NEAR: Final = 1.25
 """Their bounds are at most so many times the least one."""
+MOST_PLANS: Final = 512
+MOST_ELEMENTS: Final = 1 << 20
+"""Plans that are kept, and the elements that they have together, at most."""
 
 
 class BoundedFamily(NamedTuple):
@@ -81,6 +88,13 @@ class Candidates:
     families: tuple[BoundedFamily, ...]
     infeasible: Counter[str]
     timed_cycles: dict[GridChoice, int] = field(default_factory=dict)
+    _plans: ValueCache = field(init=False, repr=False, compare=False)
+    _codes: ValueCache = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        kept = max(1, MOST_ELEMENTS // (self.space.grid.columns * self.space.grid.rows))
+        object.__setattr__(self, "_plans", ValueCache(min(kept, MOST_PLANS)))
+        object.__setattr__(self, "_codes", ValueCache(MOST_PLANS))
 
     @staticmethod
     def of(
@@ -118,15 +132,26 @@ class Candidates:
         space = self.space
         return space_time(self.flat, space.einsum, space.mapping_of(choice), space.staying)
 
+    def plan(self, choice: GridChoice) -> Plan:
+        """Return the plan of a choice, the last ones of which are kept.
+
+        Raises InfeasibleMapping if it has none.
+        """
+        return self._plans.of(choice, partial(self._new_plan, choice))
+
+    def _new_plan(self, choice: GridChoice) -> Plan:
+        plan = plan_of(self.read(choice), self.quick.profile.sram_reserved_bytes, self.kept)
+        codes: dict[Role, ElementCode] = self._codes.of(choice.family, dict)
+        return replace(plan, codes=codes)
+
     def bound(self, choice: GridChoice, works: Works | None = None) -> float:
         """Return the bound of a choice's plan; raises InfeasibleMapping if it has none.
 
         `works`: of other members of its family; changed.
         """
-        read, profile = self.read(choice), self.quick.profile
-        plan = plan_of(read, profile.sram_reserved_bytes, self.kept)
-        energy = 0.0 if self.objective == "latency" else predicted_energy(read)
-        return self.value_of(lower_bound(plan, profile, works), energy)
+        plan = self.plan(choice)
+        energy = 0.0 if self.objective == "latency" else predicted_energy(plan.read)
+        return self.value_of(lower_bound(plan, self.quick.profile, works), energy)
 
     def least_energy(self, family: GridFamily, reduction: str | None = None) -> float:
         """Return the least energy (J) of a family without leakage; 0 where it does not matter."""
@@ -134,11 +159,11 @@ class Candidates:
 
     def energy(self, choice: GridChoice) -> float:
         """Return the energy (J) of a choice without leakage; 0 where it does not matter."""
-        return 0.0 if self.objective == "latency" else predicted_energy(self.read(choice))
+        return 0.0 if self.objective == "latency" else predicted_energy(self.plan(choice).read)
 
     def hops(self, choice: GridChoice) -> int:
         """Return the words times links of a choice, to which the time of its simulation grows."""
-        return total_hops(predict(self.read(choice)))
+        return total_hops(predict(self.plan(choice).read))
 
     @property
     def has_large_grid(self) -> bool:
@@ -149,19 +174,17 @@ class Candidates:
         """Return whether a choice uses so many elements that it is timed before it runs."""
         if not self.has_large_grid:
             return False
-        read = self.read(choice)
-        return read.rows * read.columns >= LARGE_GRID
+        return self.plan(choice).placement.size >= LARGE_GRID
 
     def execute(self, choice: GridChoice, stop: Stop | None = None) -> EinsumExecution:
         """Execute a choice, until `stop` says so.
 
         Raises InfeasibleMapping or ProgramError if the machine cannot, RunStoppedError.
         """
-        read, profile = self.read(choice), self.quick.profile
-        plan = plan_of(read, profile.sram_reserved_bytes, self.kept)
-        options = replace(self.settings, stop=stop).options(read)
+        plan = self.plan(choice)
+        options = replace(self.settings, stop=stop).options(plan.read)
         options = replace(options, cycles=self.timed_cycles.get(choice))
-        return execute_plan(plan, profile, self.data, options)
+        return execute_plan(plan, self.quick.profile, self.data, options)
 
     def simulated_value(self, choice: GridChoice, stop: Stop | None = None) -> float:
         """Return the value of a choice, which runs on the machine without numbers.
@@ -172,24 +195,22 @@ class Candidates:
         if self.is_large(choice):
             run = self.execute(choice, stop)
             return objective_value(self.objective, run.latency, run.energy)
-        read, profile = self.read(choice), self.quick.profile
-        plan = plan_of(read, profile.sram_reserved_bytes, self.kept)
-        machine = Machine(program_of(plan), profile)
+        plan = self.plan(choice)
+        machine = Machine(program_of(plan), self.quick.profile)
         machine.stop = stop
-        return self._value_of_run(read, machine.cycles())
+        return self._value_of_run(plan.read, machine.cycles())
 
     def timed_value(self, choice: GridChoice) -> float | None:
         """Return the value of a choice by its pattern, None if it does not follow.
 
         Raises InfeasibleMapping or ProgramError if the machine cannot run it.
         """
-        read, profile = self.read(choice), self.quick.profile
-        plan = plan_of(read, profile.sram_reserved_bytes, self.kept)
-        cycles = pattern_cycles(program_of(plan), profile).cycles
+        plan = self.plan(choice)
+        cycles = pattern_cycles(program_of(plan), self.quick.profile).cycles
         if cycles is None:
             return None
         self.timed_cycles[choice] = cycles
-        return self._value_of_run(read, cycles)
+        return self._value_of_run(plan.read, cycles)
 
     def _value_of_run(self, read: SpaceTime, cycles: int) -> float:
         """Return the objective's value of a run, as its execution gives it to the last bit."""

@@ -230,9 +230,10 @@ class ElementCycles:
 
     def _rate(self, is_first: bool, has_scalar: bool) -> _OperationRate:
         einsum, profile = self.space.einsum, self.profile
-        name = own_operation(einsum, first=is_first, has_scalar=has_scalar)
+        numbers = number_types(einsum)
+        name = own_operation(einsum, numbers, first=is_first, has_scalar=has_scalar)
         if name is None:
-            steps = scalar_steps(einsum, number_types(einsum).output)
+            steps = scalar_steps(einsum, numbers.output)
             cycles = float(steps * profile.scalar_operation_cycles + profile.map_step_cycles)
             return _OperationRate(1, cycles, cycles, reads_output=False)
         timing = profile.operations[name]

@@ -56,6 +56,17 @@ def test_numbers_that_are_equal_but_not_the_same_are_told_apart() -> None:
         assert (np.signbit(np.asarray(found)) == np.signbit(number)).all()
 
 
+def test_a_written_code_is_taken_as_it_is() -> None:
+    program = filled(2.0)
+    b = ProgramBuilder("filled", 1, 1)
+    b.written_code(program.codes[0])
+    b.place("main", Area(0, 0))
+    assert b.build() == program
+    assert b.build().codes[0] is program.codes[0]
+    with pytest.raises(ProgramError, match="this is no code"):
+        b.written_code("main")  # type: ignore[arg-type]
+
+
 def test_equal_codes_are_compiled_once() -> None:
     mine, other = (Machine(chain_reduce(4, 8), GENERIC) for _ in range(2))
     assert all(

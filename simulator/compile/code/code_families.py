@@ -306,6 +306,8 @@ def canonical_code(code: ElementCode) -> ElementCode:
     A code is what a class of elements holds and runs. Checks and compilation are kept by object, so
     equal codes of many programs are checked and compiled once. The last few hundred are remembered.
     """
+    if code in _MEMBERS:
+        return code
     parts = _split(code)
     if parts is None:
         return _CODES.first(code)

@@ -218,8 +218,11 @@ class _NetworkCompiler:
         routers = self.routers.of(color)
         self._output_queues(color)
         self._ramps_in(color.name, routers)
+        fifos, elements = (np.concatenate(parts) for parts in zip(*routers.buffers, strict=True))
         for port in range(4):
-            self._links(color, port, outputs)
+            leaves = routers.tx[elements] >> port & 1 == 1
+            if leaves.any():
+                self._links(color, port, (fifos[leaves], elements[leaves]), outputs)
         for source, fifos in zip(self.program.edge_inputs, inputs, strict=True):
             if source.color == color.name:
                 self._enter(source, fifos, self.routers.takers(color, PORTS.index(source.side)))
@@ -238,26 +241,40 @@ class _NetworkCompiler:
                 value=(self.profile.dispatch_to_link_cycles, self.profile.hop_cycles),
                 instead="more cycles from dispatch to link: the hop is one part of them",
             )
-        takers = self.routers.takers(color, RAMP)
-        for number, layout in enumerate(self.layouts):
-            for slot in _slots_of(layout, color.name, output=True):
-                if slot not in layout.queues:
-                    continue
-                queue = slot - at.OUTPUT_SLOT
-                places = self.places_of[layout.code.name]
-                unrouted = places[takers.first[places] < 0]
-                if unrouted.size:
-                    raise ProgramError(
-                        f"code {layout.code.name}, output queue {queue}: sends color {color.name}, "
-                        f"but the router of {self._at(unrouted[0])} has no route for it from R"
-                        f"{self._swapped(color, unrouted[0], RAMP)}"
-                    )
-                depth = self.profile.output_queue_words[queue] + latency - 1
-                numbers = self._add(OUTPUT, places, depth, latency)
-                self.rows[-1][:, at.F_WAKE] += slot in paired_queues(layout.code)
-                self.rows[-1][:, at.F_COLOR] = queue
-                self._bind(number, slot, color.name, places, numbers)
-                self._feed(numbers, takers, places, places * LINKS + 5)
+        queues = [
+            (number, slot)
+            for number, layout in enumerate(self.layouts)
+            for slot in _slots_of(layout, color.name, output=True)
+            if slot in layout.queues
+        ]
+        takers = self.routers.takers(color, RAMP) if queues else None
+        for number, slot in queues:
+            assert takers is not None
+            self._output_queue(color, (number, slot), takers, latency)
+
+    def _output_queue(
+        self, color: Color, place: tuple[int, int], takers: Takers, latency: int
+    ) -> None:
+        """Add the FIFOs of an output queue, which feed the routers of its elements.
+
+        place: numbers of the code and of the slot; latency: cycles from the queue to the router.
+        """
+        number, slot = place
+        layout, queue = self.layouts[number], slot - at.OUTPUT_SLOT
+        places = self.places_of[layout.code.name]
+        unrouted = places[takers.first[places] < 0]
+        if unrouted.size:
+            raise ProgramError(
+                f"code {layout.code.name}, output queue {queue}: sends color {color.name}, "
+                f"but the router of {self._at(unrouted[0])} has no route for it from R"
+                f"{self._swapped(color, unrouted[0], RAMP)}"
+            )
+        depth = self.profile.output_queue_words[queue] + latency - 1
+        numbers = self._add(OUTPUT, places, depth, latency)
+        self.rows[-1][:, at.F_WAKE] += slot in paired_queues(layout.code)
+        self.rows[-1][:, at.F_COLOR] = queue
+        self._bind(number, slot, color.name, places, numbers)
+        self._feed(numbers, takers, places, places * LINKS + 5)
 
     def _ramps_in(self, name: str, routers: ColorRouters) -> None:
         latency = self.profile.arrival_to_execute_cycles
@@ -307,13 +324,14 @@ class _NetworkCompiler:
         elif slot < at.OUTPUT_SLOT:
             self.closed.append(fifos)
 
-    def _links(self, color: Color, port: int, outputs: list[Ids]) -> None:
-        """Connect every router that sends by a port to its neighbour or to an edge output."""
-        routers, name = self.routers.of(color), color.name
-        fifos_of_all = np.concatenate([fifos for fifos, _ in routers.buffers])
-        elements_of_all = np.concatenate([elements for _, elements in routers.buffers])
-        leaves = routers.tx[elements_of_all] >> port & 1 == 1
-        sources, places = fifos_of_all[leaves], elements_of_all[leaves]
+    def _links(
+        self, color: Color, port: int, senders_by: tuple[Ids, Ids], outputs: list[Ids]
+    ) -> None:
+        """Connect the routers that send by a port to their neighbours or to edge outputs.
+
+        senders_by: their buffers, and the elements of these.
+        """
+        name, (sources, places) = color.name, senders_by
         row = places // self.shape[1] + STEP[port][0]
         column = places % self.shape[1] + STEP[port][1]
         in_grid = (row >= 0) & (row < self.shape[0]) & (column >= 0) & (column < self.shape[1])
