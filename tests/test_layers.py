@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import networkx as nx
 from sources import statements
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -77,3 +78,86 @@ def test_the_machine_knows_no_mapping() -> None:
         if layer_of(module) == "mapper" or module.startswith(ON_MAPPINGS)
     ]
     assert not violations, listed(violations)
+
+
+def test_few_circles_of_files() -> None:
+    """Imports inside functions and for types alone count, too.
+
+    Records that show themselves import what draws them, which knows them: the architecture, a
+    layout, and a mapping with its score.
+    """
+    graph = nx.DiGraph()
+    graph.add_edges_from((name_of(path), name) for path in MODULES for name in files_imported(path))
+    circles = [sorted(files) for files in nx.strongly_connected_components(graph) if len(files) > 1]
+    assert len(circles) <= 3, circles
+    assert max(map(len, circles)) <= 10, max(circles, key=len)
+
+
+def name_of(path: Path) -> str:
+    """Return the dotted name of a module or package of this repository."""
+    return ".".join(("tilewright", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(
+        ".__init__"
+    )
+
+
+@cache
+def known_names() -> frozenset[str]:
+    return frozenset(map(name_of, MODULES))
+
+
+def files_imported(path: Path) -> Iterator[str]:
+    """Yield the modules of this repository that a file imports, whole or for names in them."""
+    for node in statements(path):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            inside = [f"{node.module}.{alias.name}" for alias in node.names]
+            modules = [name for name in inside if name in known_names()] or [node.module]
+            yield from (name for name in modules if name in known_names() - {name_of(path)})
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known_names())
+
+
+PRIVATE_OF_PACKAGES = {
+    "arch/compiled.py": "numba",
+    "arch/lean/lean_compilation.py": "numba",
+    "dse/models/worker_pool.py": "joblib",
+    "dse/sampling/generations.py": "optuna",
+    "dse/sampling/sampler_optuna.py": "optuna",
+}
+"""Files that read private members of a package, since it offers no others."""
+PUBLIC_DESPITE_THEIR_NAMES = {"_replace", "_asdict", "_fields", "_exit"}
+
+
+def test_private_members_are_read_in_their_own_file() -> None:
+    foreign = [
+        f"{path.relative_to(ROOT)}:{line} {name}"
+        for path in MODULES
+        if str(path.relative_to(ROOT)) not in PRIVATE_OF_PACKAGES
+        for line, name in private_members_of_others(path)
+    ]
+    assert not foreign, foreign
+    assert all([*private_members_of_others(ROOT / name)] for name in PRIVATE_OF_PACKAGES)
+
+
+def private_members_of_others(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and name of each private member that the file reads but does not define."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    own = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    own |= {node.id for node in nodes if isinstance(node, ast.Name)}  # fields of records, globals
+    own |= {node.attr for node in nodes if is_of_self(node)}
+    for node in nodes:
+        if not isinstance(node, ast.Attribute) or node.attr in own | PUBLIC_DESPITE_THEIR_NAMES:
+            continue
+        if node.attr.startswith("_") and not node.attr.endswith("_"):
+            yield node.lineno, node.attr
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tilewright"):
+            yield from ((node.lineno, a.name) for a in node.names if a.name.startswith("_"))
+
+
+def is_of_self(node: ast.AST) -> bool:
+    """Tell whether a node is a member of `self` or `cls`."""
+    return (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in ("self", "cls")
+    )

@@ -84,7 +84,7 @@ def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
     score = evaluate(machine, work, nest, conventions, allow_incomplete)
     if html is not None:
         from tilewright.dse.report.mapping.mapping_page import PageSubject, render_score, write_page
-        from tilewright.mapper.searches.result import ScoredMapping
+        from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 
         subject = PageSubject(f"{Path(mapping).stem}: {_title(arch, workload)}", machine, work)
         write_page(html, render_score(ScoredMapping(nest, score), subject))

@@ -115,7 +115,7 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
       tilewright study run wafer_matvec --trials 20 --set SCALE=32 --set search.sampler=random
     """
     from tilewright.dse.command.shipped import find_study
-    from tilewright.dse.run.progress import watcher_for
+    from tilewright.dse.run.live_view import watcher_for
     from tilewright.dse.run.runner import Execution, start_study
     from tilewright.dse.store.mirror import with_mirrors
     from tilewright.dse.study.study_loading import load_study
@@ -181,7 +181,7 @@ def resume_command(  # noqa: PLR0913, PLR0917 (one per option)
       tilewright study resume runs/wafer_matvec --trials 200
       tilewright study resume runs/wafer_matvec --trials 200 --add search.sampler=bottleneck
     """
-    from tilewright.dse.run.progress import watcher_for
+    from tilewright.dse.run.live_view import watcher_for
     from tilewright.dse.run.rundir import SPEC, RunDirectory
     from tilewright.dse.run.runner import (
         Execution,

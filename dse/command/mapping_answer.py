@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from tilewright.mapper.fronts.what_if import SmallerMemories
     from tilewright.mapper.mapping.mapping import Mapping as LoopNest
     from tilewright.mapper.mapping.score import Score
-    from tilewright.mapper.searches.result import ScoredMapping, SearchResult
+    from tilewright.mapper.mapping.scored_mapping import ScoredMapping
+    from tilewright.mapper.searches.result import SearchResult
     from tilewright.mapper.workload.errors import InfeasibleMapping
     from tilewright.mapper.workload.workload import Workload
 

@@ -26,8 +26,8 @@ from tilewright.dse.islands.rounds import (
     write_rounds,
 )
 from tilewright.dse.models.dask_workers import for_several_coordinators
-from tilewright.dse.models.evaluator import NOTHING_SHARED, Attempt, Evaluator, Sharing
-from tilewright.dse.models.worker_pool import LOKY, WorkerLost, make_pool, start_trackers
+from tilewright.dse.models.evaluator import NOTHING_SHARED, Attempt, Evaluator, Sharing, WorkerLost
+from tilewright.dse.models.worker_pool import LOKY, make_pool, start_trackers
 from tilewright.dse.run.environment import Keys
 from tilewright.dse.run.interrupts import unheard
 from tilewright.dse.run.record import Trial

@@ -16,7 +16,7 @@ from tilewright.arch.errors import SpecError, Where
 from tilewright.dse.run.record import Trial, front_of
 from tilewright.dse.run.rundir import TRIALS, RunDirectory, TrialLog
 from tilewright.dse.run.study_loop import distinct
-from tilewright.dse.sampling.samplers import SEQUENCES
+from tilewright.dse.sampling.sampler_names import SEQUENCES
 from tilewright.dse.store.safe_files import RunError, pretty_json, read_json, write_atomically
 from tilewright.dse.study.design_space import Point
 from tilewright.dse.study.study import StudySpec

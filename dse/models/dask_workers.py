@@ -18,11 +18,17 @@ from typing import Any
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.dse.models.design_watch import watched_attempt
-from tilewright.dse.models.evaluator import Attempt, Evaluator, Outcome
-from tilewright.dse.models.worker_pool import NO_LIMITS, Keep, Note, WorkerLost
+from tilewright.dse.models.evaluator import (
+    Attempt,
+    Evaluator,
+    Keep,
+    Note,
+    Outcome,
+    WorkerLost,
+)
 from tilewright.dse.run.interrupts import unheard
 from tilewright.dse.study.design_space import Point
-from tilewright.dse.study.study import DesignLimits
+from tilewright.dse.study.study import NO_LIMITS, DesignLimits
 
 WINDOW = 3  # tasks at the cluster for each of its threads
 _PATIENCE = 60.0  # seconds without a scheduler until the run ends

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Protocol
 
@@ -188,3 +188,33 @@ def _defect(error: BaseException) -> str:
     last = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{last.filename.rsplit('/', 1)[-1]}:{last.lineno}"
     return f"internal error: {type(error).__name__}: {_words(error)} ({_plain(place)})"
+
+
+Note = Callable[[int, int], None]
+"""Is told how many evaluations of how many are done."""
+Keep = Callable[[int, Attempt], None]
+"""Is given the attempt on the design at a position, as soon as it is there."""
+
+
+class Pool(Protocol):
+    """Something that evaluates designs: this process or several worker processes."""
+
+    def evaluate(
+        self, points: Sequence[Point], note: Note, keep: Keep | None = None
+    ) -> list[Attempt]:
+        """Evaluate all designs; return their outcomes in the order of the designs.
+
+        `note(done, count)` and `keep(position, attempt)` are called after each. Raises WorkerLost
+        if worker processes cannot be used at all.
+        """
+        ...
+
+
+class WorkerLost(TilewrightError):  # noqa: N818 (an event, named as such)
+    """No worker process can be used: even an empty task ends it.
+
+    The batch of designs was not written to the run; a resume evaluates it again.
+    """
+
+    exit_code = 4
+    category = "environment"

@@ -7,50 +7,27 @@ process; if that dies, too, the design is recorded as failed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from tilewright.arch.errors import TilewrightError
 from tilewright.dse.models.design_watch import ENDED_BY, end_with, watched_attempt
-from tilewright.dse.models.evaluator import Attempt, Evaluator, Outcome, attempt
+from tilewright.dse.models.evaluator import (
+    Attempt,
+    Evaluator,
+    Keep,
+    Note,
+    Outcome,
+    WorkerLost,
+    attempt,
+)
 from tilewright.dse.run.interrupts import ignore_from_now_on, unheard
 from tilewright.dse.study.design_space import Point
-from tilewright.dse.study.study import DesignLimits
+from tilewright.dse.study.study import NO_LIMITS, DesignLimits
 
 if TYPE_CHECKING:
     from tilewright.dse.models.dask_workers import DaskWorkers
-
-Note = Callable[[int, int], None]
-"""Is told how many evaluations of how many are done."""
-Keep = Callable[[int, Attempt], None]
-"""Is given the attempt on the design at a position, as soon as it is there."""
-NO_LIMITS = DesignLimits()
-
-
-class Pool(Protocol):
-    """Something that evaluates designs: this process or several worker processes."""
-
-    def evaluate(
-        self, points: Sequence[Point], note: Note, keep: Keep | None = None
-    ) -> list[Attempt]:
-        """Evaluate all designs; return their outcomes in the order of the designs.
-
-        `note(done, count)` and `keep(position, attempt)` are called after each. Raises WorkerLost
-        if worker processes cannot be used at all.
-        """
-        ...
-
-
-class WorkerLost(TilewrightError):  # noqa: N818 (an event, named as such)
-    """No worker process can be used: even an empty task ends it.
-
-    The batch of designs was not written to the run; a resume evaluates it again.
-    """
-
-    exit_code = 4
-    category = "environment"
 
 
 class InProcess(AbstractContextManager["InProcess"]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from types import TracebackType
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from tilewright.arch.quantities import some
 from tilewright.dse.models.evaluator import NOTHING_SHARED, Sharing
 from tilewright.dse.run.front_file import hypervolume_by_batch
-from tilewright.dse.run.progress import describe_state
+from tilewright.dse.run.progress import ProgressLines, describe_state
 from tilewright.dse.run.record import Trial
 from tilewright.dse.run.study_loop import distinct
 from tilewright.dse.study.study import StudySpec
@@ -128,3 +129,10 @@ def _frequent_reasons(trials: Sequence[Trial]) -> tuple[str, ...]:
 
     groups = group_reasons([trial for trial in trials if trial.same_as is None])
     return tuple(f"{group.count} × {group.example[:100]}" for group in groups[:_REASONS])
+
+
+def watcher_for(spec: StudySpec) -> LiveView | ProgressLines:
+    """Return the live view if standard error is a terminal, else the lines of text."""
+    if not sys.stderr.isatty():
+        return ProgressLines(spec)
+    return LiveView(spec)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from tilewright.arch.quantities import named_quantity
 from tilewright.dse.command.console import say
@@ -13,10 +12,6 @@ from tilewright.dse.models.evaluator import NOTHING_SHARED, Sharing
 from tilewright.dse.run.record import FrontSoFar, Trial, points_of
 from tilewright.dse.run.study_loop import distinct
 from tilewright.dse.study.study import StudySpec
-
-if TYPE_CHECKING:
-    from tilewright.dse.run.live_view import LiveView
-
 
 _WORDS: Final = {
     "infeasible": "infeasible",
@@ -85,12 +80,3 @@ class ProgressLines:
 
     def evaluated(self, done: int, count: int) -> None:
         """Do nothing: this display shows whole batches only."""
-
-
-def watcher_for(spec: StudySpec) -> LiveView | ProgressLines:
-    """Return the live view if standard error is a terminal, else the lines of text."""
-    if not sys.stderr.isatty():
-        return ProgressLines(spec)
-    from tilewright.dse.run.live_view import LiveView
-
-    return LiveView(spec)

@@ -19,11 +19,12 @@ from tilewright.dse.models.evaluator import (
     NOTHING_SHARED,
     Attempt,
     Evaluator,
+    Pool,
     Sharing,
     asking_for_details,
 )
 from tilewright.dse.models.evaluators import make_evaluator
-from tilewright.dse.models.worker_pool import LOKY, Pool, make_pool
+from tilewright.dse.models.worker_pool import LOKY, make_pool
 from tilewright.dse.run.environment import Keys, Start, code_hash, describe
 from tilewright.dse.run.front_file import summarize
 from tilewright.dse.run.interrupts import INTERRUPTED, stop_on_signals

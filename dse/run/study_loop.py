@@ -17,10 +17,10 @@ from tilewright.dse.models.evaluator import (
     NOTHING_SHARED,
     Attempt,
     Outcome,
+    Pool,
     Sharing,
     asking_for_bounds,
 )
-from tilewright.dse.models.worker_pool import Pool
 from tilewright.dse.run.figures import is_plain_name, names_of, value_of
 from tilewright.dse.run.record import NO_VALUE, FrontSoFar, Trial, TrialStatus, front_of, is_beaten
 from tilewright.dse.run.rundir import RunDirectory, TrialLog

@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from tilewright.arch.errors import SpecError
 from tilewright.dse.run.record import Trial
 from tilewright.dse.sampling.generations import INDEXED, GenerationIndex, Indexed, IndexedNSGAII
-from tilewright.dse.sampling.samplers import OPTUNA_CLASSES, sampler_class
+from tilewright.dse.sampling.sampler_names import OPTUNA_CLASSES, sampler_class
 from tilewright.dse.store.safe_files import RunError
 from tilewright.dse.study.design_space import Choice, Dimension, Space
 from tilewright.dse.study.sampler import Proposal, Result, SamplerSettings, batch_seed

@@ -2,86 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
-
-from tilewright.arch.errors import SpecError, Where
-from tilewright.arch.names import did_you_mean
+from tilewright.dse.sampling.sampler_names import GUIDED, SEQUENCES
 from tilewright.dse.study.design_space import Space
 from tilewright.dse.study.sampler import Sampler, SamplerSettings
-
-if TYPE_CHECKING:
-    from optuna.samplers import BaseSampler
-
-SEQUENCES = ("random", "grid", "exhaustive", "qmc")
-OPTUNA_CLASSES: Mapping[str, str] = {
-    "nsga2": "NSGAIISampler",
-    "nsga3": "NSGAIIISampler",
-    "tpe": "TPESampler",
-    "cmaes": "CmaEsSampler",
-    "gp": "GPSampler",
-}
-GUIDED = "bottleneck"
-NAMES = (*SEQUENCES, *OPTUNA_CLASSES, GUIDED)
-_PACKAGES: Mapping[str, str] = {"cmaes": "cmaes", "gp": "torch"}
-_ONE_OBJECTIVE = ("cmaes",)
-
-
-def check_sampler(name: str, objectives: int, where: Where | None = None) -> None:
-    """Check that there is a sampler of that name, and that it takes so many objectives.
-
-    Raises SpecError, at `where`, for an unknown name, a package that is not installed, or several
-    objectives for a sampler of one.
-    """
-    if "." in name:
-        sampler_class(name, where)
-        return
-    if name not in NAMES:
-        raise SpecError(
-            "there is no sampler of that name",
-            where=where,
-            value=name,
-            instead=did_you_mean(name, NAMES)
-            or f"one of {', '.join(NAMES)}, or an import path such as optuna.samplers.QMCSampler",
-        )
-    package = _PACKAGES.get(name)
-    if package is not None and find_spec(package) is None:
-        raise SpecError(
-            f"the sampler {name} needs the package {package}, which is not installed",
-            where=where,
-            instead=f"pip install {package}",
-        )
-    if name in _ONE_OBJECTIVE and objectives > 1:
-        raise SpecError(
-            f"the sampler {name} takes one objective",
-            where=where,
-            value=f"{objectives} objectives",
-            instead="nsga2 or nsga3, or one objective such as energy * latency",
-        )
-
-
-def sampler_class(path: str, where: Where | None = None) -> type[BaseSampler]:
-    """Return the sampler class of Optuna's kind that an import path names.
-
-    Raises SpecError, at `where`, if it cannot be imported or is none.
-    """
-    from optuna.samplers import BaseSampler
-
-    module, _, name = path.rpartition(".")
-    try:
-        found: Any = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise SpecError(f"cannot import the sampler: {error}", where=where, value=path) from None
-    if not isinstance(found, type) or not issubclass(found, BaseSampler):
-        raise SpecError(
-            "this is no sampler of Optuna's kind",
-            where=where,
-            value=path,
-            instead="a class derived from optuna.samplers.BaseSampler",
-        )
-    return found
 
 
 def make_sampler(search: SamplerSettings, space: Space) -> Sampler:

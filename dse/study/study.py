@@ -61,6 +61,9 @@ class DesignLimits:
         return self.seconds is not None or self.memory is not None
 
 
+NO_LIMITS = DesignLimits()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudySpec:
     """A study with everything that decides its result, checked and complete.

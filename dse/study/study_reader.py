@@ -22,7 +22,7 @@ from tilewright.dse.run.figures import (
     parse_constraint,
 )
 from tilewright.dse.run.record import Objective
-from tilewright.dse.sampling.samplers import check_sampler
+from tilewright.dse.sampling.sampler_names import check_sampler
 from tilewright.dse.study.baseline_reader import BaselineReader
 from tilewright.dse.study.changed_keys import replaced
 from tilewright.dse.study.design_space import Value

@@ -1,4 +1,4 @@
-"""How results look in a notebook: HTML of a mapping, a score, the result of a search."""
+"""How results look in a notebook: HTML of a mapping and of a score."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from tilewright.mapper.mapping.nest_lines import nest_lines, nest_text
 if TYPE_CHECKING:
     from tilewright.mapper.mapping.mapping import Mapping
     from tilewright.mapper.mapping.score import Score
-    from tilewright.mapper.searches.result import SearchResult
 
 _TOTALS = ("energy", "latency", "edp", "area", "leak_power")
 
@@ -36,17 +35,6 @@ def score_html(score: Score) -> str:
     proof = "verified" if score.verified else "not verified"
     notes = [html_text(f"note: {note}") for note in score.notes]
     return "".join([html_table(rows, ">" * len(totals)), *tables, html_text(proof), *notes])
-
-
-def result_html(result: SearchResult) -> str:
-    """Return the answer of a search as HTML: nest, costs, what is proven, and the front."""
-    best = result.best
-    parts = [mapping_html(best.mapping, best.score), score_html(best.score)]
-    parts.append(html_text(str(result.certificate)))
-    parts += [html_text(f"note: {n}") for n in result.notes if n not in best.score.notes]
-    if result.front_proof is not None:
-        parts += [result.front._repr_html_(), html_text(str(result.front_proof))]
-    return "".join(parts)
 
 
 def shown_total(score: Score, name: str) -> str:

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from tilewright.mapper.evaluation.uncounted import idle_tolls, uncounted
 from tilewright.mapper.fronts.front import METRICS, Front
+from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.searches.request import Request
-from tilewright.mapper.searches.result import ScoredMapping, SearchResult
+from tilewright.mapper.searches.result import SearchResult
 from tilewright.mapper.verification.verification import all_violations
 from tilewright.mapper.verification.violation import Violation
 

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilewright.mapper.searches.result import ScoredMapping
+    from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 
 METRICS = ("energy", "latency")
 

@@ -21,6 +21,7 @@ from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.fronts.pareto_points import least_row, undominated
 from tilewright.mapper.fronts.sequence_front import fold_fronts, proven_up_to
 from tilewright.mapper.fusion.boundary.usage_peaks import refuse_distant_copies
+from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.searches.exact.least_placement_costs import least_costs
@@ -35,7 +36,6 @@ from tilewright.mapper.searches.request import Request
 from tilewright.mapper.searches.restrictions import Restrictions
 from tilewright.mapper.searches.result import (
     FrontProof,
-    ScoredMapping,
     SearchCertificate,
     SearchResult,
     SearchStatistics,

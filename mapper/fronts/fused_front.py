@@ -30,13 +30,14 @@ from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
 from tilewright.mapper.fusion.join.label_columns import LabelColumns
 from tilewright.mapper.fusion.join.label_deepening import LabelDeepening
 from tilewright.mapper.fusion.join.label_pass import LabelPass, WholeLabel
+from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.searches.budget import Budget, EndReason, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_metrics import Objective
 from tilewright.mapper.searches.mapping_scorer import TOLERANCE
 from tilewright.mapper.searches.request import Request
 from tilewright.mapper.searches.restrictions import Restrictions
-from tilewright.mapper.searches.result import FrontProof, ScoredMapping, SearchStatistics
+from tilewright.mapper.searches.result import FrontProof, SearchStatistics
 from tilewright.mapper.searches.search_errors import InternalError
 
 LeastLabel = Callable[[ValueFunction], WholeLabel | None]  # the label with the least value

@@ -25,11 +25,12 @@ from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
 from tilewright.mapper.fusion.join.label_columns import METRICS, LabelColumns
 from tilewright.mapper.fusion.join.label_pass import LabelPass
 from tilewright.mapper.mapping.score import Score
+from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.searches.budget import OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.objective.measures import FrontMetrics
 from tilewright.mapper.searches.request import Request
-from tilewright.mapper.searches.result import FrontProof, ScoredMapping, SearchStatistics
+from tilewright.mapper.searches.result import FrontProof, SearchStatistics
 
 SLICES = (0.01, 0.1, 1.0, inf)  # of energy, above the least
 

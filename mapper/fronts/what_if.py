@@ -22,8 +22,9 @@ from tilewright.arch.flattening.placement import SpecTensorRules
 from tilewright.arch.quantities import quantity, with_unit
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.evaluation.verified_score import evaluate
+from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.model.conventions import conventions_called
-from tilewright.mapper.searches.result import ScoredMapping, SearchCertificate, SearchResult
+from tilewright.mapper.searches.result import SearchCertificate, SearchResult
 from tilewright.mapper.workload.errors import InfeasibleMapping, UnsupportedFeature
 from tilewright.mapper.workload.workload import Workload
 

@@ -20,11 +20,12 @@ from tilewright.mapper.fusion.fused_problem import (
 )
 from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
 from tilewright.mapper.fusion.tie_break import break_ties
+from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.searches.budget import Budget, EndReason, WorkLeft
 from tilewright.mapper.searches.mapping_scorer import figures_agree
 from tilewright.mapper.searches.request import Request
-from tilewright.mapper.searches.result import Report, ScoredMapping, SearchStatistics, no_report
+from tilewright.mapper.searches.result import Report, SearchStatistics, no_report
 from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.workload.errors import InfeasibleMapping
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.evaluation.verified_answer import verified_answer
 from tilewright.mapper.fronts.front import Front
+from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.searches.budget import OutOfBudget, advising_on_memory
@@ -29,7 +30,6 @@ from tilewright.mapper.searches.request import (
 from tilewright.mapper.searches.restrictions import Restrictions
 from tilewright.mapper.searches.result import (
     Progress,
-    ScoredMapping,
     SearchCertificate,
     SearchResult,
 )

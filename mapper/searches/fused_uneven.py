@@ -19,11 +19,12 @@ from tilewright.arch.components.components import Memory
 from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.mapping.mapping import Compute, Node, Sequential, Storage
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
+from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.mapping_scorer import TOLERANCE
 from tilewright.mapper.searches.request import Request
-from tilewright.mapper.searches.result import ScoredMapping, SearchCertificate, SearchResult
+from tilewright.mapper.searches.result import SearchCertificate, SearchResult
 from tilewright.mapper.searches.scope import with_standalone_imperfect
 from tilewright.mapper.searches.solver import EinsumSolution, EinsumSolver
 from tilewright.mapper.searches.unfused import shared_tensors

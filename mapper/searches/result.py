@@ -10,7 +10,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from tilewright.arch.quantities import quantity, some
 from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.mapping.mapping import Mapping
-from tilewright.mapper.mapping.score import Rows, Score
+from tilewright.mapper.mapping.score import Rows
+from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.restrictions import Restrictions, scope_text, with_restrictions
@@ -183,26 +184,6 @@ class ReportingSearch(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ScoredMapping:
-    """A mapping of the whole workload, or of one Einsum, with the model's score.
-
-    `mapping`: its nodes; `score`: energy, latency, area, leakage and all counts.
-    """
-
-    mapping: Mapping
-    score: Score
-
-    def __repr__(self) -> str:
-        return f"<ScoredMapping: {self.score.in_short()}>"
-
-    def _repr_html_(self) -> str:
-        """Return loop nest and costs for a notebook."""
-        from tilewright.mapper.evaluation.notebook import mapping_html, score_html
-
-        return mapping_html(self.mapping, self.score) + score_html(self.score)
-
-
-@dataclass(frozen=True, slots=True)
 class FrontProof:
     """What is proven about a Pareto front.
 
@@ -295,9 +276,13 @@ class SearchResult:
 
     def _repr_html_(self) -> str:
         """Return loop nest, costs, what is proven, and the front for a notebook."""
-        from tilewright.mapper.evaluation.notebook import result_html
+        from tilewright.arch.html_parts import html_text
 
-        return result_html(self)
+        notes = (f"note: {note}" for note in self.notes if note not in self.best.score.notes)
+        parts = [self.best._repr_html_(), *map(html_text, (str(self.certificate), *notes))]
+        if self.front_proof is not None:
+            parts += [self.front._repr_html_(), html_text(str(self.front_proof))]
+        return "".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for JSON, in SI units; mappings are texts of files.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tilewright.arch.errors import Where
-from tilewright.mapper.workload.einsum import Affine, Combine
+from tilewright.mapper.workload.einsum import Affine, Combine, Einsum, TensorAccess
 from tilewright.mapper.workload.errors import WorkloadError
 from tilewright.mapper.workload.formulas.formula import Formula, parse_formula
 
@@ -249,3 +249,51 @@ def _no_rank(tensor: str, where: Where | None) -> WorkloadError:
 
 def _bad(complaint: str, text: str, where: Where | None) -> WorkloadError:
     return WorkloadError(complaint, where=where, value=text, instead=_EXAMPLE)
+
+
+def einsum_text(einsum: Einsum) -> str:
+    """Return an Einsum in the concise notation, for example `Z[m, n] = A[m, k] * B[k, n]`.
+
+    Indices have the constants of the file, where variables need not begin at 0.
+    """
+    output_text = " * ".join(_access(in_file(access, einsum)) for access in einsum.outputs)
+    right = [_access(in_file(access, einsum)) for access in einsum.inputs]
+    if einsum.formula is not None:
+        return f"{output_text} = {einsum.formula.written(right)}"
+    return f"{output_text} = {f' {einsum.combine} '.join(right)}"
+
+
+def in_file(access: TensorAccess, einsum: Einsum) -> TensorAccess:
+    """Return the access with the constants of the file, where variables need not begin at 0."""
+    projection = tuple(
+        (rank, replace(form, constant=form.written(einsum.starts)))
+        for rank, form in access.projection
+    )
+    return replace(access, projection=projection)
+
+
+def _access(access: TensorAccess) -> str:
+    ranks = (
+        affine_text(form)
+        if affine_text(form).upper() == rank and form.terms
+        else f"{rank}: {affine_text(form)}"
+        for rank, form in access.projection
+    )
+    return f"{access.values_of}[{', '.join(ranks)}]"
+
+
+def affine_text(form: Affine) -> str:
+    """Return an affine form as an index of the concise notation, such as `2*p + r - 1`."""
+    text = ""
+    for name, factor in form.terms:
+        size = name if abs(factor) == 1 else f"{abs(factor)}*{name}"
+        text += _signed(size, factor < 0, first=not text)
+    if form.constant or not text:
+        text += _signed(str(abs(form.constant)), form.constant < 0, first=not text)
+    return text
+
+
+def _signed(size: str, negative: bool, *, first: bool) -> str:
+    if first:
+        return f"-{size}" if negative else size
+    return f" {'-' if negative else '+'} {size}"

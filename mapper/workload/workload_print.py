@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from fractions import Fraction
 
 from tilewright.arch.spec.printing import dump_yaml
-from tilewright.mapper.workload.einsum import Affine, Einsum, TensorAccess
+from tilewright.mapper.workload.einsum import Einsum, TensorAccess
+from tilewright.mapper.workload.notation import affine_text, einsum_text, in_file
 from tilewright.mapper.workload.workload import Workload
 
 
@@ -28,54 +28,6 @@ def dump_workload(workload: Workload) -> str:
     block["iteration_space_shape"] = _bounds(workload)
     block["einsums"] = [_einsum(einsum) for einsum in workload.einsums]
     return dump_yaml({"renames": _renames(workload), "workload": block})
-
-
-def einsum_text(einsum: Einsum) -> str:
-    """Return an Einsum in the concise notation, for example `Z[m, n] = A[m, k] * B[k, n]`.
-
-    Indices have the constants of the file, where variables need not begin at 0.
-    """
-    output_text = " * ".join(_access(_in_file(access, einsum)) for access in einsum.outputs)
-    right = [_access(_in_file(access, einsum)) for access in einsum.inputs]
-    if einsum.formula is not None:
-        return f"{output_text} = {einsum.formula.written(right)}"
-    return f"{output_text} = {f' {einsum.combine} '.join(right)}"
-
-
-def _in_file(access: TensorAccess, einsum: Einsum) -> TensorAccess:
-    """Return the access with the constants of the file, where variables need not begin at 0."""
-    projection = tuple(
-        (rank, replace(form, constant=form.written(einsum.starts)))
-        for rank, form in access.projection
-    )
-    return replace(access, projection=projection)
-
-
-def _access(access: TensorAccess) -> str:
-    ranks = (
-        affine_text(form)
-        if affine_text(form).upper() == rank and form.terms
-        else f"{rank}: {affine_text(form)}"
-        for rank, form in access.projection
-    )
-    return f"{access.values_of}[{', '.join(ranks)}]"
-
-
-def affine_text(form: Affine) -> str:
-    """Return an affine form as an index of the concise notation, such as `2*p + r - 1`."""
-    text = ""
-    for name, factor in form.terms:
-        size = name if abs(factor) == 1 else f"{abs(factor)}*{name}"
-        text += _signed(size, factor < 0, first=not text)
-    if form.constant or not text:
-        text += _signed(str(abs(form.constant)), form.constant < 0, first=not text)
-    return text
-
-
-def _signed(size: str, negative: bool, *, first: bool) -> str:
-    if first:
-        return f"-{size}" if negative else size
-    return f" {'-' if negative else '+'} {size}"
 
 
 def _einsum(einsum: Einsum) -> dict[str, object]:
@@ -114,7 +66,7 @@ def _accesses(einsum: Einsum) -> dict[str, object]:
         if einsum.name != einsum.accesses[0].tensor:
             fields["name"] = einsum.name
         return fields
-    long = [_long(_in_file(access, einsum)) for access in einsum.accesses]
+    long = [_long(in_file(access, einsum)) for access in einsum.accesses]
     return {"name": einsum.name, "tensor_accesses": long}
 
 

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
+from typing import Protocol
 
 from tilewright.mapper.workload.einsum import Einsum, TensorAccess
-from tilewright.mapper.workload.workload import Workload
-from tilewright.mapper.workload.workload_print import einsum_text
+from tilewright.mapper.workload.notation import einsum_text
 
 
-def cascade_text(workload: Workload) -> str:
+class EinsumCascade(Protocol):
+    """Einsums in order of execution, such as those of a Workload, with all their tensors."""
+
+    @property
+    def einsums(self) -> Sequence[Einsum]:
+        """The Einsums, in order of execution."""
+        ...
+
+    @property
+    def tensors(self) -> Sequence[str]:
+        """Names of all tensors, in order of first use."""
+        ...
+
+
+def cascade_text(workload: EinsumCascade) -> str:
     """Return a workload as text, one block per Einsum, in order of execution.
 
     A block has the computation, its number of operations, its bounds, and each tensor with its
@@ -26,7 +41,7 @@ def cascade_text(workload: Workload) -> str:
     return "\n".join(lines) + "\n"
 
 
-def cascade_mermaid(workload: Workload) -> str:
+def cascade_mermaid(workload: EinsumCascade) -> str:
     """Return a workload as the text of a Mermaid flowchart.
 
     Einsums are boxes, tensors rounded, arrows follow the data.
@@ -54,7 +69,7 @@ def _tensor(access: TensorAccess, einsum: Einsum) -> str:
     return f"{access.tensor}: {values} values, {float(bits):.15g} bits{lasting}"
 
 
-def _neighbours(access: TensorAccess, workload: Workload) -> str:
+def _neighbours(access: TensorAccess, workload: EinsumCascade) -> str:
     users = [e for e in workload.einsums if access.tensor in e.tensors]
     if access.output:
         readers = [e.name for e in users if not e.access(access.tensor).output]
@@ -63,5 +78,5 @@ def _neighbours(access: TensorAccess, workload: Workload) -> str:
     return f", from {', '.join(readers)}" if readers else ""
 
 
-def _first_access(tensor: str, workload: Workload) -> TensorAccess:
+def _first_access(tensor: str, workload: EinsumCascade) -> TensorAccess:
     return next(e.access(tensor) for e in workload.einsums if tensor in e.tensors)

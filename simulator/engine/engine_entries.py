@@ -63,18 +63,3 @@ def compile_entries(features: tuple[tuple[str, str], ...]) -> None:
     """
     rare = [feature_kernel(*feature) for feature in features]
     compile_missing([*rare, run, schedule_all, follow])
-
-
-@cache
-def feature_address(module: str, name: str) -> int:
-    """Return the machine code address of a rare feature's kernel, compiled or from the disk.
-
-    Without compiled kernels it is the place of the Python function in a list, from 1.
-    """
-    kernel = feature_kernel(module, name)
-    address = kernel.address()
-    if address is None:  # un-jitted, or it needs numba's own functions
-        from tilewright.simulator.engine.jit import address_of
-
-        address = address_of(kernel.python())
-    return address

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -21,7 +22,7 @@ from tilewright.simulator.compile.store_layout import (
 from tilewright.simulator.engine.engine_entries import (
     compile_entries,
     compile_features,
-    feature_address,
+    feature_kernel,
 )
 from tilewright.simulator.isa.operations import ADD, MAX, MOVE, SUB
 
@@ -165,3 +166,18 @@ def _needed(store: at.Table, parts: StoreLayout) -> list[Feature]:
 def _names(features: list[Feature]) -> tuple[tuple[str, str], ...]:
     """Return the module and the name of each kernel of some features."""
     return tuple((f.module, name) for f in features for name in f.entries.values())
+
+
+@cache
+def feature_address(module: str, name: str) -> int:
+    """Return the machine code address of a rare feature's kernel, compiled or from the disk.
+
+    Without compiled kernels it is the place of the Python function in a list, from 1.
+    """
+    kernel = feature_kernel(module, name)
+    address = kernel.address()
+    if address is None:  # un-jitted, or it needs numba's own functions
+        from tilewright.simulator.engine.jit import address_of
+
+        address = address_of(kernel.python())
+    return address

@@ -11,16 +11,50 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, partial
 from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from tilewright.mapper.grid.grid_mapspace import GridChoice
 from tilewright.mapper.searches.budget import UNLIMITED
-
-if TYPE_CHECKING:
-    from tilewright.simulator.search.candidate_search import Candidates
+from tilewright.simulator.execution.einsum_execution import ExecutionSettings
+from tilewright.simulator.lowering.plan import Plan
+from tilewright.simulator.run.machine import Stop
+from tilewright.simulator.search.quick_bound import QuickBound
 
 LONG_RUN: Final = 4_000_000
 """Cycles times elements from which on runs go side by side: some 0.3 s (engine-speed.md)."""
+
+
+class ExecutableCandidates(Protocol):
+    """Mappings of one Einsum that can be run: what runs need to know of them."""
+
+    @property
+    def settings(self) -> ExecutionSettings:
+        """How they are executed."""
+        ...
+
+    @property
+    def quick(self) -> QuickBound:
+        """Lower bounds of their cycles."""
+        ...
+
+    def plan(self, choice: GridChoice) -> Plan:
+        """Return the plan of a choice; raises InfeasibleMapping if it has none."""
+        ...
+
+    def energy(self, choice: GridChoice) -> float:
+        """Return the energy (J) of a choice without leakage; 0 where it does not matter."""
+        ...
+
+    def value_of(self, cycles: float, energy: float) -> float:
+        """Return the objective's value of cycles and of an energy (J) without leakage."""
+        ...
+
+    def simulated_value(self, choice: GridChoice, stop: Stop | None = None) -> float:
+        """Return the value of a choice, which runs on the machine.
+
+        Raises RunStoppedError where `stop` says so.
+        """
+        ...
 
 
 class CandidateRuns:
@@ -29,7 +63,7 @@ class CandidateRuns:
     `budget`: all runs end with it.
     """
 
-    def __init__(self, candidates: Candidates) -> None:
+    def __init__(self, candidates: ExecutableCandidates) -> None:
         self.candidates = candidates
         self.value = inf
         self.budget = UNLIMITED

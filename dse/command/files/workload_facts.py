@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.arch.quantities import shortened, some, with_unit
 from tilewright.arch.text_table import text_table
-from tilewright.mapper.workload.workload_print import einsum_text
+from tilewright.mapper.workload.notation import einsum_text
 
 if TYPE_CHECKING:
     from fractions import Fraction

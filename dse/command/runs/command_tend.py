@@ -26,7 +26,7 @@ def rerun_command(source: Path, study: Path | None, out: Path, workers: int) -> 
     """Evaluate the designs of a run's front again, as a new run."""
     from tilewright.dse.query.rerun import front_study
     from tilewright.dse.report.conclusion import conclusion
-    from tilewright.dse.run.progress import watcher_for
+    from tilewright.dse.run.live_view import watcher_for
     from tilewright.dse.run.rundir import REPORT
     from tilewright.dse.run.runner import EXIT_CODES, Execution, start_study
 

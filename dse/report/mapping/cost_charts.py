@@ -10,7 +10,7 @@ from tilewright.arch.quantities import with_unit
 from tilewright.mapper.evaluation.breakdown import size_of
 
 if TYPE_CHECKING:
-    from tilewright.mapper.searches.result import ScoredMapping
+    from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 
 Part = tuple[str, float]  # name, value
 

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
     from tilewright.dse.command.mapping_answer import MappingAnswer
     from tilewright.mapper.fronts.front import Front
-    from tilewright.mapper.searches.result import ScoredMapping, SearchResult
+    from tilewright.mapper.mapping.scored_mapping import ScoredMapping
+    from tilewright.mapper.searches.result import SearchResult
     from tilewright.mapper.workload.workload import Workload
 
 

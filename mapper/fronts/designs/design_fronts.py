@@ -32,6 +32,7 @@ from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.fronts.sequence_front import fold_rows, proven_up_to
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.mapping.score import Score
+from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.model.path import paths_of
@@ -42,7 +43,6 @@ from tilewright.mapper.searches.objective.measures import COST_METRICS, FrontMet
 from tilewright.mapper.searches.request import Request, SearchSettings
 from tilewright.mapper.searches.restrictions import Restrictions
 from tilewright.mapper.searches.result import (
-    ScoredMapping,
     SearchCertificate,
     SearchResult,
     SearchStatistics,

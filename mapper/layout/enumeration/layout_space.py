@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf, prod
+from typing import Protocol
 
 from tilewright.arch.components.components import Memory
 from tilewright.arch.errors import SpecError
+from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.names import did_you_mean
 from tilewright.mapper.layout.collapse import Collapse
 from tilewright.mapper.layout.enumeration.banks import Banks
@@ -24,12 +26,12 @@ from tilewright.mapper.layout.schemes.tensor_shardings import ShardedTensor
 from tilewright.mapper.layout.tiling import Tiling
 from tilewright.mapper.mapping.mapping import Mapping as MappingTree
 from tilewright.mapper.mapping.mapping import Storage
-from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.occupancy import Occupancy
 from tilewright.mapper.model.path import paths_of, restrict
 from tilewright.mapper.model.tally import tally
 from tilewright.mapper.model.view import make_view
+from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 
@@ -41,6 +43,25 @@ class PlacedMapping:
     packed: PackedMemory
 
 
+class EinsumMappings(Protocol):
+    """All mappings of one Einsum, such as a Mapspace."""
+
+    @property
+    def einsum(self) -> Einsum:
+        """The Einsum."""
+
+    @property
+    def flat(self) -> FlatArch:
+        """The path of components that it is mapped to."""
+
+    @property
+    def conventions(self) -> str:
+        """Name of the rules of the model."""
+
+    def __iter__(self) -> Iterator[MappingTree]:
+        """Yield every mapping that fits."""
+
+
 @dataclass(frozen=True)
 class LayoutSpace:
     """Two dimensions that layouts add to a mapspace of one Einsum.
@@ -50,7 +71,7 @@ class LayoutSpace:
     in which a tensor's tile is alive, by tensor (others: step 0), where Einsums run in turn.
     """
 
-    space: Mapspace
+    space: EinsumMappings
     tiling: Tiling = field(default_factory=Tiling)
     banks: Mapping[str, Banks] = field(default_factory=dict)
     lifetimes: Mapping[str, tuple[int, int]] = field(default_factory=dict)

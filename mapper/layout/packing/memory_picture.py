@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
-if TYPE_CHECKING:
-    from tilewright.mapper.layout.packing.packing import PackedBuffer, PackedMemory
+from tilewright.mapper.layout.packing.buffer_request import BufferRequest
 
 _HEIGHT: Final = 240.0
 _COLUMN: Final = 150.0
@@ -15,7 +15,45 @@ _TOP: Final = 30.0
 _COLORS: Final = ("#9ec5e8", "#f3c48b", "#b7d8a8", "#d9b8e0", "#f0a9a0", "#c9cdd3")
 
 
-def memory_picture(packed: PackedMemory) -> str:
+class DrawnBuffer(Protocol):
+    """A buffer with the bytes that it takes, `address` to `end` - 1."""
+
+    @property
+    def request(self) -> BufferRequest:
+        """Name, size, and when it is alive."""
+        ...
+
+    @property
+    def address(self) -> int:
+        """First byte."""
+        ...
+
+    @property
+    def end(self) -> int:
+        """First byte behind it."""
+        ...
+
+
+class DrawnMemory(Protocol):
+    """Buffers in a memory of so many bytes, of which some are in use at one time."""
+
+    @property
+    def buffers(self) -> Sequence[DrawnBuffer]:
+        """The buffers, in any order."""
+        ...
+
+    @property
+    def capacity(self) -> int:
+        """Bytes of the memory."""
+        ...
+
+    @property
+    def used(self) -> int:
+        """Most bytes that are used."""
+        ...
+
+
+def memory_picture(packed: DrawnMemory) -> str:
     """Return an SVG document of the buffers of a memory: where each lies, and when it is alive.
 
     Tiles of a buffer with several are separated by lines.
@@ -47,7 +85,7 @@ def memory_picture(packed: PackedMemory) -> str:
     return "\n".join([*lines, "</svg>"])
 
 
-def _box(buffer: PackedBuffer, capacity: int, column: float, color: str) -> list[str]:
+def _box(buffer: DrawnBuffer, capacity: int, column: float, color: str) -> list[str]:
     request, scale = buffer.request, _HEIGHT / capacity
     x = _LEFT + column * request.first
     y = _TOP + _HEIGHT - buffer.end * scale

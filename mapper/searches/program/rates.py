@@ -10,14 +10,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from math import copysign
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from tilewright.mapper.model.view import Count
 from tilewright.mapper.searches.program.edge_traffic import EdgeCharge, values_per_move
 from tilewright.mapper.templates.problem import Problem
-
-if TYPE_CHECKING:
-    from tilewright.mapper.searches.exact.label_fields import LabelFields
 
 IN_NUMBERS = -1  # in place of the number of a rate: nothing is left to be multiplied
 
@@ -30,6 +27,20 @@ class Rate(NamedTuple):
 
     scale: float
     number: int = IN_NUMBERS
+
+
+class TimedColumns(Protocol):
+    """Columns of labels that count the calls of actions, by level and name of the action."""
+
+    @property
+    def calls(self) -> Mapping[tuple[int, str], int]:
+        """Column of each action that takes time."""
+        ...
+
+    @property
+    def seconds(self) -> Mapping[tuple[int, str], float]:
+        """Seconds of a call, where they are not worked out later."""
+        ...
 
 
 Rates = Mapping[int, Rate]  # column of the label -> what one value adds to it
@@ -57,7 +68,7 @@ class RateTable:
         self._count = 0
 
     def rates_of(
-        self, problem: Problem, fields: LabelFields, charge: EdgeCharge, places: Count
+        self, problem: Problem, fields: TimedColumns, charge: EdgeCharge, places: Count
     ) -> Rates:
         """Return, per column of a label, what one value of a charge adds; without zeros.
 
@@ -79,7 +90,7 @@ class RateTable:
         self._count += 1
         return Rate(copysign(1.0, amount), self._count - 1)
 
-    def values(self, problem: Problem, fields: LabelFields) -> list[float] | None:
+    def values(self, problem: Problem, fields: TimedColumns) -> list[float] | None:
         """Return the rates of a problem with the same charges, by number.
 
         None if some rate is 0 or has another sign there, so that the steps would be others.
@@ -95,7 +106,7 @@ class RateTable:
 
 
 def _amounts(
-    problem: Problem, fields: LabelFields, charge: EdgeCharge, places: Count
+    problem: Problem, fields: TimedColumns, charge: EdgeCharge, places: Count
 ) -> dict[int, float]:
     """Return what one value of a charge adds to each column of labels (signed), without zeros."""
     component = problem.components[charge.level]

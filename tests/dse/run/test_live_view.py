@@ -7,8 +7,7 @@ from dataclasses import replace
 from design_files import run_here
 
 from tilewright.dse.query.open_run import open_run
-from tilewright.dse.run.live_view import LiveView, state_lines
-from tilewright.dse.run.progress import watcher_for
+from tilewright.dse.run.live_view import LiveView, state_lines, watcher_for
 
 
 def test_a_terminal_shows_front_growth_rate_and_reasons(toy, tmp_path, monkeypatch, capsys):

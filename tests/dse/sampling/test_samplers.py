@@ -7,7 +7,7 @@ from design_files import log_of, run_here
 
 from tilewright.arch.errors import SpecError
 from tilewright.dse.run.runner import Execution, resume_study
-from tilewright.dse.sampling.samplers import check_sampler
+from tilewright.dse.sampling.sampler_names import check_sampler
 
 
 def test_names_are_checked():

@@ -10,7 +10,7 @@ import pytest
 from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.mapping.mapping import Compute, Mapping
 from tilewright.mapper.mapping.score import Score
-from tilewright.mapper.searches.result import ScoredMapping
+from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 
 
 def scored(energy: float, bits: int) -> ScoredMapping:

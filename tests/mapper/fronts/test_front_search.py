@@ -20,9 +20,9 @@ from tilewright.mapper.fronts.front_search import (
 )
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapping.score import Score
+from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.searches.objective.measures import FrontMetrics
 from tilewright.mapper.searches.request import Request, request_of
-from tilewright.mapper.searches.result import ScoredMapping
 
 WORKLOAD = workload_of(("Y[m] = A[m, k] * B[k]", "Z[m] = Y[m] * C[m]"), {"m": 4, "k": 2})
 

@@ -8,10 +8,10 @@ from math import inf
 from fused_example import WORKLOAD, machine
 
 from tilewright.mapper.fronts.fused_usage_front import FusedUsageFrontSearch, front_with_usage
+from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.objective.measures import FrontMetrics
 from tilewright.mapper.searches.request import request_of
-from tilewright.mapper.searches.result import ScoredMapping
 
 METRICS = FrontMetrics(("energy", "usage.BUF"), ("BUF",))
 

@@ -56,7 +56,7 @@ def test_a_kernel_is_called_by_its_address() -> None:
     import numpy as np
 
     from tilewright.simulator.compile import columns as at
-    from tilewright.simulator.engine.engine_entries import feature_address
+    from tilewright.simulator.engine.features import feature_address
 
     @numba.njit
     def call(store, memory, arguments):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.oracles.grid_mappings import HARDWARE
+
 from tilewright.arch.files.source import load_document
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch

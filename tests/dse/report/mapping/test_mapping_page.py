@@ -23,7 +23,7 @@ from tilewright.mapper.fronts.front import Front
 from tilewright.mapper.mapping.mapping import Compute, Mapping
 from tilewright.mapper.mapping.nest_lines import lines_of, nest_text
 from tilewright.mapper.mapping.score import Score
-from tilewright.mapper.searches.result import ScoredMapping
+from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = """
