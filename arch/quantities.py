@@ -43,7 +43,7 @@ _PREFIXES = {
 }  # fmt: skip
 _MOST_DIGITS = 9
 _EXPRESSION = re.compile(r"[\s*/+()]")
-_COUNTED = ("cycles", "hops", "elements", "cores", "banks", "")
+_COUNTED = ("cycles", "hops", "elements", "cores", "banks", "op/B", "")
 
 
 def some(number: int, noun: str) -> str:

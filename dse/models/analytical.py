@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from tilewright.arch.quantities import label
 from tilewright.dse.models.design_families import DesignFiles, FamilyDesign, FamilyKnob
 from tilewright.dse.models.evaluator import DETAILED, Outcome
 from tilewright.dse.models.inputs import architecture, knobs, workload
@@ -135,8 +136,8 @@ def _claim(result: SearchResult) -> str:
     proof = result.certificate
     is_verified = ", verified" if result.best.score.verified else ", not verified"
     if proof.kind == "optimal":
-        return f"optimal in {proof.objective}{is_verified}"
-    return f"{proof.distance} in {proof.objective}{is_verified}"
+        return f"optimal in {label(proof.objective)}{is_verified}"
+    return f"{proof.distance} in {label(proof.objective)}{is_verified}"
 
 
 def branches_of(mapping: Mapping) -> Iterator[tuple[str, Mapping]]:
