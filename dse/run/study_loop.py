@@ -252,7 +252,8 @@ class _Search:
         if len(failed) == len(answers) > 1:
             raise EnvironmentFailed(
                 f"none of {len(failed)} designs could be evaluated: {failed[0].outcome.reason}",
-                instead="resume with more memory or fewer workers; nothing was recorded of them",
+                instead="a higher limit (study resume DIR --add search.limit_s=60), more memory or"
+                " fewer workers; nothing was recorded of them",
             )
         return attempts
 
