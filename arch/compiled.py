@@ -64,14 +64,14 @@ class Parameter(NamedTuple):
         A number is one word. An array of d dimensions is 5 + 2 d words: two null pointers, number
         of items, bytes per item, address, d extents, d strides in bytes.
         """
-        ours, theirs = _SCALARS[self.kind]
+        word_type, llvm_type = _SCALARS[self.kind]
         if not self.dims:
-            return [ours], [theirs]
+            return [word_type], [llvm_type]
         address, size = ctypes.c_void_p, ctypes.c_int64
         shape = 2 * self.dims
         return (
             [address, address, size, size, address, *[size] * shape],
-            ["i8*", "i8*", "i64", "i64", f"{theirs}*", *["i64"] * shape],
+            ["i8*", "i8*", "i64", "i64", f"{llvm_type}*", *["i64"] * shape],
         )
 
 

@@ -293,8 +293,8 @@ class _ExpressionCompiler:
                 raise self._refuse(node, "map(abs, list): the name of a function, and a list")
 
         def run(frame: _Evaluation) -> object:
-            found = [function(frame.steps, value) for value in frame.steps.iterate(source(frame))]
-            return frame.steps.charge(tuple(found))
+            results = [function(frame.steps, value) for value in frame.steps.iterate(source(frame))]
+            return frame.steps.charge(tuple(results))
 
         return run
 

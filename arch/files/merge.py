@@ -43,12 +43,12 @@ class Merger:
 
     def _into(self, target: dict[str, object], source: dict[str, object], *, deep: bool) -> None:
         places = self.marks[id(target)]
-        theirs = self.marks.get(id(source), {})
+        source_marks = self.marks.get(id(source), {})
         for key, value in source.items():
             if key not in target:
                 target[key] = value
-                if key in theirs:
-                    places[key] = theirs[key]
+                if key in source_marks:
+                    places[key] = source_marks[key]
             elif deep:
                 target[key] = self._joined(target[key], value)
 

@@ -218,7 +218,7 @@ def _variables(values: Iterable[Any], result: list[Any]) -> list[Any]:
 def _python_calls(library: Any) -> bool:
     """Return whether a function's code has a part by which Python can call it."""
     functions = library._final_module.functions
-    return any(one.name.startswith(PYTHON_WRAPPER) for one in functions)
+    return any(compiled.name.startswith(PYTHON_WRAPPER) for compiled in functions)
 
 
 def _optimize_once(library: Any) -> None:

@@ -128,11 +128,11 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
     if dry_run:
         from tilewright.dse.query.estimate import estimate
 
-        found = estimate(spec, workers or _cpus())
+        duration = estimate(spec, workers or _cpus())
         if as_json:
-            emit(found.document())
+            emit(duration.document())
         else:
-            click.echo(found.text())
+            click.echo(duration.text())
         return
     known = _reused(reuse)
     directory = out or _free_directory(Path("runs") / spec.name)

@@ -50,15 +50,15 @@ class SimulatedEvaluator:
         """
         if FIDELITY in point:
             return Outcome(self.bounds(point))
-        found = self.run(point)
-        shown = dict.fromkeys(found.results, str(found.certificate))
-        sections = execution_sections(found.execution, shown)
+        mapped = self.run(point)
+        shown = dict.fromkeys(mapped.results, str(mapped.certificate))
+        sections = execution_sections(mapped.execution, shown)
         return Outcome(
-            total_metrics(found),
+            total_metrics(mapped),
             details={"sections": sections},
-            proof="optimal" if found.certificate.is_optimal else "bounded",
-            gap=found.gap if found.gap < inf else None,
-            breakdown=_breakdown(found, sections),
+            proof="optimal" if mapped.certificate.is_optimal else "bounded",
+            gap=mapped.gap if mapped.gap < inf else None,
+            breakdown=_breakdown(mapped, sections),
         )
 
     def run(self, point: Point) -> GridMapping:
@@ -134,21 +134,21 @@ def _bounds(arch: Arch, work: Workload, request: GridRequest) -> dict[str, float
     }
 
 
-def total_metrics(found: GridMapping) -> dict[str, float]:
+def total_metrics(mapped: GridMapping) -> dict[str, float]:
     """Return the metrics of a workload whose Einsums run one after the other.
 
     Sums of cycles, latency (s), energy (J) and hops; edp (J s) of the sums; the largest sram_bits
     (per element); utilization weighted by cycles; number of elements of the grid.
     """
-    runs = found.execution.einsums
-    cycles = float(found.execution.cycles)
+    runs = mapped.execution.einsums
+    cycles = float(mapped.execution.cycles)
     grid = runs[0].plan.read.grid
     return {
         "cycles": cycles,
-        "latency": found.execution.latency,
-        "energy": found.execution.energy,
-        "hops": float(found.execution.hops),
-        "edp": found.execution.energy * found.execution.latency,
+        "latency": mapped.execution.latency,
+        "energy": mapped.execution.energy,
+        "hops": float(mapped.execution.hops),
+        "edp": mapped.execution.energy * mapped.execution.latency,
         "sram_bits": float(max(run.sram_bits for run in runs)),
         "utilization": sum(run.utilization * run.cycles for run in runs) / cycles,
         "elements": float(grid.columns * grid.rows),
@@ -156,16 +156,16 @@ def total_metrics(found: GridMapping) -> dict[str, float]:
 
 
 def _breakdown(
-    found: GridMapping, sections: Sequence[Mapping[str, Any]]
+    mapped: GridMapping, sections: Sequence[Mapping[str, Any]]
 ) -> dict[str, dict[str, float]]:
     """Return energy (J) by component and cycles of an element by state, over the Einsums."""
     energy: dict[str, float] = {}
     cycles: dict[str, float] = {}
-    for run, section in zip(found.execution.einsums, sections, strict=True):
+    for run, section in zip(mapped.execution.einsums, sections, strict=True):
         for into, by in ((energy, by_component(run.energy_by)), (cycles, section["time_by"])):
             for name, value in by.items():
                 into[name] = into.get(name, 0.0) + float(value)
-    for done in found.execution.exchanges:
+    for done in mapped.execution.exchanges:
         for name, value in by_component(done.energy_by).items():
             energy[name] = energy.get(name, 0.0) + value
         cycles["exchanges"] = cycles.get("exchanges", 0.0) + done.cycles

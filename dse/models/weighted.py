@@ -82,8 +82,8 @@ class WeightedEvaluator:
         totals = {name: self._total(name, metrics) for name in metrics[0] if name != "edp"}
         if "edp" in metrics[0]:
             totals["edp"] = totals["energy"] * totals["latency"]
-        for workload, own in zip(self.workloads, metrics, strict=True):
-            totals |= {f"{workload.name}.{name}": value for name, value in own.items()}
+        for workload, alone in zip(self.workloads, metrics, strict=True):
+            totals |= {f"{workload.name}.{name}": value for name, value in alone.items()}
         return totals
 
     def _total(self, name: str, metrics: Sequence[Mapping[str, float]]) -> float:
@@ -173,9 +173,9 @@ def chosen_together(
     together = np.where(is_sum, 0.0, -np.inf)[None, :]
     choices: list[tuple[int, ...]] = [()]
     for position, (front, weight) in enumerate(zip(fronts, weights, strict=True), 1):
-        own = np.array([[each[name] for name in names] for each in front])
-        summed = together[:, None, :] + weight * own[None, :, :]
-        largest = np.maximum(together[:, None, :], own[None, :, :])
+        rows = np.array([[each[name] for name in names] for each in front])
+        summed = together[:, None, :] + weight * rows[None, :, :]
+        largest = np.maximum(together[:, None, :], rows[None, :, :])
         costs = np.where(is_sum, summed, largest).reshape(-1, len(names))
         asked = _asked(costs, names, metrics) if position == len(fronts) else costs
         kept = _kept(asked)

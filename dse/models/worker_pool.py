@@ -89,7 +89,7 @@ class Workers(AbstractContextManager["Workers"]):
                 keep(position, answer)
 
         together = [points] if self._count > 1 else [[point] for point in points]
-        each = (answer for some in together for answer in self._answers(some))
+        each = (answer for few in together for answer in self._answers(few))
         try:
             return _noted(each, len(points), note, kept)
         except TerminatedWorkerError:

@@ -69,14 +69,14 @@ def sampler_class(path: str, where: Where | None = None) -> type[BaseSampler]:
 
     module, _, name = path.rpartition(".")
     try:
-        found: Any = getattr(import_module(module), name)
+        imported: Any = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise SpecError(f"cannot import the sampler: {error}", where=where, value=path) from None
-    if not isinstance(found, type) or not issubclass(found, BaseSampler):
+    if not isinstance(imported, type) or not issubclass(imported, BaseSampler):
         raise SpecError(
             "this is no sampler of Optuna's kind",
             where=where,
             value=path,
             instead="a class derived from optuna.samplers.BaseSampler",
         )
-    return found
+    return imported

@@ -96,24 +96,24 @@ class OptunaSampler:
         Raises RunError if the sampler would not have proposed these trials.
         """
         told = list(zip(trials, results, strict=True))
-        own = next((n for n, t in enumerate(trials) if t.batch >= self._search.since), len(told))
+        count = next((n for n, t in enumerate(trials) if t.batch >= self._search.since), len(told))
         if self._search.sampler in _REBUILT:
-            own = len(told)
-        self.seen += results[:own]
-        self._study.add_trials([self._frozen(trial, result) for trial, result in told[:own]])
+            count = len(told)
+        self.seen += results[:count]
+        self._study.add_trials([self._frozen(trial, result) for trial, result in told[:count]])
         self._index.add(self._study.get_trials(deepcopy=False))
         sampler = self._make(0)
         if isinstance(sampler, Indexed):
             # The order of parents that were selected before is not that of fresh ones: select
             # those of the oldest generations first, as the first process did.
-            generations = [int(t.sampler.get(self._generation_key, 0)) for t in trials[:own]]  # type: ignore[call-overload]
+            generations = [int(t.sampler.get(self._generation_key, 0)) for t in trials[:count]]  # type: ignore[call-overload]
             for generation in range(1, max(generations, default=0) + 1):
                 sampler.get_parent_population(self._study, generation)
-        while own < len(told):
-            batch = told[own : own + told[own][0].batch_size]
+        while count < len(told):
+            batch = told[count : count + told[count][0].batch_size]
             self._propose_again([trial for trial, _ in batch])
             self.tell([result for _, result in batch])
-            own += len(batch)
+            count += len(batch)
 
     def _propose_again(self, trials: Sequence[Trial]) -> None:
         """Propose a batch that is known: what a sampler draws decides what it draws later."""

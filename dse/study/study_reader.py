@@ -223,9 +223,9 @@ class StudyReader:
 
     def _known(self, file: StudyFile, workloads: tuple[StudyInput, ...]) -> list[str]:
         """Return the names that expressions over metrics may use."""
-        own = [workload.name for workload in workloads if workload.name]
+        given = [workload.name for workload in workloads if workload.name]
         usage = ["usage"] if file.model == "analytical" else []
-        return [*METRICS[file.model], *usage, *own, *([BASE] if file.baselines else [])]
+        return [*METRICS[file.model], *usage, *given, *([BASE] if file.baselines else [])]
 
     def _published(self, file: StudyFile, known: list[str]) -> tuple[Published, ...]:
         figures = []

@@ -254,14 +254,14 @@ class _WorkloadLimits:
     def sizes_of(self, draft: EinsumDraft) -> dict[str, tuple[int, Where]]:
         """Return the size of each rank, with its place in the file."""
         path = (*draft.path, "rank_sizes")
-        own = _sizes(draft.spec.rank_sizes, self._document, path, self._variables)
-        return {**self._sizes, **own}
+        sizes = _sizes(draft.spec.rank_sizes, self._document, path, self._variables)
+        return {**self._sizes, **sizes}
 
     def padding_of(self, draft: EinsumDraft) -> dict[str, int]:
         """Return how far indices may reach beyond each end of a rank, in positions."""
         path = (*draft.path, "pad")
-        own = _sizes(draft.spec.pad, self._document, path, self._variables, least=0)
-        padding = {**self._padding, **own}
+        pads = _sizes(draft.spec.pad, self._document, path, self._variables, least=0)
+        padding = {**self._padding, **pads}
         return {rank: positions for rank, (positions, _) in padding.items()}
 
     def of(self, draft: EinsumDraft) -> list[Limit]:

@@ -35,12 +35,12 @@ def _text(final: FinalState) -> str:
     store = final.store
     element = final.parts.element.number(store[at.S_RACE_ELEMENT])
     row, other = int(store[at.S_RACE_ROW]), int(store[at.S_RACE_OTHER])
-    operand, theirs = int(store[at.S_RACE_OPERAND]), int(store[at.S_RACE_OTHER_OPERAND])
+    operand, other_operand = int(store[at.S_RACE_OPERAND]), int(store[at.S_RACE_OTHER_OPERAND])
     table = final.parts.instruction
     is_scalar = table.start <= row < table.end
     is_written = operand == at.U_DEST if is_scalar else _is_written(final, row, operand)
     verb = "writes" if is_written else "reads"
-    does = "writes" if _is_written(final, other, theirs) else "reads"
+    does = "writes" if _is_written(final, other, other_operand) else "reads"
     first = int(final.element[element, at.E_THREADS])
     thread = (int(store[at.S_RACE_THREAD]) - first) // at.T_WIDTH
     place = final.memory_place(element, int(store[at.S_RACE_WORD]))

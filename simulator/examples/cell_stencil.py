@@ -84,12 +84,12 @@ def neighbours(grid: Area, row: int, column: int) -> dict[str, str]:
 
     Two elements exchange if one of them is not at the border.
     """
-    found = {}
+    colors = {}
     for port in STEPS:
         other = _neighbour(row, column, port)
         if _is_inner(grid, row, column) or _is_inner(grid, *other):
-            found[port] = color_of(*other)
-    return found
+            colors[port] = color_of(*other)
+    return colors
 
 
 def _neighbour(row: int, column: int, port: str) -> tuple[int, int]:

@@ -253,7 +253,7 @@ class Library:
         line, count = self.line, call.words
         negative, positive = reduce_colors(line.place)
         total = self._vector(f"{number}", call.receive, count)
-        own = self._vector(f"{number}_own", call.send, count)
+        share = self._vector(f"{number}_own", call.send, count)
         ends = line.place in (0, line.size - 1)
         color = negative if line.place == line.size - 1 else positive
         came = self._stream_in(number, color, count)
@@ -272,7 +272,7 @@ class Library:
 
         def add_own(task: TaskBuilder) -> None:
             self._change_descriptors(task, 8)
-            self._operate(task, "fadds", total, total, own)
+            self._operate(task, "fadds", total, total, share)
             task.activate(f"{line.name}_fsm")
 
         return [receive, add_other, add_own]

@@ -77,8 +77,8 @@ def exchanges_of(
 
     Where all need the same halo, neighbours pass it on in fewer words than flows would have.
     """
-    for found in (halo_exchange, reshard):
-        exchange = found(tensor, held, needed)
+    for exchange_of in (halo_exchange, reshard):
+        exchange = exchange_of(tensor, held, needed)
         if exchange is not None:
             yield exchange
 

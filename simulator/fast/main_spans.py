@@ -51,7 +51,7 @@ def check_slots(
 
 def _held_up(graph: UnitGraph, times: Times, script: Script, first_units: Ints) -> Bools:
     """Return the elements in which a word of a microthread goes while the main thread is busy."""
-    found = np.zeros(first_units.size, dtype=bool)
+    has_word = np.zeros(first_units.size, dtype=bool)
     starts: dict[int, Ints] = {}
     for first, count, cycles, op in script.tables.span.tolist():
         if first not in starts:
@@ -60,8 +60,8 @@ def _held_up(graph: UnitGraph, times: Times, script: Script, first_units: Ints) 
                 [_base(graph, times, first_units, kind, before) + c for kind, before, c in terms],
                 axis=0,
             )
-        found |= _has_word(times, first_units + op, starts[first], cycles)
-    return found
+        has_word |= _has_word(times, first_units + op, starts[first], cycles)
+    return has_word
 
 
 def _base(graph: UnitGraph, times: Times, first_units: Ints, kind: int, before: int) -> Ints:
@@ -78,7 +78,7 @@ def _base(graph: UnitGraph, times: Times, first_units: Ints, kind: int, before: 
 
 def _has_word(times: Times, units: Ints, start: Ints, cycles: int) -> Bools:
     """Return for each unit whether one of its words goes from `start` on, for some cycles."""
-    found = np.zeros(units.size, dtype=bool)
+    has_word = np.zeros(units.size, dtype=bool)
     near = np.flatnonzero((times.first[units] < start + cycles) & (times.last[units] >= start))
     for piece in range(int(times.pieces[units[near]].max(initial=0))):
         rows = times.segment[units[near], piece]
@@ -86,5 +86,5 @@ def _has_word(times: Times, units: Ints, start: Ints, cycles: int) -> Bools:
         skipped = np.maximum(0, -((begins - start[near]) // paces))
         word = begins + rows[:, R] * skipped
         inside = (skipped < rows[:, M]) & (word >= start[near]) & (word < start[near] + cycles)
-        found[near] |= inside & (piece < times.pieces[units[near]])
-    return found
+        has_word[near] |= inside & (piece < times.pieces[units[near]])
+    return has_word

@@ -53,40 +53,40 @@ def query_command(  # noqa: PLR0913, PLR0917 (one per option)
     from tilewright.dse.query.open_run import open_run
 
     asked = open_run(run) if repeats else open_run(run).designs()
-    found = asked.where(condition) if condition else asked
+    chosen = asked.where(condition) if condition else asked
     if not as_json:
-        _say_what_there_is(asked, found, condition)
+        _say_what_there_is(asked, chosen, condition)
     shown_also = []
     if front is not None:
         shown_also = [name.strip() for name in front.split(",") if name.strip()]
-        found = found.front(*shown_also)
+        chosen = chosen.front(*shown_also)
     if sort is not None:
-        found = found.sorted_by(sort, descending=descending)
+        chosen = chosen.sorted_by(sort, descending=descending)
         shown_also.append(sort)
-    _print(found, limit, as_json, shown_also)
+    _print(chosen, limit, as_json, shown_also)
 
 
-def _say_what_there_is(asked: RunTrials, found: RunTrials, condition: str) -> None:
+def _say_what_there_is(asked: RunTrials, chosen: RunTrials, condition: str) -> None:
     """Say between which values the trials lie, if the condition holds for none of them."""
-    if not len(found):
+    if not len(chosen):
         for line in asked.spans(condition):
             say(line)
 
 
-def _print(found: RunTrials, limit: int, as_json: bool, also: Sequence[str]) -> None:
+def _print(trials: RunTrials, limit: int, as_json: bool, also: Sequence[str]) -> None:
     from tilewright.arch.quantities import some
     from tilewright.arch.text_table import text_table
 
     if as_json:
-        emit(found.rows())
+        emit(trials.rows())
         return
-    if not len(found):
+    if not len(trials):
         click.echo("no trial")
         return
-    table = found.table(limit, also)
+    table = trials.table(limit, also)
     click.echo("\n".join(text_table(table, ">" * (len(table[0]) - 1) + "<")))
-    more = f", {limit} shown (--limit)" if len(found) > limit else ""
-    say(some(len(found), "trial") + more)
+    more = f", {limit} shown (--limit)" if len(trials) > limit else ""
+    say(some(len(trials), "trial") + more)
 
 
 @click.command("show")
@@ -98,17 +98,17 @@ def show_command(run: Path, trial: int, as_json: bool) -> None:
     from tilewright.dse.query.open_run import open_run
 
     opened = open_run(run)
-    found = opened.trial(trial)
-    details = opened.directory.details(found.same_as if found.same_as is not None else trial)
+    shown = opened.trial(trial)
+    details = opened.directory.details(shown.same_as if shown.same_as is not None else trial)
     row = next(each for each in opened.rows() if each["trial"] == trial)
     if as_json:
-        emit({**row, "mappings": [dict(each) for each in found.mappings], "details": details})
+        emit({**row, "mappings": [dict(each) for each in shown.mappings], "details": details})
         return
-    lines = list(_row_lines(row, opened.spec.space, found.point))
-    lines += _own_front(found.mappings, opened.spec.mapper.get("front", ()))
+    lines = list(_row_lines(row, opened.spec.space, shown.point))
+    lines += _own_front(shown.mappings, opened.spec.mapper.get("front", ()))
     if details:
         lines += _loop_nests(details)
-    elif found.metrics:
+    elif shown.metrics:
         lines += ["", "loop nests are stored for the designs that the report shows"]
     click.echo("\n".join(lines))
 
@@ -163,8 +163,8 @@ def explain_command(run: Path, trial: int, as_json: bool) -> None:
     from tilewright.dse.query.explanation import explain_trial
     from tilewright.dse.query.open_run import open_run
 
-    found = explain_trial(open_run(run), trial)
-    emit(found.document()) if as_json else click.echo(found.text())
+    explanation = explain_trial(open_run(run), trial)
+    emit(explanation.document()) if as_json else click.echo(explanation.text())
 
 
 @click.command("diff")
@@ -177,8 +177,8 @@ def diff_command(run: Path, first: int, second: int, as_json: bool) -> None:
     from tilewright.dse.query.comparison import diff_trials
     from tilewright.dse.query.open_run import open_run
 
-    found = diff_trials(open_run(run), first, second)
-    emit(found.document()) if as_json else click.echo(found.text())
+    difference = diff_trials(open_run(run), first, second)
+    emit(difference.document()) if as_json else click.echo(difference.text())
 
 
 @click.command("compare")
@@ -190,8 +190,8 @@ def compare_command(first: Path, second: Path, as_json: bool) -> None:
     from tilewright.dse.query.comparison import compare_runs
     from tilewright.dse.query.open_run import open_run
 
-    found = compare_runs(open_run(first), open_run(second))
-    emit(found.document()) if as_json else click.echo(found.text())
+    comparison = compare_runs(open_run(first), open_run(second))
+    emit(comparison.document()) if as_json else click.echo(comparison.text())
 
 
 @click.command("export")

@@ -223,12 +223,12 @@ class EinsumBounds:
         result: list[dict[OnChipChoice, CostLimit]] = []
         for number, limits in enumerate(most, first):
             enough = inf if searched else self._enough_unfused(number)
-            own = {mask: cost if mask else min(cost, enough) for mask, cost in limits.items()}
+            capped = {mask: cost if mask else min(cost, enough) for mask, cost in limits.items()}
             result.append(
                 {
-                    bound.choice: self.limit_of_metric(own[bound.choice.mask])
+                    bound.choice: self.limit_of_metric(capped[bound.choice.mask])
                     for bound in self._bounds[number]
-                    if bound.bound[self.metric] <= own.get(bound.choice.mask, -inf)
+                    if bound.bound[self.metric] <= capped.get(bound.choice.mask, -inf)
                     and (bound.start is not None or not searched)
                 }
             )

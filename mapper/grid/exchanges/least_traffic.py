@@ -37,16 +37,16 @@ def least_traffic(held: Distribution, needed: Distribution) -> LeastTraffic:
     """Return what each element sends and receives at least."""
     shape = tuple(map(max, held.has.shape, needed.has.shape))
     lacking, wanted = (_Boxes.of(place, held.shape, shape) for place in (needed, held))
-    own = _own(lacking, wanted)
-    received = lacking.values - own
-    flows = np.where(received > 0, _pieces(lacking, held) - (own > 0), 0)
+    kept = _own(lacking, wanted)
+    received = lacking.values - kept
+    flows = np.where(received > 0, _pieces(lacking, held) - (kept > 0), 0)
     sent = np.zeros_like(received)
     if needed.is_disjoint and held.is_disjoint and held.has.sum() == held.parts:
-        pieces = _pieces(wanted, needed) - (own > 0)
+        pieces = _pieces(wanted, needed) - (kept > 0)
         flows = flows + np.where(wanted.values > 0, pieces.clip(min=0), 0)
         if _covers(needed, held.shape):
-            sent = wanted.values - own
-    return LeastTraffic(received, sent, flows, own > 0)
+            sent = wanted.values - kept
+    return LeastTraffic(received, sent, flows, kept > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +79,8 @@ def _own(first: _Boxes, second: _Boxes) -> Integers:
     """Return the values that two boxes of an element have in common."""
     sides = np.minimum(first.high, second.high) - np.maximum(first.low, second.low)
     both = (first.values > 0) & (second.values > 0)
-    own: Integers = np.where(both, sides.clip(min=0).prod(axis=2), 0)
-    return own
+    common: Integers = np.where(both, sides.clip(min=0).prod(axis=2), 0)
+    return common
 
 
 def _pieces(boxes: _Boxes, place: Distribution) -> Integers:

@@ -113,15 +113,15 @@ def packings(
     The search of each choice takes at most 50,000 steps; choices for which that is not enough are
     left out. Raises InfeasibleMapping like `pack` if there is none at all.
     """
-    proven, found = True, False
+    proven, fits = True, False
     for residues in product(*(request.residues for request in requests)):
         steps = [MOST_STEPS]
         packed = _search(requests, residues, capacity, steps)
         proven = proven and steps[0] > 0
         if packed is not None:
-            found = True
+            fits = True
             yield packed
-    if not found:
+    if not fits:
         raise _no_room(requests, capacity, proven=proven, unit=unit)
 
 

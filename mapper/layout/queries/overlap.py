@@ -95,10 +95,10 @@ def _witness(
             _scalar_at(first, unit, shared, shared.first, address),
             _scalar_at(second, unit, shared, shared.second, address),
         )
-        found = LayoutOverlap(unit, shared.bank, shared.partition, address, *scalars)
+        overlap = LayoutOverlap(unit, shared.bank, shared.partition, address, *scalars)
         if None not in scalars:
-            return found
-        best = best or found
+            return overlap
+        best = best or overlap
     assert best is not None
     return best
 

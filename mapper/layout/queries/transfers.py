@@ -104,7 +104,7 @@ def transfers(source: Layout, destination: Layout) -> tuple[Transfer, ...]:
             value=(source.grid, destination.grid),
             instead=f"grids with at most {MOST_TRANSFERS}",
         )
-    found: dict[tuple[Unit, Unit], list[StridePattern]] = {}
+    by_units: dict[tuple[Unit, Unit], list[StridePattern]] = {}
     for combination in product(*pieces):
         cell = _sum_cells(piece.source_cell for piece in combination)
         target = _sum_cells(piece.destination_cell for piece in combination)
@@ -113,7 +113,7 @@ def transfers(source: Layout, destination: Layout) -> tuple[Transfer, ...]:
             source.grid_map.slot(cell) * prod(source.allocated_shape),
             destination.grid_map.slot(target) * prod(destination.allocated_shape),
         )
-        patterns = found.setdefault(units, [])
+        patterns = by_units.setdefault(units, [])
         for parts in product(*(piece.patterns for piece in combination)):
             patterns.append(_joined(base, parts))
     bits = source.tiling.element.bits
@@ -125,7 +125,7 @@ def transfers(source: Layout, destination: Layout) -> tuple[Transfer, ...]:
             bytes=-(-count * bits // 8),
             patterns=tuple(patterns),
         )
-        for units, patterns in sorted(found.items())
+        for units, patterns in sorted(by_units.items())
     )
 
 
@@ -358,8 +358,8 @@ def _end_of_fold(level: Sequence[StridePattern], start: int) -> int:
     end, step = start + 1, None
     while end < len(level) and level[end].strides == level[start].strides:
         here, before = level[end], level[end - 1]
-        found = (here.source - before.source, here.destination - before.destination)
-        if step is not None and found != step:
+        distance = (here.source - before.source, here.destination - before.destination)
+        if step is not None and distance != step:
             break
-        end, step = end + 1, found
+        end, step = end + 1, distance
     return end

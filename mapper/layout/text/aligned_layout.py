@@ -135,11 +135,11 @@ class _AlignedScanner(TypeScanner):
     def _field_numbers(self, name: str) -> tuple[int, ...]:
         self.word(name)
         self.sign("=")
-        found = _SIDES.match(self.text, self.at)
-        if found is None:
+        match = _SIDES.match(self.text, self.at)
+        if match is None:
             self.fail(f"the numbers of {name} are missing: 64x96")
-        self.at = found.end()
-        return self.numbers(found.group(1))
+        self.at = match.end()
+        return self.numbers(match.group(1))
 
     def _intervals(self) -> tuple[Interval, ...]:
         self.word("collapsed_intervals")
@@ -155,15 +155,15 @@ class _AlignedScanner(TypeScanner):
                 pairs.append(self._pair())
             self.sign("]")
         self.sign(">")
-        found = _TYPE.match(self.text, self.at)
-        if found is None or found.group(1) != str(len(pairs)):
+        match = _TYPE.match(self.text, self.at)
+        if match is None or match.group(1) != str(len(pairs)):
             self.fail(f"': tensor<{len(pairs)}x2xi64>' is missing")
-        self.at = found.end()
+        self.at = match.end()
         return tuple(pairs)
 
     def _pair(self) -> Interval:
-        found = _PAIR.match(self.text, self.at)
-        if found is None:
+        match = _PAIR.match(self.text, self.at)
+        if match is None:
             self.fail("an interval is missing: [0, 1]")
-        self.at = found.end()
-        return int(found.group(1)), int(found.group(2))
+        self.at = match.end()
+        return int(match.group(1)), int(match.group(2))

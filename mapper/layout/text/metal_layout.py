@@ -146,8 +146,8 @@ class _MetalScanner(TypeScanner):
         return AffineMap.parse(piece, rank)
 
     def _grid(self) -> tuple[int, ...]:
-        found = _GRID.match(self.text, self.at)
-        if found is None:
+        match = _GRID.match(self.text, self.at)
+        if match is None:
             self.fail("the grid is missing: <3x2>")
-        self.at = found.end()
-        return self.numbers(found.group(1))
+        self.at = match.end()
+        return self.numbers(match.group(1))

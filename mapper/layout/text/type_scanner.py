@@ -59,19 +59,19 @@ class TypeScanner:
 
     def extents(self) -> tuple[int, ...]:
         """Read `53x63x`, the extents before an element type."""
-        found = _SHAPE.match(self.text, self.at)
-        if found is None or not found.group(1):
+        match = _SHAPE.match(self.text, self.at)
+        if match is None or not match.group(1):
             self.fail("extents are missing: 53x63xf32")
-        self.at = found.end()
-        return self.numbers(found.group(1).rstrip()[:-1])
+        self.at = match.end()
+        return self.numbers(match.group(1).rstrip()[:-1])
 
     def sides(self) -> tuple[int, ...]:
         """Read `32x32`."""
-        found = re.compile(r"\s*(\d+(?:\s*x\s*\d+)*)").match(self.text, self.at)
-        if found is None:
+        match = re.compile(r"\s*(\d+(?:\s*x\s*\d+)*)").match(self.text, self.at)
+        if match is None:
             self.fail("the sides of the tile are missing: 32x32")
-        self.at = found.end()
-        return self.numbers(found.group(1))
+        self.at = match.end()
+        return self.numbers(match.group(1))
 
     def numbers(self, text: str) -> tuple[int, ...]:
         """Return the numbers of a text such as `3x2`."""
@@ -82,18 +82,18 @@ class TypeScanner:
 
     def any_word(self) -> str:
         """Read a word."""
-        found = _WORD.match(self.text, self.at)
-        if found is None:
+        match = _WORD.match(self.text, self.at)
+        if match is None:
             self.fail("a word is missing")
-        self.at = found.end()
-        return found.group(1)
+        self.at = match.end()
+        return match.group(1)
 
     def word(self, wanted: str) -> None:
         """Read this word."""
-        found = _WORD.match(self.text, self.at)
-        if found is None or found.group(1) != wanted:
+        match = _WORD.match(self.text, self.at)
+        if match is None or match.group(1) != wanted:
             self.fail(f"{wanted!r} is missing")
-        self.at = found.end()
+        self.at = match.end()
 
     def one_of(self, words: tuple[str, ...], what: str) -> str:
         """Read one of some words; `what`: what they are."""
@@ -106,12 +106,12 @@ class TypeScanner:
 
     def dialect(self, mark: str, name: str) -> None:
         """Read a name of the dialect, tt or ttcore, behind its mark (`#` or `!`)."""
-        found = re.compile(rf"\s*{re.escape(mark)}(?:tt|ttcore)\.{name}\b").match(
+        match = re.compile(rf"\s*{re.escape(mark)}(?:tt|ttcore)\.{name}\b").match(
             self.text, self.at
         )
-        if found is None:
+        if match is None:
             self.fail(f"'{mark}tt.{name}' is missing")
-        self.at = found.end()
+        self.at = match.end()
 
     def sign(self, wanted: str) -> None:
         """Read this sign."""

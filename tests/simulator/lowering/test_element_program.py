@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.oracles.grid_mappings import HARDWARE
+from grid_mappings import HARDWARE
 
 from tilewright.arch.files.source import load_document
 from tilewright.arch.flattening.flattening import flatten
