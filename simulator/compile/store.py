@@ -180,7 +180,7 @@ def place_codes(store: at.Table, parts: CodeTablePlaces, tables: ProgramTables) 
     instruction = parts.instruction.view(store)
     instruction[:] = tables.tables.instruction
     for table, column, codes in REFERENCES:
-        rows_of_kind = np.flatnonzero(np.isin(instruction[:, 0], codes))
+        rows_of_kind = np.flatnonzero((instruction[:, :1] == np.array(codes)).any(axis=1))
         origin = tables.origin("instruction", table)[rows_of_kind]
         store_table: StoreTable = getattr(parts, table)
         instruction[rows_of_kind, column] = store_table.address_from(

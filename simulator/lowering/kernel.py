@@ -7,8 +7,8 @@ instructions for each element of the operands (theory/grid.md §4).
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from tilewright.mapper.grid.number_types import NumberTypes
 from tilewright.mapper.grid.space_time import SpaceTime, TimeLoop
@@ -20,6 +20,7 @@ from tilewright.simulator.isa.dsd import FILES, Element, Index, Ref, Register, v
 from tilewright.simulator.lowering.elementary import emit_value
 from tilewright.simulator.lowering.number_operations import kernel_operation, move_of
 from tilewright.simulator.lowering.tile_layout import TileLayout
+from tilewright.simulator.program.instruction import Instruction
 
 COMPUTE = "compute"
 """Label of the operations that compute points of the iteration space."""
@@ -54,6 +55,8 @@ class ElementKernel:
     vector: tuple[int, ...]
     loops: Mapping[str, tuple[tuple[int, int], ...]]
     walks: bool = False
+    bodies: dict[Hashable, tuple[Instruction, ...]] = field(default_factory=dict, compare=False)
+    """Work on a tile that was written for one role, and is the same for the others."""
 
     @property
     def elements(self) -> int:
@@ -238,7 +241,12 @@ def emit_kernel(task: TaskBuilder, kernel: ElementKernel, point: Point, *, first
     tile has no values yet, so that the first visit of each of its values writes without reading
     (theory/model.md §3.3).
     """
-    _nest(task, kernel, kernel.outer, point, first=first)
+    key = first, tuple(point.items())
+    if key not in kernel.bodies:
+        body = TaskBuilder("kernel")
+        _nest(body, kernel, kernel.outer, point, first=first)
+        kernel.bodies[key] = body.body
+    task.extend(kernel.bodies[key])
 
 
 def _nest(

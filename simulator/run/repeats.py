@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -83,17 +84,24 @@ class RepeatingRun:
 
     def __init__(self, compiled: CompiledProgram, store: at.Table, sram: at.Memory) -> None:
         self.compiled, self.store, self.sram = compiled, store, sram
-        self.state = MachineState(compiled, store)
         self.left_out = 0
-        self._seen: deque[Snapshot] = deque(maxlen=self.state.kept(MOST_KEPT, KEPT))
-        self._between = VISITS_BETWEEN * self.state.parts.element.rows
-        self._before = VISITS_BEFORE * self.state.parts.element.rows
+        self._between = VISITS_BETWEEN * compiled.parts.element.rows
+        self._before = VISITS_BEFORE * compiled.parts.element.rows
         self._chosen_at = self._between  # visits at which an operation is chosen anew
         self._series_at = self._before  # visits at which looks at equal distances begin
         self._waited = 1
         self._looks = 0  # of the series that goes on
         self._begun_at = 0  # visits when the operation began
         self._too_often: set[int] = set()
+
+    @cached_property
+    def state(self) -> MachineState:
+        """Where the state is in the store; a short run never asks."""
+        return MachineState(self.compiled, self.store)
+
+    @cached_property
+    def _seen(self) -> deque[Snapshot]:
+        return deque(maxlen=self.state.kept(MOST_KEPT, KEPT))
 
     def run(self, ask: Ask | None = None) -> None:
         """Run to the end, to an error, or to the limit of cycles.
@@ -149,7 +157,7 @@ class RepeatingRun:
 
     def _watch(self, visits: int) -> None:
         """Choose the operation of the last element that is begun often, but not too often."""
-        store, parts = self.store, self.state.parts
+        store, parts = self.store, self.compiled.parts
         element = int(parts.element.address(np.array([parts.element.rows - 1]))[0])
         layout = self.compiled.layouts[int(self.compiled.program.placement[-1, -1])]
         first = layout.first["operation"]

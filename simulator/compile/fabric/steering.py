@@ -129,7 +129,7 @@ def most_buffers(program: Program, changed: Collection[str]) -> int:
 
 
 def _buffers(route: Route) -> int:
-    return len(port_groups(route)) or 1
+    return 1 if route.switch is None else len(port_groups(route)) or 1
 
 
 def teardown_tasks(
