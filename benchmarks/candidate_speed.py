@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -15,7 +16,7 @@ from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.plan import plan_of, program_of
 from tilewright.simulator.run.machine import Machine
-from tilewright.simulator.search.candidate_search import CandidateSearch
+from tilewright.simulator.search.candidate_search import Candidates, CandidateSearch
 from tilewright.simulator.search.grid_mapping import GridRequest, cascade_of
 
 HARDWARE = Path(__file__).resolve().parents[1] / "studies" / "hardware" / "wafer_grid.yaml"
@@ -53,19 +54,25 @@ def _is_built(search: CandidateSearch, choice: GridChoice) -> bool:
     return True
 
 
-def executed_row(size: int, grid: int) -> tuple[str, ...]:
-    """Time candidates that run on numbers, bounds and comparison with numpy included."""
+def small_rows(size: int, grid: int) -> Iterator[tuple[str, ...]]:
+    """Time candidates as a search looks at them, without values, and those that run on numbers."""
     search = gemv_search(size, grid)
     while len(search.heap) and not search.heap[0].is_planned:
         search.step()
-    seconds = []
-    for choice in first_choices(search, 20):
-        begun = time.process_time()
-        search.candidates.bound(choice)
-        search.candidates.execute(choice)
-        seconds.append(time.process_time() - begun)
-    rate = f"{1 / median(seconds):.0f} a second"
-    return f"{size} x {size} on {grid} x {grid}", "executed on numbers", rate
+    choices = first_choices(search, 20)
+    for how, look in (
+        ("cycles, in a search", Candidates.simulated_value),
+        ("executed on numbers", Candidates.execute),
+    ):
+        candidates = replace(search.candidates)  # without the plans of earlier looks
+        seconds = []
+        for choice in choices:
+            begun = time.process_time()
+            candidates.bound(choice)
+            look(candidates, choice)
+            seconds.append(time.process_time() - begun)
+        rate = f"{1 / median(seconds):.0f} a second"
+        yield f"{size} x {size} on {grid} x {grid}", how, rate
 
 
 def timed_rows(size: int, grid: int) -> Iterator[tuple[str, ...]]:
@@ -89,6 +96,6 @@ def timed_rows(size: int, grid: int) -> Iterator[tuple[str, ...]]:
 def candidate_rows() -> Iterator[tuple[str, ...]]:
     """Return the rows of the table, the names of its columns first."""
     yield "matrix times vector, f16", "how", "CPU time of one core"
-    yield executed_row(128, 8)
-    yield executed_row(512, 32)
+    yield from small_rows(128, 8)
+    yield from small_rows(512, 32)
     yield from timed_rows(16384, 512)
