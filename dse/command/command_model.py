@@ -280,7 +280,7 @@ def _on_machine(
 
     with stopping_searches(), SearchDisplay(options["objective"]) as display:
         find = find_front_on_machine if options.get("front") else find_on_machine
-        answer = find(arch, work, machine, options, display)
+        answer = find(arch, work, machine, {**options, "html": output.html is not None}, display)
     if output.save is not None:
         write_atomically(output.save, answer.mapping_file())
     if output.html is not None:

@@ -39,7 +39,7 @@ def execution_document(run: EinsumExecution) -> dict[str, Any]:
         "counts_equal": dict(run.counts) == dict(run.predicted),
         "equal_to_reference": run.error_share <= 1,
         "error_share": run.error_share,
-        "cycles_by_state": run.trace.cycles_by_reason(),
+        "cycles_by_state": None if run.busy_share is None else run.trace.cycles_by_reason(),
         "engine": run.engine,
         "mapping": str(run.plan.read.mapping),
     }
@@ -89,7 +89,7 @@ def execution_lines(execution: Execution) -> list[str]:
             f"  cycles    {run.cycles:>14,}  lower bound {run.lower_bound_cycles:,} ({share})",
             f"  energy    {quantity(run.energy, 'energy'):>14}  predicted but for leakage exactly",
             f"  SRAM      {run.sram_bits // 8:>8,} bytes  of an element",
-            f"  elements  {run.elements:>14,}  busy {_busy(run):.0%} of the time",
+            f"  elements  {run.elements:>14,}{_busy(run)}",
         ]
         if run.plan.read.padding_share:
             lines.append(
@@ -124,9 +124,9 @@ def _rounded_down(share: float) -> str:
     return f"{math.floor(share * 1000) / 10:g}%"
 
 
-def _busy(run: EinsumExecution) -> float:
-    cycles = run.trace.cycles_by_reason()
-    return cycles["busy"] / max(1, sum(cycles.values()))
+def _busy(run: EinsumExecution) -> str:
+    share = run.busy_share
+    return "" if share is None else f"  busy {share:.0%} of the time"
 
 
 def _count_lines(counts: Mapping[str, int]) -> list[str]:

@@ -30,12 +30,16 @@ from tilewright.simulator.run.trace import Counts, Trace
 
 LARGE_GRID = 8192
 """Elements from which on the fast engine is tried: on fewer it saves nothing (fast_engine.md)."""
+LONG_RUN = 100_000_000
+"""Cycles times elements, of a run whose cycles are known, that runs for values alone: some 4 s."""
+VALUES_ALONE = "values alone"
+"""The engine of runs without queues and routers, whose cycles were known before."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """Elements whose operations are recorded, what ends a run before its end, and its cycles if
-    they are known by the pattern already."""
+    they are known already: by the pattern, or from a run without values."""
 
     timeline: TimelineRequest = False
     stop: Stop | None = None
@@ -112,7 +116,7 @@ class EinsumExecution:
     def trace(self) -> Trace:
         """What a run records of elements and links.
 
-        A run by the pattern records nothing; then the engines run once more, at the first use.
+        A run for values alone records nothing; then the engines run once more, at the first use.
         """
         return self.find_trace()
 
@@ -120,6 +124,14 @@ class EinsumExecution:
     def lower_bound_cycles(self) -> int:
         """Cycles that no execution of this mapping goes below."""
         return lower_bound(self.plan, self.profile)
+
+    @property
+    def busy_share(self) -> float | None:
+        """Share (0 to 1) of all elements' cycles in which they were busy; None if not recorded."""
+        if self.engine == VALUES_ALONE:
+            return None
+        cycles = self.trace.cycles_by_reason()
+        return cycles["busy"] / max(1, sum(cycles.values()))
 
     @property
     def energy(self) -> float:
@@ -203,21 +215,23 @@ class _EinsumRun(NamedTuple):
 
 def _run(request: RunRequest, options: RunOptions) -> _EinsumRun:
     """Run a program in the way that is likely to be the fastest; all give the same."""
-    if request.program.placement.size < LARGE_GRID or options.timeline:
+    elements = request.program.placement.size
+    is_long = options.cycles is not None and options.cycles * elements >= LONG_RUN
+    if options.timeline or not (is_long or elements >= LARGE_GRID):
         return _run_engine(request, options)
     run = run_by_pattern(request, options.cycles)
     if run is None:
         return _run_engine(request, options)
     find_trace = partial(_trace_by_engine, request, options, run.cycles)
-    return _EinsumRun(*run, find_trace, "values by the pattern")
+    return _EinsumRun(*run, find_trace, VALUES_ALONE)
 
 
 def _trace_by_engine(request: RunRequest, options: RunOptions, cycles: int) -> Trace:
-    """Run a program once more for its trace; it must take the cycles of its pattern."""
+    """Run a program once more for its trace; it must take the cycles that are known."""
     run = _run_engine(request, options)
     if run.cycles != cycles:
         raise WrongResult(
-            f"the engines take {run.cycles} cycles, the pattern says {cycles}: please report this"
+            f"the engines take {run.cycles} cycles, {cycles} were found before: please report this"
         )
     return run.find_trace()
 

@@ -61,8 +61,8 @@ class RunRequest(NamedTuple):
 def run_by_pattern(request: RunRequest, cycles: int | None = None) -> GridRunResult | None:
     """Run a program for values alone; None if its cycles have no proof by the pattern.
 
-    `cycles`: of the run, if they are known by the pattern already. None, too, for what only the
-    engines compute. Raises ProgramError.
+    `cycles`: of the run, if they are known already, by the pattern or from a run without values.
+    None, too, for what only the engines compute. Raises ProgramError.
     """
     plan, program, profile, operands, held = request
     if cycles is None:

@@ -33,6 +33,7 @@ from tilewright.simulator.execution.einsum_execution import (
     ExecutionSettings,
     execute_plan,
 )
+from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
 from tilewright.simulator.isa.memo import ValueCache
 from tilewright.simulator.lowering.addresses import NOTHING_KEPT, LeftTensors
@@ -75,7 +76,7 @@ class Candidates:
 
     `flat`: path of components to the compute of the grid. `kept`: addresses of tensors that stay
     between Einsums. `data`: on which they run. `infeasible`: members of families that do not fit an
-    element, by reason. `timed_cycles`: of those that were timed.
+    element, by reason. `known_cycles`: of those that were timed, or that ran without numbers.
     """
 
     objective: GridObjective
@@ -87,7 +88,7 @@ class Candidates:
     quick: QuickBound
     families: tuple[BoundedFamily, ...]
     infeasible: Counter[str]
-    timed_cycles: dict[GridChoice, int] = field(default_factory=dict)
+    known_cycles: dict[GridChoice, int] = field(default_factory=dict)
     _plans: ValueCache = field(init=False, repr=False, compare=False)
     _codes: ValueCache = field(init=False, repr=False, compare=False)
 
@@ -183,34 +184,50 @@ class Candidates:
         """
         plan = self.plan(choice)
         options = replace(self.settings, stop=stop).options(plan.read)
-        options = replace(options, cycles=self.timed_cycles.get(choice))
+        options = replace(options, cycles=self.known_cycles.get(choice))
         return execute_plan(plan, self.quick.profile, self.data, options)
 
     def simulated_value(self, choice: GridChoice, stop: Stop | None = None) -> float:
         """Return the value of a choice, which runs on the machine without numbers.
 
-        A large one runs on numbers. Raises InfeasibleMapping or ProgramError if the machine cannot
-        run it, RunStoppedError where `stop` says so.
+        Raises InfeasibleMapping or ProgramError if the machine cannot run it, RunStoppedError where
+        `stop` says so.
         """
-        if self.is_large(choice):
-            run = self.execute(choice, stop)
-            return objective_value(self.objective, run.latency, run.energy)
-        plan = self.plan(choice)
-        machine = Machine(program_of(plan), self.quick.profile)
-        machine.stop = stop
-        return self._value_of_run(plan.read, machine.cycles())
+        cycles = self.simulated_cycles(choice, stop)
+        return self._value_of_run(self.plan(choice).read, cycles)
+
+    def simulated_cycles(self, choice: GridChoice, stop: Stop | None = None) -> int:
+        """Return the cycles of a choice, as the engines find them without numbers.
+
+        Raises what `simulated_value` raises.
+        """
+        plan, profile = self.plan(choice), self.quick.profile
+        program, cycles = program_of(plan), None
+        if plan.placement.size >= LARGE_GRID:
+            fast = FastMachine(program, profile)
+            machine, cycles = fast.machine, fast.cycles
+        else:
+            machine = Machine(program, profile)
+        if cycles is None:
+            machine.stop = stop
+            cycles = machine.cycles()
+        self.known_cycles[choice] = cycles
+        return cycles
 
     def timed_value(self, choice: GridChoice) -> float | None:
         """Return the value of a choice by its pattern, None if it does not follow.
 
         Raises InfeasibleMapping or ProgramError if the machine cannot run it.
         """
-        plan = self.plan(choice)
-        cycles = pattern_cycles(program_of(plan), self.quick.profile).cycles
-        if cycles is None:
-            return None
-        self.timed_cycles[choice] = cycles
-        return self._value_of_run(plan.read, cycles)
+        cycles = self.timed_cycles(choice)
+        return None if cycles is None else self._value_of_run(self.plan(choice).read, cycles)
+
+    def timed_cycles(self, choice: GridChoice) -> int | None:
+        """Return the cycles of a choice by its pattern; None, and raises, as `timed_value`."""
+        cycles = pattern_cycles(program_of(self.plan(choice)), self.quick.profile).cycles
+        if cycles is not None:
+            self.known_cycles[choice] = cycles
+        return cycles
 
     def _value_of_run(self, read: SpaceTime, cycles: int) -> float:
         """Return the objective's value of a run, as its execution gives it to the last bit."""

@@ -1,7 +1,8 @@
 """The Pareto set of one Einsum's mappings on a grid, with the machine in the loop.
 
-A candidate has exact or lower bounds of all metrics before it runs. It is executed unless an
-executed one is at most its bounds in every metric (theory/grid.md §7).
+A candidate has exact or lower bounds of all metrics before it runs. It runs, without values, unless
+one that ran is at most its bounds in every metric; the points of the set run on numbers at the end
+(theory/grid.md §7).
 """
 
 from __future__ import annotations
@@ -11,20 +12,20 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.grid.grid import grid_of
 from tilewright.mapper.grid.grid_constraints import NO_CONSTRAINTS, GridConstraints
 from tilewright.mapper.grid.grid_mapspace import GridChoice, GridFamily, GridMapspace
+from tilewright.mapper.grid.predicted_counts import predict
 from tilewright.mapper.searches.budget import budget_from
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.simulator.execution.action_counts import predicted_energy
+from tilewright.simulator.execution.action_counts import predicted_energy, run_energies
 from tilewright.simulator.execution.einsum_execution import EinsumExecution, ExecutionSettings
-from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.isa.machine_errors import ProgramError, RunStoppedError
 from tilewright.simulator.lowering.cycle_bound import lower_bound
-from tilewright.simulator.lowering.plan import plan_of
 from tilewright.simulator.search.candidate_search import Candidates
 from tilewright.simulator.search.grid_search import no_mapping
 
@@ -43,9 +44,9 @@ def metrics_of(run: EinsumExecution, names: Sequence[str]) -> Values:
 class FrontCertificate:
     """What a search has shown of its Pareto set.
 
-    `executed`: candidates that ran; `excluded`: those that an executed one beats or equals in all
-    metrics by their bounds; `left`: those not looked at for want of time; `infeasible`: those that
-    the machine cannot hold or run, by reason in `reasons`.
+    `executed`: candidates that ran, those of the set on numbers; `excluded`: those that an executed
+    one beats or equals in all metrics by their bounds; `left`: those not looked at for want of
+    time; `infeasible`: those that the machine cannot hold or run, by reason in `reasons`.
     """
 
     executed: int
@@ -84,6 +85,14 @@ class _FrontEntry:
     choice: GridChoice | None = field(default=None, compare=False)
 
 
+class _FrontPoint(NamedTuple):
+    """A candidate that ran without values: its metrics, and its cycles."""
+
+    values: Values
+    choice: GridChoice
+    cycles: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridFrontSearch:
     """A search for the Pareto set of one Einsum on the grid of an architecture.
@@ -113,18 +122,18 @@ class GridFrontSearch:
                 self.on_progress(walk.executed, len(walk.points))
         if not walk.points:
             raise no_mapping(einsum, walk.reasons)
-        points = sorted(walk.points, key=lambda run: metrics_of(run, self.metrics))
+        points = tuple(map(walk.on_numbers, sorted(walk.points, key=lambda point: point.values)))
         seconds = time.perf_counter() - start
-        return GridFront(self.metrics, tuple(points), walk.certificate(), seconds)
+        return GridFront(self.metrics, points, walk.certificate(), seconds)
 
 
 class _FrontWalk:
-    """Takes candidates by their bounds, executes those that may belong to the set."""
+    """Takes candidates by their bounds, runs those that may belong to the set."""
 
     def __init__(self, candidates: Candidates, metrics: tuple[str, ...]) -> None:
         self.candidates, self.metrics = candidates, metrics
         self.reasons = Counter(candidates.infeasible)
-        self.points: list[EinsumExecution] = []
+        self.points: list[_FrontPoint] = []
         self.executed = self.excluded = 0
         families = (bounded.family for bounded in candidates.families)
         self.heap = [
@@ -143,13 +152,38 @@ class _FrontWalk:
             self._expand(entry)
             return False
         try:
-            run = self.candidates.execute(entry.choice)
+            self._run(entry.choice)
         except (InfeasibleMapping, ProgramError) as error:
             self.reasons[error.what] += 1
             return False
+        except RunStoppedError:
+            pass  # beaten before its end
         self.executed += 1
-        self._add(run)
         return True
+
+    def _run(self, choice: GridChoice) -> None:
+        """Run a choice without values, to where it is known to be beaten; keep it if it is not."""
+        plan = self.candidates.plan(choice)
+        read, words = plan.read, plan.addresses.words
+        energy = predicted_energy(read)
+
+        def is_beaten(cycles: int) -> bool:
+            return self._is_beaten(self._values(cycles, energy, words))
+
+        cycles = self.candidates.timed_cycles(choice) if self.candidates.is_large(choice) else None
+        if cycles is None:
+            cycles = self.candidates.simulated_cycles(choice, is_beaten)
+        latency = cycles / self.candidates.quick.profile.clock_hz
+        energies = run_energies(read, predict(read), latency)
+        known = {"latency": latency, "energy": float(sum(energies.values())), "usage": 16.0 * words}
+        self._add(_FrontPoint(tuple(known[name] for name in self.metrics), choice, cycles))
+
+    def on_numbers(self, point: _FrontPoint) -> EinsumExecution:
+        """Run a point of the set on numbers; it must give the same metrics."""
+        run = self.candidates.execute(point.choice)
+        reached = metrics_of(run, self.metrics)
+        assert (run.cycles, reached) == (point.cycles, point.values), (run.cycles, reached, point)
+        return run
 
     def _expand(self, entry: _FrontEntry) -> None:
         for number, choice in enumerate(self.candidates.space.members(entry.family)):
@@ -163,20 +197,18 @@ class _FrontWalk:
 
     def _is_beaten(self, bounds: Values) -> bool:
         return any(
-            all(v <= b for v, b in zip(metrics_of(run, self.metrics), bounds, strict=True))
-            for run in self.points
+            all(v <= b for v, b in zip(point.values, bounds, strict=True)) for point in self.points
         )
 
-    def _add(self, run: EinsumExecution) -> None:
-        values = metrics_of(run, self.metrics)
-        if self._is_beaten(values):
+    def _add(self, point: _FrontPoint) -> None:
+        if self._is_beaten(point.values):
             return
         kept = (
             other
             for other in self.points
-            if any(v > o for v, o in zip(values, metrics_of(other, self.metrics), strict=True))
+            if any(v > o for v, o in zip(point.values, other.values, strict=True))
         )
-        self.points = [*kept, run]
+        self.points = [*kept, point]
 
     def _values(self, cycles: float, energy: float, words: int) -> Values:
         quick = self.candidates.quick
@@ -190,10 +222,9 @@ class _FrontWalk:
         return self._values(quick.cycles(family), quick.energy(family), quick.words(family))
 
     def _choice_bounds(self, choice: GridChoice) -> Values:
-        read, profile = self.candidates.read(choice), self.candidates.quick.profile
-        plan = plan_of(read, profile.sram_reserved_bytes)
-        cycles, energy = lower_bound(plan, profile), predicted_energy(read)
-        return self._values(cycles, energy, plan.addresses.words)
+        plan = self.candidates.plan(choice)
+        cycles = lower_bound(plan, self.candidates.quick.profile)
+        return self._values(cycles, predicted_energy(plan.read), plan.addresses.words)
 
     def _size(self, entry: _FrontEntry) -> int:
         return 1 if entry.choice is not None else len(self.candidates.space.members(entry.family))

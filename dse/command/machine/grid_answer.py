@@ -101,8 +101,9 @@ def find_on_machine(
 ) -> GridAnswer:
     """Search the best mapping of each Einsum on a grid, with the machine in the loop.
 
-    `options`: those of `tilewright map`. Raises TilewrightError for one that such a search has not,
-    NoFeasibleMapping if an Einsum fits no element.
+    `options`: those of `tilewright map`; with "html" the answer has a timeline for a page. Raises
+    TilewrightError for one that such a search has not, NoFeasibleMapping if an Einsum fits no
+    element.
     """
     from tilewright.simulator.execution.einsum_execution import ExecutionSettings
     from tilewright.simulator.search.grid_mapping import GridRequest, map_on_grid
@@ -128,7 +129,11 @@ def find_on_machine(
         )
     request = GridRequest(
         objective=options["objective"],
-        settings=ExecutionSettings(machine=machine, shown_elements=MAX_LANES, threads=processors()),
+        settings=ExecutionSettings(
+            machine=machine,
+            shown_elements=MAX_LANES if options.get("html") else 0,
+            threads=processors(),
+        ),
         budget_s=options.get("budget"),
     )
 

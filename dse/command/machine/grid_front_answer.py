@@ -133,8 +133,9 @@ def find_front_on_machine(
 ) -> GridFrontAnswer:
     """Search the Pareto set of one Einsum on a grid, with the machine in the loop.
 
-    `options`: those of `tilewright map`. Raises TilewrightError for a metric or an Einsum that
-    there is not, NoFeasibleMapping if nothing fits an element.
+    `options`: those of `tilewright map`; with "html" the points have timelines for a page. Raises
+    TilewrightError for a metric or an Einsum that there is not, NoFeasibleMapping if nothing fits
+    an element.
     """
     from tilewright.simulator.execution.einsum_execution import ExecutionSettings
     from tilewright.simulator.execution.execution import grid_path
@@ -150,7 +151,9 @@ def find_front_on_machine(
 
     search = GridFrontSearch(
         metrics=metrics,
-        settings=ExecutionSettings(machine=machine, shown_elements=MAX_LANES),
+        settings=ExecutionSettings(
+            machine=machine, shown_elements=MAX_LANES if options.get("html") else 0
+        ),
         budget_s=options.get("budget"),
         on_progress=tell,
     )

@@ -14,6 +14,13 @@ from tilewright.mapper.grid.space_time import SpaceTime, space_time
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.execution import einsum_execution
 from tilewright.simulator.execution.einsum_execution import ExecutionSettings, execute_einsum
+from tilewright.simulator.search.grid_search import GridSearch
+
+PRODUCT = """workload:
+  rank_sizes: {M: 16, K: 16, N: 16}
+  bits_per_value: {All: 16}
+  einsums: ["Z[m, n] = A[m, k] * B[k, n]"]
+"""
 
 
 def gemv() -> SpaceTime:
@@ -35,7 +42,7 @@ def test_a_run_by_the_pattern_is_that_of_the_engines(monkeypatch: pytest.MonkeyP
     whole = execute_einsum(read)
     monkeypatch.setattr(einsum_execution, "LARGE_GRID", 64)
     quick = execute_einsum(read)
-    assert (whole.engine, quick.engine) == ("reference", "values by the pattern")
+    assert (whole.engine, quick.engine) == ("reference", "values alone")
     assert quick.cycles == whole.cycles
     assert quick.counts == whole.counts
     assert quick.energy_by == whole.energy_by
@@ -46,3 +53,22 @@ def test_a_run_by_the_pattern_is_that_of_the_engines(monkeypatch: pytest.MonkeyP
     assert np.array_equal(quick.trace.link_words, whole.trace.link_words)
     shown = execute_einsum(read, ExecutionSettings(shown_elements=2))  # a timeline needs an engine
     assert shown.engine == "fast, with certificate"
+
+
+def test_the_best_of_a_search_runs_for_values_alone_where_its_run_is_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    workload = load_workload(load_document("product.yaml", text=PRODUCT))
+    arch = load_arch(HARDWARE, variables={"GridX": 4, "GridY": 4})
+    flat = flatten(arch, workload.scope("Z"))[0]
+    short = GridSearch().run(flat, workload.einsums[0]).execution
+    monkeypatch.setattr(einsum_execution, "LONG_RUN", 0)
+    long = GridSearch().run(flat, workload.einsums[0]).execution
+    assert (short.engine, long.engine) == ("reference", "values alone")
+    assert long.plan.read.mapping == short.plan.read.mapping
+    assert (long.cycles, long.counts) == (short.cycles, short.counts)
+    assert long.output.tobytes() == short.output.tobytes()
+    assert long.busy_share is None
+    assert short.busy_share is not None
+    assert 0 < short.busy_share < 1
+    assert long.trace.cycles_by_reason() == short.trace.cycles_by_reason()
