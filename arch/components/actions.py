@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from tilewright.arch.components.components import Action
-from tilewright.arch.components.estimate import CostEstimate, CostQuery
+from tilewright.arch.components.cost_query import CostEstimate, CostQuery
 from tilewright.arch.components.estimators import find_costs
 from tilewright.arch.errors import SpecError
 from tilewright.arch.expressions.units import is_bit_rate

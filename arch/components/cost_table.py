@@ -11,7 +11,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from tilewright.arch.components.estimate import ActionEstimate, CostEstimate, CostQuery
+from tilewright.arch.components.cost_query import ActionEstimate, CostEstimate, CostQuery
 from tilewright.arch.errors import SpecError, Where
 from tilewright.arch.files.document import untag
 from tilewright.arch.files.reading import read_text

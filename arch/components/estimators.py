@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from importlib.util import find_spec
 
-from tilewright.arch.components.estimate import (
+from tilewright.arch.components.cost_query import (
     ActionEstimate,
     CostEstimate,
     CostQuery,

@@ -11,7 +11,7 @@ import math
 from importlib.util import find_spec
 from typing import Any
 
-from tilewright.arch.components.estimate import ActionEstimate, CostEstimate, CostQuery
+from tilewright.arch.components.cost_query import ActionEstimate, CostEstimate, CostQuery
 from tilewright.arch.errors import SpecError
 
 PACKAGE = "hwcomponents"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from tilewright.arch.components.components import Component, Scope
-from tilewright.arch.components.estimate import CostEstimate, CostQuery, Estimator
+from tilewright.arch.components.cost_query import CostEstimate, CostQuery, Estimator
 from tilewright.arch.errors import Where
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.architecture import Arch

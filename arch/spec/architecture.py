@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tilewright.arch.components.cost_query import Estimator
 from tilewright.arch.components.cost_table import CostTable, load_cost_table
-from tilewright.arch.components.estimate import Estimator
 from tilewright.arch.errors import SpecError, Where
 from tilewright.arch.files.document import DocPath, Document, Tagged
 from tilewright.arch.files.toplevel import check_top_level

@@ -8,7 +8,6 @@ refused with the reason: those mappings are not in the mapspace of a grid (theor
 from __future__ import annotations
 
 from collections.abc import Mapping as Dict
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -449,8 +448,3 @@ def _check_buffers(read: SpaceTime) -> None:
 
 def _refusal(what: str, instead: str) -> InfeasibleMapping:
     return InfeasibleMapping(f"no program of the elements: {what}", instead=instead)
-
-
-def loop_turns(loops: Sequence[TimeLoop]) -> int:
-    """Return the turns of a nest of loops: the product of their counts."""
-    return prod(loop.count for loop in loops)

@@ -205,15 +205,6 @@ class Layout:
         """Elements between neighbours along each dimension of the collapsed tensor, row-major."""
         return self.collapse.strides
 
-    @property
-    def shard_strides(self) -> Index:
-        """Bytes between neighbouring tiles of a shard along each group."""
-        result, behind = [], self.tiling.tile_bytes
-        for count in reversed(self.shard_tiles):
-            result.append(behind)
-            behind *= count
-        return tuple(reversed(result))
-
     def cells(self) -> Iterator[Cell]:
         """Return the cells of the virtual grid in row-major order."""
         return product(*(range(count) for count in self.grid))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from tilewright.arch.quantities import quantity, some
 from tilewright.mapper.fronts.front import Front
@@ -181,6 +181,22 @@ class ReportingSearch(Protocol):
     def reporting_to(self, report: Report) -> MapspaceSearch:
         """Return the same method that calls `report` (best value, bound) at each better value."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImprovingSearch:
+    """What search methods that find one better mapping after the other have in common.
+
+    `report`: called with (best value, lower bound) at each better value, with 0 for the bound.
+    `memory`: bytes of the process before which the search ends.
+    """
+
+    report: Report = no_report
+    memory: float = inf
+
+    def reporting_to(self, report: Report) -> Self:
+        """Return the same search method with another `report`."""
+        return replace(self, report=report)
 
 
 @dataclass(frozen=True, slots=True)

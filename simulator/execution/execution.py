@@ -248,8 +248,3 @@ def _restricted(node: Node, tensors: set[str]) -> Node | None:
     if not names:
         return None
     return type(node)(names, node.component, node.persistent, node.buffers, node.reduction)
-
-
-def given_operands(arrays: Dict[str, object]) -> dict[str, AnyArray]:
-    """Return arrays by tensor from a loaded `.npz` or a mapping of nested lists."""
-    return {name: np.asarray(values) for name, values in arrays.items()}

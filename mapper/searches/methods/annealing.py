@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import exp, inf, log
 
 from tilewright.mapper.mapspace.locate import MapspacePoint
@@ -20,10 +20,10 @@ from tilewright.mapper.searches.methods.bound_for_heuristics import (
 from tilewright.mapper.searches.methods.exhaustive import is_better
 from tilewright.mapper.searches.result import (
     EinsumMapping,
+    ImprovingSearch,
     MapspaceResult,
     Report,
     SearchStatistics,
-    no_report,
 )
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
@@ -33,7 +33,7 @@ TRIES = 200  # draws for a start
 
 
 @dataclass(frozen=True, slots=True)
-class AnnealingSearch:
+class AnnealingSearch(ImprovingSearch):
     """A search method: simulated annealing over neighbouring mappings.
 
     `samples`: steps in all, in four runs from random mappings; `seed`: of the random numbers. A
@@ -46,15 +46,6 @@ class AnnealingSearch:
 
     samples: int = 2000
     seed: int = 0
-    report: Report = no_report
-    memory: float = inf
-
-    def reporting_to(self, report: Report) -> AnnealingSearch:
-        """Return the same search method that calls `report` whenever it finds a better value.
-
-        It calls report(best value, lower bound), with 0 for the bound.
-        """
-        return replace(self, report=report)
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
         """Return the best mapping met, with the lower bound from which the exact search starts.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice
 from math import inf
 
@@ -17,6 +17,7 @@ from tilewright.mapper.searches.exact.least_placement_costs import least_value
 from tilewright.mapper.searches.mapping_scorer import MappingScorer
 from tilewright.mapper.searches.result import (
     EinsumMapping,
+    ImprovingSearch,
     MapspaceResult,
     Report,
     SearchStatistics,
@@ -30,21 +31,11 @@ _TIE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class ExhaustiveSearch:
+class ExhaustiveSearch(ImprovingSearch):
     """A search method: score every mapping, which finds the optimum of small mapspaces.
 
     `report`: called with each better value. `memory`: bytes of the process before which it ends.
     """
-
-    report: Report = no_report
-    memory: float = inf
-
-    def reporting_to(self, report: Report) -> ExhaustiveSearch:
-        """Return the same search method that calls `report` whenever it finds a better value.
-
-        It calls report(best value, lower bound), with 0 for the bound.
-        """
-        return replace(self, report=report)
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
         """Return the best mapping; proven unless the budget ended before all were scored.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -18,10 +18,9 @@ from tilewright.mapper.searches.methods.bound_for_heuristics import (
 from tilewright.mapper.searches.methods.exhaustive import is_better
 from tilewright.mapper.searches.result import (
     EinsumMapping,
+    ImprovingSearch,
     MapspaceResult,
-    Report,
     SearchStatistics,
-    no_report,
 )
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class OptunaSearch:
+class OptunaSearch(ImprovingSearch):
     """A search method: the TPE sampler of Optuna proposes mappings.
 
     `samples`: trials; a mapping that overfills a memory is a pruned trial. `seed`: of the sampler;
@@ -40,15 +39,6 @@ class OptunaSearch:
 
     samples: int = 200
     seed: int = 0
-    report: Report = no_report
-    memory: float = inf
-
-    def reporting_to(self, report: Report) -> OptunaSearch:
-        """Return the same search method that calls `report` whenever it finds a better value.
-
-        It calls report(best value, lower bound), with 0 for the bound.
-        """
-        return replace(self, report=report)
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
         """Return the best of the trials, with the lower bound from which the exact search starts.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 
 from tilewright.mapper.mapping.mapping import Mapping
@@ -17,12 +17,16 @@ from tilewright.mapper.searches.methods.bound_for_heuristics import (
     smallest_mapping,
 )
 from tilewright.mapper.searches.methods.exhaustive import best_scored
-from tilewright.mapper.searches.result import MapspaceResult, Report, SearchStatistics, no_report
+from tilewright.mapper.searches.result import (
+    ImprovingSearch,
+    MapspaceResult,
+    SearchStatistics,
+)
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 
 @dataclass(frozen=True, slots=True)
-class RandomSearch:
+class RandomSearch(ImprovingSearch):
     """A search method: score mappings drawn uniformly from those that fit.
 
     `samples`: how many; `seed`: of the random numbers; same seed, same answer, unless a budget
@@ -32,15 +36,6 @@ class RandomSearch:
 
     samples: int = 1000
     seed: int = 0
-    report: Report = no_report
-    memory: float = inf
-
-    def reporting_to(self, report: Report) -> RandomSearch:
-        """Return the same search method that calls `report` whenever it finds a better value.
-
-        It calls report(best value, lower bound), with 0 for the bound.
-        """
-        return replace(self, report=report)
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
         """Return the best of the draws, with the lower bound from which the exact search starts.

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from tilewright.arch.components.components import Memory, Scope
-from tilewright.arch.components.estimate import CostQuery
+from tilewright.arch.components.cost_query import CostQuery
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 

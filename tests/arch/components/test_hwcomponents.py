@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.arch.components.estimate import ActionEstimate, CostEstimate, CostQuery
+from tilewright.arch.components.cost_query import ActionEstimate, CostEstimate, CostQuery
 from tilewright.arch.errors import SpecError
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
