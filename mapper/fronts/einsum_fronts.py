@@ -76,6 +76,7 @@ class EinsumFrontSolver:
         InfeasibleMapping, with the conflict of constraints in numbers, if the Einsum fits nowhere;
         UnsupportedFeature for a mapspace that cannot be swept or listed.
         """
+        self._tell(f"front of {einsum.name}")
         spaces = self.solver.mapspaces(einsum)
         fronts = [self._front(key, space) for key, space in spaces]
         points = best_points([p for front in fronts for p in front.points], self._measures)
@@ -85,6 +86,9 @@ class EinsumFrontSolver:
         if not points:  # a late point is better than none
             points = (self._any(einsum),)
         return EinsumFront(tuple(space for _, space in spaces), points, proven)
+
+    def _tell(self, doing: str) -> None:
+        self._request.reporter(doing)(inf, 0.0)
 
     def _any(self, einsum: Einsum) -> FrontPoint:
         solved = self.solver.solve(einsum, Goal("energy"))
@@ -98,6 +102,7 @@ class EinsumFrontSolver:
         InfeasibleMapping, with the conflict of constraints in numbers, if the Einsum fits nowhere;
         UnsupportedFeature for a mapspace that cannot be swept or listed.
         """
+        self._tell(f"least of the formula for {einsum.name}")
         minima = [self._least(space, formula) for _, space in self.solver.mapspaces(einsum)]
         feasible = [minimum for minimum in minima if minimum.best is not None]
         bound = min(minimum.lower_bound for minimum in minima)

@@ -95,6 +95,7 @@ class FusedFrontSearch:
         self.statistics = self._optimizer.statistics
         if frugal is None or fast is None:
             return False
+        self._tell("between its ends")
         try:
             graph = self._graph_within(fast.score.energy, frugal.score.latency)
         except OutOfBudget:
@@ -106,6 +107,9 @@ class FusedFrontSearch:
             self.mappings.append(score_result(self._request, self._plan, result))
         copies = [entry for entry in self._plan.problem.einsums if isinstance(entry, CopyTable)]
         return is_complete and all(copy.is_optimal for copy in copies)
+
+    def _tell(self, part: str) -> None:
+        self._request.reporter(f"front of fused mappings, {part}")(inf, 0.0)
 
     def _graph_within(self, energy: float, latency: float) -> CompatibilityGraph:
         """Return the graph of all mappings of at most so much energy and latency; OutOfBudget."""
@@ -132,6 +136,7 @@ class FusedFrontSearch:
 
     def _end(self, objective: Objective) -> ScoredMapping | None:
         """Return the mapping with the least of one metric; None when the budget is over."""
+        self._tell(f"its least {objective}")
         optimum = self._optimizer.best(objective, OBJECTIVE_VALUES[objective])
         if optimum.scored is not None:
             self.mappings.append(optimum.scored)

@@ -86,6 +86,8 @@ class FusedUsageFrontSearch:
         mapping.
         """
         search = JoinSearch(self._plan.problem, self._budget, cache=self._plan.cache)
+        report = self._request.reporter("front of fused mappings")
+        report(inf, 0.0)
         proven = 0.0
         try:
             for limit, graph in search.energy_slices(SLICES):

@@ -9,6 +9,7 @@ import pytest
 from fused_cases import two_memories, workload_of
 
 from tilewright.arch.errors import TilewrightError
+from tilewright.mapper import search
 from tilewright.mapper.evaluation.verified_score import evaluate
 from tilewright.mapper.fronts.einsum_fronts import EinsumFrontSolver
 from tilewright.mapper.fronts.front_search import (
@@ -23,6 +24,7 @@ from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.searches.objective.measures import FrontMetrics
 from tilewright.mapper.searches.request import Request, request_of
+from tilewright.mapper.searches.result import Progress
 
 WORKLOAD = workload_of(("Y[m] = A[m, k] * B[k]", "Z[m] = Y[m] * C[m]"), {"m": 4, "k": 2})
 
@@ -88,3 +90,25 @@ def test_metrics_must_exist() -> None:
     assert requested_metrics(asked, WORKLOAD.einsums).memories == ("BUF",)
     with pytest.raises(TilewrightError):
         check_metrics(request(front=("usage.REG",)), WORKLOAD.einsums)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"front": ("energy", "latency"), "fusion": False}, ["front of Y", "front of Z"]),
+        (
+            {"front": ("energy", "latency")},
+            ["its least energy", "its least latency", "between its ends"],
+        ),
+        ({"front": ("energy", "usage.BUF")}, ["front of fused mappings"]),
+        ({"objective": "energy + 3 * latency", "einsum": "Y"}, ["least of the formula for Y"]),
+    ],
+)
+def test_progress_says_which_part_of_a_front_is_searched(
+    options: dict[str, object], said: list[str]
+) -> None:
+    steps: list[Progress] = []
+    search(two_memories(20), WORKLOAD, progress=steps.append, **options)  # type: ignore[arg-type]
+    doing = list(dict.fromkeys(step.doing for step in steps))
+    places = [next(i for i, text in enumerate(doing) if part in text) for part in said]
+    assert places == sorted(places)
