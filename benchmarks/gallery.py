@@ -1,10 +1,10 @@
 """Map every shipped workload onto every shipped architecture; write the page of the gallery.
 
-    python benchmarks/gallery.py [--only TEXT] [--limit 3] [--jobs 2] [--again]
+    python benchmarks/gallery.py [--only TEXT] [--limit 4] [--jobs 2] [--again]
 
 Each pair is one run of `tilewright map --objective energy --budget LIMIT` in a process of its own.
 The budget counts processor seconds instead of those on the wall, so that a busy machine gives the
-same table; all pairs take about ten minutes on two free cores. A process that is still there after
+same table; all pairs take less than ten minutes on two free cores. A process that is still there after
 three times the limit is ended. Rows are kept in docs/validation/gallery.json: a pair that has one
 is not run again without --again, so the command can be stopped at any time and run again. --only
 takes the pairs with that text in "architecture workload"; it may be repeated.
@@ -30,6 +30,7 @@ from typing import Any
 
 from tilewright.arch.quantities import with_unit
 from tilewright.dse.command.shipped import studies_folder
+from tilewright.mapper.searches.result import gap_text
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "validation"
 STAGES = {  # files with a variable STAGE: its values, as in the tables of the papers
@@ -65,7 +66,8 @@ of {limit:g} s of processor time, which counts alike on a busy machine. So a lar
 has longer runs.
 Energy, latency and energy-delay product (EDP) are those of the one
 mapping with the least energy: another may have less latency or EDP. "answer": optimal (with
-proof, for the mapspace that the output names), or best found, with the gap to a proven lower bound;
+proof, for the mapspace that the output names), or best found, with the gap to a proven lower bound,
+from 100 % on as a ratio to it ("2.3 x");
 verified: proven to compute the workload, apart from the search and the model.
 "on chip": intermediate tensors that never go to the outermost memory. "CPU s": processor time of
 the whole process, with its start; "MB": its largest resident memory. A latency that
@@ -183,7 +185,7 @@ def cells(row: Row) -> list[str]:
     measured = [f"{row.cpu_seconds:.1f}", f"{row.megabytes:.0f}", row.day]
     if row.miss:
         return ["–", "–", "–", f"missed: {row.miss}".replace("|", "\\|"), "–", *measured]
-    answer = "optimal" if row.kind == "optimal" else f"best found, gap {100 * row.gap:.2g} %"
+    answer = "optimal" if row.kind == "optimal" else f"best found, gap {gap_text(row.gap)}"
     answer += ", verified" if row.verified else ""
     times = ["not modelled"] * 2
     if row.latency:
@@ -241,7 +243,7 @@ def main() -> None:
     """Run the pairs that have no row yet."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=_plain)
     parser.add_argument("--only", action="append", default=[])
-    parser.add_argument("--limit", type=float, default=3.0)
+    parser.add_argument("--limit", type=float, default=4.0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--folder", type=Path, default=PAGES)

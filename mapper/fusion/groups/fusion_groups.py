@@ -32,6 +32,15 @@ class JoinedMapping(NamedTuple):
             float(chosen.group.values[chosen.pmapping, metric]) for chosen in self.label.pmappings
         ]
 
+    def part(self, first: int, end: int) -> JoinedMapping:
+        """Return the mapping of Einsums `first` to `end - 1` by themselves.
+
+        Nothing may stay on chip from them to others, or from others to them.
+        """
+        energy, latency = (sum(self.costs_of_einsums(metric)[first:end]) for metric in (0, 1))
+        label = WholeLabel(energy, latency, self.label.pmappings[first:end])
+        return JoinedMapping(label, self.steps[first:end])
+
 
 class FusionGroup(NamedTuple):
     """Neighbouring Einsums with the best mapping known; nothing stays on chip before or behind.

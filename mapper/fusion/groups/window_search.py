@@ -17,7 +17,7 @@ from tilewright.mapper.fusion.bounds.cost_limit import CostLimit, EnergyLatency
 from tilewright.mapper.fusion.bounds.exchange_choice_bounds import EinsumBounds
 from tilewright.mapper.fusion.bounds.on_chip_relaxation import Places
 from tilewright.mapper.fusion.bounds.rising_limit import RisingLimit
-from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping
+from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping, joined
 from tilewright.mapper.fusion.groups.windows import Window, WindowBounds, WindowCost
 from tilewright.mapper.fusion.join.compatibility_graph import RemainingBound
 from tilewright.mapper.fusion.pmappings.pmapping_builder import OnChipChoice
@@ -117,6 +117,26 @@ class WindowSearch:
             return None
         return [self.mappings[each.window] for each in path]
 
+    def improved(self, whole: JoinedMapping) -> JoinedMapping:
+        """Return a mapping of the workload with those mappings of windows in it that cost less.
+
+        A part is exchanged where neither keeps a tensor on chip at an end of the window.
+        """
+        metric = self._bounds.metric
+        for window, mapping in self.mappings.items():
+            part = whole.part(window.first, window.end)
+            is_closed = not self._crossing(window, _places_on_chip(part))
+            if is_closed and mapping.label.measures[metric] < part.label.measures[metric]:
+                before = whole.part(0, window.first)
+                behind = whole.part(window.end, len(whole.steps))
+                whole = joined([before, mapping, behind])
+        return whole
+
+    def _crossing(self, window: Window, on_chip: Places) -> frozenset[str]:
+        """Return the tensors on chip that Einsums outside a window use, too."""
+        part = self._exchanged.part(window.first, window.end)
+        return part.used_outside & {place.tensor for place in on_chip}
+
     def _raise(self, known: WindowCost, value: float) -> None:
         """Join the Einsums of a window below a higher limit than before.
 
@@ -142,8 +162,7 @@ class WindowSearch:
             return
         self._windows.raise_to(attained, bound, attained=True)
         self._attained.add(attained)
-        crossing = self._exchanged.part(window.first, window.end).used_outside
-        if not crossing & {place.tensor for place in on_chip}:
+        if not self._crossing(window, on_chip):
             self.mappings[attained] = mapping
 
     def _work_of(self, known: WindowCost) -> int:

@@ -314,6 +314,8 @@ class JoinSearch:
         if is_far and (mappings := search.first()) is not None:
             self._take(joined(mappings))
         while search.step():
+            if self._best.mapping is not None:
+                self._take(search.improved(self._best.mapping))
             self._report_bounds(bounds.least_costs)
         mappings = search.whole()
         if mappings is not None:

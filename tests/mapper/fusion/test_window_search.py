@@ -7,12 +7,15 @@ import random
 import pytest
 from explore import at_night
 from fused_cases import workload_of
-from fused_example import plan
+from fused_example import machine, plan
 
+from tilewright.mapper.fusion.fused_answer import mapping_of_label
+from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping
 from tilewright.mapper.fusion.groups.window_search import WindowSearch
 from tilewright.mapper.fusion.groups.windows import WindowCost, window_ends
 from tilewright.mapper.fusion.join import join_deepening, join_strategy
 from tilewright.mapper.fusion.join.join_deepening import JoinSearch
+from tilewright.mapper.model.evaluation import score_mapping
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.workload.workload import Workload
 
@@ -60,3 +63,28 @@ def test_bounds_of_windows_lose_no_mapping(seed: int, monkeypatch: pytest.Monkey
     assert max(risen, default=0.0) <= whole.lower_bound * (1 + 1e-9)
     if seed == 14:  # of some, the first mapping costs what windows cost at least
         assert risen[-1] > risen[0]
+
+
+def test_the_best_mapping_of_a_window_goes_into_the_best_known_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The model gives the mapping put together just the energy that the search expects."""
+    workload, bits = block(56)
+    problem = plan(bits, workload).problem
+    better: list[JoinedMapping] = []
+    improved = WindowSearch.improved
+
+    def noted(search: WindowSearch, whole: JoinedMapping) -> JoinedMapping:
+        result = improved(search, whole)
+        if result.label.energy < whole.label.energy:
+            better.append(result)
+        return result
+
+    monkeypatch.setattr(WindowSearch, "improved", noted)
+    monkeypatch.setattr(join_strategy, "LARGE", 0)
+    JoinSearch(problem, Budget()).solve()
+    assert better
+    for label, steps in better:
+        mapping = mapping_of_label(steps, label, problem.exchanged)
+        score = score_mapping(machine(bits), workload, mapping)
+        assert score.energy == pytest.approx(label.energy, rel=1e-12)
