@@ -45,8 +45,9 @@ PROJECTIONS = (  # for studies
     "seven_point_stencil",
 )
 MAIN = """
-import resource, threading, time
+import resource, signal, threading, time
 time.monotonic = time.process_time
+signal.ITIMER_REAL, signal.SIGALRM = signal.ITIMER_PROF, signal.SIGPROF
 resource.setrlimit(resource.RLIMIT_CPU, ({most}, {most}))
 from tilewright.dse.command.cli import main
 main()
