@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from tilewright.arch.errors import SpecError, Where
-from tilewright.arch.names import did_you_mean
+from tilewright.arch.names import close_names, did_you_mean
 
 MAX_BYTES = 8 * 1024 * 1024
+_SHIPPED = (
+    "a path; tilewright.studies.path_of('hardware', NAME), or 'workloads', is that of a shipped one"
+)
 
 
 def read_text(path: Path, where: Where | None = None) -> str:
@@ -44,6 +47,8 @@ def _hint(path: Path) -> str | None:
     if not path.parent.is_dir():
         return f"the folder {path.parent} does not exist either"
     names = sorted(entry.name for entry in path.parent.iterdir())
+    if not path.suffix and not close_names(path.name, names):
+        return _SHIPPED
     return did_you_mean(path.name, names) or None
 
 

@@ -12,6 +12,8 @@ from tilewright.arch.names import did_you_mean
 
 Kind = Literal["hardware", "workloads", "mappings"]
 
+_A_FILE = {"hardware": "hardware", "workloads": "workload", "mappings": "mapping"}
+
 
 def studies_folder() -> Path:
     """Return the folder of the studies, hardware and workloads that ship with Tilewright."""
@@ -55,7 +57,7 @@ def find_file(name: str, kind: Kind, base: Path, where: Where | None = None) -> 
     shipped_names = sorted(path.stem for path in shipped.glob("*.yaml"))
     listed = f"one of: {', '.join(shipped_names)}" if shipped_names else None
     raise SpecError(
-        f"there is no such file, and no {kind} file of that name ships with Tilewright",
+        f"there is no such file, and no {_A_FILE[kind]} file of that name ships with Tilewright",
         where=where,
         value=name,
         instead=did_you_mean(name, shipped_names) or listed,

@@ -279,7 +279,8 @@ class SearchResult:
             str(self.certificate),
         ]
         if self.front_proof is not None:
-            lines.append(f"front of {len(self.front)} mappings: {self.front_proof}")
+            mappings = "1 mapping" if len(self.front) == 1 else f"{len(self.front)} mappings"
+            lines.append(f"front of {mappings}: {self.front_proof}")
         if score.verified:
             lines.append("verified")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])

@@ -21,6 +21,9 @@ def test_files_are_read_or_refused(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="no such file") as caught:
         load_document(tmp_path / "goood.yaml")
     assert str(caught.value.instead).startswith("did you mean good.yaml")
+    with pytest.raises(SpecError, match="no such file") as caught:
+        load_document(tmp_path / "edge_npu")  # a name that the command line knows
+    assert "tilewright.studies.path_of" in str(caught.value.instead)
     with pytest.raises(SpecError, match="a folder, not a file"):
         load_document(tmp_path)
     (tmp_path / "large.yaml").write_bytes(b"# " + b"x" * (9 * 2**20))
