@@ -154,9 +154,11 @@ def _unknown_kind(document: Document, keys: list[object]) -> SpecError:
 
 def _check(kind: str, document: Document, variables: dict[str, Any]) -> str:
     if kind == "architecture":
+        from tilewright.arch.flattening.arch_facts import arch_facts
         from tilewright.arch.spec.load import load_arch
 
         arch = load_arch(document, variables=variables)
+        arch_facts(arch)  # evaluates all numbers that no Einsum decides
         return some(len(arch.leaves()), "component")
     if kind == "workload":
         from tilewright.mapper.workload.workload_loading import load_workload

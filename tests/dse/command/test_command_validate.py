@@ -7,6 +7,8 @@ import json
 import pytest
 from design_files import run
 
+from tilewright.studies import path_of
+
 
 def test_validate_knows_each_kind(study):
     done = run("validate", "arch.yaml", "workload.yaml", "study.yaml", "--json")
@@ -50,3 +52,17 @@ def test_validate_knows_machines_for_layouts(tmp_path):
     broken = run("validate", tmp_path / "mine.yaml")
     assert broken.exit_code == 2
     assert "units has no source" in broken.stderr
+
+
+@pytest.mark.parametrize(
+    ("written", "wrong", "said"),
+    [("fanout: PEX}", "fanout: PEX, min_usage: 1.5}", "share of the lanes"),
+     ("GlbKiB * 1024 * 8", "3 GHz", "no unit of frequency")],
+)  # fmt: skip
+def test_validate_evaluates_what_no_einsum_decides(tmp_path, written, wrong, said):
+    text = path_of("hardware", "edge_npu").read_text(encoding="utf-8")
+    assert written in text
+    (tmp_path / "mine.yaml").write_text(text.replace(written, wrong), encoding="utf-8")
+    done = run("validate", tmp_path / "mine.yaml")
+    assert done.exit_code == 2
+    assert said in done.stderr
