@@ -4,10 +4,10 @@
 
 Each pair is one run of `tilewright map --objective energy --budget LIMIT` in a process of its own.
 The budget counts processor seconds instead of those on the wall, so that a busy machine gives the
-same table; all pairs take less than ten minutes on two free cores. A process that is still there after
-three times the limit is ended. Rows are kept in docs/validation/gallery.json: a pair that has one
-is not run again without --again, so the command can be stopped at any time and run again. --only
-takes the pairs with that text in "architecture workload"; it may be repeated.
+same table; all pairs take less than ten minutes on two free cores. A process that is still there
+after three times the limit is ended. Rows are kept in docs/validation/gallery.json: a pair that has
+one is not run again without --again, so the command can be stopped at any time and run again.
+--only takes the pairs with that text in "architecture workload"; it may be repeated.
 """
 
 from __future__ import annotations
