@@ -181,7 +181,10 @@ def _overlapping(
 def intervals(
     network: FifoNetwork, graph: UnitGraph, layout: UnitLayout, times: Times, fifos: Numbers
 ) -> tuple[Ints, Ints]:
-    """Return bounds of the first and last cycle in which words leave each FIFO."""
+    """Return bounds of the first and last cycle in which words leave each FIFO.
+
+    `fifos`: their numbers, shape (fifos,); both results have this shape.
+    """
     source, latency = graph.port[fifos, at.P_SOURCE], graph.port[fifos, at.P_LATENCY]
     down = layout.down[fifos]
     kind, passed = network.kind[fifos], graph.port[fifos, at.P_COUNT] > 0

@@ -58,7 +58,10 @@ def gather(graph: UnitGraph, times: Times, out: Ints, span: WordSpan, strict: in
 def append_words(
     graph: UnitGraph, times: Times, out: Ints, span: WordSpan, appended: Appended
 ) -> int:
-    """Append the cycles of some words of a port to a list; see `gather`, which begins it."""
+    """Append the cycles of some words of a port to a list; see `gather`, which begins it.
+
+    `out`: segments (t, r, m), shape (most, 3). Returns the number of segments, or FULL.
+    """
     port, index, size, shift = span
     n, strict = appended
     if index < 0:

@@ -37,7 +37,10 @@ class RampFilters(NamedTuple):
     table: Ints
 
     def kept(self, words: Ints) -> Ints:
-        """Return how many of the first `words` words of each stream reach the queue."""
+        """Return how many of the first `words` words of each stream reach the queue.
+
+        `words` and the result: shape (streams,).
+        """
         counter = self.table[self.row]
         limit, most, start = counter.T
         place = start + words
@@ -82,7 +85,10 @@ def kept_before(counter: Ints, index: int) -> int:
 
 @inline_kernel
 def place_behind(counter: Ints, index: int) -> int:
-    """Return which word of a stream is number `index` of those that a filter lets pass."""
+    """Return which word of a stream is number `index` of those that a filter lets pass.
+
+    `counter`: the filter's row of the table, by columns K_...
+    """
     limit, most, start = counter[K_LIMIT], counter[K_MOST], counter[K_START]
     number = index + min(start, most)
     place: int = number // most * limit + number % most - start

@@ -227,7 +227,7 @@ def equal_times(a: Ints, b: Ints, counts: SegmentCounts) -> bool:
 def segments_share_time(a: Ints, i: int, b: Ints, j: int) -> bool:
     """Return whether segment i of list a and segment j of list b have a time in common.
 
-    Example: 0, 3, 6 and 2, 4, 6 have 6.
+    Lists: shape (segments, 3). Example: 0, 3, 6 and 2, 4, 6 have 6.
     """
     low = max(a[i, T], b[j, T])
     high = min(a[i, T] + a[i, R] * (a[i, M] - 1), b[j, T] + b[j, R] * (b[j, M] - 1))

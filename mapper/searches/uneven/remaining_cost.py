@@ -65,7 +65,7 @@ class StepShares:
     fewest: Floats
 
     def take(self, rows: Ints) -> StepShares:
-        """Return the contributions of some partial mappings (labels), by their numbers."""
+        """Return the contributions of some partial mappings (labels); `rows`: their numbers."""
         return StepShares(self.grid_index[rows], self.steps[rows], self.fewest[rows])
 
     def combined(self, shares: StepShares) -> StepShares:

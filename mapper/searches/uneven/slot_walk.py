@@ -419,7 +419,7 @@ class _PrunedWalk:
     ) -> tuple[PartialMappings, Ints]:
         """Give each label its option, drop dominated ones; return the rest with their lanes.
 
-        `labels`: changed in place.
+        `labels`: changed in place; `chosen`: number of each one's option, shape (labels,).
         """
         labels.states[:, site.variable] = options.states[chosen]
         if site.dim is not None or len(labels) < 2:
@@ -430,13 +430,16 @@ class _PrunedWalk:
     def joined(
         self, label_sets: list[PartialMappings], remaining: Floats, index: int
     ) -> PartialMappings:
-        """Join sets of labels; labels of several sets are compared."""
+        """Join sets of labels; labels of several sets are compared. Arguments as of `pruned`."""
         if len(label_sets) == 1:
             return label_sets[0]
         return self.pruned(joined(label_sets), remaining, index)
 
     def pruned(self, labels: PartialMappings, remaining: Floats, index: int) -> PartialMappings:
-        """Return the undominated labels that may win; slot `index` comes next."""
+        """Return the undominated labels that may win; slot `index` comes next.
+
+        `remaining`: least joules still to come, by place on the grid of tiles.
+        """
         self.check(len(labels))
         if not len(labels):
             return labels

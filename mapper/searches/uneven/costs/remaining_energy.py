@@ -156,6 +156,7 @@ class TileGrid:
         """Return infinity where a tile of the class surely does not fit its memory, else 0.
 
         `slot`: the reservation; checked with the smallest tile of each class, alone in its memory.
+        Broadcasts to the shape of the classes: one axis per rank variable.
         """
         memory = self.problem.holder(slot.component)
         assert isinstance(memory, Memory)
@@ -228,7 +229,8 @@ class TileGrid:
 def range_min(values: Floats, low: Ints, high: Ints) -> Floats:
     """Return the minimum of values[low[i]:high[i]] along the first axis for each i.
 
-    Infinity where the range is empty.
+    Shapes: `values` and the result (rows, ...), `low` and `high` (rows,). Infinity where the range
+    is empty.
     """
     out = np.full(values.shape, inf)
     spans = np.maximum(high - low, 0)
