@@ -46,14 +46,19 @@ class Front(tuple["ScoredMapping", ...]):
             return {}
         rows = [[point.score.metric(name) for name in self.metrics] for point in self]
         columns = [Column(values) for values in zip(*rows, strict=True)]
+        named = [pair for pair in zip(self.metrics, columns, strict=True) if pair[1].span > 0]
+        marks = [(column.values.index(column.least), f"least {name}") for name, column in named]
+        if named and len(self) > 2:
+            marks.append((self._knee(columns), "knee"))
         words: dict[int, list[str]] = {}
-        for name, column in zip(self.metrics, columns, strict=True):
-            if column.span > 0:
-                words.setdefault(column.values.index(column.least), []).append(f"least {name}")
-        if len(self) > 2 and any(column.span > 0 for column in columns):
-            distances = [sum(column.share(i) ** 2 for column in columns) for i in range(len(self))]
-            words.setdefault(distances.index(min(distances)), []).append("knee")
-        return {number: ", ".join(words[number]) for number in sorted(words)}
+        for number, word in sorted(marks, key=lambda mark: mark[0]):
+            words.setdefault(number, []).append(word)
+        return {number: ", ".join(several) for number, several in words.items()}
+
+    def _knee(self, columns: Sequence[Column]) -> int:
+        """Return the number of the point that is nearest to the least of all metrics."""
+        distances = [sum(column.share(i) ** 2 for column in columns) for i in range(len(self))]
+        return distances.index(min(distances))
 
     def shortened(self, limit: int) -> tuple[int, ...]:
         """Return the numbers of at most `limit` points: landmarks, and others spread evenly.

@@ -156,14 +156,10 @@ class GridMapspace:
         einsum, register = self.einsum, self.grid.register
         if register is None or len(einsum.inputs) != 2 or len(set(einsum.tensors)) != 3:
             return [None]
-        kept = einsum.outputs[0].rank_variables
+        tiled = {name for name, extent in local.items() if extent > 1}
+        in_output = tiled & set(einsum.outputs[0].rank_variables)
         usable: list[str | None] = [
-            access.tensor
-            for access in einsum.inputs
-            if any(
-                local[name] > 1 and name in kept and name not in access.rank_variables
-                for name in local
-            )
+            access.tensor for access in einsum.inputs if in_output - set(access.rank_variables)
         ]
         sums = any(self._is_reduced(name) for name in einsum.bounds)
         return usable if usable and sums and einsum.combine == "*" else [None, *usable]

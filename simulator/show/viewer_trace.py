@@ -64,6 +64,9 @@ class _TraceSpan(NamedTuple):
     """A second line, for a stall."""
 
 
+_IDLE = _TraceSpan(0, 0, 0, "[EX OP] IDLE")
+
+
 def viewer_trace(program: Program, profile: Profile, result: RunResult) -> str:
     """Return a recorded run as text for the viewer.
 
@@ -93,19 +96,25 @@ def _spans(program: Program, result: RunResult) -> dict[tuple[int, int], list[_T
     for entry in result.trace.timeline:
         place = entry.row, entry.column
         kind = EntryKind(entry.task, entry.operation, entry.label, entry.thread)
-        thread = 0 if entry.thread == "main" else 1 + int(entry.thread.removeprefix("ut"))
-        is_task = entry.operation == "task"
-        name = f"task:{entry.task}" if is_task else entry.operation.upper()
-        line = f"[EX OP] ^ 0x{numbers[kind]:04x}: T{thread:02d} {name}"
-        rank = 90 if is_task else 10 + thread
-        spans.setdefault(place, []).append(_TraceSpan(rank, entry.start, entry.end, line))
+        spans.setdefault(place, []).append(_span_of(entry, numbers[kind]))
         entries.setdefault(place, []).append(entry)
     for row, column, reason, start, end in result.trace.stalls.tolist():
         known = streams[int(program.placement[row, column])]
         beside = [e for e in entries.get((row, column), ()) if e.start < end and start < e.end]
         text = _stall(reason, beside, known)
-        spans.setdefault((row, column), []).append(_TraceSpan(0, start, end, "[EX OP] IDLE", text))
+        spans.setdefault((row, column), []).append(
+            _IDLE._replace(start=start, end=end, reason=text)
+        )
     return spans
+
+
+def _span_of(entry: TimelineEntry, number: int) -> _TraceSpan:
+    """Return what the viewer shows of an entry; `number`: of its kind."""
+    thread = 0 if entry.thread == "main" else 1 + int(entry.thread.removeprefix("ut"))
+    is_task = entry.operation == "task"
+    name = f"task:{entry.task}" if is_task else entry.operation.upper()
+    line = f"[EX OP] ^ 0x{number:04x}: T{thread:02d} {name}"
+    return _TraceSpan(90 if is_task else 10 + thread, entry.start, entry.end, line)
 
 
 def _stall(
@@ -164,13 +173,12 @@ def _shown(spans: list[_TraceSpan]) -> Iterator[tuple[int, str]]:
             running.append(begins[number])
             number += 1
         running = [span for span in running if span.end > cycle]
-        first = min(running, default=None, key=lambda span: (span.rank, span.start))
-        line, reason = (first.line, first.reason) if first else ("[EX OP] IDLE", "")
-        if line + reason != shown:
-            yield cycle, line
-            if reason:
-                yield cycle, reason
-        shown = line + reason
+        first = min(running, default=_IDLE, key=lambda span: (span.rank, span.start))
+        if first.line + first.reason != shown:
+            yield cycle, first.line
+            if first.reason:
+                yield cycle, first.reason
+        shown = first.line + first.reason
 
 
 def _landings(program: Program, profile: Profile, result: RunResult) -> Iterator[tuple[int, str]]:

@@ -16,7 +16,7 @@ from functools import cache
 from itertools import pairwise, permutations
 from math import comb, prod
 
-from tilewright.arch.components.components import Memory
+from tilewright.arch.components.components import Memory, PlacementRules
 from tilewright.mapper.mapspace.lattice import factorise
 from tilewright.mapper.templates.adjacent_holders import overflowing
 from tilewright.mapper.templates.placement import Holder, Placement, Template, order_allowed
@@ -85,12 +85,8 @@ class ClosedFormCounts:
         problem = self._problem
         if not self._possible or any(holder.floating for holder in template.holders):
             return False
-        rules = placement.rules
-        if any(r.no_refetch_from_above or r.no_resend_to_below for r in rules):
-            return False
-        if any(r.force_memory_hierarchy_order is False for r in rules):
-            return False
-        if problem.conventions.honours_tile_shape and any(r.tile_shape for r in rules):
+        honours_shapes = problem.conventions.honours_tile_shape
+        if any(_restricts_loops(rules, honours_shapes) for rules in placement.rules):
             return False
         return not overflowing(problem, template) and not self._sees_lanes(template)
 
@@ -205,3 +201,10 @@ def _distributions(extent: int, gaps: int) -> int:
     if gaps == 0:
         return int(extent == 1)
     return prod(comb(exponent + gaps - 1, gaps - 1) for _, exponent in factorise(extent))
+
+
+def _restricts_loops(rules: PlacementRules, honours_shapes: bool) -> bool:
+    """Tell whether rules of a component say which loops may stand where, or free its place."""
+    restricts = bool(rules.no_refetch_from_above or rules.no_resend_to_below)
+    is_free = rules.force_memory_hierarchy_order is False
+    return restricts or is_free or bool(honours_shapes and rules.tile_shape)
