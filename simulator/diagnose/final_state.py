@@ -94,7 +94,8 @@ class FinalState:
     def instruction(self, element: int, address: int) -> str:
         """Return words that name a scalar instruction or an operation of an element.
 
-        `address`: of the instruction, or of the operation's row, in the store.
+        `address`: of the instruction, or of the operation's row, in the store; in which of the two
+        tables it lies says what it is.
         """
         table, layout = self.parts.instruction, self.layout(element)
         if not table.start <= address < table.end:

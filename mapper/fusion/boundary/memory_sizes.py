@@ -36,9 +36,10 @@ class EqualSizeRequest(Request):
     sizes: tuple[tuple[str, Fraction], ...] = ()
 
     def flat_archs(self, einsum: Einsum) -> tuple[FlatArch, ...]:
-        """Return the paths of an Einsum, one per compute, with the memories in common sizes.
+        """Return the paths of an Einsum, one per compute, with one size per memory for all Einsums.
 
-        Values of the Einsum get the bits that fill the same share of these sizes as before.
+        Values of this Einsum get other widths in bits, so that a tile fills the same share of that
+        size as it filled of the size that this Einsum saw before.
         """
         assert self.whole_request is not None
         sizes = dict(self.sizes)
