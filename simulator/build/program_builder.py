@@ -18,7 +18,6 @@ from tilewright.simulator.check.validate import check_program
 from tilewright.simulator.compile.code.code_families import canonical_code
 from tilewright.simulator.descriptors.fabric_streams import queue_of_color
 from tilewright.simulator.isa.dsd import (
-    DTYPES,
     Buffer,
     Circbuf,
     Dsd,
@@ -26,16 +25,16 @@ from tilewright.simulator.isa.dsd import (
     Fabin,
     Fabout,
     Fifo,
-    Index,
     Mem1d,
     Mem4d,
     Ref,
     Register,
-    as_index,
     mem4d_access,
     view_of,
 )
+from tilewright.simulator.isa.index_expression import Index, as_index
 from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.tensor_access import (
     check_alone,
     check_one_variable,

@@ -36,17 +36,8 @@ from tilewright.simulator.instructions.task_states import (
     Block,
     Unblock,
 )
-from tilewright.simulator.isa.dsd import (
-    CounterValue,
-    Element,
-    Immediate,
-    Index,
-    Operand,
-    Ref,
-    Register,
-    as_index,
-    variable,
-)
+from tilewright.simulator.isa.dsd import CounterValue, Element, Immediate, Operand, Ref, Register
+from tilewright.simulator.isa.index_expression import Index, as_index, variable
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.program.instruction import (
     DsdOperation,

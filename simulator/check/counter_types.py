@@ -12,8 +12,8 @@ from typing import Final
 from tilewright.simulator.instructions.control_flow import Add, Set
 from tilewright.simulator.instructions.kind import Body
 from tilewright.simulator.instructions.scalar_operation import Compute
-from tilewright.simulator.isa.dsd import DTYPES
 from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.scalars import SCALARS, source_dtypes
 from tilewright.simulator.program.code_parts import walk
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from tilewright.simulator.check.limits import check_number, unknown_name
-from tilewright.simulator.isa.dsd import DTYPES
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import (
     POP_MODES,

@@ -6,8 +6,8 @@ from collections.abc import Container
 
 from tilewright.simulator.check.counter_types import check_value_types
 from tilewright.simulator.instructions.queue_changes import BindQueue
-from tilewright.simulator.isa.dsd import DTYPES
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.program.code_parts import all_instructions
 from tilewright.simulator.program.program import (
     ElementCode,

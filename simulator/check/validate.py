@@ -33,9 +33,10 @@ from tilewright.simulator.instructions.kind import (
 )
 from tilewright.simulator.instructions.register_load import check_load
 from tilewright.simulator.instructions.table import kind_of
-from tilewright.simulator.isa.dsd import DTYPES, Buffer
+from tilewright.simulator.isa.dsd import Buffer
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
 from tilewright.simulator.isa.memo import IdentityCache
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.program.code_parts import all_instructions
 from tilewright.simulator.program.program import (
     ElementCode,

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.isa.dsd import DTYPES, Buffer
+from tilewright.simulator.isa.dsd import Buffer
 from tilewright.simulator.isa.machine_errors import InputDataError
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import EdgeInput
 

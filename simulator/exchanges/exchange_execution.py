@@ -21,7 +21,7 @@ from tilewright.simulator.exchanges.reshard_program import (
 )
 from tilewright.simulator.execution.action_counts import action_energies, leak_energies
 from tilewright.simulator.execution.operands import AnyArray, WrongResult
-from tilewright.simulator.isa.dsd import DTYPES
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import Taken, free_word
 from tilewright.simulator.lowering.number_operations import NUMPY
 from tilewright.simulator.profiles.profile import Profile

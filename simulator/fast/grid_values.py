@@ -28,7 +28,8 @@ from tilewright.simulator.fast.line_values import (
 )
 from tilewright.simulator.fast.no_certificate import Ints, NotCovered
 from tilewright.simulator.fast.stream_roots import ColorStreams, streams_of
-from tilewright.simulator.isa.dsd import DTYPES, Buffer
+from tilewright.simulator.isa.dsd import Buffer
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.profiles.profile import Profile, profile_number
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import PORTS, RAMP, CounterFilter, EdgeInput, EdgeOutput

@@ -20,8 +20,8 @@ from tilewright.simulator.instructions.kind import (
     Encoder,
     Kind,
 )
-from tilewright.simulator.isa.dsd import DTYPES
 from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.program.code_parts import walk
 from tilewright.simulator.program.instruction import Instruction
 from tilewright.simulator.text.tokens import Line, print_name

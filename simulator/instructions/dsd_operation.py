@@ -31,9 +31,10 @@ from tilewright.simulator.instructions.kind import (
     ProfileContext,
 )
 from tilewright.simulator.instructions.scalar_operation import encode_scalar, scalar_only
-from tilewright.simulator.isa.dsd import DTYPES, FILES, Fabin, Fabout, Fifo, Mem1d, Mem4d, Register
+from tilewright.simulator.isa.dsd import FILES, Fabin, Fabout, Fifo, Mem1d, Mem4d, Register
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.memo import ValueCache
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operands import (
     ResolvedOperand,
     ResolvedOperation,

@@ -22,7 +22,6 @@ from tilewright.simulator.instructions.control_flow import Add, If, Loop, Set
 from tilewright.simulator.instructions.kind import BodyParser, CheckContext, Encoder, Kind
 from tilewright.simulator.instructions.scalar_operation import Compute
 from tilewright.simulator.isa.dsd import (
-    DTYPES,
     Buffer,
     Circbuf,
     Fabin,
@@ -35,6 +34,7 @@ from tilewright.simulator.isa.dsd import (
     Register,
 )
 from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operands import (
     ResolvedOperand,
     ResolvedOperation,

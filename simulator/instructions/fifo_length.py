@@ -7,7 +7,8 @@ from typing import Final
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.instructions.kind import BodyParser, CheckContext, Encoder, Kind
-from tilewright.simulator.isa.dsd import Fifo, Index, variable
+from tilewright.simulator.isa.dsd import Fifo
+from tilewright.simulator.isa.index_expression import Index, variable
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.program.instruction import Instruction
 from tilewright.simulator.text.tokens import Line, print_index, print_name

@@ -32,7 +32,6 @@ from tilewright.simulator.instructions.kind import (
 )
 from tilewright.simulator.isa.dsd import (
     FILES,
-    NO_OFFSET,
     Circbuf,
     Dsd,
     Fabin,
@@ -42,6 +41,7 @@ from tilewright.simulator.isa.dsd import (
     Ref,
     Register,
 )
+from tilewright.simulator.isa.index_expression import NO_OFFSET
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.operands import check_bounds, resolve_operand
 from tilewright.simulator.program.instruction import LoadRegister

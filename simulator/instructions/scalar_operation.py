@@ -8,8 +8,9 @@ from typing import Final
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.encode_values import bits_of
 from tilewright.simulator.instructions.kind import BodyParser, CheckContext, Encoder, Kind
-from tilewright.simulator.isa.dsd import DTYPES, CounterValue, Element, Immediate
+from tilewright.simulator.isa.dsd import CounterValue, Element, Immediate
 from tilewright.simulator.isa.machine_errors import ProgramError, close_names
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operands import ResolvedOperation, check_bounds, resolve_operand
 from tilewright.simulator.isa.operations import SCALAR_ONLY
 from tilewright.simulator.isa.scalars import FLOAT_ONLY, INTEGER_ONLY, SCALARS, source_dtypes

@@ -10,19 +10,19 @@ from dataclasses import replace
 from typing import TypeVar
 
 from tilewright.simulator.isa.dsd import (
-    DTYPES,
     Buffer,
     Circbuf,
     Dsd,
     Fabin,
     Fabout,
     Fifo,
-    Index,
     Mem1d,
     Mem4d,
     Ref,
 )
+from tilewright.simulator.isa.index_expression import Index
 from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.isa.number_types import DTYPES
 
 Memory = TypeVar("Memory", Mem1d, Mem4d)
 WITH_LENGTH = (Mem1d, Circbuf, Fabin, Fabout)

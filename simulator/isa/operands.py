@@ -9,9 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.simulator.isa.dsd import (
-    DTYPES,
     ENDLESS,
-    NO_OFFSET,
     Buffer,
     Circbuf,
     CounterValue,
@@ -21,7 +19,6 @@ from tilewright.simulator.isa.dsd import (
     Fabout,
     Fifo,
     Immediate,
-    Index,
     Mem1d,
     Mem4d,
     Operand,
@@ -29,8 +26,10 @@ from tilewright.simulator.isa.dsd import (
     Register,
 )
 from tilewright.simulator.isa.dsd_changes import changed_descriptor, offset_in_elements
+from tilewright.simulator.isa.index_expression import NO_OFFSET, Index
 from tilewright.simulator.isa.machine_errors import ProgramError, close_names
 from tilewright.simulator.isa.memo import IdentityCache, ValueCache
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operations import (
     ADD_CARRY,
     DROP,

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tilewright.simulator.isa.dsd import Buffer, Index
+from tilewright.simulator.isa.dsd import Buffer
+from tilewright.simulator.isa.index_expression import Index
 from tilewright.simulator.isa.machine_errors import ProgramError
 
 MAX_TEXT: Final = 1000

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.simulator.isa.dsd import DTYPES
+from tilewright.simulator.isa.number_types import DTYPES
 
 PERIOD_WORDS = 8
 """Words after which the banks repeat."""

@@ -14,7 +14,8 @@ from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.formulas.expression import joins_by_max
 from tilewright.simulator.build.program_builder import CodeBuilder, TaskBuilder
-from tilewright.simulator.isa.dsd import Index, Ref, variable
+from tilewright.simulator.isa.dsd import Ref
+from tilewright.simulator.isa.index_expression import Index, variable
 from tilewright.simulator.lowering.kernel import (
     ElementKernel,
     Point,

@@ -16,7 +16,8 @@ from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.formulas.expression import expression, joins_by_max
 from tilewright.simulator.build.program_builder import CodeBuilder, TaskBuilder
-from tilewright.simulator.isa.dsd import FILES, Element, Index, Ref, Register, variable
+from tilewright.simulator.isa.dsd import FILES, Element, Ref, Register
+from tilewright.simulator.isa.index_expression import Index, variable
 from tilewright.simulator.lowering.elementary import emit_value
 from tilewright.simulator.lowering.number_operations import kernel_operation, move_of
 from tilewright.simulator.lowering.tile_layout import TileLayout

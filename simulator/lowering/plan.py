@@ -16,7 +16,7 @@ from tilewright.mapper.grid.reductions import Phase
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
 from tilewright.simulator.compile.code.code_families import canonical_code
-from tilewright.simulator.isa.dsd import DTYPES
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import (
     NOTHING_KEPT,
     Addresses,

@@ -25,7 +25,8 @@ from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.instructions.control_flow import If, Loop
 from tilewright.simulator.instructions.element_map import Map, resolve_map
 from tilewright.simulator.instructions.scalar_operation import Compute
-from tilewright.simulator.isa.dsd import DTYPES, Ref, Register
+from tilewright.simulator.isa.dsd import Ref, Register
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operands import (
     ResolvedOperand,
     ResolvedOperation,

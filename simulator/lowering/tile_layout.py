@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.mapper.workload.einsum import Affine
-from tilewright.simulator.isa.dsd import Index
+from tilewright.simulator.isa.index_expression import Index
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.simulator.isa.dsd import NO_OFFSET, Index, Operand, Register
+from tilewright.simulator.isa.dsd import Operand, Register
+from tilewright.simulator.isa.index_expression import NO_OFFSET, Index
 
 
 class Instruction:

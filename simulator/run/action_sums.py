@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright.simulator.isa.dsd import DTYPES, Buffer
+from tilewright.simulator.isa.dsd import Buffer
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operands import ResolvedOperation
 from tilewright.simulator.run.trace import Counts
 

@@ -17,7 +17,7 @@ from tilewright.mapper.grid.grid_shares import Share, local_sizes
 from tilewright.mapper.grid.number_types import dtype_of, number_types
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.simulator.compile.columns import BANKS
-from tilewright.simulator.isa.dsd import DTYPES
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.kernel import (
     LEAST_TURNS,
     WIDENING_PRODUCT,

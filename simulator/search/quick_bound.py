@@ -19,7 +19,7 @@ from tilewright.mapper.grid.reductions import Axis, shared_scheme
 from tilewright.mapper.workload.einsum import TensorAccess
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.check.route_check import MAX_STREAM
-from tilewright.simulator.isa.dsd import DTYPES
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.cycle_bound import (
     AXES,
     crosses_line,

@@ -6,15 +6,14 @@ from typing import Any, Final
 
 from tilewright.simulator.isa.dsd import (
     FILES,
-    NO_OFFSET,
     CounterValue,
     Element,
     Immediate,
-    Index,
     Operand,
     Ref,
     Register,
 )
+from tilewright.simulator.isa.index_expression import NO_OFFSET, Index
 from tilewright.simulator.text.tokens import Line, print_index, print_name, print_number
 
 CHANGES: Final = ("of", "at", "length", "stride")

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from tilewright.simulator.descriptors.table import DESCRIPTOR_WORDS
 from tilewright.simulator.instructions.register_load import parse_load
-from tilewright.simulator.isa.dsd import DTYPES, Buffer, Dsd
+from tilewright.simulator.isa.dsd import Buffer, Dsd
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.program.instruction import LoadRegister
 from tilewright.simulator.program.program import (
     ElementCode,

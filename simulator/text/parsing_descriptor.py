@@ -19,15 +19,7 @@ from tilewright.simulator.descriptors.fabric_streams import (
     queue_of_color,
 )
 from tilewright.simulator.descriptors.memory_vectors import MEM1D_PROPERTIES, MEM4D_PROPERTIES
-from tilewright.simulator.isa.dsd import (
-    Buffer,
-    Fabin,
-    Fabout,
-    Mem1d,
-    Mem4d,
-    mem4d_access,
-    view_of,
-)
+from tilewright.simulator.isa.dsd import Buffer, Fabin, Fabout, Mem1d, Mem4d, mem4d_access, view_of
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.tensor_access import (
     check_alone,

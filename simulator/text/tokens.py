@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from tilewright.arch.errors import Where
-from tilewright.simulator.isa.dsd import Index
+from tilewright.simulator.isa.index_expression import Index
 from tilewright.simulator.isa.machine_errors import ProgramError, close_names
 
 P = TypeVar("P")

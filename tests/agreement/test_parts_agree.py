@@ -16,7 +16,8 @@ from special_programs import gather, special_case
 
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.fast.fast_machine import FastMachine
-from tilewright.simulator.isa.dsd import Ref, variable
+from tilewright.simulator.isa.dsd import Ref
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.isa.machine_errors import DeadlockError, MachineError, TilewrightError
 from tilewright.simulator.profiles.profile import Profile, load_profile
 from tilewright.simulator.program.routes import Area

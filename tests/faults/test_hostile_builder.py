@@ -11,7 +11,8 @@ from explore import enough
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
-from tilewright.simulator.isa.dsd import Element, Ref, Register, variable
+from tilewright.simulator.isa.dsd import Element, Ref, Register
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.program import Program

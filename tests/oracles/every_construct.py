@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tilewright.simulator.build.program_builder import ProgramBuilder
-from tilewright.simulator.isa.dsd import Ref, Register, variable
+from tilewright.simulator.isa.dsd import Ref, Register
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import (
     Area,

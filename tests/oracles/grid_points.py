@@ -12,7 +12,7 @@ from grid_mappings import random_space_time
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.mapper.mapping.mapping import Spatial
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.simulator.isa.dsd import Index
+from tilewright.simulator.isa.index_expression import Index
 from tilewright.simulator.lowering.plan import Plan, plan_of
 
 Place = tuple[int, int]

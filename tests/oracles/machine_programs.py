@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
-from tilewright.simulator.isa.dsd import Element, Ref, as_index, variable
+from tilewright.simulator.isa.dsd import Element, Ref
+from tilewright.simulator.isa.index_expression import as_index, variable
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
 

@@ -24,16 +24,8 @@ from tilewright.simulator.instructions.task_states import (
     Block,
     Unblock,
 )
-from tilewright.simulator.isa.dsd import (
-    Element,
-    Fabin,
-    Fabout,
-    Immediate,
-    Index,
-    Mem1d,
-    Operand,
-    Ref,
-)
+from tilewright.simulator.isa.dsd import Element, Fabin, Fabout, Immediate, Mem1d, Operand, Ref
+from tilewright.simulator.isa.index_expression import Index
 from tilewright.simulator.program.instruction import (
     DsdOperation,
     Instruction,

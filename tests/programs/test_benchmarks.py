@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
-from tilewright.simulator.isa.dsd import Ref, Register, variable
+from tilewright.simulator.isa.dsd import Ref, Register
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.isa.wavelets import control_wavelet
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.routes import Area, Position, Switch

@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pytest
 
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
-from tilewright.simulator.isa.dsd import Ref, variable
+from tilewright.simulator.isa.dsd import Ref
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.routes import Area, Position, RangeFilter, Switch
 from tilewright.simulator.run.machine import Machine

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
-from tilewright.simulator.isa.dsd import Ref, variable
+from tilewright.simulator.isa.dsd import Ref
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
 from tilewright.simulator.run.machine import Machine

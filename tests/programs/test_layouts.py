@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
-from tilewright.simulator.isa.dsd import Ref, variable
+from tilewright.simulator.isa.dsd import Ref
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.wavelets import control_wavelet
 from tilewright.simulator.profiles.profile import load_profile

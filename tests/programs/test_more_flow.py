@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tilewright.simulator.build.program_builder import ProgramBuilder
-from tilewright.simulator.isa.dsd import ENDLESS, Ref, variable
+from tilewright.simulator.isa.dsd import ENDLESS, Ref
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.isa.wavelets import control_wavelet
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.routes import (

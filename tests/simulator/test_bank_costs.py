@@ -18,7 +18,8 @@ from tilewright.simulator.compile.code.bank_costs import (
     stride_limit,
 )
 from tilewright.simulator.fast.fast_machine import FastMachine
-from tilewright.simulator.isa.dsd import Ref, Register, variable
+from tilewright.simulator.isa.dsd import Ref, Register
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.profiles.profile import Profile, load_profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import Area

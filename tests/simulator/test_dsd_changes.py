@@ -8,21 +8,14 @@ import pytest
 from tilewright.arch.errors import TilewrightError
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.fast.fast_machine import FastMachine
-from tilewright.simulator.isa.dsd import (
-    Circbuf,
-    Fabin,
-    Fifo,
-    Mem1d,
-    Ref,
-    mem4d_access,
-    variable,
-)
+from tilewright.simulator.isa.dsd import Circbuf, Fabin, Fifo, Mem1d, Ref, mem4d_access
 from tilewright.simulator.isa.dsd_changes import (
     increment_dsd_offset,
     set_dsd_base_addr,
     set_dsd_length,
     set_dsd_stride,
 )
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.routes import Area, EdgeInput

@@ -10,7 +10,8 @@ import pytest
 from tilewright.arch.errors import TilewrightError
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
 from tilewright.simulator.examples.known_costs import message, vector_operation
-from tilewright.simulator.isa.dsd import Element, Ref, variable
+from tilewright.simulator.isa.dsd import Element, Ref
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.isa.machine_errors import DeadlockError, MachineError, ProgramError
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput

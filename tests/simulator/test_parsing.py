@@ -15,7 +15,8 @@ from special_programs import special_case
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.simulator.build.program_builder import ProgramBuilder
-from tilewright.simulator.isa.dsd import Immediate, Ref, variable
+from tilewright.simulator.isa.dsd import Immediate, Ref
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.routes import (

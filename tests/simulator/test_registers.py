@@ -7,7 +7,8 @@ import pytest
 
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
 from tilewright.simulator.check.register_count import register_needs
-from tilewright.simulator.isa.dsd import Ref, Register, variable
+from tilewright.simulator.isa.dsd import Ref, Register
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.isa.machine_errors import MachineError, ProgramError
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.program import Program

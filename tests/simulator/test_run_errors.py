@@ -10,7 +10,8 @@ import pytest
 from undefined_base import SRC1, WSE3, Breakage, base, fifo, map_over
 
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
-from tilewright.simulator.isa.dsd import Ref, Register, variable
+from tilewright.simulator.isa.dsd import Ref, Register
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.isa.machine_errors import MachineError
 from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput, RangeFilter
 from tilewright.simulator.run.machine import Machine

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from tilewright.simulator.isa.dsd import DTYPES
 from tilewright.simulator.isa.machine_errors import MachineError, ProgramError
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operations import OPERATIONS
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.run.machine import Machine

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
-from tilewright.simulator.isa.dsd import Register, variable
+from tilewright.simulator.isa.dsd import Register
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.wavelets import control_wavelet
 from tilewright.simulator.profiles.profile import load_profile

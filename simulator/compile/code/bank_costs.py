@@ -12,7 +12,8 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from tilewright.simulator.compile.columns import BANKS
-from tilewright.simulator.isa.dsd import DTYPES, Mem4d
+from tilewright.simulator.isa.dsd import Mem4d
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
 from tilewright.simulator.profiles.profile import Profile
 

@@ -13,8 +13,9 @@ from tilewright.simulator.compile.code.registers import HeldLoads, RegisterRows
 from tilewright.simulator.compile.table_blocks import TABLES, CodeLayout, CompileTarget, Rows
 from tilewright.simulator.instructions.kind import Body, FabricChanges
 from tilewright.simulator.instructions.table import kind_of
-from tilewright.simulator.isa.dsd import DTYPES, FIFO_ACTIONS, Fifo, Register
+from tilewright.simulator.isa.dsd import FIFO_ACTIONS, Fifo, Register
 from tilewright.simulator.isa.machine_errors import ErrorSubject
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
 from tilewright.simulator.program.instruction import DsdOperation, Instruction, LoadRegister
 from tilewright.simulator.program.program import (

@@ -31,17 +31,16 @@ from tilewright.simulator.instructions.task_states import (
     Unblock,
 )
 from tilewright.simulator.isa.dsd import (
-    NO_OFFSET,
     Buffer,
     Element,
     Fabin,
     Fabout,
     Immediate,
-    Index,
     Mem1d,
     Mem4d,
     Ref,
 )
+from tilewright.simulator.isa.index_expression import NO_OFFSET, Index
 from tilewright.simulator.isa.memo import IdentityCache, ValueCache
 from tilewright.simulator.program.instruction import (
     DsdOperation,

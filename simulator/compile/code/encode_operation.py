@@ -24,9 +24,10 @@ from tilewright.simulator.compile.code.encode_values import (
 from tilewright.simulator.compile.code.queue_slots import queue_slots
 from tilewright.simulator.compile.code.simd_modes import mode_of
 from tilewright.simulator.descriptors.table import descriptor_kind
-from tilewright.simulator.isa.dsd import DTYPES, Fabin, Fabout
+from tilewright.simulator.isa.dsd import Fabin, Fabout
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.memo import ValueCache
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
 from tilewright.simulator.profiles.profile import Profile
 

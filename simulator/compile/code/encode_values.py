@@ -9,8 +9,10 @@ import numpy as np
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.bank_costs import strided
 from tilewright.simulator.compile.code.simd_modes import group_cycles, mode_of
-from tilewright.simulator.isa.dsd import DTYPES, Dsd, Fifo, Index, Mem4d
+from tilewright.simulator.isa.dsd import Dsd, Fifo, Mem4d
+from tilewright.simulator.isa.index_expression import Index
 from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operands import ResolvedOperation
 from tilewright.simulator.profiles.profile import Profile
 

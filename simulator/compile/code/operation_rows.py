@@ -26,8 +26,9 @@ from tilewright.simulator.compile.code.registers import (
 )
 from tilewright.simulator.instructions.completion import completion_columns, on_control_columns
 from tilewright.simulator.instructions.kind import Encoder
-from tilewright.simulator.isa.dsd import DTYPES, Fabin, Fabout, Fifo
+from tilewright.simulator.isa.dsd import Fabin, Fabout, Fifo
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operands import (
     ResolvedOperand,
     ResolvedOperation,

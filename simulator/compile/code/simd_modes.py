@@ -10,8 +10,9 @@ from fractions import Fraction
 from typing import Final
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.isa.dsd import DTYPES, ENDLESS, Fabin, Fabout, Fifo
+from tilewright.simulator.isa.dsd import ENDLESS, Fabin, Fabout, Fifo
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
+from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.isa.operands import ResolvedOperation, operation_name, resolve
 from tilewright.simulator.isa.operations import ADD_CARRY, DROP
 from tilewright.simulator.profiles.profile import Profile

@@ -7,7 +7,8 @@ import pytest
 
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.examples.known_costs import chain_reduce, two_phase_reduce
-from tilewright.simulator.isa.dsd import Ref, variable
+from tilewright.simulator.isa.dsd import Ref
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.isa.machine_errors import MachineError
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.program import Program

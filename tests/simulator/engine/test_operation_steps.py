@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from tilewright.simulator.build.program_builder import ProgramBuilder
-from tilewright.simulator.isa.dsd import Ref, variable
+from tilewright.simulator.isa.dsd import Ref
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.isa.machine_errors import MachineError
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.program import Program

@@ -11,7 +11,8 @@ from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuild
 from tilewright.simulator.examples.known_costs import chain_reduce
 from tilewright.simulator.fast.fast_machine import FastMachine, run_fast
 from tilewright.simulator.fast.subset import unknown_parts as refusals
-from tilewright.simulator.isa.dsd import ENDLESS, Ref, Register, variable
+from tilewright.simulator.isa.dsd import ENDLESS, Ref, Register
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.isa.machine_errors import DeadlockError, MachineError
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.program import Program

@@ -13,7 +13,8 @@ from tilewright.simulator.fast.memory_work import (
     reaches_of,
 )
 from tilewright.simulator.fast.plain_code import CodeWords, code_of_block
-from tilewright.simulator.isa.dsd import Ref, variable
+from tilewright.simulator.isa.dsd import Ref
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.routes import Area
 from tilewright.simulator.run.machine import Machine

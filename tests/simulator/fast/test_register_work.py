@@ -7,7 +7,8 @@ from machine_programs import Case
 
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.fast.fast_machine import run_fast
-from tilewright.simulator.isa.dsd import Ref, Register, variable
+from tilewright.simulator.isa.dsd import Ref, Register
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.routes import Area, EdgeOutput
 from tilewright.simulator.run.machine import Machine

@@ -8,7 +8,8 @@ import pytest
 
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
 from tilewright.simulator.fast.fast_machine import FastMachine
-from tilewright.simulator.isa.dsd import Ref, Register, variable
+from tilewright.simulator.isa.dsd import Ref, Register
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
 

@@ -3,7 +3,8 @@
 import pytest
 
 from tilewright.simulator.build.program_builder import Area, CodeBuilder, ProgramBuilder
-from tilewright.simulator.isa.dsd import Ref, Register, variable
+from tilewright.simulator.isa.dsd import Ref, Register
+from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.lowering.task_cycles import BodyCycles, TaskCycles
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.program import Program

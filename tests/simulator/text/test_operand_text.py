@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.simulator.isa.dsd import (
-    CounterValue,
-    Element,
-    Immediate,
-    Index,
-    Operand,
-    Ref,
-    Register,
-)
+from tilewright.simulator.isa.dsd import CounterValue, Element, Immediate, Operand, Ref, Register
+from tilewright.simulator.isa.index_expression import Index
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.text.operand_text import operand_text, parse_operand
 from tilewright.simulator.text.tokens import Line

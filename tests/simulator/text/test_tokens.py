@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.simulator.isa.dsd import Index
+from tilewright.simulator.isa.index_expression import Index
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.text.tokens import (
     MAX_LINE,
