@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import lzma
 import os
+import pickle
 import signal
 import socket
 import subprocess
@@ -15,8 +17,10 @@ from pathlib import Path
 import pytest
 
 from tilewright.arch.errors import TilewrightError
+from tilewright.dse.command.shipped import studies_folder
 from tilewright.dse.islands.rounds import ISLANDS
-from tilewright.dse.models.dask_workers import check_executor
+from tilewright.dse.models.dask_workers import _packed_attempt, check_executor
+from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.run.rundir import TRIALS
 from tilewright.dse.run.runner import Execution, start_study
 from tilewright.dse.study.study_loading import load_study
@@ -165,6 +169,18 @@ def test_islands_on_dask_workers_of_this_machine(toy, tmp_path):
     pytest.importorskip("distributed", reason="Dask is not installed: pip install tilewright[dask]")
     there = islands_in(toy, tmp_path / "dask", evaluator=toy.ToyModel(), executor="dask", workers=2)
     assert there == islands_in(toy, tmp_path / "local", evaluator=toy.ToyModel())
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("study", ["wafer_stencil", "tpu_v4i_gpt3"])
+def test_what_a_worker_sends_is_small(study):
+    spec = load_study(studies_folder() / study / "study.yaml")
+    point = spec.baselines[0].point
+    packed = _packed_attempt(make_evaluator(spec), point, spec.limits)
+    assert len(packed) < 10_000
+    attempt = pickle.loads(lzma.decompress(packed))
+    assert attempt.outcome.status == "feasible"
+    assert attempt.outcome.details["sections"]
 
 
 def test_another_executor_is_refused():
