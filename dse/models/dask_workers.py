@@ -168,7 +168,7 @@ def for_several_coordinators(executor: str, count: int) -> Iterator[str]:
 def _local_cluster(count: int) -> Any:
     """Start a scheduler and `count` worker processes on this machine."""
     return _distributed().LocalCluster(
-        n_workers=count, threads_per_worker=1, dashboard_address=None
+        n_workers=count, threads_per_worker=1, dashboard_address="127.0.0.1:0"
     )
 
 

@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from pathlib import Path
@@ -54,12 +55,8 @@ class Server:
     def __init__(self, folder: Path):
         self._as = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
         self._data, self.port = folder / "data", free_port()
-        folder.mkdir()
         if self._as:
             shutil.chown(folder, "postgres")
-            closed = [each for each in folder.parents if not each.stat().st_mode & 0o001]
-            for parent in closed:  # pytest's own: one more with several processes
-                parent.chmod(parent.stat().st_mode | 0o011)
         self._run("initdb", "-D", self._data, "-A", "trust", "-U", "user")
         self.url = f"postgresql://user@127.0.0.1:{self.port}/postgres"
         self.start()
@@ -79,13 +76,14 @@ class Server:
 
 
 @pytest.fixture
-def server(tmp_path):
+def server():
     pytest.importorskip("psycopg2", reason="no driver: pip install psycopg2-binary")
     if not shutil.which("initdb") or not shutil.which("pg_ctl"):
         pytest.skip("PostgreSQL is not installed")
-    server = Server(tmp_path / "postgresql")
-    yield server
-    server.ctl("stop", "-m", "immediate")
+    with tempfile.TemporaryDirectory() as folder:  # pytest closes its own to other users
+        server = Server(Path(folder))
+        yield server
+        server.ctl("stop", "-m", "immediate")
 
 
 def with_driver(url):
