@@ -22,7 +22,8 @@ from tilewright.arch.components.components import Memory
 from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Problem, required_tile_shape
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.required_tile_shape import required_tile_shape
 from tilewright.mapper.templates.slots import Fill, Reservation, Slot, TemporalLoops
 from tilewright.mapper.templates.spatial_choices import (
     Choice,

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.arch.components.components import (
-    Comparison,
     Component,
     Memory,
     Network,
@@ -25,7 +24,7 @@ from tilewright.arch.components.components import (
 from tilewright.mapper.model.conventions import DEFAULT, Conventions
 from tilewright.mapper.templates.placement import Holder, Template
 from tilewright.mapper.templates.size_tests import SizeTests
-from tilewright.mapper.templates.slots import Fill, Reservation, Slot
+from tilewright.mapper.templates.slots import Reservation, Slot
 from tilewright.mapper.templates.spatial_choices import (
     PathDimension,
     SpatialLoops,
@@ -350,19 +349,3 @@ def _levels_without_spatial_reuse(problem: Problem, template: Template, holder: 
         return range(0)
     backing = next(h for h in template.holders if h.tensor == holder.tensor)
     return range(problem.level(backing.component) + 1, problem.level(holder.component) + 1)
-
-
-def required_tile_shape(problem: Problem, template: Template, slot: Slot) -> tuple[Comparison, ...]:
-    """Return the `tile_shape` conditions on the tile above a slot.
-
-    They apply where `slot` is the fill (Storage node) of the first holder of its memory in the
-    template; the result is empty elsewhere and under conventions that ignore tile_shape. Each
-    Comparison limits the tile extents, in values, of some rank variables. A template is a mapping
-    without its loops.
-    """
-    if not isinstance(slot, Fill) or not problem.conventions.honours_tile_shape:
-        return ()
-    first = next(h for h in template.holders if h.component == slot.component)
-    if first.tensor != slot.tensor:
-        return ()
-    return template.placement.rules_of(slot.component).tile_shape

@@ -20,7 +20,8 @@ from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.templates.adjacent_holders import HolderSpan, adjacent_across
 from tilewright.mapper.templates.placement import Holder, Template, order_allowed
-from tilewright.mapper.templates.problem import Problem, required_tile_shape
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.required_tile_shape import required_tile_shape
 from tilewright.mapper.templates.slots import Fill
 from tilewright.mapper.templates.spatial_choices import holds
 from tilewright.mapper.workload.errors import UnsupportedFeature

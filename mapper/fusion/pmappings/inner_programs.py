@@ -52,7 +52,8 @@ from tilewright.mapper.searches.program.program import (
     still_open,
     with_fixed_lanes,
 )
-from tilewright.mapper.templates.problem import Problem, required_tile_shape
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.required_tile_shape import required_tile_shape
 from tilewright.mapper.templates.slot_sequence import slot_sequence
 from tilewright.mapper.templates.slots import Fill, Reservation, Slot, TemporalLoops
 from tilewright.mapper.templates.spatial_choices import SpatialLoops

@@ -53,7 +53,10 @@ class CarriedEnergy:
         return CarriedEnergy(rows[np.argsort(rows[:, 0], kind="stable")])
 
     def before_choices(self, choices: ChoiceArrays) -> CarriedEnergy:
-        """Return the columns below the spatial choices of a dimension, with its factors."""
+        """Return what the columns carry below a dimension's spatial loops, where lanes are chosen.
+
+        Each factor range is multiplied by the least and the greatest factor of any choice.
+        """
         if not len(self.rows):
             return self
         rows = self.rows.copy()

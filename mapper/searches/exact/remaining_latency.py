@@ -127,7 +127,7 @@ UNTIMED = RemainingLatency(np.zeros((0, 4)), np.zeros((0, 0)))
 def remaining_at_arrival(
     terms: Floats, arrived: NDArray[np.bool_], dues: Sequence[FieldAmount]
 ) -> RemainingLatency:
-    """Return the least seconds still to come at the tiles where mappings are complete.
+    """Return the least seconds still to come at tiles where all loops stand but charges may be due.
 
     `terms`, shape (components, 3): column of a label, seconds of a call, seconds without calls.
     `arrived`, bool, shape (states,): the complete tiles; others get inf. `dues`: the least amounts

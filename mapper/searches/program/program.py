@@ -41,7 +41,8 @@ from tilewright.mapper.searches.program.network_hops import network_charge_sites
 from tilewright.mapper.searches.program.open_network_hops import open_network_charge_sites
 from tilewright.mapper.searches.program.out_of_order import lanes_seen_below
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Problem, required_tile_shape
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.required_tile_shape import required_tile_shape
 from tilewright.mapper.templates.slot_sequence import slot_sequence
 from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
 from tilewright.mapper.templates.spatial_choices import SpatialLoops

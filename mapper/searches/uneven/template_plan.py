@@ -19,7 +19,8 @@ from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, CountKind
 from tilewright.mapper.searches.uneven.costs.uneven_messages import LaneCrossing, crossings_of
 from tilewright.mapper.searches.uneven.search_parts import SearchPart, least_steps
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Problem, required_tile_shape
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.required_tile_shape import required_tile_shape
 from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 

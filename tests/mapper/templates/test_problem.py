@@ -12,7 +12,7 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.conventions import DEFAULT, conventions_called
 from tilewright.mapper.templates.placement import Holder
-from tilewright.mapper.templates.problem import required_tile_shape
+from tilewright.mapper.templates.required_tile_shape import required_tile_shape
 from tilewright.mapper.templates.slots import Fill, Reservation
 from tilewright.mapper.workload.workload_loading import load_workload
 
