@@ -35,6 +35,7 @@ class LatticeAxis:
     stride: int
 
 
+_SPARE_COLUMNS = 4
 MOST_DIMENSIONS = 32  # of a numpy array
 
 
@@ -73,8 +74,15 @@ class Lattice:
         A state is the index of a tile; an axis is a pair of rank variable and prime.
         """
         states = np.arange(self.size, dtype=np.int64)
-        columns = [states // a.stride % a.radix for a in self.axes]
-        return np.stack(columns, axis=1) if columns else np.zeros((self.size, 0), np.int64)
+        digits = np.empty((self.size, len(self.axes)), np.int64)
+        for column, axis in enumerate(self.axes):
+            digits[:, column] = states // axis.stride % axis.radix
+        return digits
+
+    @property
+    def table_bytes(self) -> int:
+        """Bytes of `digits` and `tiles`, and of some more columns while they are made."""
+        return 8 * self.size * (len(self.axes) + len(self.bounds) + _SPARE_COLUMNS)
 
     @cached_property
     def tiles(self) -> NDArray[np.int64]:

@@ -112,7 +112,7 @@ class Budget:
             self.work.questions -= 1
             if self.work.questions < 0:
                 raise OutOfBudget(EndReason.WORK)
-        if self._exceeds(more_bytes):
+        if self.lacks(more_bytes):
             raise OutOfBudget(EndReason.MEMORY)
 
     def check_stop(self) -> None:
@@ -123,7 +123,7 @@ class Budget:
     @property
     def is_used_up(self) -> bool:
         """Whether the deadline is over, or the process has more memory than allowed."""
-        return self.is_late or self._exceeds(0.0)
+        return self.is_late or self.lacks(0.0)
 
     @property
     def is_late(self) -> bool:
@@ -135,8 +135,8 @@ class Budget:
         """Whether the process was asked to stop its searches, and this one listens."""
         return self.stops_on_request and STOP_REQUESTED.is_set()
 
-    def _exceeds(self, more_bytes: float) -> bool:
-        """Tell whether so many bytes more exceed the memory."""
+    def lacks(self, more_bytes: float) -> bool:
+        """Return whether so many bytes more exceed the memory."""
         return self.memory < inf and resident_bytes() + more_bytes > self.memory
 
 

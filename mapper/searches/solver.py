@@ -150,8 +150,10 @@ class EinsumSolver:
         if not self._explain:
             return InfeasibleMapping(f"no mapping of {einsum.name}")
         if not proven:
+            memory = self._request.options.max_memory
             return InfeasibleMapping(
-                f"no mapping of {einsum.name} found within the budget", instead="a larger budget"
+                f"no mapping of {einsum.name} found within the budget",
+                instead="a larger budget" if memory is None else "a larger budget or max_memory",
             )
         from tilewright.mapper.explain.infeasible import no_mapping
         from tilewright.mapper.explain.subject import ConstrainedEinsum

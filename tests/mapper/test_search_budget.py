@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import tracemalloc
 from math import inf
 
 import pytest
@@ -13,6 +15,7 @@ from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import evaluate, search
 from tilewright.mapper.explain.kept import why_not_kept
+from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import STOP_REQUESTED
 from tilewright.mapper.searches.exact import exact
@@ -22,6 +25,7 @@ from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.least_placement_costs import least_costs, least_value
 from tilewright.mapper.searches.methods.relaxed_min_usage import search_with_lowered_min_usage
 from tilewright.mapper.searches.result import Progress, gap_text
+from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.studies import path_of
 
@@ -256,3 +260,21 @@ def test_large_gaps_are_ratios() -> None:
     assert gap_text(0.999) == "99.9 %"
     assert gap_text(33.0) == "34 x"
     assert gap_text(inf) == "without end"
+
+
+def test_tiles_that_memory_does_not_hold_are_not_listed():
+    """Eight rank variables have 15 million tiles, whose tables take 3 GB."""
+    sizes = "{A: 24, B: 30, C: 36, D: 20, E: 18, F: 12, G: 60, H: 48}"
+    einsum = "Z[a, b, c, d] = X[a, b, e, f, g] * Y[c, d, e, f, h] * W[g, h]"
+    work = load_workload(
+        f"workload:\n  rank_sizes: {sizes}\n  bits_per_value: {{All: 8}}\n  einsums: ['{einsum}']\n"
+    )
+    assert Lattice(work.einsums[0].bounds).table_bytes > 3e9
+    arch = load_arch(path_of("hardware", "edge_npu"))
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(InfeasibleMapping):  # or some mapping, without these tables
+            search(arch, work, max_memory=1e9)
+        assert tracemalloc.get_traced_memory()[1] < 1e8
+    finally:
+        tracemalloc.stop()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from tilewright.mapper.mapspace.assemble import assemble
+from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.exact.beam import PATIENCE, BeamSearch
@@ -20,6 +21,7 @@ from tilewright.mapper.searches.result import EinsumMapping, MapspaceResult, Sea
 from tilewright.mapper.templates.placement import Placement
 
 FIRST_SHARE = 0.5  # of the budget: the most that a first mapping may take
+FIRST_BYTES = 64e6  # that a first mapping may take beyond a limit of memory
 FEW_PLACEMENTS = 16  # below which all are searched at once
 FIRST_COSTS = 1.02  # of the least bound: placements that are searched first,
 FIRST_PART = 4  # unless more than one of so many are among them
@@ -49,6 +51,9 @@ class ExactSearch:
             return UnevenSearch(self.find, self.memory).find(space, goal, budget)
         refuse_unsupported(space.problem, networks=True, arrays=True)
         limits, beam = budget_from(budget, self.memory), BeamSearch(space, goal)
+        tables = Lattice(space.einsum.bounds).table_bytes
+        if tables > FIRST_BYTES and limits.lacks(tables):
+            return _result_without_program(space, goal, None)
         first = beam.find(FIRST_SHARE * (budget or 0.0)) if limits.is_limited else None
         result = _dynamic_result(space, goal, limits, first)
         if result.best is None and not result.proven:  # a late answer is better than none

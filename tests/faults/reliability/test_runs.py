@@ -136,8 +136,9 @@ def test_05_limits_of_a_design():
 def test_05_a_budget_ends_a_search_that_does_not_look(monkeypatch):
     """`map --budget` ends a search that does not look at its budget (a rank of 18 digits) a quarter
     late, or 10 s late if that is more; not within 25 % for small budgets, and loading the
-    files is not part of it. A memory limit of `map` is still only looked at between steps. An
-    Einsum of more than 48 rank variables is refused."""
+    files is not part of it. A memory limit of `map` is looked at between steps, and before the
+    tables of all tiles of an Einsum are made. An Einsum of more than 48 rank variables is
+    refused."""
     monkeypatch.setattr("tilewright.dse.run.interrupts._LEAST_GRACE", 0.05)
     begin = time.monotonic()
     with pytest.raises(TilewrightError, match="the budget ended"), ended_after(0.05):
