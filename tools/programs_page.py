@@ -12,7 +12,8 @@ from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import Element, Fabin, Fabout, Fifo, Ref, Register
 from tilewright.simulator.isa.operations import OPERATIONS

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tilewright.simulator.instructions.completion import check_machine_targets
 from tilewright.simulator.isa.dsd import FILES, Circbuf, Fifo, Mem1d, Mem4d, Register
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
-from tilewright.simulator.isa.operands import ResolvedOperation, operation_name, resolve
+from tilewright.simulator.isa.operands import ResolvedOperation
+from tilewright.simulator.isa.resolving import operation_name, resolve
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.code_parts import (
     all_instructions,

@@ -10,7 +10,8 @@ from tilewright.simulator.compile.code.simd_modes import MODES
 from tilewright.simulator.descriptors.kind import DescriptorKind, ExtraRegisters
 from tilewright.simulator.isa.dsd import FIFO_ACTIONS, Circbuf, Fifo
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.isa.operands import ResolvedOperand, buffer_of
+from tilewright.simulator.isa.operands import ResolvedOperand
+from tilewright.simulator.isa.resolving import buffer_of
 from tilewright.simulator.program.program import ElementCode
 from tilewright.simulator.text.tokens import Line, Properties, print_name, print_settings
 

@@ -16,7 +16,7 @@ from tilewright.simulator.compile.store_layout import (
 from tilewright.simulator.compile.table_blocks import CodeLayout
 from tilewright.simulator.instructions.scalar_operation import Compute
 from tilewright.simulator.isa.number_types import DTYPES
-from tilewright.simulator.isa.operands import operation_name
+from tilewright.simulator.isa.resolving import operation_name
 from tilewright.simulator.program.program import Program
 
 

@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Final
 
-from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import Register
 from tilewright.simulator.isa.machine_errors import ProgramError

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.compile.columns import BANKS
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput

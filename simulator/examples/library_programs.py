@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.examples.collectives_library import Call, Library, LibraryLine, choose
 from tilewright.simulator.isa.dsd import Ref

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import Area, Position, Switch

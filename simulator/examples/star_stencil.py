@@ -20,7 +20,8 @@ from contextlib import contextmanager
 from itertools import product
 from typing import Final, NamedTuple
 
-from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.examples.nearest_stencil import (
     compute_nearest,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.mapper.grid.exchanges.box_loops import BoxLoops
-from tilewright.simulator.build.program_builder import CodeBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.isa.dsd import Ref
 
 HELD, NEEDED = "held", "needed"

@@ -10,7 +10,7 @@ from math import ceil
 from tilewright.mapper.grid.exchanges.flow_phases import RoutedFlow, Turns
 from tilewright.mapper.grid.exchanges.least_traffic import LeastTraffic
 from tilewright.mapper.grid.exchanges.reshard import Place, Reshard
-from tilewright.simulator.isa.operands import resolve
+from tilewright.simulator.isa.resolving import resolve
 from tilewright.simulator.lowering.cycle_bound import ROUNDING
 from tilewright.simulator.lowering.task_cycles import TaskCycles
 from tilewright.simulator.profiles.profile import Profile

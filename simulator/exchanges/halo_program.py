@@ -14,7 +14,8 @@ from tilewright.mapper.grid.exchanges.box_loops import BoxLoops, box_loops
 from tilewright.mapper.grid.exchanges.halo import Box, HaloExchange, Shift
 from tilewright.mapper.grid.host_streams import Integers
 from tilewright.mapper.grid.reductions import Axis
-from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.exchanges.buffers import (
     HELD,

@@ -21,7 +21,8 @@ from tilewright.mapper.grid.exchanges.flow_phases import (
     target_loops,
 )
 from tilewright.mapper.grid.exchanges.reshard import Place, Reshard
-from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.exchanges.buffers import (
     HELD,
     NEEDED,

@@ -35,14 +35,9 @@ from tilewright.simulator.isa.dsd import FILES, Fabin, Fabout, Fifo, Mem1d, Mem4
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.memo import ValueCache
 from tilewright.simulator.isa.number_types import DTYPES
-from tilewright.simulator.isa.operands import (
-    ResolvedOperand,
-    ResolvedOperation,
-    check_bounds,
-    operation_name,
-    resolve,
-)
+from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
 from tilewright.simulator.isa.operations import SCALAR_ONLY
+from tilewright.simulator.isa.resolving import check_bounds, operation_name, resolve
 from tilewright.simulator.profiles.profile import profile_number
 from tilewright.simulator.program.code_parts import all_loads
 from tilewright.simulator.program.instruction import DsdOperation

@@ -35,15 +35,14 @@ from tilewright.simulator.isa.dsd import (
 )
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.number_types import DTYPES
-from tilewright.simulator.isa.operands import (
-    ResolvedOperand,
-    ResolvedOperation,
+from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
+from tilewright.simulator.isa.operations import MAP as MAP_OPERATION
+from tilewright.simulator.isa.resolving import (
     check_bounds,
     check_directions,
     resolve,
     resolve_operand,
 )
-from tilewright.simulator.isa.operations import MAP as MAP_OPERATION
 from tilewright.simulator.isa.scalars import SCALARS
 from tilewright.simulator.program.code_parts import loaded_descriptors, walk
 from tilewright.simulator.program.instruction import DsdOperation, Instruction

@@ -43,7 +43,7 @@ from tilewright.simulator.isa.dsd import (
 )
 from tilewright.simulator.isa.index_expression import NO_OFFSET
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.isa.operands import check_bounds, resolve_operand
+from tilewright.simulator.isa.resolving import check_bounds, resolve_operand
 from tilewright.simulator.program.instruction import LoadRegister
 from tilewright.simulator.program.program import ElementCode
 from tilewright.simulator.text.operand_text import parse_bracket, parse_register

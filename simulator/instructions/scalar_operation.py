@@ -11,8 +11,9 @@ from tilewright.simulator.instructions.kind import BodyParser, CheckContext, Enc
 from tilewright.simulator.isa.dsd import CounterValue, Element, Immediate
 from tilewright.simulator.isa.machine_errors import ProgramError, close_names
 from tilewright.simulator.isa.number_types import DTYPES
-from tilewright.simulator.isa.operands import ResolvedOperation, check_bounds, resolve_operand
+from tilewright.simulator.isa.operands import ResolvedOperation
 from tilewright.simulator.isa.operations import SCALAR_ONLY
+from tilewright.simulator.isa.resolving import check_bounds, resolve_operand
 from tilewright.simulator.isa.scalars import FLOAT_ONLY, INTEGER_ONLY, SCALARS, source_dtypes
 from tilewright.simulator.program.instruction import Instruction
 from tilewright.simulator.text.operand_text import element_text, parse_element

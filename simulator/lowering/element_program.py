@@ -13,7 +13,8 @@ from tilewright.mapper.grid.partial_sums import PartialSums
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.formulas.expression import joins_by_max
-from tilewright.simulator.build.program_builder import CodeBuilder, TaskBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import Ref
 from tilewright.simulator.isa.index_expression import Index, variable
 from tilewright.simulator.lowering.kernel import (

@@ -14,7 +14,7 @@ from math import log
 from typing import Final
 
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.simulator.build.program_builder import TaskBuilder
+from tilewright.simulator.build.task_builder import TaskBuilder
 
 Value = str | float
 Emit = Callable[[TaskBuilder, str, Iterator[int]], str]

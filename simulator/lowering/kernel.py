@@ -15,7 +15,8 @@ from tilewright.mapper.grid.space_time import SpaceTime, TimeLoop
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.formulas.expression import expression, joins_by_max
-from tilewright.simulator.build.program_builder import CodeBuilder, TaskBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import FILES, Element, Ref, Register
 from tilewright.simulator.isa.index_expression import Index, variable
 from tilewright.simulator.lowering.elementary import emit_value

@@ -14,7 +14,8 @@ from tilewright.mapper.grid.host_streams import HostStream, host_streams
 from tilewright.mapper.grid.partial_sums import PartialSums, partial_sums
 from tilewright.mapper.grid.reductions import Phase
 from tilewright.mapper.grid.space_time import HeldTensor, SpaceTime
-from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.compile.code.code_families import canonical_code
 from tilewright.simulator.isa.number_types import DTYPES
 from tilewright.simulator.lowering.addresses import (

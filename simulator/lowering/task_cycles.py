@@ -27,12 +27,8 @@ from tilewright.simulator.instructions.element_map import Map, resolve_map
 from tilewright.simulator.instructions.scalar_operation import Compute
 from tilewright.simulator.isa.dsd import Ref, Register
 from tilewright.simulator.isa.number_types import DTYPES
-from tilewright.simulator.isa.operands import (
-    ResolvedOperand,
-    ResolvedOperation,
-    resolve,
-    resolve_operand,
-)
+from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
+from tilewright.simulator.isa.resolving import resolve, resolve_operand
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.instruction import DsdOperation, Instruction, LoadRegister
 from tilewright.simulator.program.program import ElementCode, Task

@@ -15,7 +15,8 @@ from tilewright.simulator.compile.code.bank_costs import (
     row_of,
 )
 from tilewright.simulator.compile.columns import BANKS
-from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation, operation_name
+from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
+from tilewright.simulator.isa.resolving import operation_name
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.run.machine import Machine
 from tilewright.simulator.run.trace import RunResult

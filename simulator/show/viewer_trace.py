@@ -19,7 +19,7 @@ import numpy as np
 
 from tilewright.simulator.isa.dsd import Fabin, Fabout
 from tilewright.simulator.isa.machine_errors import InputDataError
-from tilewright.simulator.isa.operands import resolve
+from tilewright.simulator.isa.resolving import resolve
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.code_parts import all_operations
 from tilewright.simulator.program.program import ElementCode, Program

@@ -10,7 +10,8 @@ import pytest
 from explore import enough
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.isa.dsd import Element, Ref, Register
 from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.isa.machine_errors import ProgramError

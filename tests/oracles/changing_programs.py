@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from machine_programs import Case
 
-from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import Ref, Register
 from tilewright.simulator.isa.wavelets import control_wavelet
 from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput

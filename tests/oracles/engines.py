@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from machine_programs import Case, values
 
-from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import Element, Ref
 from tilewright.simulator.program.routes import Area, CounterFilter, EdgeInput, EdgeOutput
 from tilewright.simulator.run.trace import RunResult

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.isa.dsd import Element, Ref
 from tilewright.simulator.isa.index_expression import as_index, variable
 from tilewright.simulator.program.program import Program

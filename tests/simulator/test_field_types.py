@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilewright.simulator.build.program_builder import ProgramBuilder, TaskBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import Ref, Register
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.profiles.profile import load_profile

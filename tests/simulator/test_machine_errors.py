@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.examples.known_costs import message, vector_operation
 from tilewright.simulator.isa.dsd import Element, Ref
 from tilewright.simulator.isa.index_expression import variable

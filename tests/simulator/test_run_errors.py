@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from undefined_base import SRC1, WSE3, Breakage, base, fifo, map_over
 
-from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import Ref, Register
 from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.isa.machine_errors import MachineError

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.simulator.build.program_builder import CodeBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
 from tilewright.simulator.descriptors.memory_vectors import stride_registers
 from tilewright.simulator.isa.dsd import Mem1d, Mem4d
 from tilewright.simulator.isa.machine_errors import ProgramError

@@ -11,7 +11,9 @@ from __future__ import annotations
 import pytest
 from undefined_base import DEST, SRC0, SRC1, WSE2, WSE3, Breakage, base, fifo, map_over
 
-from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.isa.dsd import Ref, Register
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.profiles.profile import Profile

@@ -29,12 +29,8 @@ from tilewright.simulator.instructions.kind import Encoder
 from tilewright.simulator.isa.dsd import Fabin, Fabout, Fifo
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
 from tilewright.simulator.isa.number_types import DTYPES
-from tilewright.simulator.isa.operands import (
-    ResolvedOperand,
-    ResolvedOperation,
-    operation_name,
-    resolve,
-)
+from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
+from tilewright.simulator.isa.resolving import operation_name, resolve
 from tilewright.simulator.program.instruction import DsdOperation
 
 

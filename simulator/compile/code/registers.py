@@ -30,7 +30,8 @@ from tilewright.simulator.isa.dsd import (
     Register,
 )
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation, resolve_operand
+from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
+from tilewright.simulator.isa.resolving import resolve_operand
 from tilewright.simulator.program.code_parts import all_loads, loaded_descriptors
 from tilewright.simulator.program.instruction import LoadRegister
 from tilewright.simulator.program.program import ElementCode

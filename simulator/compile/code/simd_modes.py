@@ -13,8 +13,9 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.isa.dsd import ENDLESS, Fabin, Fabout, Fifo
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
 from tilewright.simulator.isa.number_types import DTYPES
-from tilewright.simulator.isa.operands import ResolvedOperation, operation_name, resolve
+from tilewright.simulator.isa.operands import ResolvedOperation
 from tilewright.simulator.isa.operations import ADD_CARRY, DROP
+from tilewright.simulator.isa.resolving import operation_name, resolve
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.code_parts import all_operations
 from tilewright.simulator.program.program import ElementCode

@@ -1,6 +1,7 @@
 """One element, cycle by cycle, by hand: instructions, tasks, and turns of the datapath."""
 
-from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.routes import Area, EdgeOutput
 from tilewright.simulator.run.machine import Machine

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.examples.known_costs import chain_reduce
 from tilewright.simulator.fast.fast_machine import FastMachine, run_fast
 from tilewright.simulator.fast.subset import unknown_parts as refusals

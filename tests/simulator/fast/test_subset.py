@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.build.task_builder import TaskBuilder
 from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.isa.dsd import Ref, Register
 from tilewright.simulator.isa.index_expression import variable

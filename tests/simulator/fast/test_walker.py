@@ -5,7 +5,8 @@ A descriptor operand takes cycles at dispatch, a counter 1, the back edge of a l
 
 import pytest
 
-from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.compile.table_blocks import CodeBlock
 from tilewright.simulator.fast.no_certificate import NotCovered, TooManySteps
 from tilewright.simulator.fast.plain_code import code_of_block

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.isa.machine_errors import DeadlockError, MachineError, ProgramError
 from tilewright.simulator.profiles.profile import load_profile

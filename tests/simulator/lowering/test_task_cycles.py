@@ -2,7 +2,8 @@
 
 import pytest
 
-from tilewright.simulator.build.program_builder import Area, CodeBuilder, ProgramBuilder
+from tilewright.simulator.build.code_builder import CodeBuilder
+from tilewright.simulator.build.program_builder import Area, ProgramBuilder
 from tilewright.simulator.isa.dsd import Ref, Register
 from tilewright.simulator.isa.index_expression import variable
 from tilewright.simulator.lowering.task_cycles import BodyCycles, TaskCycles
