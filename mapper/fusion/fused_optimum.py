@@ -18,6 +18,7 @@ from tilewright.mapper.fusion.fused_problem import (
     FusedProblem,
     ValueFunction,
 )
+from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping
 from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
 from tilewright.mapper.fusion.tie_break import break_ties
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
@@ -32,6 +33,8 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 ENERGY_SHARE = 0.4  # of the seconds left: for the least energy, which other objectives start from
 LATENCY_SHARE = 0.4  # of those left then: for the least latency, from which products start, too
 STRAIGHT_WORK = 20_000  # questions to the budget, some seconds: more than most workloads need
+MOST_KNOWN = 10  # mappings passed on the way, of which one may be a better start
+TIED = 1e-12  # relative: values that differ by less are equal
 NO_RESULT = JoinResult(None, None, 0.0, (0.0, 0.0), None)
 
 
@@ -76,6 +79,7 @@ class FusedOptimizer:
         self._plan = plan
         self._budget = budget
         self._seed: FusedOptimum | None = None
+        self._passed: list[JoinedMapping] = []
         self.statistics = SearchStatistics()
 
     def best(
@@ -103,6 +107,8 @@ class FusedOptimizer:
             return seed
         wanted = replace(self._plan.problem, objective=objective, value=value, by_cost=limited)
         start = self._start(seed)
+        if limited:
+            start = self._best_known(wanted, start)
         if limited and objective != "latency":
             start = self._better_start(wanted, start)
         return self._solve(replace(self._plan, problem=wanted), self._budget, report, start)
@@ -120,6 +126,22 @@ class FusedOptimizer:
             return result
         usages = usage.usages_of(seed.scored.score)
         return replace(result, label=replace(result.label, usage=usages))
+
+    def _best_known(self, wanted: FusedProblem, start: JoinResult) -> JoinResult:
+        """Return a start, or what is better of the mappings that were passed on the way to it.
+
+        A search for the least energy leaves a mapping behind that has less latency.
+        """
+        known = [start]
+        for mapping in self._passed[-MOST_KNOWN:]:
+            result = replace(start, label=mapping.label, steps=mapping.steps)
+            scored = score_result(self._request, self._plan, result, counts_latency=False)
+            score, usage = scored.score, wanted.usage.usages_of(scored.score)
+            label = replace(mapping.label, latency=score.latency, usage=usage)
+            known.append(replace(result, label=label))
+        least = min(_value_of(wanted, each) for each in known) * (1 + TIED)
+        tied = [each for each in known if each.label and _value_of(wanted, each) <= least]
+        return min(tied, key=lambda each: each.label.energy if each.label else inf, default=start)
 
     def _better_start(self, wanted: FusedProblem, start: JoinResult) -> JoinResult:
         """Return the better of a start and the mapping of least latency, with bounds of both.
@@ -198,6 +220,7 @@ class FusedOptimizer:
 
         search = JoinSearch(plan.problem, budget, report_best, seed, plan.cache)
         result = search.solve()
+        self._passed += search.history
         if result.exhausted and value < _value_of(plan.problem, result):
             result = replace(result, label=known.label, steps=known.steps)
         return search, result

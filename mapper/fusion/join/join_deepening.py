@@ -48,7 +48,7 @@ from tilewright.mapper.searches.budget import Budget, EndReason, OutOfBudget
 from tilewright.mapper.searches.result import Report, SearchStatistics, no_report
 
 SECOND_STEP = 0.01  # of a limit, relative to the lower bound; a table grows fast with the limit
-CLOSE = 0.15  # of a mapping above the lower bound, relative: then none is looked for in windows
+CLOSE = 0.15  # of a mapping above the lower bound, relative: then no other start is looked for
 NARROWED_SHARE = 0.6  # of the budget, for a search with few placements
 FEW_LABELS = 1_000_000  # that a search with few placements may keep at a time
 BEAM_SHARES = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45, 0.7, 1.0, 2.0, 8.0)
@@ -152,6 +152,11 @@ class JoinSearch:
         built = self._builder.statistics
         labels = built.labels + self._joins.labels
         return replace(built, labels=labels, evaluations=1, compatibilities=self._graphs.size)
+
+    @property
+    def history(self) -> list[JoinedMapping]:
+        """The mappings that were the best at their time, which may be better by other metrics."""
+        return self._best.history
 
     def solve(self) -> JoinResult:
         """Return the best mapping, proven best or as far as the budget goes.
@@ -277,7 +282,7 @@ class JoinSearch:
             bounds.start_all()
             if not self._is_below_incumbent(bounds) or self._strategy.ties_are_few:
                 return
-        if self._best.mapping is None and self._strategy.starts_small:
+        if self._needs_start and self._strategy.starts_small:
             self._solve_narrowed()
         if self.problem.is_narrowed:
             self._search_narrowed(bounds)
@@ -286,6 +291,14 @@ class JoinSearch:
             bounds.attain(_keeps_nothing_on_chip)
             self._solve_unfused(bounds)
         self._raise_all(bounds)
+
+    @property
+    def _needs_start(self) -> bool:
+        """Whether there is no mapping, or under a budget one of little energy that is far too slow."""
+        if self._best.mapping is None:
+            return True
+        is_other = self.problem.by_cost and self.problem.objective == "latency"
+        return is_other and self._best.value > (1 + CLOSE) * self._lower_bound
 
     def _raise_all(self, bounds: EinsumBounds) -> None:
         """Raise the bounds of all choices of tensors on chip, as far as the incumbent asks for."""
@@ -338,8 +351,9 @@ class JoinSearch:
         search.cache.clear()
         self._narrowed = search
         self._joins.labels += search.statistics.labels
+        self._best.history += search.history
         if result.mapping is not None:
-            self._best.mapping = result.mapping
+            self._best.take(result.mapping)
             self._started_by_beam = True
         self._budget.check()
 

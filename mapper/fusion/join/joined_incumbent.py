@@ -14,11 +14,13 @@ class JoinedIncumbent:
     """Keeps the best mapping of a workload.
 
     `problem`: the workload and the objective. `mapping`: the mapping; None if there is none.
+    `history`: all that were the best at their time, which may be better by another metric.
     """
 
     def __init__(self, problem: FusedProblem) -> None:
         self._problem = problem
         self.mapping: JoinedMapping | None = None
+        self.history: list[JoinedMapping] = []
 
     @property
     def value(self) -> float:
@@ -32,6 +34,7 @@ class JoinedIncumbent:
         if self.mapping is not None and not self._is_better(mapping.label, self.mapping.label):
             return False
         self.mapping = mapping
+        self.history.append(mapping)
         return True
 
     def _is_better(self, label: WholeLabel, known: WholeLabel) -> bool:

@@ -9,8 +9,13 @@ from fused_cases import random_case, random_deep_case
 from two_matmuls import ARCH, WORKLOAD
 
 from tilewright.mapper.fusion import fused_optimum
-from tilewright.mapper.fusion.fused_optimum import garbage_collection_paused
+from tilewright.mapper.fusion.fused_optimum import FusedOptimizer, garbage_collection_paused
+from tilewright.mapper.fusion.fused_plan import plan_fused_search
+from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES
 from tilewright.mapper.fusion.fused_search import fused_search
+from tilewright.mapper.fusion.join.join_deepening import JoinSearch
+from tilewright.mapper.searches.budget import Budget
+from tilewright.mapper.searches.request import request_of
 from tilewright.mapper.searches.result import Progress
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.studies import path_of
@@ -76,3 +81,36 @@ def test_what_a_search_has_proven_stays_when_it_starts_anew(
     bounds = [step.lower_bound for step in steps if step.doing == "fused mappings"]
     assert bounds == sorted(bounds)
     assert bounds[-1] == found.certificate.lower_bound
+
+
+def test_a_search_starts_from_the_best_mapping_that_was_passed() -> None:
+    """The mapping of least energy is far slower than one that was the best on the way to it."""
+    request = request_of(ARCH, WORKLOAD, {"objective": "latency", "budget": 1000.0})
+    plan = plan_fused_search(request, "latency", OBJECTIVE_VALUES["latency"])
+    optimizer = FusedOptimizer(request, plan, request.budget)
+    frugal = optimizer.best("energy", OBJECTIVE_VALUES["energy"])
+    fast = optimizer.best("latency", OBJECTIVE_VALUES["latency"])
+    assert frugal.scored is not None
+    assert fast.scored is not None
+    assert fast.result.mapping is not None
+    assert fast.scored.score.latency < frugal.scored.score.latency
+    for passed in ([], [fast.result.mapping]):
+        optimizer._passed = passed
+        start = optimizer._best_known(plan.problem, frugal.result)
+        expected = (fast if passed else frugal).scored
+        assert start.label is not None
+        assert expected is not None
+        assert start.label.latency == pytest.approx(expected.score.latency)
+        assert start.label.energy == pytest.approx(expected.score.energy)
+
+
+def test_mappings_that_were_the_best_at_their_time_are_remembered() -> None:
+    plan = plan_fused_search(
+        request_of(ARCH, WORKLOAD, {"budget": 1000.0}), "energy", OBJECTIVE_VALUES["energy"]
+    )
+    search = JoinSearch(plan.problem, Budget(deadline=1e9))
+    result = search.solve()
+    energies = [mapping.label.energy for mapping in search.history]
+    assert energies == sorted(energies, reverse=True)
+    assert result.label is not None
+    assert energies[-1] == result.label.energy
