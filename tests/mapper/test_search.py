@@ -297,4 +297,5 @@ def test_result_prints_as_loop_nest_costs_and_proof() -> None:
         f"energy {quantity(result.best.score.energy, 'energy', 6)}, latency "
     )
     assert shown[len(nest) + 1] == str(result.certificate)
-    assert shown[len(nest) + 2].startswith(f"front of {len(result.front)} mappings: the whole ")
+    mappings = "1 mapping" if len(result.front) == 1 else f"{len(result.front)} mappings"
+    assert shown[len(nest) + 2].startswith(f"front of {mappings}: the whole ")
