@@ -23,6 +23,7 @@ from typing import TypeVar
 import numpy as np
 from candidate_speed import candidate_rows
 from fast_engine import candidate_cycles
+from pattern_share import section
 
 from tilewright.simulator.examples.gemv import gemv_like, wse2_cycles
 from tilewright.simulator.examples.known_costs import chain_reduce, two_phase_reduce
@@ -258,6 +259,7 @@ def page() -> str:
         "and 200 on 32 x 32. On a large grid the exact cycles follow from a small grid of the same",
         "pattern where that is proved.\n",
         *table(*candidate_rows()),
+        section(),
         "## First run\n",
         f"A whole process, on {os.cpu_count()} processors: kernels are compiled side by side.\n",
         *table(
