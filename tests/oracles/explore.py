@@ -43,14 +43,14 @@ def is_family(item: pytest.Item) -> bool:
 
 
 class ExplorePlugin:
-    """What a run with `--explore-seed` does; times are those of the clock, the same everywhere."""
+    """What a run with `--explore-seed` does. The time of a process begins with its first test."""
 
     def __init__(self, config: pytest.Config) -> None:
         global _SHIFT  # noqa: PLW0603
         self.config = config
         self.seed: int = config.option.explore_seed
-        own_end = time.time() + config.option.explore_seconds
-        self.end: float = getattr(config, "workerinput", {}).get("explore_end", own_end)
+        self.seconds: float = config.option.explore_seconds
+        self.end = 0.0
         _SHIFT = self.seed
         settings.register_profile(
             "explore",
@@ -62,11 +62,6 @@ class ExplorePlugin:
         )
         settings.load_profile("explore")
         hypothesis.core.global_force_seed = self.seed
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_configure_node(self, node: Any) -> None:
-        """Tell a worker process when the time is over; it starts later than this one."""
-        node.workerinput["explore_end"] = self.end
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep one of each family, in an order drawn from the seed."""
@@ -85,7 +80,8 @@ class ExplorePlugin:
         for name in {"block", "seed"} & set(item.funcargs):
             if isinstance(item.funcargs[name], int):
                 item.funcargs[name] += self.seed
-        left = self.end - time.time()
+        self.end = self.end or time.monotonic() + self.seconds
+        left = self.end - time.monotonic()
         if left <= 0:
             pytest.skip("the time is over")
         before = signal.signal(signal.SIGALRM, _end)
