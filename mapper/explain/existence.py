@@ -9,7 +9,7 @@ from math import prod
 from tilewright.arch.components.components import Memory
 from tilewright.mapper.explain.reach import Tiles, reach
 from tilewright.mapper.mapspace.lattice import Lattice
-from tilewright.mapper.mapspace.points import occupied
+from tilewright.mapper.mapspace.point_capacity import occupied
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.templates.placement import Placement, Template
 from tilewright.mapper.templates.problem import Problem

@@ -18,7 +18,9 @@ from tilewright.arch.components.components import Memory
 from tilewright.mapper.explain.apart import reach_apart
 from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.mapspace.lattice import Lattice, LatticeAxis
-from tilewright.mapper.mapspace.points import Points, overflow, reserved_bits, states_below
+from tilewright.mapper.mapspace.lattice_steps import states_below
+from tilewright.mapper.mapspace.point_capacity import overflow, reserved_bits
+from tilewright.mapper.mapspace.points import Points
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.mapspace.uneven_points import UnevenPoints
 from tilewright.mapper.templates.placement import Template

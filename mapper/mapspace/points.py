@@ -12,8 +12,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from math import inf, prod
-from operator import floordiv
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,8 @@ import numpy as np
 from tilewright.arch.components.components import Memory
 from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.mapspace.lattice import Lattice
+from tilewright.mapper.mapspace.lattice_steps import completions_above, states_below
+from tilewright.mapper.mapspace.point_capacity import reserved_bits
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.required_tile_shape import required_tile_shape
@@ -358,107 +359,3 @@ def _with_chosen_lanes(
                 lanes[variable] = lanes.get(variable, 1) * number
     distributed = tuple(sorted((v, number) for v, number in lanes.items() if number > 1))
     return replace(slot, lanes=distributed, open_dims=())
-
-
-def completions_above(lattice: Lattice, slot: Slot, completions: Any) -> Any:
-    """Return, for each tile above a slot, the number of ways to finish a point there.
-
-    `completions`: the same numbers below the slot, shape (states,); so is the result. A tile's
-    number is the sum over all tiles that the slot's loops can leave of it. A slot is a place of a
-    template (a mapping without loops) for loops, a fill or a reserved tile; a point is one choice
-    of all tile sizes of a template.
-    """
-    if isinstance(slot, SpatialLoops):
-        total = np.zeros(lattice.shape, completions.dtype)
-        for shift in lattice.shifts(slot.variables, slot.choices):
-            upper_states, lower_states = lattice.meeting(shift)
-            total[upper_states] += completions.reshape(lattice.shape)[lower_states]
-        return total.reshape(-1)
-    if not isinstance(slot, TemporalLoops):
-        return completions.copy()
-    groups = [(v,) for v in slot.variables] if slot.single else [slot.variables]
-    sums = [_summed_below(lattice, group, completions) for group in groups]
-    return sum(sums) - (len(sums) - 1) * completions  # no loop at all is in each sum
-
-
-def _summed_below(lattice: Lattice, variables: Sequence[str], completions: Any) -> Any:
-    """Return, per state, the sum over all tiles that loops over the variables can leave."""
-    shaped = completions.reshape([axis.radix for axis in lattice.axes] or [1])
-    for number, axis in enumerate(lattice.axes):
-        if lattice.variables[axis.variable] in variables:
-            shaped = np.cumsum(shaped, axis=number)
-    return shaped.reshape(-1)
-
-
-def states_below(lattice: Lattice, slot: Slot, state: int) -> list[int]:
-    """Return the indices of the tiles that a slot's loops can leave of a tile, ascending.
-
-    `state`: index of the tile above in `lattice`. Of spatial loops, one per choice of lanes that
-    divides the tile; a slot without loops leaves the tile as it is. A slot is a place of a
-    template (a mapping without loops) for loops, a fill or a reserved tile; a lane is one instance
-    along a dimension of a fanout.
-    """
-    if isinstance(slot, SpatialLoops):
-        shifts = lattice.shifts(slot.variables, slot.choices)
-        possible = shifts[(shifts <= lattice.digits[state]).all(axis=1)]
-        return [state - lattice.offset(shift) for shift in possible]
-    if not isinstance(slot, TemporalLoops):
-        return [state]
-    groups = [(v,) for v in slot.variables] if slot.single else [slot.variables]
-    states = [state]
-    for group in groups:
-        reached = [state]
-        for axis in lattice.axes_of(group):
-            steps = range(int(lattice.digits[state, lattice.axes.index(axis)]) + 1)
-            reached = [s - step * axis.stride for s in reached for step in steps]
-        states += reached
-    return sorted(set(states))
-
-
-def reserved_bits(problem: Problem, slot: Reservation, tile: Mapping[str, int]) -> float:
-    """Return the bits that a tile of a tensor takes in its memory (theory/model.md §4.2).
-
-    `tile`: extent of each rank variable; lanes that the reservation sees below it multiply it.
-    """
-    if slot.lanes:
-        tile = {**tile, **{v: tile[v] * lanes for v, lanes in slot.lanes}}
-    return problem.einsum.access(slot.tensor).tile_size(tile) * problem.value_bits(slot)
-
-
-def occupied(problem: Problem, slots: Sequence[Slot], tiles: Tiles) -> dict[str, dict[str, float]]:
-    """Return the bits that a point reserves: memory name to tensor name to bits.
-
-    A point is one choice of all tile sizes of a template (a mapping without loops). `slots`: of
-    that template, outermost first; `tiles`: the tile below each.
-    """
-    tile_above = tuple(problem.einsum.bounds.values())
-    used: dict[str, dict[str, float]] = {}
-    lanes: dict[tuple[str, str], Tile] = {}
-    for slot, tile in zip(slots, tiles, strict=True):
-        if isinstance(slot, SpatialLoops):
-            lanes[slot.component, slot.name] = tuple(map(floordiv, tile_above, tile))
-        elif isinstance(slot, Reservation):
-            seen = tuple(
-                map(prod, zip(tile_above, *(lanes[name] for name in slot.open_dims), strict=True))
-            )
-            named = dict(zip(problem.einsum.bounds, seen, strict=True))
-            bits = reserved_bits(problem, slot, named)
-            used.setdefault(slot.component, {})[slot.tensor] = bits
-        tile_above = tile
-    return used
-
-
-def overflow(
-    problem: Problem, slots: Sequence[Slot], tiles: Tiles
-) -> tuple[str, dict[str, float], float] | None:
-    """Return the first memory that a point overfills, or None if all its tiles fit.
-
-    Result: (memory, bits of each tensor there, capacity in bits). A point is one choice of all
-    tile sizes of a template (a mapping without loops). `slots`: of that template, outermost first;
-    `tiles`: the tile below each.
-    """
-    sizes = {s.component: problem.capacity_bits(s) for s in slots if isinstance(s, Reservation)}
-    for name, bits_of in occupied(problem, slots, tiles).items():
-        if sum(bits_of.values()) > sizes[name]:
-            return name, bits_of, sizes[name]
-    return None

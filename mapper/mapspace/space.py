@@ -20,7 +20,8 @@ from tilewright.mapper.mapspace.neighbours import (
     moved_tiles,
     random_move,
 )
-from tilewright.mapper.mapspace.points import Points, overflow
+from tilewright.mapper.mapspace.point_capacity import overflow
+from tilewright.mapper.mapspace.points import Points
 from tilewright.mapper.mapspace.suggest import Suggests, suggested_tiles
 from tilewright.mapper.mapspace.template_space import TemplateSpace, checked, no_check
 from tilewright.mapper.mapspace.uneven_points import UnevenPoints

@@ -13,7 +13,8 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.explain.reach import reach
 from tilewright.mapper.mapspace import template_space
 from tilewright.mapper.mapspace.lattice import Lattice
-from tilewright.mapper.mapspace.points import Points, overflow
+from tilewright.mapper.mapspace.point_capacity import overflow
+from tilewright.mapper.mapspace.points import Points
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact.exact import ExactSearch

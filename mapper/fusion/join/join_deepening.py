@@ -294,7 +294,7 @@ class JoinSearch:
 
     @property
     def _needs_start(self) -> bool:
-        """Whether there is no mapping, or under a budget one of little energy that is far too slow."""
+        """Whether there is no mapping, or under a budget one of little energy, far too slow."""
         if self._best.mapping is None:
             return True
         is_other = self.problem.by_cost and self.problem.objective == "latency"

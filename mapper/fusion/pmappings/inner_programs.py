@@ -22,7 +22,7 @@ from tilewright.mapper.fusion.pmappings.shared_spatial import (
     gap_below_lanes,
     network_charges,
 )
-from tilewright.mapper.mapspace.points import reserved_bits
+from tilewright.mapper.mapspace.point_capacity import reserved_bits
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.exact.label_tables import field_factors

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from tilewright.mapper.mapspace.lattice import Lattice
-from tilewright.mapper.mapspace.points import EXACT, Points, completions_above
+from tilewright.mapper.mapspace.lattice_steps import completions_above
+from tilewright.mapper.mapspace.points import EXACT, Points
 from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
 from tilewright.mapper.workload.einsum import TensorAccess
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf, prod
 
 from tilewright.arch.components.components import Comparison, Memory
-from tilewright.mapper.mapspace.points import reserved_bits
+from tilewright.mapper.mapspace.point_capacity import reserved_bits
 from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.uneven.costs.slot_charges import (
     ChargeBound,
