@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +13,8 @@ from tilewright.dse.models.evaluator import Attempt, attempt
 from tilewright.dse.models.evaluators import make_evaluator
 from tilewright.dse.study.preflight import preflight
 from tilewright.dse.study.study import StudySpec
+
+PATIENCE = 30.0  # seconds for the design that is tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +46,37 @@ class Estimate:
             "workers": self.workers,
             "seconds_of_one": round(self.sample.seconds, 6),
             "seconds": round(self.seconds, 3),
+            "at_least": self.is_cut,
             "status_of_one": self.sample.outcome.status,
             "reason": self.sample.outcome.reason,
         }
 
     def text(self) -> str:
         """Return the estimate as text for the terminal."""
-        reason = self.sample.outcome.reason
-        tried = f"{self.sample.seconds:.3g} s" + (
-            f", and cannot be built: {reason}" if reason else ""
-        )
+        about = "more than" if self.is_cut else "about"
         return "\n".join(
             [
                 f"{self.name}: {some(self.designs, 'design')} in the space",
                 f"evaluations: {self.trials:,} at most",
-                f"one design took {tried}",
-                f"about {_duration(self.seconds)} on {some(self.workers, 'worker')}",
+                f"one design {self._tried()}",
+                f"{about} {_duration(self.seconds)} on {some(self.workers, 'worker')}",
             ]
+        )
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the sample was ended before its time."""
+        return self.sample.seconds >= PATIENCE
+
+    def _tried(self) -> str:
+        if self.is_cut:
+            return (
+                f"takes more than {PATIENCE:g} s, and was ended then;"
+                " `mapper: {budget: 10}` gives each so many seconds, and a bound"
+            )
+        reason = self.sample.outcome.reason
+        return f"took {self.sample.seconds:.3g} s" + (
+            f", and cannot be built: {reason}" if reason else ""
         )
 
 
@@ -65,15 +84,31 @@ def estimate(spec: StudySpec, workers: int) -> Estimate:
     """Evaluate one design of a study; return what all would cost.
 
     It is the first baseline, or the first design of the space, and is evaluated twice: the first
-    time loads what later designs find loaded. Raises SpecError for a study whose files or knobs
-    cannot work.
+    time loads what later designs find loaded. After 30 s its search is asked to end. Raises
+    SpecError for a study whose files or knobs cannot work.
     """
     preflight(spec)
     point = spec.baselines[0].point if spec.baselines else spec.space.point(spec.space.nth(0))
     evaluator = make_evaluator(spec)
-    attempt(evaluator, point)
-    sample = attempt(evaluator, point)
+    with _stopped_after(PATIENCE):
+        sample = attempt(evaluator, point)
+        if sample.seconds < PATIENCE / 2:
+            sample = attempt(evaluator, point)
     return Estimate(spec.name, spec.space.size, spec.trials, workers, sample)
+
+
+@contextmanager
+def _stopped_after(seconds: float) -> Iterator[None]:
+    """Context manager that asks the searches inside to end with what they have."""
+    from tilewright.mapper.searches.budget import STOP_REQUESTED
+
+    timer = threading.Timer(seconds, STOP_REQUESTED.set)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        STOP_REQUESTED.clear()
 
 
 def _duration(seconds: float) -> str:

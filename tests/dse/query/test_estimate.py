@@ -1,0 +1,42 @@
+"""What a study would cost: one design is tried, and ended where it takes long."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tilewright.dse.models.evaluator import Outcome
+from tilewright.dse.query import estimate as module
+from tilewright.dse.study.study_loading import load_study
+from tilewright.mapper.searches.budget import STOP_REQUESTED
+
+
+class Search:
+    """Takes some seconds, or ends when it is asked to."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+        self.asked = 0
+
+    def evaluate(self, point):
+        self.asked += 1
+        STOP_REQUESTED.wait(self.seconds)
+        return Outcome({"energy": 1.0, "latency": 1.0, "area": 1.0})
+
+
+@pytest.mark.parametrize(("seconds", "asked"), [(0.0, 2), (20.0, 1)])
+def test_a_long_design_is_ended(toy, tmp_path, monkeypatch, seconds, asked):
+    search = Search(seconds)
+    monkeypatch.setattr(module, "make_evaluator", lambda _: search)
+    monkeypatch.setattr(module, "preflight", lambda _: None)
+    monkeypatch.setattr(module, "PATIENCE", 0.4)
+    spec = load_study(toy.write_study(tmp_path))
+    began = time.monotonic()
+    found = module.estimate(spec, workers=2)
+    assert time.monotonic() - began < 10
+    assert search.asked == asked
+    assert found.is_cut == found.document()["at_least"] == (seconds > 0)
+    assert ("takes more than 0.4 s" in found.text()) == (seconds > 0)
+    assert found.text().splitlines()[-1].startswith("more than" if seconds else "about")
+    assert not STOP_REQUESTED.is_set()
