@@ -147,15 +147,6 @@ class FlatArch:
         """
         return self._total(self.leak_power_by_component, "leak_power")
 
-    @property
-    def total_leak_power_accelforge(self) -> float:
-        """Leakage in W of all components as AccelForge counts it: no copies by their own fanouts.
-
-        In an Array the places of the whole grid count. Nothing counts as gated (switched off).
-        Raises SpecError if a leakage depends on the Einsum and there is none.
-        """
-        return self._total(self.leak_power_by_component_accelforge, "leak_power")
-
     @cached_property
     def graph(self) -> nx.DiGraph[Any]:
         """The architecture as a networkx graph, with edges from components to those right below.
