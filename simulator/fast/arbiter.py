@@ -169,6 +169,38 @@ def serve(graph: UnitGraph, times: Times, rival: int, k: int, now: int) -> None:
 
 
 @inline_kernel
+def words_alone(row: Ints, done: int, cycles: CycleRange) -> tuple[int, int]:
+    """Return how many words go by themselves before a cycle, and the cycles between them.
+
+    row: segment (t, r, m) of the cycles from which they could go; done: number of the first one in
+    it. cycles: in which the first one goes, and before which all go; it must be one at least. A
+    word goes a cycle after the one before it at the earliest. Only as many are counted as go at
+    equal distances. Example: t = 0, r = 1: the words go in 7, 8, 9 if the first one goes in 7 and
+    cycle 10 is the end.
+    """
+    first, end = cycles
+    if row[R] > 1 and first > row[T] + row[R] * done:
+        return whole(1), whole(1)
+    step = max(row[R], whole(1))
+    return min(row[M] - done, (end - first + step - 1) // step), step
+
+
+@inner_kernel
+def serve_alone(graph: UnitGraph, times: Times, rival: int, k: int, cycles: CycleRange) -> None:
+    """Let a rival FIFO move the words that no other FIFO bids against, as far as one segment goes.
+
+    rival: its number; k: its place among the rivals, whose next bid is found. cycles: in which its
+    next word goes, and before which no other FIFO bids.
+    """
+    bid = times.bid[k]
+    row = times.ready[graph.entry[bid[B_ENTRY], 0], bid[B_PIECE]]
+    words, step = words_alone(row, bid[B_DONE], cycles)
+    bid[B_LAST] = cycles.first + step * (words - 1)
+    bid[B_DONE] += words
+    find_next_bid(graph, times, rival, bid)
+
+
+@inline_kernel
 def precedes(graph: UnitGraph, times: Times, port: int, last: int, k: int) -> Word:
     """Return whether a FIFO, last served in cycle `last`, wins a contended link against rival k.
 
@@ -179,6 +211,15 @@ def precedes(graph: UnitGraph, times: Times, port: int, last: int, k: int) -> Wo
         return last < rival_last
     rival = graph.rival[graph.contest[port, at.C_RIVAL] + k]
     return graph.contest[port, at.C_RANK] < graph.contest[rival, at.C_RANK]
+
+
+@inline_kernel
+def next_bid(graph: UnitGraph, times: Times, port: int) -> Word:
+    """Return the first cycle in which a rival of a FIFO bids; FOREVER if none does."""
+    cycle = FOREVER
+    for k in range(graph.contest[port, at.C_RIVALS]):
+        cycle = min(cycle, times.bid[k, B_NEXT])
+    return cycle
 
 
 @inner_kernel
@@ -192,10 +233,19 @@ def next_turn(graph: UnitGraph, times: Times, port: int, clock: int, turn: PortT
     last, due = turn
     first, count = graph.contest[port, at.C_RIVAL], graph.contest[port, at.C_RIVALS]
     while True:
-        soonest = due
+        soonest, second, alone = max(clock, due), FOREVER, -1
         for k in range(count):
-            soonest = min(soonest, times.bid[k, B_NEXT])
-        clock = max(clock, soonest)
+            bids = max(clock, times.bid[k, B_NEXT])
+            if bids < soonest:
+                soonest, second, alone = bids, soonest, k
+            else:
+                second = min(second, bids)
+        if alone >= 0 and soonest < second:
+            rival = graph.rival[first + alone]
+            serve_alone(graph, times, rival, alone, CycleRange(soonest, second))
+            clock = times.bid[alone, B_LAST] + 1
+            continue
+        clock = soonest
         k = best_rival(graph, times, port, clock)
         if clock >= due and (k < 0 or precedes(graph, times, port, last, k)):
             return clock
@@ -223,13 +273,17 @@ def arbitrate(graph: UnitGraph, times: Times, u: int, arbitration: Arbitration) 
     last = -1 if u == graph.unit[u, at.U_FIRST] else last_time(times, u - 1)
     n: int = whole(0)
     for i in range(count):
-        for j in range(due[i, M]):
-            wanted = max(due[i, T] + due[i, R] * j, last + 1)
-            last = next_turn(graph, times, port, clock, PortTurn(last, wanted))
-            clock = last + 1
-            n = append(out, n, last, whole(0), whole(1))
+        done: int = whole(0)
+        while done < due[i, M]:
+            wanted = max(due[i, T] + due[i, R] * done, last + 1)
+            now = next_turn(graph, times, port, clock, PortTurn(last, wanted))
+            words, step = words_alone(due[i], done, CycleRange(now, next_bid(graph, times, port)))
+            n = append(out, n, now, step, max(words, whole(1)))
             if n < 0:
                 return n
+            done += max(words, whole(1))
+            last = now + step * (max(words, whole(1)) - 1)
+            clock = last + 1
     return n
 
 
@@ -239,17 +293,14 @@ def store_readiness(graph: UnitGraph, times: Times, u: int, cycles: CycleRange) 
 
     The cycles are segments in work[2]; rivals are FIFOs that send on the same link. Only their
     units (runs of operations, or messages) that move in the range concerned are put on the solver's
-    worklist. cycles: first and last cycle of the unit's times, before or now. Returns 0.
+    worklist. cycles: those in which the unit's times and readiness differ from before. Returns 0.
     """
     count = times.header[X_READY]
-    first = min(cycles.first, times.work[2, 0, T])
-    if times.arrived[u] > 0:
-        first = min(first, times.ready[u, 0, T])
     copy(times.ready[u], times.work[2], count)
     times.arrived[u] = count
     port = graph.contest[graph.unit[u, at.U_OUT]]
     for k in range(port[at.C_RIVAL], port[at.C_RIVAL] + port[at.C_RIVALS]):
-        wake_rival(graph, times, graph.rival[k], CycleRange(first, cycles.last))
+        wake_rival(graph, times, graph.rival[k], cycles)
     return 0
 
 

@@ -69,9 +69,7 @@ SPAN_ATTEMPTS: Final = (
 )
 """With words that wait for the main thread, which cuts their segments, and a last pass over all."""
 CONTENDED_ATTEMPTS: Final = (
-    SolverAttempt(4, FOREVER, 9, 1024),
-    SolverAttempt(16, 16, 8 * 8, 1 << 12),
-    SolverAttempt(64, 16, 8 * 20, 1 << 12),
+    *(SolverAttempt(capacity, 16, 8 * 20, 1 << 12) for capacity in (16, 64)),
 )
 """With an arbiter: guesses go up and down, and each evaluation simulates the words of a link."""
 

@@ -180,13 +180,15 @@ UNKNOWN: Final = -1
     X_OUTCOME,
     X_ISSUE,  # cycles of the profile
     X_COMPLETION,
-    X_WINDOW,  # cycles after the earliest start; units that start later wait
+    X_WINDOW,  # cycles after the earliest change; units that it does not concern before wait
     X_CHANGES,  # evaluations that changed times
     X_ARBITRATE,  # addresses of the arbiter's kernels, where links are contended
     X_STORE_READINESS,
     X_READY,  # segments of the readiness that the last evaluation left in work[2]
+    X_SINCE,  # cycle from which on the last change holds: times before it stay
+    X_RIVALRY,  # 1: arbiters decide on contended links; 0: as if each color had a link
     X_WIDTH,
-) = range(11)
+) = range(13)
 FOREVER: Final = 1 << 50
 SOLVED, TOO_LONG, TOO_FINE = range(3)
 """Outcomes of the solver, beside UNKNOWN: some units wait for each other."""
@@ -204,7 +206,8 @@ class Times(NamedTuple):
 
     - `segment`: (units, capacity, 3); `pieces`: segments of each unit, 0 if not known.
     - `start`: cycle of each unit's dispatch; `first`, `last`: cycles of its first and last word,
-      once solved (before, the starts of the units that wait, and these units).
+      once solved (before, the cycle from which on what a unit waits for has changed, and the units
+      that wait).
     - `header`: columns X_..., limits, outcome and counts of the solver.
     - `queue`, `queued`: ring of the units to evaluate, and which are in it.
     - `work`: (4, capacity, 3) lists of segments.
@@ -222,8 +225,8 @@ class Times(NamedTuple):
     first: Ints
     """Cycle of each unit's first word, once solved."""
     last: Ints
-    """Cycle of each unit's last word; while the solver runs, `first` and `last` hold the starts of
-    the units that wait, and these units."""
+    """Cycle of each unit's last word; while the solver runs, `first` holds the cycles from which on
+    what units read has changed, `last` the units that wait."""
     header: Ints
     queue: Ints
     """Ring of the units to evaluate; its tail is the last number."""

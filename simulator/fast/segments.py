@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.simulator.compile.columns import Word
 from tilewright.simulator.fast.fast_jit import inline_kernel, inner_kernel, kernel, whole
 
 Ints = npt.NDArray[np.int64]
@@ -19,6 +20,8 @@ NEVER: Final = -(1 << 60)
 """Earlier than every cycle: a condition that is unknown or absent."""
 EARLY: Final = -(1 << 50)
 """A smaller number is NEVER plus some cycles."""
+ALIKE: Final = 1 << 50
+"""Later than every cycle: lists of times that do not differ."""
 FULL: Final = -2
 T, R, M = range(3)
 
@@ -199,19 +202,21 @@ def paced(out: Ints, x: Ints, count: int, gap: int, start: int) -> int:
 
 
 @kernel
-def equal_times(a: Ints, b: Ints, counts: SegmentCounts) -> bool:
-    """Return whether two lists of segments hold the same times, however they are cut.
+def first_difference(a: Ints, b: Ints, counts: SegmentCounts) -> Word:
+    """Return the earliest time at which two lists of times differ, ALIKE if they do not.
 
-    A segment (t, r, m) stands for t, t + r, ... m times; counts: segments of both lists.
+    A segment (t, r, m) stands for t, t + r, ... m times, however a list is cut; counts: segments of
+    both lists. Example: 3, 4, 5 and 3, 4, 7 differ from 5 on, 3, 4 and 3, 4, 7 from 7 on.
     """
     na, nb = counts
     i = j = done_a = done_b = 0
     while i < na and j < nb:
         k = min(a[i, M] - done_a, b[j, M] - done_b)
-        if a[i, T] + a[i, R] * done_a != b[j, T] + b[j, R] * done_b:
-            return False
+        first_a, first_b = a[i, T] + a[i, R] * done_a, b[j, T] + b[j, R] * done_b
+        if first_a != first_b:
+            return min(first_a, first_b)
         if k > 1 and a[i, R] != b[j, R]:
-            return False
+            return min(first_a + a[i, R], first_b + b[j, R])
         done_a += k
         done_b += k
         if done_a == a[i, M]:
@@ -220,7 +225,9 @@ def equal_times(a: Ints, b: Ints, counts: SegmentCounts) -> bool:
         if done_b == b[j, M]:
             j += 1
             done_b = 0
-    return i == na and j == nb
+    if i < na:
+        return a[i, T] + a[i, R] * done_a
+    return b[j, T] + b[j, R] * done_b if j < nb else ALIKE
 
 
 @inner_kernel

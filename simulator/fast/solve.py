@@ -42,6 +42,8 @@ from tilewright.simulator.fast.graph import (
     X_LIMIT,
     X_OUTCOME,
     X_READY,
+    X_RIVALRY,
+    X_SINCE,
     X_STORE_READINESS,
     X_WINDOW,
     Arbitration,
@@ -71,7 +73,7 @@ from tilewright.simulator.fast.segments import (
     append,
     append_never,
     copy,
-    equal_times,
+    first_difference,
     maximum,
     paced,
 )
@@ -144,8 +146,10 @@ def put(times: Times, u: int) -> None:
 def enqueue(times: Times, u: int) -> None:
     """Append unit u to the worklist of units to evaluate, unless it is there.
 
-    A unit is one run of an operation on queues, or one message.
+    A unit is one run of an operation on queues, or one message. What it reads has changed from
+    cycle X_SINCE of the header on.
     """
+    times.first[u] = min(times.first[u], times.header[X_SINCE])
     if times.queued[u] == 1:
         return
     times.queued[u] = 1
@@ -278,8 +282,11 @@ def evaluate(graph: UnitGraph, times: Times, u: int, start: int) -> Word:
             return FULL
         buffer = 1 - buffer
     if is_contended(graph, u):
-        address = times.header[X_ARBITRATE]
-        return by_address(address, graph, times, u, Arbitration(n, start, buffer))
+        if times.header[X_RIVALRY]:
+            address = times.header[X_ARBITRATE]
+            return by_address(address, graph, times, u, Arbitration(n, start, buffer))
+        copy(work[2], work[buffer], n)
+        times.header[X_READY] = n
     n = paced(work[3], work[buffer], n, graph.unit[u, at.U_GAP], start)
     return detour(graph, times, u, n, start)
 
@@ -343,7 +350,7 @@ def wake_sources(graph: UnitGraph, times: Times, u: int, column: int) -> None:
         take = min(neighbours(graph, port, index, end), graph.unit[unit, at.U_SIZE] - skip)
         if times.pieces[unit] > 0:
             overlap = Overlap(index - begin, skip, take, channel[at.P_CREDIT])
-            if graph.rival.size > 0 or delays(times, u, unit, overlap):
+            if times.header[X_RIVALRY] or delays(times, u, unit, overlap):
                 enqueue(times, unit)
         index += take
 
@@ -395,22 +402,21 @@ def is_contended(graph: UnitGraph, u: int) -> Word:
 
 
 @inline_kernel
-def is_unchanged(graph: UnitGraph, times: Times, u: int, start: int, count: int) -> Word:
-    """Return whether a newly found start and times are those that unit u has already.
+def changed_since(graph: UnitGraph, times: Times, u: int, start: int, count: int) -> Word:
+    """Return the cycle from which on a newly found start and times differ from those of unit u.
 
-    A unit is one run of an operation on queues, or one message. The new times are `count` segments
-    in work[3]; on a contended link the cycles from which each word could go, in work[2], must be
-    the same, too.
+    FOREVER if they do not. A unit is one run of an operation on queues, or one message. The new
+    times are `count` segments in work[3]; on a contended link the cycles from which each word could
+    go, in work[2], count, too.
     """
-    pieces = times.pieces[u]
-    if pieces == 0 or times.start[u] != start:
-        return False
-    if not equal_times(times.segment[u], times.work[3], SegmentCounts(pieces, count)):
-        return False
-    if not is_contended(graph, u):
-        return True
-    counts = SegmentCounts(times.arrived[u], times.header[X_READY])
-    return equal_times(times.ready[u], times.work[2], counts)
+    counts = SegmentCounts(times.pieces[u], count)
+    since = first_difference(times.segment[u], times.work[3], counts)
+    if times.pieces[u] > 0 and times.start[u] != start:
+        since = min(since, start, times.start[u])
+    if is_contended(graph, u):
+        counts = SegmentCounts(times.arrived[u], times.header[X_READY])
+        since = min(since, first_difference(times.ready[u], times.work[2], counts))
+    return since
 
 
 @inline_kernel
@@ -426,18 +432,21 @@ def update(graph: UnitGraph, times: Times, u: int, start: int) -> int:
     times.header[X_EVALUATIONS] += 1
     if n < 0 or n > times.segment.shape[1]:
         return False
-    if is_unchanged(graph, times, u, start, n):
+    since = changed_since(graph, times, u, start, n)
+    if since == FOREVER:
         return True
     work, segments = times.work[3], times.segment[u]
-    first, last = work[0, T], work[n - 1, T] + work[n - 1, R] * (work[n - 1, M] - 1)
+    last = work[n - 1, T] + work[n - 1, R] * (work[n - 1, M] - 1)
     if times.pieces[u] > 0:
-        first, last = min(first, segments[0, T]), max(last, last_time(times, u))
+        last = max(last, last_time(times, u))
     times.header[X_CHANGES] += 1
+    times.header[X_SINCE] = since
     times.start[u] = start
     times.pieces[u] = n
     copy(segments, work, n)
     if is_contended(graph, u):
-        by_address(times.header[X_STORE_READINESS], graph, times, u, CycleRange(first, last))
+        concerned = CycleRange(since if times.header[X_RIVALRY] else FOREVER, last)
+        by_address(times.header[X_STORE_READINESS], graph, times, u, concerned)
     wake_followers(graph, times, u)
     for column in (at.U_IN, at.U_IN2):
         wake_sources(graph, times, u, column)
@@ -446,11 +455,11 @@ def update(graph: UnitGraph, times: Times, u: int, start: int) -> int:
 
 @inline_kernel
 def admit_waiting(times: Times, waiting: int, horizon: int) -> int:
-    """Put the waiting units that start up to cycle `horizon` on the worklist.
+    """Put the waiting units that change up to cycle `horizon` on the worklist.
 
-    Units (runs of operations, or messages) that start late wait until earlier ones are solved.
-    waiting: how many wait; their numbers are in `times.last`, their starts in `times.first`.
-    Returns how many still wait.
+    Units (runs of operations, or messages) that only change later wait until earlier cycles are
+    solved. waiting: how many wait; their numbers are in `times.last`, the cycles from which on what
+    they read has changed in `times.first`. Returns how many still wait.
     """
     remaining = 0
     for i in range(waiting):
@@ -464,10 +473,10 @@ def admit_waiting(times: Times, waiting: int, horizon: int) -> int:
 
 
 @inline_kernel
-def earliest_start(times: Times, waiting: int) -> Word:
-    """Return the earliest starting cycle of the units that wait; FOREVER if none does.
+def earliest_change(times: Times, waiting: int) -> Word:
+    """Return the earliest cycle in which what a waiting unit reads has changed; FOREVER if none.
 
-    Units (runs of operations, or messages) that start late wait until earlier ones are solved.
+    Units are runs of operations, or messages.
     """
     start = FOREVER
     for i in range(waiting):
@@ -493,6 +502,7 @@ def finish(times: Times) -> None:
 @inline_kernel
 def enqueue_all(graph: UnitGraph, times: Times) -> None:
     """Put all units (runs of operations, and messages) on the worklist."""
+    times.header[X_SINCE] = 0
     for u in range(graph.unit.shape[0]):
         enqueue(times, u)
 
@@ -505,14 +515,28 @@ def enqueue_sources(graph: UnitGraph, times: Times) -> None:
             enqueue(times, u)
 
 
+@inline_kernel
+def enqueue_contended(graph: UnitGraph, times: Times) -> None:
+    """Put the units on the worklist that want a link which others want, too: arbiters decide now.
+
+    Units are runs of operations, or messages. What they read changes from their first words on.
+    """
+    times.header[X_RIVALRY] = 1
+    for u in range(graph.unit.shape[0]):
+        if times.pieces[u] > 0 and is_contended(graph, u):
+            times.header[X_SINCE] = times.segment[u, 0, T]
+            enqueue(times, u)
+
+
 @inner_kernel
 def solve(graph: UnitGraph, times: Times) -> None:
     """Find the cycles of all units' words: evaluate units until no time changes (engines.md §4).
 
     graph: units (runs of operations on queues, and messages) with their channels; times: changed.
     The outcome in the header is SOLVED, UNKNOWN (units wait for each other), TOO_LONG (too many
-    evaluations) or TOO_FINE (too many segments). Where links are contended, or words wait for the
-    main thread, a last pass over all units confirms that nothing changes.
+    evaluations) or TOO_FINE (too many segments). Where links are contended, the times without
+    arbiters are the first guess. There, or if words wait for the main thread, a last pass over all
+    units confirms that nothing changes.
     """
     enqueue_sources(graph, times)
     times.header[X_OUTCOME] = SOLVED
@@ -522,23 +546,27 @@ def solve(graph: UnitGraph, times: Times) -> None:
     horizon = times.header[X_WINDOW]
     while head != times.queue[-1] or waiting > 0 or checked < times.header[X_CHANGES]:
         if head == times.queue[-1] and waiting == 0:
+            if graph.rival.size > 0 and not times.header[X_RIVALRY]:
+                enqueue_contended(graph, times)
+                continue
             checked = times.header[X_CHANGES]
             enqueue_all(graph, times)
         if head == times.queue[-1]:
-            horizon = earliest_start(times, waiting) + times.header[X_WINDOW]
+            horizon = earliest_change(times, waiting) + times.header[X_WINDOW]
             waiting = admit_waiting(times, waiting, horizon)
         u = times.queue[head]
         head = following(times, head)
         start = start_of(graph, times, u)
-        if start > horizon:
+        if times.pieces[u] == 0:
             times.first[u] = start
+        if times.first[u] > horizon:
             times.last[waiting] = u
             waiting += 1
             continue
         if times.header[X_EVALUATIONS] > times.header[X_LIMIT]:
             times.header[X_OUTCOME] = TOO_LONG
             return
-        times.queued[u] = 0
+        times.queued[u], times.first[u] = 0, FOREVER
         if start != NEVER and not update(graph, times, u, start):
             times.header[X_OUTCOME] = TOO_FINE
             times.queued[:] = 0

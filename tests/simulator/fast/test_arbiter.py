@@ -96,3 +96,39 @@ def test_many_streams_on_one_link(seed: int) -> None:
     for name, stream in expected.edges.items():
         assert np.array_equal(found.edges[name].cycles, stream.cycles), name
     assert found.cycles == expected.cycles
+
+
+def product_like(size: int, words: int) -> Program:
+    """Streams along rows and along columns, which each element takes in turn from its ramp."""
+    b = ProgramBuilder("product", size, size)
+    code = b.code("element")
+    task = code.task("work", entry=True)
+    for queue, (color, side, rx, onward) in enumerate((("a", "W", "W", "E"), ("b", "N", "N", "S"))):
+        b.color(color)
+        b.edge_input(EdgeInput(f"i{color}", side, 0, size, color, "f32", 2 * words))
+        code.buffer(f"of_{color}", "f32", words)
+        code.mem1d(f"tile_{color}", f"of_{color}", words)
+        code.input_queue(queue, color)
+        code.fabin(f"in_{color}", queue, words)
+        inner, last = (size, size - 1), (size, 1)
+        if onward == "S":
+            inner, last = inner[::-1], last[::-1]
+        b.route(color, Area(0, 0, *inner), rx=rx, tx=f"R{onward}")
+        row, column = (size - 1, 0) if onward == "S" else (0, size - 1)
+        b.route(color, Area(row, column, *last), rx=rx, tx="R")
+    with task.loop("period", 2):
+        for color in "ab":
+            task.op("fmovs", f"tile_{color}", f"in_{color}")
+        task.op("fmuls", "tile_a", "tile_a", "tile_b")
+    b.placement(np.zeros((size, size), dtype=np.int32))
+    return b.build()
+
+
+@pytest.mark.parametrize(("size", "words"), [(2, 40), (4, 300), (6, 150)])
+def test_a_stream_that_waits_for_another_one_settles_soon(size: int, words: int) -> None:
+    profile = load_profile("wse3-sdk-sim")
+    machine = FastMachine(product_like(size, words), profile)
+    assert machine.division.contended.any()
+    assert machine.certificate.granted, machine.certificate.reason
+    assert machine.certificate.evaluations < 12 * machine.certificate.units
+    assert machine.cycles == Machine(product_like(size, words), profile).cycles()

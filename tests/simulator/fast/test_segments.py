@@ -1,17 +1,20 @@
 """Lists of affine segments against plain sequences of numbers."""
 
+from itertools import zip_longest
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.simulator.fast.segments import (
+    ALIKE,
     FULL,
     SegmentCounts,
     SegmentSlice,
     append,
     append_slice,
-    equal_times,
     excess,
+    first_difference,
     lists_share_time,
     maximum,
     paced,
@@ -75,7 +78,18 @@ def test_maximum_and_excess(a: list[tuple[int, int, int]], b: list[tuple[int, in
     assert numbers(out, count) == [max(x, y) for x, y in zip(left, right, strict=True)]
     above = sum(max(0, x - y) for x, y in zip(left, right, strict=True))
     assert excess(first, second, counts) == above
-    assert equal_times(first, second, counts) == (left == right)
+
+
+@given(PIECES, PIECES, st.integers(0, 30))
+def test_first_difference(
+    a: list[tuple[int, int, int]], b: list[tuple[int, int, int]], common: int
+) -> None:
+    left = spread(a)
+    right = [*left[:common], *spread(b)]
+    (first, n), (second, m) = listed(left), listed(right)
+    pairs = zip_longest(left, right, fillvalue=ALIKE)
+    expected = next((min(x, y) for x, y in pairs if x != y), ALIKE)
+    assert first_difference(first, second, SegmentCounts(n, m)) == expected
 
 
 @given(PIECES, st.integers(1, 5), st.integers(0, 100))
