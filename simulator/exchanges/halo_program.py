@@ -6,6 +6,7 @@ on microthreads and receives theirs. Neighbours along an axis use two colors in 
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -109,20 +110,20 @@ def _write(code: CodeBuilder, exchange: HaloExchange, kind: list[int], move: str
     task = code.task("copy", entry=True)
     task.op(move, _declare(code, "own", exchange.own, exchange), "part", label="copy")
     rounds = _rounds(exchange)
-    followings = [*(f"round{place}" for place in range(1, len(rounds))), None]
-    for shifts, following in zip(rounds, followings, strict=True):
-        steps = _Steps(code, task, exchange, move)
+    followings = (f"round{place}" for place in range(1, len(rounds)))
+    for shifts, following in zip_longest(rounds, followings):
+        this_round = _Round(code, task, exchange, move)
         sent = [item for item in shifts if _ends(ways, item[1]).sends]
-        steps.send(sent, following)
+        this_round.send(sent, following)
         for number, shift in shifts:
-            steps.receive(number, shift, _ends(ways, shift))
+            this_round.receive(number, shift, _ends(ways, shift))
         if following is not None:
             if not sent:
                 task.activate(following)
             task = code.task(following, blocked=len(sent) > 1)
 
 
-class _Steps(NamedTuple):
+class _Round(NamedTuple):
     """Appends the operations of one round to a task."""
 
     code: CodeBuilder
