@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import heapq
+import os
 import random
 import tempfile
 import time
@@ -213,6 +214,7 @@ def main() -> None:
         rows="\n".join(_rows(costs)), busy=100 * BUSY,
         joining=1e3 * costs.joining, most=max(costs.services), leader=1 / costs.joining,
         islands="\n".join(_island_rows(costs)),
+        load=os.getloadavg()[1], processors=os.cpu_count(),
         lengths="\n".join(
             f"| {times * mean:.3g} s | {most_workers(costs, times):,} |" for times in LENGTHS
         ),
@@ -262,9 +264,10 @@ the workers of an island; all islands wait for the slowest one, and for the lead
 {islands}
 
 Each island learns from its own designs and a few of its neighbour; what that costs in designs found
-with as many trials was not measured. The machine was loaded while this was measured: the times of
-the coordinator are about twice those of a quiet one, so all limits lie higher. Designs that share a
-search take thousandths of a second (sweeps.md): one machine is enough for them.
+with as many trials was not measured. The load of the machine was {load:.1f} on {processors}
+processors: with more than one process for each, its times are longer than those of a quiet one.
+Designs that share a search take thousandths of a second (sweeps.md): one machine is enough for
+them.
 """
 
 
