@@ -66,6 +66,7 @@ class RunTrials:
         """
         knobs = self.spec.space.dimensions
         texts = {value for knob in knobs for value in knob.values if isinstance(value, str)}
+        texts |= {text for t in self.everything for text in (t.status, t.proof, t.baseline) if text}
         check_condition(condition, self._known(), texts)
         rule = compile_expression(condition)
         chosen: list[Trial] = []
@@ -86,11 +87,13 @@ class RunTrials:
             raise failures[-1]
         return self._only(chosen)
 
-    def spans(self, condition: str) -> list[str]:
+    def spans(self, condition: str, of_knobs: bool = False) -> list[str]:
         """Say for each name that a condition compares with a number what values it has here.
 
         So that a limit in another unit than the values of a knob can be seen: SI units, and bits.
+        `of_knobs`: only of knobs, and where a limit with a unit is beyond all values.
         """
+        knobs = {*labels_of(self.spec.space), *self.spec.space.paths}
         lines: list[str] = []
         for name, limit in comparisons(condition):
             try:
@@ -98,8 +101,12 @@ class RunTrials:
                 values = [value for _, value in self._values(name)] if is_plain_name(name) else []
             except SpecError:
                 continue
-            if values:
-                span = " to ".join(dict.fromkeys(f"{v:.6g}" for v in (min(values), max(values))))
+            if not values:
+                continue
+            low, high = min(values), max(values)
+            doubtful = name in knobs and limit[-1:].isalpha() and not low <= number <= high
+            if doubtful or not of_knobs:
+                span = " to ".join(dict.fromkeys(f"{v:.6g}" for v in (low, high)))
                 lines.append(f"{name} is {span} here, {limit} is {number:.6g}")
         return lines
 

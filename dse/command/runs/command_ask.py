@@ -67,10 +67,12 @@ def query_command(  # noqa: PLR0913, PLR0917 (one per option)
 
 
 def _say_what_there_is(asked: RunTrials, chosen: RunTrials, condition: str) -> None:
-    """Say between which values the trials lie, if the condition holds for none of them."""
-    if not len(chosen):
-        for line in asked.spans(condition):
-            say(line)
+    """Say between which values the trials lie, if the condition holds for none of them.
+
+    Else only of knobs, for a limit with a unit that tells no values apart.
+    """
+    for line in asked.spans(condition, of_knobs=bool(len(chosen))):
+        say(line)
 
 
 def _print(trials: RunTrials, limit: int, as_json: bool, also: Sequence[str]) -> None:

@@ -22,6 +22,7 @@ def test_conditions_over_metrics_knobs_and_status(finished):
     for wrong, words in {
         "enrgy > 1": "did you mean energy",
         "status = 'feasible'": "instead: == between",
+        "status == feasible": "instead: 'feasible' in quotes",
         "Lanes >= 2 && energy > 1": "instead: and",
         "Lanes >= 2 and (area < 1 J or energy > 1)": "area is not measured in J",
         "usage.Bufer > 3": "there is no Bufer",
@@ -31,6 +32,9 @@ def test_conditions_over_metrics_knobs_and_status(finished):
     far = "energy > 0 and Lanes >= 2 GB/s"
     assert not run.where(far)
     assert run.spans(far)[-1] == "Lanes is 1 to 8 here, 2 GB/s is 1.6e+10"
+    assert len(run.where("Lanes < 1 KiB")) == len(run)
+    assert run.spans("Lanes < 1 KiB", of_knobs=True) == ["Lanes is 1 to 8 here, 1 KiB is 8192"]
+    assert not run.spans("Lanes < 100 and energy < 1 J and buf <= 64 B", of_knobs=True)
 
 
 def test_order_and_fronts(finished):
