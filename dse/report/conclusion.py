@@ -59,6 +59,8 @@ def compare(value: float, reference: float, goal: Goal) -> tuple[str, bool | Non
 
 def _percent(share: float) -> str:
     percent = 100 * share
+    if percent < 0.05:
+        return "under 0.1 %"
     return f"{percent:.1f} %" if percent < 10 else f"{percent:.0f} %"
 
 

@@ -17,6 +17,7 @@ from tilewright.dse.study.study_loading import load_study
         (99.9, 100.0, "minimize", ("0.1 % lower", True)),
         (3.0, 1.0, "maximize", ("3× higher", True)),
         (5.0, 5.0, "minimize", ("the same", None)),
+        (30727.0, 30726.0, "minimize", ("under 0.1 % higher", False)),
     ],
 )
 def test_compare(value, reference, goal, words):
