@@ -35,6 +35,8 @@ from tilewright.simulator.fast.no_certificate import Ints, NotCovered
 MOST_SEGMENTS: Final = 1 << 26
 MOST_IN_ORDER: Final = 1 << 20
 """Units beyond which finding an order for them takes as long as running the program."""
+PATIENCE: Final = 1 << 20
+"""Evaluations of some 0.1 µs; in a column of 128 elements each one waits for space behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +62,12 @@ class SolverAttempt:
 
 ATTEMPTS: Final = (
     *(SolverAttempt(capacity, FOREVER, 9, 1024) for capacity in (2, 4)),
-    *(SolverAttempt(capacity, 16, 8 * 8, 1 << 16) for capacity in (4, 16, 64)),
+    *(SolverAttempt(capacity, 16, 8 * 8, PATIENCE) for capacity in (4, 16, 64)),
 )
 """An attempt follows where the last one took too many evaluations or too many segments."""
 SPAN_ATTEMPTS: Final = (
     *(SolverAttempt(capacity, FOREVER, 8 * 4, 1024) for capacity in (4, 16)),
-    *(SolverAttempt(capacity, 16, 8 * 8, 1 << 16) for capacity in (16, 64)),
+    *(SolverAttempt(capacity, 16, 8 * 8, PATIENCE) for capacity in (16, 64)),
 )
 """With words that wait for the main thread, which cuts their segments, and a last pass over all."""
 CONTENDED_ATTEMPTS: Final = (

@@ -136,6 +136,20 @@ def test_a_full_wafer() -> None:
     assert found.elements <= 256
 
 
+def test_results_that_columns_of_many_elements_gather_take_many_evaluations() -> None:
+    """Each of 128 elements in a column waits for space behind it, again and again."""
+    sizes = {"m": 8 * 128, "n": 8 * 34, "k": 1, "kept": "A | B"}
+    text = WORKLOAD.format(**sizes, einsum="Z[m, n] = A[m, n] + B[m, n]")
+    workload = load_workload(load_document("w.yaml", text=text))
+    arch = load_arch(HARDWARE, variables={"GridX": 34, "GridY": 128})
+    flat = flatten(arch, workload.scope("Z"))[0]
+    wanted = GridConstraints(x="n", y="m", tile="none", buffers=1, weights="resident")
+    space = GridMapspace(grid_of(flat), workload.einsums[0], wanted)
+    choice = space.members(next(space.families()))[0]
+    program = program_of(plan_of(space_time(flat, space.einsum, space.mapping_of(choice))))
+    assert pattern_cycles(program, WSE2).cycles == Machine(program, WSE2).cycles()
+
+
 def test_a_check_has_more_space_than_the_solution() -> None:
     """Sums of 20 values in two phases: some need more segments where all times are known."""
     sizes = {"m": 20 * 16, "n": 1, "k": 32 * 128, "kept": "A", "einsum": FORMS[0][0]}
