@@ -172,7 +172,7 @@ def _local_cluster(count: int) -> Any:
     )
 
 
-def check_executor(executor: str) -> None:
+def check_executor(executor: str, coordinators: int = 1) -> None:
     """Check that an executor is one, and that Dask is installed where it is asked for."""
     if executor != DASK and not executor.startswith(_PREFIX):
         raise TilewrightError(
@@ -180,7 +180,7 @@ def check_executor(executor: str) -> None:
             value=executor,
             instead="loky, dask, or dask://HOST:PORT of a scheduler",
         )
-    if "," in executor:
+    if "," in executor and coordinators == 1:
         raise TilewrightError(
             "one coordinator has one scheduler",
             value=executor,

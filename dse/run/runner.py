@@ -15,6 +15,7 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.arch.files.source import load_document
 from tilewright.dse.islands.island_search import Crew, search_islands
 from tilewright.dse.islands.rounds import island_details
+from tilewright.dse.models.dask_workers import check_executor
 from tilewright.dse.models.evaluator import (
     NOTHING_SHARED,
     Attempt,
@@ -110,6 +111,8 @@ def start_study(
     """
     if execution.evaluator is None:
         preflight(spec)
+    if execution.executor != LOKY:
+        check_executor(execution.executor, spec.islands)
     kept = keep_inputs(spec)
     environment = describe(kept, spec, Start(study_file, settings or {}))
     run = RunDirectory.create(out, spec_text(kept.resolved), environment, kept.contents)

@@ -183,7 +183,11 @@ def test_what_a_worker_sends_is_small(study):
     assert attempt.outcome.details["sections"]
 
 
-def test_another_executor_is_refused():
+def test_another_executor_is_refused_before_there_is_a_run(toy, tmp_path):
+    spec = load_study(toy.write_study(tmp_path))
+    with pytest.raises(TilewrightError, match="no such executor"):
+        start_study(spec, tmp_path / "run", Execution(evaluator=toy.ToyModel(), executor="slurm"))
+    assert not (tmp_path / "run").exists()
     with pytest.raises(TilewrightError, match="no such executor"):
         check_executor("slurm")
     with pytest.raises(TilewrightError, match="one coordinator has one scheduler"):
