@@ -106,9 +106,7 @@ class FusedOptimizer:
         if seed.scored is None and not seed.result.exhausted:
             return seed
         wanted = replace(self._plan.problem, objective=objective, value=value, by_cost=limited)
-        start = self._start(seed)
-        if limited:
-            start = self._best_known(wanted, start)
+        start = self._best_known(wanted, self._start(seed))
         if limited and objective != "latency":
             start = self._better_start(wanted, start)
         return self._solve(replace(self._plan, problem=wanted), self._budget, report, start)
@@ -135,7 +133,8 @@ class FusedOptimizer:
         known = [start]
         for mapping in self._passed[-MOST_KNOWN:]:
             result = replace(start, label=mapping.label, steps=mapping.steps)
-            scored = score_result(self._request, self._plan, result, counts_latency=False)
+            plan = self._plan.seed or self._plan
+            scored = score_result(self._request, plan, result, counts_latency=False)
             score, usage = scored.score, wanted.usage.usages_of(scored.score)
             label = replace(mapping.label, latency=score.latency, usage=usage)
             known.append(replace(result, label=label))
@@ -209,6 +208,7 @@ class FusedOptimizer:
             limited = replace(budget, work=WorkLeft(STRAIGHT_WORK))
             straight = JoinSearch(plan.problem, limited, report, cache=plan.cache)
             known = straight.solve()
+            self._remember(straight)
             if known.ended is not EndReason.WORK:
                 return straight, known
             self.statistics = self.statistics.plus(straight.statistics)
@@ -220,10 +220,15 @@ class FusedOptimizer:
 
         search = JoinSearch(plan.problem, budget, report_best, seed, plan.cache)
         result = search.solve()
-        self._passed += search.history
+        self._remember(search)
         if result.exhausted and value < _value_of(plan.problem, result):
             result = replace(result, label=known.label, steps=known.steps)
         return search, result
+
+    def _remember(self, search: JoinSearch) -> None:
+        """Keep what a search for the least energy passed, where other searches may start."""
+        if search.problem.objective == "energy":
+            self._passed += search.history
 
     def _score(self, plan: FusedPlan, result: JoinResult, counts_latency: bool) -> FusedOptimum:
         """Score the mapping of a result.

@@ -22,9 +22,9 @@ from tilewright.mapper.searches.exact.label_metrics import Objective
 # objective of energy, latency and the usage of memories: numbers, or arrays
 ValueFunction = Callable[..., Any]
 OBJECTIVE_VALUES: dict[Objective, ValueFunction] = {
-    "energy": lambda energy, latency: energy,  # noqa: ARG005
-    "latency": lambda energy, latency: latency,  # noqa: ARG005
-    "edp": lambda energy, latency: energy * latency,
+    "energy": lambda energy, latency, *usage: energy,  # noqa: ARG005
+    "latency": lambda energy, latency, *usage: latency,  # noqa: ARG005
+    "edp": lambda energy, latency, *usage: energy * latency,  # noqa: ARG005
 }
 # a copy, or an Einsum on the path to each of its computes
 EinsumEntry = CopyTable | tuple[FusedEinsum, ...]

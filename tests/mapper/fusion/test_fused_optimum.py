@@ -49,6 +49,16 @@ def test_a_budget_that_does_not_end_changes_no_optimum(objective: str) -> None:
     assert compared
 
 
+@pytest.mark.parametrize("objective", ["latency", "edp * usage.Inner"])
+def test_usages_count_in_what_a_search_starts_from(objective: str) -> None:
+    whole, limited = (
+        fused_search(ARCH, WORKLOAD, objective=objective, budget=seconds) for seconds in (None, 1e3)
+    )
+    proof = limited.certificate
+    assert proof.kind == whole.certificate.kind == "optimal"
+    assert proof.value == pytest.approx(whole.certificate.value, rel=1e-12)
+
+
 def test_a_product_tells_of_the_searches_that_it_starts_from() -> None:
     doing: list[str] = []
     fused_search(
