@@ -77,6 +77,7 @@ class _LineWalker(ScriptWalker):
 
     def __init__(self, block: CodeBlock) -> None:
         super().__init__(code_of_block(block), block.layout, MOST_INSTRUCTIONS)
+        self.walked = None
         self.rows: list[list[int]] = []
         self.reads: dict[str, int] = {}
         self.writes: dict[str, int] = {}

@@ -118,6 +118,18 @@ def read_from(code: CodeWords, operand: int, position: int) -> BankRead:
     return BankRead(position, words[at.D_WIDE], extents, strides)
 
 
+def check_fabric(code: CodeWords, row: Sequence[int]) -> None:
+    """Refuse an operation with queues whose times the solver does not know; row: O_WIDTH words."""
+    if row[at.O_DENOMINATOR] != 1 or min(row[at.O_CYCLES], row[at.O_LOAD]) < 1:
+        raise NotCovered("a pace that is not a whole number of cycles")
+    if row[at.O_ASYNC] and row[at.O_CYCLES] != 1:
+        raise NotCovered("a microthread slower than one word per cycle")
+    operands = [row[at.O_OPERANDS + operand] for operand in range(3)]
+    fabric = [r for r in operands if r >= 0 and code[r + at.D_KIND] != at.MEMORY]
+    if len(fabric) != row[at.O_QUEUES].bit_count():
+        raise NotCovered("an operation takes from one queue twice")
+
+
 def loop_runs(code: CodeWords, pc: int) -> LoopRuns:
     """Return all runs of the operations in a loop, with the loop's cycles and its end.
 

@@ -20,6 +20,7 @@ from tilewright.simulator.fast.memory_work import (
     Span,
     TouchedWords,
     busy_cycles,
+    check_fabric,
     has_operations,
     have_common_word,
     loop_runs,
@@ -50,6 +51,7 @@ from tilewright.simulator.fast.script import (
     MainThreadWalk,
 )
 from tilewright.simulator.fast.walk_state import CodeInstruction, WalkState
+from tilewright.simulator.fast.walked_maps import Counts, MapState, WalkedMaps
 
 MOST_INSTRUCTIONS: Final = 200_000
 """Instructions of a code beyond which it is not walked."""
@@ -91,6 +93,9 @@ class ScriptWalker:
         self.spans: list[MainSpan] = []
         self.span_open = False
         """Whether further cycles belong to the last span."""
+        self.passed = 0
+        """Cycles for which the main thread was busy so far."""
+        self.walked: WalkedMaps | None = None if every else WalkedMaps()
         self.maps: dict[int, MapWork] = {}
         self.set_in_loop: dict[int, set[int]] = {}
         """Counters that scalar instructions and maps of a loop over memory set, by its start."""
@@ -126,6 +131,7 @@ class ScriptWalker:
 
     def _cycles(self, cycles: int) -> None:
         """Add cycles for which the main thread is busy."""
+        self.passed += cycles
         self._hold_slot(cycles)
         self.state.terms = [(kind, op, delta + cycles) for kind, op, delta in self.state.terms]
         if self.every or not self.events or self.events[-1][0] != ADVANCE:
@@ -399,12 +405,33 @@ class ScriptWalker:
         return work.after
 
     def _map_of_operations(self, pc: int) -> int:
-        """Walk a map whose body has operations, turn by turn; return the address behind it.
+        """Walk a map whose body has operations; return the address behind it.
 
-        As an event it stands in front of those of its operations.
+        Where its registers begin at the same banks as once before, it takes the same cycles.
         """
         work = operation_map(self.store, pc)
         self._check_work(work.reaches, {})
+        walked = self.walked
+        key = None if walked is None else walked.key(self.store, work, self.state)
+        if walked is None or key is None:
+            self._turns_of_map(work)
+            return work.after
+        counts, registers = self._counts(), self.state.registers
+        if key in walked.known:
+            self._cycles(walked.repeat(key, counts, registers))
+            self.state.variables.unknown.update(work.counters)
+            self.steps -= work.turns
+            return work.after
+        passed, before = self.passed, MapState.of(counts, registers)
+        self._turns_of_map(work)
+        walked.keep(key, self.passed - passed, before, (counts, registers))
+        return work.after
+
+    def _counts(self) -> Counts:
+        return self.runs, self.dispatches, self.worked, self.stalled
+
+    def _turns_of_map(self, work: OperationMap) -> None:
+        """Walk a map turn by turn; as an event it stands in front of those of its operations."""
         begins = len(self.events)
         self.state.variables.unknown.update(work.counters)
         self._cycles(work.start)
@@ -423,7 +450,6 @@ class ScriptWalker:
             )
             recorded = passed - self.store.header[at.K_SCALAR] + 1
             self.events.insert(begins, (MAP, work.rows[0], recorded))
-        return work.after
 
     def _scalar(self, row: int) -> None:
         """Walk a scalar instruction; row: address of the scalar operation."""
@@ -482,17 +508,6 @@ class ScriptWalker:
         self.dispatches[number] += times
         self.worked[number] += times * busy
 
-    def _check_fabric(self, row: Sequence[int]) -> None:
-        """Refuse operations with queues whose times the solver does not know."""
-        if row[at.O_DENOMINATOR] != 1 or min(row[at.O_CYCLES], row[at.O_LOAD]) < 1:
-            raise NotCovered("a pace that is not a whole number of cycles")
-        if row[at.O_ASYNC] and row[at.O_CYCLES] != 1:
-            raise NotCovered("a microthread slower than one word per cycle")
-        operands = [row[at.O_OPERANDS + operand] for operand in range(3)]
-        fabric = [r for r in operands if r >= 0 and self.store[r + at.D_KIND] != at.MEMORY]
-        if len(fabric) != row[at.O_QUEUES].bit_count():
-            raise NotCovered("an operation takes from one queue twice")
-
     def _pass_queues(self, row: Sequence[int]) -> tuple[Span, ...]:
         """Return the queue slots of an operation with its first word in each; count its words."""
         queues = []
@@ -505,7 +520,7 @@ class ScriptWalker:
     def _fabric(self, op: int, words: TouchedWords) -> None:
         """Append an operation with queues; op: address."""
         row, state = self.store.row(op, at.O_WIDTH), self.state
-        self._check_fabric(row)
+        check_fabric(self.store, row)
         number, asynchronous = len(self.ops), bool(row[at.O_ASYNC])
         fabric_op = FabricOp(
             row[at.O_EXTENT],

@@ -57,6 +57,8 @@ MOST_FIRST: Final = 4
 """Families among whose candidates the first one to run is chosen."""
 NEAR: Final = 1.25
 """Their bounds are at most so many times the least one."""
+LONG_RUN: Final = 64_000_000
+"""Cycles times elements of a run of some seconds (docs/validation/engine-speed.md)."""
 MOST_PLANS: Final = 512
 MOST_ELEMENTS: Final = 1 << 20
 """Plans that are kept, and the elements that they have together, at most."""
@@ -203,7 +205,7 @@ class Candidates:
         """
         plan, profile = self.plan(choice), self.quick.profile
         program, cycles = program_of(plan), None
-        if plan.placement.size >= LARGE_GRID:
+        if self._may_be_proved(choice):
             fast = FastMachine(program, profile)
             machine, cycles = fast.machine, fast.cycles
         else:
@@ -213,6 +215,20 @@ class Candidates:
             cycles = machine.cycles()
         self.known_cycles[choice] = cycles
         return cycles
+
+    def _may_be_proved(self, choice: GridChoice) -> bool:
+        """Return whether the fast engine is asked first: on a large grid, or for a long run.
+
+        The latter if its times mostly settle: each element takes all words of its streams, one tile
+        after the other.
+        """
+        plan = self.plan(choice)
+        if plan.placement.size >= LARGE_GRID:
+            return True
+        if self.quick.cycles(choice.family) * plan.placement.size < LONG_RUN:
+            return False
+        takes_all = all(stream.tiles == 1 for stream in plan.streams)
+        return takes_all and all(tensor.buffers == 1 for tensor in plan.read.tensors)
 
     def timed_value(self, choice: GridChoice) -> float | None:
         """Return the value of a choice by its pattern, None if it does not follow.
