@@ -22,6 +22,7 @@ from tilewright.dse.store.safe_files import RunError
 from tilewright.dse.study.knobs import knob_text, labels_of
 from tilewright.dse.study.study import StudySpec
 from tilewright.dse.study.study_loading import load_stored_study
+from tilewright.mapper.fronts.knee import Column, knee
 
 
 @dataclass(frozen=True)
@@ -161,11 +162,12 @@ class RunTrials:
             raise RunError("the run has no feasible design")
         goals = {o.metric: o.goal for o in self.spec.objectives}
         names = metrics or tuple(goals)
-        costs = np.array([[value for _, value in front._values(name)] for name in names]).T
-        costs *= [-1.0 if goals.get(name) == "maximize" else 1.0 for name in names]
-        span = np.ptp(costs, axis=0)
-        scaled = (costs - costs.min(axis=0)) / np.where(span > 0, span, 1.0)
-        return front[int(np.argmin((scaled**2).sum(axis=1)))]
+        signs = [-1.0 if goals.get(name) == "maximize" else 1.0 for name in names]
+        columns = [
+            Column(tuple(sign * value for _, value in front._values(name)))
+            for name, sign in zip(names, signs, strict=True)
+        ]
+        return front[knee(columns)]
 
     def neighbours(self, number: int, count: int = 5) -> list[Trial]:
         """Return the trials whose knobs differ least from those of a trial, the nearest first.

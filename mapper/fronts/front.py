@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
+
+from tilewright.mapper.fronts.knee import Column, knee
 
 if TYPE_CHECKING:
     from tilewright.mapper.mapping.scored_mapping import ScoredMapping
@@ -49,16 +50,11 @@ class Front(tuple["ScoredMapping", ...]):
         named = [pair for pair in zip(self.metrics, columns, strict=True) if pair[1].span > 0]
         marks = [(column.values.index(column.least), f"least {name}") for name, column in named]
         if named and len(self) > 2:
-            marks.append((self._knee(columns), "knee"))
+            marks.append((knee(columns), "knee"))
         words: dict[int, list[str]] = {}
         for number, word in sorted(marks, key=lambda mark: mark[0]):
             words.setdefault(number, []).append(word)
         return {number: ", ".join(several) for number, several in words.items()}
-
-    def _knee(self, columns: Sequence[Column]) -> int:
-        """Return the number of the point that is nearest to the least of all metrics."""
-        distances = [sum(column.share(i) ** 2 for column in columns) for i in range(len(self))]
-        return distances.index(min(distances))
 
     def shortened(self, limit: int) -> tuple[int, ...]:
         """Return the numbers of at most `limit` points: landmarks, and others spread evenly.
@@ -125,28 +121,6 @@ class Front(tuple["ScoredMapping", ...]):
             for number in numbers
         ]
         return [head, *rows]
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """The values of one metric over a front."""
-
-    values: tuple[float, ...]
-
-    @property
-    def least(self) -> float:
-        """The least value."""
-        return min(self.values)
-
-    @property
-    def span(self) -> float:
-        """The greatest value less the least; 0 if that is no finite number."""
-        span = max(self.values) - self.least
-        return span if isfinite(span) else 0.0
-
-    def share(self, number: int) -> float:
-        """Return how far a value is from the least one, 1 for the greatest."""
-        return (self.values[number] - self.least) / self.span if self.span else 0.0
 
 
 def _finite(value: float) -> float | None:

@@ -65,11 +65,13 @@ class DynamicResult:
 
 
 class DynamicSearch:
-    """Searches the tile sizes of some templates by dynamic programming, for one objective.
+    """Searches the tile sizes of some templates by dynamic programming, below a rising limit.
 
-    `compiled`: the templates as a tree of steps, innermost first, with shared beginnings. A label
-    is a partial mapping's tuple of costs below a slot; labels dominated by others at the same tile
-    are dropped. `budget`: its limits. `best`: a mapping to start from (theory/lattice.md §6). A
+    Each pass keeps the labels that may lead below a limit on the objective; the limit rises from a
+    lower bound until a mapping lies at or below it. `compiled`: the templates as a tree of steps,
+    innermost first, with shared beginnings. A label is a partial mapping's tuple of costs below a
+    slot; labels above the limit, and those dominated by others at the same tile, are dropped.
+    `budget`: its limits. `best`: a mapping to start from (theory/lattice.md §6). A
     template is a mapping without its loops; a slot is a place of a template for loops, a fill or a
     reserved tile.
     """

@@ -29,9 +29,11 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 class RandomSearch(ImprovingSearch):
     """A search method: score mappings drawn uniformly from those that fit.
 
-    `samples`: how many; `seed`: of the random numbers; same seed, same answer, unless a budget
+    `samples`: how many at most; where none of 10,000 draws fits, the smallest mapping is scored and
+    drawing ends. `seed`: of the random numbers; same seed, same answer, unless a budget
     ends it early. `report`: called with each better value. `memory`: bytes of the process before
-    which it ends. It proves nothing about the best mapping.
+    which it ends. The answer has the lower bound with which the exact search begins, so a gap; no
+    mapping is proven the best.
     """
 
     samples: int = 1000
