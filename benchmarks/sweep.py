@@ -270,9 +270,10 @@ What is left is mostly the fronts: 6 sets for the first space, 12 for the second
 of fanouts; each costs as much as one or two designs alone. A further design takes some thousandths
 of a second: the mappings of its Einsums are scored by the model once per front, nodes of the
 architecture that are written alike are read once, and a component is evaluated anew only where its
-node or a variable that it uses is written differently. The ratio varies by a fifth from run to run:
-three runs gave 18, 19, 18 for the first space and 25, 19, 22 for the second. Ways to do less of it
-that were tried, and not kept:
+node or a variable that it uses is written differently. The ratio varies from run to run:
+three runs beside one other process gave 17, 16, 17 for the first space and 19, 19, 19 for the second,
+runs on a machine with four others 17 to 18 and 20 to 22. Ways to do less of it that were tried, and
+not kept:
 
 - *One Pareto set for all fanouts.* Labels with fewer lanes are hardly ever beaten by those with
   more: for the second space 144 points took 20 to 30 s instead of 12 times 0.7 s (measured once).
