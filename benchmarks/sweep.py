@@ -271,7 +271,7 @@ of fanouts; each costs as much as one or two designs alone. A further design tak
 of a second: the mappings of its Einsums are scored by the model once per front, nodes of the
 architecture that are written alike are read once, and a component is evaluated anew only where its
 node or a variable that it uses is written differently. The ratio varies from run to run:
-three runs beside one other process gave 17, 16, 17 for the first space and 19, 19, 19 for the second,
+three runs beside another process gave 17, 16, 17 for the first space and 19, 19, 19 for the other,
 runs on a machine with four others 17 to 18 and 20 to 22. Ways to do less of it that were tried, and
 not kept:
 

@@ -141,7 +141,10 @@ def breakdown(score: Score) -> Breakdown:
 
 
 def component_costs(score: Score) -> tuple[ComponentCosts, ...]:
-    """Return the costs of a score by component: those with energy or time, as in `breakdown`."""
+    """Return the costs of a score by component: those that have an energy or a latency, 0 or more.
+
+    Components with an area come first, the others in the order in which they are called.
+    """
     limits = _limits(score)
     return tuple(_component(score, name, limits) for name in _components_used(score))
 

@@ -123,7 +123,7 @@ class Layout:
 
     @property
     def shard_tiles(self) -> Index:
-        """Tiles that each cell allocates along each group."""
+        """Tiles that each cell allocates along each group, a part of a tile counted as one."""
         return self.tiling.tiles(self.split.shard_shape)
 
     @property

@@ -128,7 +128,12 @@ class ReadyMemories:
 
 @dataclass(slots=True)
 class Exchange:
-    """The tensors that stay in the elements while the Einsums of a workload run in turn."""
+    """Keeps the tensors that stay in the elements while the Einsums of a workload run in turn.
+
+    Where an Einsum needs one elsewhere than it lies, a program of the machine moves a copy for it.
+    `workload`: the Einsums; `staying`: names of the tensors; `settings`: of the machine that runs
+    the moves; `tensors`: those that were left so far, with their place and values.
+    """
 
     workload: Workload
     staying: frozenset[str]

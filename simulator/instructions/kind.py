@@ -191,7 +191,7 @@ class Encoder(Protocol):
         """Append a row to the engine's table of register loads; return the row's number."""
 
     def register(self, register: Register) -> int:
-        """Return the engine's number for a data-structure register of the element."""
+        """Return the engine's number for a data-structure register; a new one gets the next."""
 
     def loaded_operand(self, load: LoadRegister) -> int:
         """Return the number of the operand row of the descriptor that a load loads."""

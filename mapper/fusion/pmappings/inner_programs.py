@@ -104,10 +104,10 @@ class CutTemplate:
 
     @property
     def region_slots(self) -> list[int]:
-        """Numbers of the slots that fill the holders of the region, outermost first.
+        """Numbers of the `Fill` slots of the region, one for each of its holders, outermost first.
 
         The region: the holders below the outermost memory, down to the lowest that backs a tensor
-        on chip. A slot is a place of a template: loops, a fill or a reservation.
+        on chip. Slots for loops and reservations between them are not among the numbers.
         """
         return _region_slots(self.slots, self.template)
 

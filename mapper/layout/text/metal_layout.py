@@ -70,7 +70,11 @@ def parse_metal_tensor(text: str) -> MetalTensor:
 
 
 def divided(collapse: Collapse, grid: tuple[int, ...], tiling: Tiling) -> Layout:
-    """Return the layout of a collapsed tensor over a grid, as the linear-map text means it."""
+    """Return the layout of a collapsed tensor, each dimension in equal shares over a grid.
+
+    The last share may be shorter: extents are divided by the cells and rounded up, as the text with
+    a linear map means it.
+    """
     return Layout.on_grid(collapse, GridSplit.ceil(collapse.extents, grid), tiling)
 
 
