@@ -27,9 +27,9 @@ from tilewright.mapper.fusion.fused_plan import plan_fused_search
 from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES, ValueFunction
 from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph
 from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
+from tilewright.mapper.fusion.join.join_pmappings import LabelPass, WholeLabel
 from tilewright.mapper.fusion.join.label_columns import LabelColumns
 from tilewright.mapper.fusion.join.label_deepening import LabelDeepening
-from tilewright.mapper.fusion.join.label_pass import LabelPass, WholeLabel
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.searches.budget import Budget, EndReason, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats

@@ -22,8 +22,8 @@ from tilewright.mapper.fusion.fused_plan import plan_fused_search
 from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES
 from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph
 from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
+from tilewright.mapper.fusion.join.join_pmappings import LabelPass
 from tilewright.mapper.fusion.join.label_columns import METRICS, LabelColumns
-from tilewright.mapper.fusion.join.label_pass import LabelPass
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.mapping.scored_mapping import ScoredMapping
 from tilewright.mapper.searches.budget import OutOfBudget

@@ -322,9 +322,9 @@ def run_threads(store: Table, memory: Memory, element: int, now: int) -> Word:
     """Let the datapath of a processing element serve at most one running thread in this cycle.
 
     Other threads whose operations are due to end are completed, and the element's next visit is
-    scheduled. The highest priority goes first, equal ones in turn (engines.md §1). While the main thread has
-    the issue slot, threads of lower priority wait, and a word of a higher one delays it. Returns
-    the state in which the cycle counts: BUSY, WAIT_INPUT, WAIT_OUTPUT or IDLE.
+    scheduled. The highest priority goes first, equal ones in turn (engines.md §1). While the main
+    thread has the issue slot, threads of lower priority wait, and a word of a higher one delays it.
+    Returns the state in which the cycle counts: BUSY, WAIT_INPUT, WAIT_OUTPUT or IDLE.
     """
     element = address(element)
     first = store[element + at.E_THREADS]

@@ -1,7 +1,7 @@
 """Prepare to count the usage of memories: the most bits in each at a time, over the workload.
 
 Joining the Einsums counts the usage of the memories that tensors are exchanged in anyway
-(label_pass.py). Other memories below the outermost one are private to one Einsum at a time.
+(join_pmappings.py). Other memories below the outermost one are private to one Einsum at a time.
 In the outermost memory a tensor stands whole, from the first Einsum that uses it to the last.
 It also stays while Einsums run that share loops with one of these, because nothing above a shared
 loop is freed before the loop ends. The mapping of a copy decides which of its tensors are there.

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from tilewright.mapper.fusion.copies.fused_copies import CopyTable
 from tilewright.mapper.fusion.fused_problem import FusedProblem
-from tilewright.mapper.fusion.join.join_steps import JoinStep
-from tilewright.mapper.fusion.join.label_pass import WholeLabel
+from tilewright.mapper.fusion.join.join_pmappings import WholeLabel
+from tilewright.mapper.fusion.join.join_preparation import JoinStep
 
 
 class JoinedMapping(NamedTuple):

@@ -7,7 +7,7 @@ from math import inf
 from tilewright.mapper.fusion.bounds.cost_ceilings import EQUAL
 from tilewright.mapper.fusion.fused_problem import FusedProblem
 from tilewright.mapper.fusion.groups.fusion_groups import JoinedMapping
-from tilewright.mapper.fusion.join.label_pass import WholeLabel
+from tilewright.mapper.fusion.join.join_pmappings import WholeLabel
 
 
 class JoinedIncumbent:

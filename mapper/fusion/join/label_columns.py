@@ -2,7 +2,7 @@
 
 Columns of a label: energy (joule), latency (second), usages that are measured (bits), two for the
 outermost memory if its usage counts, and per exchange memory the bits above each shared loop that
-stay, then the peaks of finished Einsums (label_pass.py).
+stay, then the peaks of finished Einsums (join_pmappings.py).
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from tilewright.mapper.fusion.fused_problem import ValueFunction
 from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph
+from tilewright.mapper.fusion.join.join_pmappings import NOISE, LabelPass, WholeLabel
 from tilewright.mapper.fusion.join.label_columns import LabelColumns
-from tilewright.mapper.fusion.join.label_pass import NOISE, LabelPass, WholeLabel
 from tilewright.mapper.searches.budget import Budget, EndReason, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats
 

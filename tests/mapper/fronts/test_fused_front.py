@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilewright.mapper.fronts.fused_front import hull_corners, pareto_labels
 from tilewright.mapper.fusion.fused_problem import ValueFunction
-from tilewright.mapper.fusion.join.label_pass import WholeLabel
+from tilewright.mapper.fusion.join.join_pmappings import WholeLabel
 
 POINTS = ((1.0, 9.0), (2.0, 5.0), (3.0, 4.5), (4.0, 3.0), (6.0, 2.9), (9.0, 1.0), (9.5, 4.0))
 

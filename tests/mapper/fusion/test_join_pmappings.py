@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.mapper.fusion.join.label_pass import JoinLabels, undominated_labels
+from tilewright.mapper.fusion.join.join_pmappings import JoinLabels, undominated_labels
 
 
 def test_reduced_labels_compare_every_depth() -> None:

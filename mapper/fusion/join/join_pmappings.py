@@ -1,5 +1,6 @@
-"""Pass labels along the compatibility graph: what is reserved across Einsums (theory/fusion.md §4).
+"""Join the pmappings of Einsums, one Einsum after the other along the compatibility graph.
 
+A pass goes once along the graph and keeps what is reserved across Einsums (theory/fusion.md §4).
 A label is a choice of pmappings so far, with its energy and latency, and the most bits used so far
 of memories whose usage counts (usage_peaks.py). Per exchange memory it has `kept_bits[k - 1]`,
 those above loop k that stay, and `peak[s - 1]`, the most bits at a time in a finished Einsum that
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from tilewright.mapper.fusion.join.capacity_check import EdgeCapacity
 from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph, Edges
 from tilewright.mapper.fusion.join.group_pareto import pareto
-from tilewright.mapper.fusion.join.join_steps import START, Compatibility
+from tilewright.mapper.fusion.join.join_preparation import START, Compatibility
 from tilewright.mapper.fusion.join.label_columns import METRICS, LabelColumns, LabelPairs
 from tilewright.mapper.fusion.pmappings.pmapping_table import ChosenPmapping, PmappingGroup
 from tilewright.mapper.searches.budget import Budget
