@@ -53,6 +53,11 @@ def test_search_equals_the_walk(seed: int) -> None:
     assert check(seed, limit=1000)
 
 
+def test_tiles_with_gaps() -> None:
+    """`A[2*m, k]` behind an open hierarchy: two small tiles have fewer values than a whole one."""
+    assert check(1598, limit=3000)
+
+
 @pytest.mark.parametrize("seed", [8, *at_night(9, 11)])
 def test_search_with_uneven_tiles_equals_the_walk(seed: int) -> None:
     assert check(seed, limit=1000, uneven=True)
