@@ -40,9 +40,10 @@ class Row:
 
 
 def rows(arch: Arch) -> tuple[Row, ...]:
-    """Return the nodes of an architecture as rows of a picture, top-down.
+    """Return the components of an architecture as rows of a picture, top-down.
 
-    Forks, and Computes that others follow, step to the right.
+    Forks and Hierarchical nodes have no rows of their own; the children of a Fork or of an Array,
+    and Computes that others follow, step to the right.
     """
     table_rows: list[Row] = []
     _BoxLayout(arch, table_rows).visit(arch.root.children, 0, None)

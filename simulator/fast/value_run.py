@@ -127,10 +127,10 @@ def next_value(state: ValueState, source: SourcePlace, i: int, scalar: int) -> a
 
 @inner_kernel
 def do_stream(state: ValueState, thread: int) -> int:
-    """Do all elements of an operation at once; return the stream on which it sends.
+    """Do all elements of an operation, on streams or memory, at once; return where it sends.
 
-    thread: address of the thread, whose operands are loaded. A stream is named by the FIFO where it
-    begins; NOBODY (-1) if the operation writes to memory.
+    thread: address of the thread, whose operands are loaded. Returns the row number of the FIFO at
+    which the stream begins, NOBODY (-1) if the operation writes to memory.
     """
     store = state.store
     op = store[thread + at.T_OP]

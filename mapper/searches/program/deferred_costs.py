@@ -231,7 +231,9 @@ def deferred_reservation_count(
 ) -> int:
     """Return how many columns `deferred_reservations` needs for bits of open tiles.
 
-    `tracked`: memories whose bits count even if they cannot overflow.
+    An open tile is one whose bits depend on lanes that are chosen further out; tiles whose bits
+    depend on the same ones share a column. `tracked`: memories whose bits count even if they cannot
+    overflow.
     """
     return len(_by_bits_carrier(open_reservations(problem, slots, tracked)))
 
