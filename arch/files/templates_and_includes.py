@@ -170,7 +170,7 @@ class _File:
             "include_text": self._include_text,
             "add_to_path": self._add_to_path,
             "find_path": lambda path: str(self._find(path)),
-            "find_paths": lambda path: [str(found) for found in self._find_all(path)],
+            "find_paths": lambda path: [str(path_found) for path_found in self._find_all(path)],
             "path_exists": self._exists,
             "cwd": lambda: str(self.path.parent),
         }

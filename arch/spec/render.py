@@ -96,7 +96,7 @@ class _BoxLayout:
 
     def __init__(self, arch: Arch, table_rows: list[Row]) -> None:
         self.arch = arch
-        self.found = table_rows
+        self.rows = table_rows
 
     def visit(self, nodes: tuple[Node, ...], depth: int, parent: int | None) -> int | None:
         """Add rows for `nodes`; return the row that what follows hangs from."""
@@ -117,8 +117,8 @@ class _BoxLayout:
 
     def _add(self, node: Node, depth: int, parent: int | None) -> int:
         label, fanout, note = _words(node)
-        self.found.append(Row(node, depth, parent, label, fanout, note))
-        return len(self.found) - 1
+        self.rows.append(Row(node, depth, parent, label, fanout, note))
+        return len(self.rows) - 1
 
 
 class _Drawing:

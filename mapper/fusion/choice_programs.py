@@ -102,12 +102,14 @@ def choice_programs(rules: ChoiceRules, budget: Budget) -> ChoicePrograms:
     """
 
     def priced(known: ChoicePrograms) -> ChoicePrograms | None:
-        own = rules.columns(known.deferred, known.fields.has_all_deferred)
+        fields = rules.columns(known.deferred, known.fields.has_all_deferred)
         prices = prices_of(
-            rules.space.problem, own, known.fields, one_instance=is_comparable(space)
+            rules.space.problem, fields, known.fields, one_instance=is_comparable(space)
         )
         return (
-            None if prices is None else replace(known, tree=_priced(known.tree, prices), fields=own)
+            None
+            if prices is None
+            else replace(known, tree=_priced(known.tree, prices), fields=fields)
         )
 
     space, einsum = rules.space, rules.fused_einsum
@@ -116,15 +118,15 @@ def choice_programs(rules: ChoiceRules, budget: Budget) -> ChoicePrograms:
         rules.fused, rules.tracked, rules.unlimited,
     )  # fmt: skip
     keeps = KNOWN_CHOICES.is_used(budget)
-    found = KNOWN_CHOICES.priced(key, space, priced) if keeps else None
-    if found is not None:
-        return found
+    kept = KNOWN_CHOICES.priced(key, space, priced) if keeps else None
+    if kept is not None:
+        return kept
     made = _compiled(rules, budget)
     if keeps:
         KNOWN_CHOICES.keep(key, space, made, made.tree.tree.root.size)
-    found = priced(made)
-    assert found is not None
-    return found
+    result = priced(made)
+    assert result is not None
+    return result
 
 
 def _priced(inner: InnerTree, prices: Prices) -> InnerTree:
@@ -151,8 +153,8 @@ def _compiled(rules: ChoiceRules, budget: Budget) -> ChoicePrograms:
     """
     space, fused, check = rules.space, rules.fused_einsum, budget.check
     made = checked(space.each_template(rules.placements), check)
-    found = list(checked(fused_templates(space, frozenset(fused.boundary), made), check))
-    templates = fused.some_of(found)
+    variants = list(checked(fused_templates(space, frozenset(fused.boundary), made), check))
+    templates = fused.some_of(variants)
     sample = _sample(templates)
     try:
         return _with_columns_for(rules, templates, sample, budget)

@@ -167,9 +167,9 @@ class TilePlacement:
 
         Both are taken to be in the same memory, with all blocks alive.
         """
-        theirs = list(_first_blocks(other).items())
+        other_blocks = list(_first_blocks(other).items())
         for place, block in _first_blocks(self).items():
-            for other_place, other_block in theirs:
+            for other_place, other_block in other_blocks:
                 if place.bank == other_place.bank:
                     shared = _shared(self, block, other, other_block)
                     if shared is not None:

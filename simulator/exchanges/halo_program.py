@@ -44,7 +44,7 @@ def halo_program(
 
     `dtype`: number type. None if a slab has more dimensions in memory than a descriptor.
     """
-    boxes = [exchange.own, *(box for s in exchange.shifts for box in (s.sent, s.received))]
+    boxes = [exchange.inner, *(box for s in exchange.shifts for box in (s.sent, s.received))]
     if any(len(_loops(box, exchange).loops) > MOST_DIMENSIONS for box in boxes):
         return None
     builder = ProgramBuilder(f"halo_{exchange.tensor}", exchange.rows, exchange.columns)
@@ -108,7 +108,7 @@ def _write(code: CodeBuilder, exchange: HaloExchange, kind: list[int], move: str
         _bind_queues(code, way, ends, parity=kind[0 if way.axis == "X" else 1])
     code.mem1d("part", HELD, extent=exchange.held.values)
     task = code.task("copy", entry=True)
-    task.op(move, _declare(code, "own", exchange.own, exchange), "part", label="copy")
+    task.op(move, _declare(code, "own", exchange.inner, exchange), "part", label="copy")
     rounds = _rounds(exchange)
     followings = (f"round{place}" for place in range(1, len(rounds)))
     for shifts, following in zip_longest(rounds, followings):

@@ -107,17 +107,17 @@ class DeadlockError(MachineError):
     category = "deadlock"
 
     def __init__(self, message: str, *, cycle: int, waits: Sequence[Wait | str]) -> None:
-        self.found = tuple(Wait(w) if isinstance(w, str) else w for w in waits)
-        self.waits = tuple(map(str, self.found))
+        self.wait_records = tuple(Wait(w) if isinstance(w, str) else w for w in waits)
+        self.waits = tuple(map(str, self.wait_records))
         super().__init__(message + "".join(f"\n  - {line}" for line in self.waits))
         self.cycle = cycle
 
     @property
     def mermaid(self) -> str:
         """The graph of who waits for whom, as the text of a Mermaid flowchart."""
-        return wait_graph.mermaid(self.found)
+        return wait_graph.mermaid(self.wait_records)
 
     @property
     def svg(self) -> str:
         """The graph of who waits for whom, as an SVG picture."""
-        return wait_graph.svg(self.found)
+        return wait_graph.svg(self.wait_records)

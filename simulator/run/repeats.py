@@ -175,23 +175,23 @@ class RepeatingRun:
         """Look at the state; leave out repetitions if it came before, and return whether."""
         now = self.state.snapshot(self.store)
         seen = [snapshot for snapshot in self._seen if snapshot.key == now.key]
-        found = [r for r in self._repetitions(now, seen) if r.times > 0]
+        going_on = [r for r in self._repetitions(now, seen) if r.times > 0]
         self._seen.append(now)
-        if found:
-            self._leave_out(now, max(found, key=lambda r: r.times * r.cycles))
-        return bool(found)
+        if going_on:
+            self._leave_out(now, max(going_on, key=lambda r: r.times * r.cycles))
+        return bool(going_on)
 
     def _repetitions(self, now: Snapshot, seen: list[Snapshot]) -> list[_Repetition]:
         """Return the periods that end now and have gone by twice."""
         by_cycle = {snapshot.cycle: snapshot for snapshot in seen}
-        found = []
+        repetitions_seen = []
         for before in reversed(seen):
             cycles = now.cycle - before.cycle
             first = by_cycle.get(before.cycle - cycles)
             if first is not None:
                 times = repetitions(self.state, self.store, (first, before, now))
-                found.append(_Repetition(before, cycles, times))
-        return found
+                repetitions_seen.append(_Repetition(before, cycles, times))
+        return repetitions_seen
 
     def _leave_out(self, now: Snapshot, repetition: _Repetition) -> None:
         """Move the state on by some repetitions."""

@@ -247,13 +247,15 @@ class ElementCycles:
     def transfers(self, tiles: FamilyTiles, sums: SumCount) -> float:
         """Return the cycles of an element's receives and sends, and of the loop over tiles."""
         family, output = tiles.family, self.space.einsum.outputs[0]
-        own = tiles.output
+        values_of_output = tiles.output
         moved = {True: list[int](), False: list[int]()}  # by whether they come with each tile
         for access, values in zip(self.space.einsum.inputs, tiles.inputs, strict=True):
             if access.tensor not in family.resident:
                 moved[access.tensor in tiles.passing].append(values)
         received = len(moved[True])
-        sent = [own] * sums.operations + [own * sums.passed] * bool(sums.passed)
+        sent = [values_of_output] * sums.operations + [values_of_output * sums.passed] * bool(
+            sums.passed
+        )
         moved[output.tensor in tiles.passing] += sent
         cycles = sum(self.load + self.words(values) for values in moved[False])
         if family.tile is None:

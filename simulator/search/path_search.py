@@ -97,8 +97,8 @@ class _PathWalk:
         """
         for _ in range(MOST_FOUND):
             least = self.cascade.best_path("bound", reshards=reshards, limit=limit)
-            found = [move.find() for move in least.moves] if least is not None else []
-            if not any(found):
+            are_new = [move.find() for move in least.moves] if least is not None else []
+            if not any(are_new):
                 return least
         return self.cascade.best_path("bound", reshards=reshards, limit=limit)
 

@@ -33,20 +33,20 @@ _OF_THE_MODEL = ("einsum", "uneven", "max_memory")
 class GridAnswer:
     """The best mappings of a workload on a grid, as text, JSON, mapping file and page."""
 
-    found: GridMapping
+    answer: GridMapping
     objective: str
 
     @property
     def certificates(self) -> dict[str, str]:
         """What the search has shown, for each Einsum's part of the page."""
-        return dict.fromkeys(self.found.results, str(self.found.certificate))
+        return dict.fromkeys(self.answer.results, str(self.answer.certificate))
 
     def text(self) -> str:
         """Return the answer for the terminal: mapping, execution, certificates."""
-        lines = [self._nest(), "", *execution_lines(self.found.execution), ""]
-        certificate = self.found.certificate
-        gap = "" if certificate.is_optimal else f", gap {gap_text(self.found.gap)}"
-        lines.append(f"{certificate}{gap} ({self.found.seconds:.1f} s)")
+        lines = [self._nest(), "", *execution_lines(self.answer.execution), ""]
+        certificate = self.answer.certificate
+        gap = "" if certificate.is_optimal else f", gap {gap_text(self.answer.gap)}"
+        lines.append(f"{certificate}{gap} ({self.answer.seconds:.1f} s)")
         lines += [
             f"  {number:,} cannot be built: {reason}" for reason, number in certificate.reasons
         ]
@@ -56,27 +56,27 @@ class GridAnswer:
         """Return the mapping as a loop nest with numbers of tiles, in the sizes of the elements."""
         from tilewright.mapper.mapping.nest_lines import nest_lines, nest_text
 
-        einsums = [run.plan.read.einsum for run in self.found.execution.einsums]
+        einsums = [run.plan.read.einsum for run in self.answer.execution.einsums]
         bounds = {einsum.name: einsum.bounds for einsum in einsums}
-        return nest_text(nest_lines(self.found.mapping.nodes, bounds))
+        return nest_text(nest_lines(self.answer.mapping.nodes, bounds))
 
     def document(self) -> dict[str, Any]:
         """Return the answer as JSON data."""
-        certificate = self.found.certificate
+        certificate = self.answer.certificate
         search = {
             "kind": "optimal" if certificate.is_optimal else "bounded",
-            "value": self.found.value,
+            "value": self.answer.value,
             "lower_bound": certificate.bound,
-            "gap": self.found.gap if self.found.gap < inf else None,
+            "gap": self.answer.gap if self.answer.gap < inf else None,
             "executed": certificate.executed,
             "timed": certificate.timed,
             "excluded": certificate.excluded,
             "infeasible": certificate.infeasible,
-            "seconds": self.found.seconds,
+            "seconds": self.answer.seconds,
         }
         return {
             "objective": self.objective,
-            **whole_document(self.found.execution),
+            **whole_document(self.answer.execution),
             "search": search,
             "mapping": self.mapping_file(),
         }
@@ -85,11 +85,11 @@ class GridAnswer:
         """Return the mapping as the text of a file that `execute` and `evaluate` take."""
         from tilewright.mapper.mapping.mapping_file import dump_mapping
 
-        return dump_mapping(self.found.mapping)
+        return dump_mapping(self.answer.mapping)
 
     def write_page(self, path: Path, subject: str) -> None:
         """Write the page on the answer; raises OSError if it cannot be written."""
-        write_execution_page(path, page_of(self.found.execution, subject, self.certificates))
+        write_execution_page(path, page_of(self.answer.execution, subject, self.certificates))
 
 
 def find_on_machine(

@@ -52,14 +52,14 @@ class Shift:
 class HaloExchange:
     """The shifts that turn the parts that elements hold into those that they need.
 
-    `own`: where the part that an element holds lies in the box that it needs. Positions outside of
-    the tensor are zeros.
+    `inner`: where the part that an element holds lies in the box that it needs. Positions outside
+    of the tensor are zeros.
     """
 
     tensor: str
     held: Distribution
     needed: Distribution
-    own: Box
+    inner: Box
     shifts: tuple[Shift, ...]
 
     @property
@@ -108,9 +108,9 @@ def halo_exchange(tensor: str, held: Distribution, needed: Distribution) -> Halo
     ]
     if min(*low, *high) < 0:
         return None
-    own = tuple(zip(low, held.extents, strict=True))
+    inner = tuple(zip(low, held.extents, strict=True))
     shifts: list[Shift] = []
-    box = own
+    box = inner
     for rank, (below, above) in enumerate(zip(low, high, strict=True)):
         if not below and not above:
             continue
@@ -119,7 +119,7 @@ def halo_exchange(tensor: str, held: Distribution, needed: Distribution) -> Halo
             return None
         shifts += _shifts(line, box, below, above)
         box = _replaced(box, rank, 0, needed.extents[rank])
-    return HaloExchange(tensor, held, needed, own, tuple(shifts))
+    return HaloExchange(tensor, held, needed, inner, tuple(shifts))
 
 
 @dataclass(frozen=True, eq=False)

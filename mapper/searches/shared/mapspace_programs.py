@@ -78,10 +78,10 @@ def priced_programs(
     """
 
     def priced(programs: MapspacePrograms) -> PricedPrograms | None:
-        own = label_fields(space.problem, leaks, tracked, programs.deferred, family)
+        fields = label_fields(space.problem, leaks, tracked, programs.deferred, family)
         prices = prices_of(
             space.problem,
-            own,
+            fields,
             programs.fields,
             one_instance=is_comparable(space),
             further=family.prices,

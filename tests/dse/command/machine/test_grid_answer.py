@@ -28,7 +28,7 @@ def test_text_document_and_file_are_of_one_answer() -> None:
     assert document["search"]["gap"] == 0
     assert answer.certificates["Z"] in text
     saved = load_mapping(load_document("m.yaml", text=answer.mapping_file()))
-    assert saved == answer.found.mapping
+    assert saved == answer.answer.mapping
     assert all(state.lower_bound <= state.value for state in states)
 
 

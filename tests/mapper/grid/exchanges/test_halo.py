@@ -28,7 +28,7 @@ def test_a_halo_of_one_goes_west_east_north_south() -> None:
     assert [(s.axis, s.step, s.values, int(s.links.sum())) for s in result.shifts] == [
         ("Y", 1, 5, 2), ("Y", -1, 5, 2), ("X", 1, 4, 3), ("X", -1, 4, 3)
     ]  # fmt: skip
-    assert result.own == ((1, 2), (1, 5))
+    assert result.inner == ((1, 2), (1, 5))
     south = result.shifts[0]
     assert (south.sent, south.received) == (((2, 1), (1, 5)), ((0, 1), (1, 5)))
     assert result.hops == 2 * (2 * 4 * 5) + 2 * (3 * 3 * 4)
