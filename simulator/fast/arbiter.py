@@ -173,16 +173,17 @@ def words_alone(row: Ints, done: int, cycles: CycleRange) -> tuple[int, int]:
     """Return how many words go by themselves before a cycle, and the cycles between them.
 
     row: segment (t, r, m) of the cycles from which they could go; done: number of the first one in
-    it. cycles: in which the first one goes, and before which all go; it must be one at least. A
-    word goes a cycle after the one before it at the earliest. Only as many are counted as go at
-    equal distances. Example: t = 0, r = 1: the words go in 7, 8, 9 if the first one goes in 7 and
-    cycle 10 is the end.
+    it, which counts in any case. cycles: in which the first one goes, and before which the others
+    go. A word goes a cycle after the one before it at the earliest. Only as many are counted as go
+    at equal distances. Example: t = 0, r = 1: the words go in 7, 8, 9 if the first one goes in 7
+    and cycle 10 is the end.
     """
     first, end = cycles
     if row[R] > 1 and first > row[T] + row[R] * done:
         return whole(1), whole(1)
     step = max(row[R], whole(1))
-    return min(row[M] - done, (end - first + step - 1) // step), step
+    words = min(row[M] - done, (end - first + step - 1) // step)
+    return max(words, whole(1)), step
 
 
 @inner_kernel
@@ -278,11 +279,11 @@ def arbitrate(graph: UnitGraph, times: Times, u: int, arbitration: Arbitration) 
             wanted = max(due[i, T] + due[i, R] * done, last + 1)
             now = next_turn(graph, times, port, clock, PortTurn(last, wanted))
             words, step = words_alone(due[i], done, CycleRange(now, next_bid(graph, times, port)))
-            n = append(out, n, now, step, max(words, whole(1)))
+            n = append(out, n, now, step, words)
             if n < 0:
                 return n
-            done += max(words, whole(1))
-            last = now + step * (max(words, whole(1)) - 1)
+            done += words
+            last = now + step * (words - 1)
             clock = last + 1
     return n
 

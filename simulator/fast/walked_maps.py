@@ -61,11 +61,8 @@ class WalkedMaps:
             return None
         return work.after, tuple((n, v.row, v.saves, v.position % at.BANKS) for n, v in held)
 
-    def keep(
-        self, key: Hashable, cycles: int, before: MapState, now: tuple[Counts, Registers]
-    ) -> None:
-        """Keep what a walk added, from the state before it and the one now."""
-        after = MapState.of(*now)
+    def keep(self, key: Hashable, cycles: int, before: MapState, after: MapState) -> None:
+        """Keep what a walk of so many cycles added, from the states before and after it."""
         counts = tuple(
             tuple(new - old for new, old in zip(news, olds, strict=True))
             for news, olds in zip(after.counts, before.counts, strict=True)

@@ -424,7 +424,7 @@ class ScriptWalker:
             return work.after
         passed, before = self.passed, MapState.of(counts, registers)
         self._turns_of_map(work)
-        walked.keep(key, self.passed - passed, before, (counts, registers))
+        walked.keep(key, self.passed - passed, before, MapState.of(counts, registers))
         return work.after
 
     def _counts(self) -> Counts:

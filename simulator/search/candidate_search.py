@@ -57,7 +57,7 @@ MOST_FIRST: Final = 4
 """Families among whose candidates the first one to run is chosen."""
 NEAR: Final = 1.25
 """Their bounds are at most so many times the least one."""
-LONG_RUN: Final = 64_000_000
+PROOF_PAYS: Final = 64_000_000
 """Cycles times elements of a run of some seconds (docs/validation/engine-speed.md)."""
 MOST_PLANS: Final = 512
 MOST_ELEMENTS: Final = 1 << 20
@@ -225,7 +225,7 @@ class Candidates:
         plan = self.plan(choice)
         if plan.placement.size >= LARGE_GRID:
             return True
-        if self.quick.cycles(choice.family) * plan.placement.size < LONG_RUN:
+        if self.quick.cycles(choice.family) * plan.placement.size < PROOF_PAYS:
             return False
         takes_all = all(stream.tiles == 1 for stream in plan.streams)
         return takes_all and all(tensor.buffers == 1 for tensor in plan.read.tensors)
