@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from threading import Lock
 from typing import Any, Final, TypeVar
 
 A = TypeVar("A")
 _NOTHING: Final = object()
+_ONE_AT_A_TIME: Final = Lock()
+"""Runs of a search that go on side by side share these caches."""
 
 
 class IdentityCache:
@@ -32,9 +35,10 @@ class IdentityCache:
         """
         entry = self._kept.get(id(owner))
         if entry is None:
-            if len(self._kept) >= self._most:
-                del self._kept[next(iter(self._kept))]
-            entry = self._kept[id(owner)] = owner, {}
+            with _ONE_AT_A_TIME:
+                if len(self._kept) >= self._most:
+                    del self._kept[next(iter(self._kept))]
+                entry = self._kept[id(owner)] = owner, {}
         answers = entry[1]
         if key not in answers:
             answers[key] = make()
@@ -68,7 +72,8 @@ class ValueCache:
             return make()
         if answer is _NOTHING:
             answer = make()
-            if len(self._kept) >= self._most:
-                del self._kept[next(iter(self._kept))]
-            self._kept[value] = answer
+            with _ONE_AT_A_TIME:
+                if len(self._kept) >= self._most:
+                    del self._kept[next(iter(self._kept))]
+                self._kept[value] = answer
         return answer  # type: ignore[no-any-return]

@@ -1,5 +1,8 @@
 """Answers that are kept by value: equal codes have one, what differs in a bit has its own."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -39,6 +42,32 @@ def test_values_without_a_hash_are_asked_about_anew() -> None:
     for _ in range(2):
         memo.of(([],), lambda: asked.append(1))  # type: ignore[arg-type]
     assert asked == [1, 1]
+
+
+class Slow:
+    """A value whose hash lets other threads go on, as that of a record in Python may."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Slow) and other.number == self.number
+
+    def __hash__(self) -> int:
+        time.sleep(0)
+        return self.number
+
+
+def test_threads_share_a_full_cache() -> None:
+    """Each answer makes room for itself, while others do."""
+    memo = ValueCache(2)
+
+    def ask(first: int) -> bool:
+        numbers = range(first, first + 500)
+        return all(memo.of(Slow(n), lambda n=n: -n) == -n for n in numbers)  # type: ignore[misc]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(ask, (0, 1000, 2000, 3000)))
 
 
 def test_what_is_raised_is_not_kept() -> None:
