@@ -7,7 +7,7 @@ as they are, each once, and the whole is optimized once. Where numba inlines a f
 all names of the function with each of its blocks, and the place in the source of every statement;
 here the copies share them. After each of nine steps numba asks which names are in use where, which
 its last step reads to drop references; without counts of references here nobody asks. It looks for
-new declarations in all its modules whenever a type has no function yet; here only after an import.
+new declarations in all its modules whenever a type has no function yet; here only if there are any.
 It asks LLVM for the size of a type by a module of its own; here once per type.
 
 Methods of numba are replaced while a kernel is compiled; a numba that lacks one stays as it is.
@@ -111,7 +111,7 @@ def _changes() -> list[tuple[Any, str, Callable[..., Any]]]:
 
     return [
         (_compiler, "compile_extra", compile_extra),
-        (_TARGET, "refresh", _refresh_after_imports(_TARGET.refresh)),
+        (_TARGET, "refresh", _refresh_if_new(_TARGET.refresh)),
         (event, "broadcast", _nothing),
         (_PROCESSOR, "run", _without_live_names(_PROCESSOR.run, running)),
         (_TARGET, "get_abi_sizeof", _once_per_type(_TARGET.get_abi_sizeof)),
@@ -129,16 +129,28 @@ def _changes() -> list[tuple[Any, str, Callable[..., Any]]]:
     ]
 
 
-def _refresh_after_imports(refresh: Callable[..., None]) -> Callable[..., None]:
-    """Return numba's search for new declarations, done only if a module came since the last one."""
-    modules: dict[int, int] = {}
+def _refresh_if_new(refresh: Callable[..., None]) -> Callable[..., None]:
+    """Return numba's search for new declarations, done only if there may be some.
 
-    def refresh_after_imports(target: Any) -> None:
-        if modules.get(id(target)) != len(sys.modules):
+    There may be if a module was imported, or if a registry that numba knows has grown: the first
+    `min` of two types adds a function to one while a kernel is compiled.
+    """
+    seen: dict[int, tuple[Any, ...]] = {}  # kept with the registries: an id may be used again
+
+    def refresh_if_new(target: Any) -> None:
+        registries = target._registries  # shared by all copies of a target
+        if seen.get(id(registries)) != (registries, *_declarations(target)):
             refresh(target)
-            modules[id(target)] = len(sys.modules)
+            seen[id(registries)] = (registries, *_declarations(target))
 
-    return refresh_after_imports
+    return refresh_if_new
+
+
+def _declarations(target: Any) -> tuple[int, int]:
+    """Return how many modules are imported, and how many declarations numba's registries have."""
+    registries = (*target._registries, *target.typing_context._registries)
+    items = (item for registry in registries for item in vars(registry).values())
+    return len(sys.modules), sum(len(item) for item in items if isinstance(item, list))
 
 
 def _link_parts(library: Any) -> None:

@@ -9,6 +9,8 @@ from typing import Any, cast
 import numba
 import pytest
 from numba.core.bytecode import FunctionIdentity
+from numba.core.imputils import lower_builtin
+from numba.core.registry import cpu_target
 
 from tilewright.arch.lean import lean_compilation as lean
 
@@ -56,3 +58,17 @@ def test_object_files_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lean, "_changes", lambda: kept)
     monkeypatch.setattr(FunctionIdentity, "_unique_ids", count(1))
     assert object_file() == with_all
+
+
+def test_a_function_that_numba_declares_while_it_compiles_is_found() -> None:
+    """An intrinsic declares itself at its first use, when no module is imported."""
+    target, declare = cast(Any, cpu_target).target_context, cast(Any, lower_builtin)
+    with lean.object_file_only():
+        target.refresh()
+        for number in range(3):  # copies of a target, one after the other at the same address
+            copied = target.subtarget()
+            copied.refresh()
+            declare(f"declared {number}", numba.types.int64)(lambda *_: None)
+            copied.refresh()
+            assert copied._defns[f"declared {number}"].versions
+            del copied
