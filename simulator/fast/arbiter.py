@@ -72,9 +72,10 @@ def time_of(times: Times, u: int, k: int) -> Word:
 def find_next_bid(graph: UnitGraph, times: Times, rival: int, bid: Ints) -> None:
     """Find the first cycle in which the next word of a rival can bid for a contended link.
 
-    rival: number of a FIFO that sends on the same link; bid: its state (columns B_...), changed:
-    entry and segment of its next word, and in B_NEXT the cycle, FOREVER if it has no further known
-    word.
+    rival: number of a FIFO that sends on the same link. bid: the state of this FIFO as the link is
+    simulated, one int64 per column B_...; changed. Words that are already sent are skipped, and
+    B_NEXT gets the cycle: the word is ready, and at least one cycle has passed since the last one.
+    B_NEXT is FOREVER if the FIFO has no further word with known readiness.
     """
     port = graph.port[rival]
     while bid[B_ENTRY] < port[at.P_AT] + port[at.P_COUNT]:
@@ -98,7 +99,9 @@ def first_entry_from(graph: UnitGraph, times: Times, port: int, now: int) -> Wor
     """Return a port's first entry whose unit does not end before cycle `now`, by bisection.
 
     A port is a FIFO whose words are timed; its entries are the units (runs of operations, or
-    messages) that pass words through it, in order. A unit without known times does not end before.
+    messages) that pass words through it, in order. The result is the entry's row in `graph.entry`,
+    or the row behind the port's last entry if all units end before. A unit without known times
+    counts as one that does not end before.
     """
     low = graph.port[port, at.P_AT]
     high = low + graph.port[port, at.P_COUNT]
@@ -116,8 +119,8 @@ def first_entry_from(graph: UnitGraph, times: Times, port: int, now: int) -> Wor
 def find_rival(graph: UnitGraph, times: Times, rival: int, now: int, bid: Ints) -> None:
     """Set a rival's bid for a contended link to its state at cycle `now`, by the known times.
 
-    rival: number of the FIFO; bid: columns B_..., changed: its next word, the cycle in which it was
-    last served (-1: never), the first cycle in which it can bid.
+    rival: number of the FIFO. bid: one int64 per column B_..., changed: which word is next, the
+    cycle in which the FIFO was last served (-1: never), and the first cycle in which it can bid.
     """
     first = graph.port[rival, at.P_AT]
     entry = first_entry_from(graph, times, rival, now)
@@ -135,10 +138,11 @@ def find_rival(graph: UnitGraph, times: Times, rival: int, now: int, bid: Ints) 
 
 @inner_kernel
 def best_rival(graph: UnitGraph, times: Times, port: int, now: int) -> Word:
-    """Return the place k of the rival that wins a contended link among those bidding at `now`.
+    """Return which rival wins a contended link among those that bid in cycle `now`.
 
     port: the FIFO whose rivals are compared, itself left out. The one served longest ago wins, then
-    the one of the lowest rank (color, number). -1: no rival bids in this cycle.
+    the one of the lowest rank (color, number). The result is its place k in the list of the port's
+    rivals, -1 if no rival bids in this cycle.
     """
     first = graph.contest[port, at.C_RIVAL]
     best = -1
@@ -170,13 +174,14 @@ def serve(graph: UnitGraph, times: Times, rival: int, k: int, now: int) -> None:
 
 @inline_kernel
 def words_alone(row: Ints, done: int, cycles: CycleRange) -> tuple[int, int]:
-    """Return how many words go by themselves before a cycle, and the cycles between them.
+    """Return how many words move without a competitor before a cycle, and the cycles between them.
 
-    row: segment (t, r, m) of the cycles from which they could go; done: number of the first one in
-    it, which counts in any case. cycles: in which the first one goes, and before which the others
-    go. A word goes a cycle after the one before it at the earliest. Only as many are counted as go
-    at equal distances. Example: t = 0, r = 1: the words go in 7, 8, 9 if the first one goes in 7
-    and cycle 10 is the end.
+    row: segment (t, r, m): word i of it is ready in cycle t + i r. done: number i of the first word
+    that moves, which counts in any case. cycles: `first` is the cycle in which it moves, the others
+    must move before `last`. At most one word moves per cycle. Only words at equal distances are
+    counted. Example: words are ready from cycle 0 on, one per cycle (t = 0, r = 1); if the first
+    one moves in cycle 7, those before cycle 10 move in 7, 8 and 9, so the result is 3 words, 1
+    cycle apart.
     """
     first, end = cycles
     if row[R] > 1 and first > row[T] + row[R] * done:
@@ -188,10 +193,11 @@ def words_alone(row: Ints, done: int, cycles: CycleRange) -> tuple[int, int]:
 
 @inner_kernel
 def serve_alone(graph: UnitGraph, times: Times, rival: int, k: int, cycles: CycleRange) -> None:
-    """Let a rival FIFO move the words that no other FIFO bids against, as far as one segment goes.
+    """Let a rival FIFO move its next words over a contended link while no other FIFO bids.
 
-    rival: its number; k: its place among the rivals, whose next bid is found. cycles: in which its
-    next word goes, and before which no other FIFO bids.
+    rival: its number; k: its place among the rivals, whose bid is moved on. cycles: `first` is the
+    cycle of its next word, `last` the first cycle in which another FIFO bids. At most the words of
+    one segment of equally spaced cycles move.
     """
     bid = times.bid[k]
     row = times.ready[graph.entry[bid[B_ENTRY], 0], bid[B_PIECE]]

@@ -45,9 +45,9 @@ class SolverAttempt:
 
     A unit is one run of an operation on queues, or one message; its times are a list of segments,
     each of equally spaced cycles. `capacity`: most segments per unit. `window`: units that start
-    later than this many cycles after the earliest one wait; FOREVER: first come, first served.
-    `eighths`: most evaluations per unit on average, in eighths; `spare`: further evaluations in
-    all.
+    later than this many cycles after the earliest one are evaluated later; FOREVER: units are
+    evaluated in the order in which they became due. An attempt ends after eighths / 8 * units +
+    spare evaluations.
     """
 
     capacity: int
@@ -81,7 +81,7 @@ def solved_times(graph: UnitGraph, issue: int, completion: int) -> Times:
 
     graph: units (runs of operations on queues, and messages) with their channels. issue: cycles
     from a dispatch to the main thread's next instruction; completion: from an operation's last
-    element to its end. Raises NotCovered, with FIFOs of the units concerned, if units wait for each
+    value to its end. Raises NotCovered, with FIFOs of the units concerned, if units wait for each
     other, or if no attempt finds the times in its segments and evaluations.
     """
     units, failed_window = graph.unit.shape[0], -1
@@ -119,11 +119,11 @@ def _attempts(graph: UnitGraph) -> Iterator[SolverAttempt]:
 
 
 def fifos_of(graph: UnitGraph, units: npt.NDArray[np.bool_]) -> Ints:
-    """Return the numbers of FIFOs that chosen units use, one per unit, each once, sorted.
+    """Return the numbers of the FIFOs that chosen units use, one per unit, each once, sorted.
 
-    A unit is one run of an operation on queues, or one message. units: (units,) mask. A unit's
-    first input FIFO counts, else its output FIFO. They tell which parts of a program a failure
-    concerns.
+    A unit is one run of an operation on queues, or one message. units: (units,) mask of those
+    chosen. A unit stands for its first input FIFO, or for its output FIFO if it has no input. The
+    FIFOs tell which parts of a program a failure concerns.
     """
     port = graph.unit[units]
     return np.unique(np.where(port[:, U_IN] >= 0, port[:, U_IN], port[:, U_OUT]))

@@ -35,11 +35,12 @@ BATCH: Final = 1 << 16
 
 
 class FifoLines(NamedTuple):
-    """Say where each FIFO's words leave its straight line, with space for their times.
+    """Say at the end of which line each FIFO is, with working space for lists of times.
 
-    A line is a chain of FIFOs that act as one channel (engines.md §2.2). `down`: (FIFOs,) the FIFO
-    at the end of each one's line. `node`: (FIFOs,) whether the solver has times of the FIFO itself.
-    `work`: four lists of segments (t, r, m), each t, t + r, ... m times.
+    A line is a chain of FIFOs that act as one channel (engines.md §2.2). `down`: (FIFOs,) number of
+    the FIFO at the end of each one's line. `node`: (FIFOs,) whether the solver has times of the
+    FIFO itself. `work`: (4, most segments, 3) four lists of segments (t, r, m), each t, t + r, ...
+    m times.
     """
 
     down: Ints
@@ -181,9 +182,10 @@ def _overlapping(
 def intervals(
     network: FifoNetwork, graph: UnitGraph, layout: UnitLayout, times: Times, fifos: Numbers
 ) -> tuple[Ints, Ints]:
-    """Return bounds of the first and last cycle in which words leave each FIFO.
+    """Return a range of cycles outside which no word leaves each FIFO.
 
-    `fifos`: their numbers, shape (fifos,); both results have this shape.
+    fifos: numbers of FIFOs, of any shape. Both results have this shape: no word leaves before the
+    cycle of the first array, none after that of the second.
     """
     source, latency = graph.port[fifos, at.P_SOURCE], graph.port[fifos, at.P_LATENCY]
     down = layout.down[fifos]
@@ -197,10 +199,10 @@ def intervals(
 
 
 def ends_of(graph: UnitGraph, ports: Ints) -> tuple[Ints, Ints]:
-    """Return the first and the last unit that pass words through some FIFOs: two arrays.
+    """Return the first and the last unit that pass words through each of some FIFOs: two arrays.
 
-    A unit is one run of an operation on queues, or one message. ports: numbers of FIFOs that pass
-    at least one.
+    A unit is one run of an operation on queues, or one message. ports: numbers of FIFOs through
+    which at least one word passes. The results are numbers of units, in the shape of `ports`.
     """
     first = graph.port[ports, at.P_AT]
     return graph.entry[first, 0], graph.entry[first + graph.port[ports, at.P_COUNT] - 1, 0]

@@ -18,7 +18,9 @@ from tilewright.simulator.fast.segments import FULL, NEVER, M, R, T, append, cop
 def span_start(graph: UnitGraph, times: Times, u: int, span: int, start: int) -> int:
     """Return the cycle in which a span of the main thread begins; FOREVER while it is not known.
 
-    u: a unit beside it, whose dispatch is in cycle `start`; span: its row in the graph.
+    A span is a stretch of cycles in which the main thread has the issue slot while microthreads run
+    beside it. u: number of a unit (a run of an operation) that may run beside it and that is
+    dispatched in cycle `start`; span: its row in `graph.span`.
     """
     first = graph.unit[u, at.U_FIRST]
     begin = NEVER
@@ -49,10 +51,12 @@ def span_start(graph: UnitGraph, times: Times, u: int, span: int, start: int) ->
 
 @inline_kernel
 def free_words(behind: int, pace: int, left: int, room: int) -> int:
-    """Return how many words go evenly: until they are on time again, or the next span begins.
+    """Return how many words move at equal distances, before the pace changes or a span begins.
 
-    behind: cycles by which the first one is late; pace: of the words that were on time, 1 for late
-    ones; left: words; room: cycles until the span.
+    behind: cycles by which the first word is late. Late words follow one per cycle until they are
+    on time again, others every `pace` cycles. left: words that are left; room: cycles until the
+    next span of the main thread, in which no word moves. Example: 1 cycle late at a pace of 2, the
+    first word is late and the second one on time again: 1 word.
     """
     if behind > 0:
         on_time = left if pace <= 1 else (behind + pace - 2) // (pace - 1)
@@ -64,8 +68,10 @@ def free_words(behind: int, pace: int, left: int, room: int) -> int:
 def detour(graph: UnitGraph, times: Times, u: int, count: int, start: int) -> int:
     """Move the words of unit u in work[3] out of the main thread's spans; return the segments.
 
-    A unit is one run of an operation on queues. count: segments before; start: the cycle of its
-    dispatch. Returns FULL (-2) if the result does not fit.
+    A unit is one run of an operation on queues; in a span the main thread has the issue slot, so
+    words that would move in it move behind it. work[3] holds the cycles of the words as `count`
+    segments and is changed; start: cycle of the unit's dispatch. Returns the number of segments
+    afterwards, or FULL (-2) if they do not fit.
     """
     if graph.unit[u, at.U_KIND] != at.THREAD or count < 0:
         return count

@@ -1,7 +1,8 @@
-"""What an element of a code does with values: its operations in order, each on lines, places known.
+"""What an element of a code does with values: its operations, with the addresses of their operands.
 
-Control depends on counters only, so this is the same for all elements of the code. A line is a
-vector in memory of one dimension, or words of a queue. Codes with other operands are refused.
+Control depends on counters only, so the list is the same for all elements of the code. Each operand
+is a line: a vector in memory of one dimension, or consecutive words of a queue. Codes with other
+operands are refused.
 """
 
 from __future__ import annotations
@@ -47,11 +48,11 @@ NO_LINE: Final = (0, 0, 0, -1)
 
 @dataclass(frozen=True, slots=True)
 class ElementLines:
-    """All operations of an element of a code.
+    """All operations that an element of a code does in one run.
 
-    `rows`: (operations, N_WIDTH), in order. `walk`: the walk of the code, with counts of words and
-    of values. `reads`, `writes`: values that operations on registers and maps read and write, by
-    buffer.
+    `rows`: (operations, N_WIDTH), in order, loops unrolled. `walk`: the steps of the main thread,
+    with numbers of words and of values. `reads`, `writes`: by buffer, how many values operations on
+    registers and maps read and write.
     """
 
     rows: Ints
@@ -61,10 +62,10 @@ class ElementLines:
 
 
 def lines_of(block: CodeBlock) -> ElementLines:
-    """Return the operations of a compiled code.
+    """Return the operations that each element of a compiled code does, loops unrolled.
 
-    Raises NotCovered for scalar instructions, maps of them, operands of several dimensions, and
-    what the walk of a code refuses.
+    Raises NotCovered for scalar instructions, maps of scalar instructions, operands of several
+    dimensions, and what `ScriptWalker.walk` refuses.
     """
     walker = _LineWalker(block)
     walk = walker.walk()

@@ -87,7 +87,7 @@ run_grid: Final = _entry("line_values", "run_grid", "int64(GridRun)")
 
 @cache
 def compile_entries() -> None:
-    """Compile the kernels of a first run in several processes, those that are not on disk."""
+    """Compile those kernels of a first run that are not on disk yet, in several processes."""
     compile_missing([run_values, output_waits, follow, solve])
 
 

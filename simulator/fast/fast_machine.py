@@ -106,8 +106,9 @@ class FastMachine:
     The constructor finds the times once, without data; each run computes values only. Parts of the
     program without a certificate are stepped by the reference engine. `timed` has the times, None
     if no part has any; `division` says which parts have them; `certificate` sums it up. Raises
-    ProgramError if the program is not valid or does not fit the machine. `refuse`: as of `Machine`;
-    reads of memory that nothing has written need the reference engine.
+    ProgramError if the program is not valid or does not fit the machine. `refuse`: what counts as
+    an error in a run, as in `Machine`; if reads of memory that nothing has written are refused, the
+    reference engine runs all.
     """
 
     def __init__(self, program: Program, profile: Profile, *, refuse: Collection[str] = ()) -> None:

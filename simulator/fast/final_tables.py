@@ -97,12 +97,13 @@ def events(
     scripts: Mapping[int, Script],
     recorded: Ints,
 ) -> Ints:
-    """Return the timeline of chosen elements: an event (element, row, thread, start, end) per line.
+    """Return the timeline of chosen elements: (events, V_WIDTH).
 
-    Events are operations (row is their address) and tasks (row is -1 - number); start and end are
-    cycles, those that an operation on memory stalls follow. rows: the table of elements in the
-    store; scripts: by code, what its elements do in order, with an event for each operation;
-    recorded: numbers of the elements.
+    Columns: address of the element, row, thread, start, end, stalled cycles. An event is an
+    operation (row: its address in the store) or a task (row: -1 - number of the task). Start and
+    end are cycles; only operations on memory alone stall. rows: the table of elements in the store;
+    scripts: by code, what its elements do in order, with an event for each operation; recorded:
+    numbers of the elements.
     """
     blocks = [np.zeros((0, at.V_WIDTH), dtype=np.int64)]
     for number, script in scripts.items():
@@ -229,7 +230,7 @@ def element_cycles(timed: TimedProgram, cycles: int, states: Ints) -> None:
     """Write the cycles that each element is idle, busy, waiting for input and waiting for output.
 
     timed: the program with its times; cycles: those of the run, the sum of each row. states:
-    (elements, 4), changed for the elements that the fast engine covers.
+    (elements, 4) in this order, changed in the rows of elements that the fast engine covers.
     """
     layout = timed.layout
     for number, script in enumerate(timed.scripts):

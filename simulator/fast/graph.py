@@ -68,17 +68,18 @@ class UnitGraph(NamedTuple):
     route or in at an edge. A port is the FIFO at the end of a channel, a straight line of FIFOs.
 
     - `unit`: (units, U_WIDTH) size in words, gap in cycles, ports and first words, its start.
-    - `port`: (FIFOs, P_WIDTH) units that pass it, its words, and source, latency, space and credit
-      delay of its channel.
-    - `entry`: (entries, 2) unit and its first word, in order for each port.
+    - `port`: (FIFOs, P_WIDTH) first entry and number of entries, words, and source, latency, space
+      and credit delay of its channel.
+    - `entry`: (entries, 2) unit and number of its first word; the entries of a port follow each
+      other in the order of the words.
     - `child`: the ports to which each port's words go.
     - `op`: (operations, 6) first term and number of terms of a start, first follower and their
-      number, first span and their number.
+      number, first span and their number: rows of the next tables.
     - `term`: (terms, 3) kind, earlier operation, cycles after it; an operation starts at the
-      maximum.
+      maximum of its terms.
     - `follower`: operations of the same element that start after an operation.
-    - `span`: (spans, 3) first term, terms and cycles of the main thread's spans beside operations
-      on microthreads; `span_term`: like `term`.
+    - `span`: (spans, 3) first term, number of terms, and cycles of the main thread's spans beside
+      operations on microthreads; `span_term`: like `term`.
     - `contest`: (ports, C_WIDTH) rivals and rank on a contended link; empty if there is none.
     - `rival`: ports that send on the same contended link as another port.
     - `filter`: (filters, K_WIDTH) the counter filters at ramps (`ramp_filters.py`).
@@ -152,9 +153,9 @@ class CycleRange(NamedTuple):
 
 
 class PortTurn(NamedTuple):
-    """Hold a FIFO on a contended link: the cycle of its last turn, and the first of its next bid.
+    """Hold when a FIFO on a contended link was last served, and from when on its next word can go.
 
-    last: -1 if it was never served.
+    `last`: cycle of its last turn, -1 if it was never served; `due`: first cycle of its next bid.
     """
 
     last: int
@@ -204,16 +205,18 @@ class Times(NamedTuple):
     A unit is one run of an operation on queues, or one message. Its times are segments (t, r, m),
     each for the cycles t, t + r, ... m times.
 
-    - `segment`: (units, capacity, 3); `pieces`: segments of each unit, 0 if not known.
-    - `start`: cycle of each unit's dispatch; `first`, `last`: cycles of its first and last word,
-      once solved (before, the cycle from which on what a unit waits for has changed, and the units
-      that wait).
-    - `header`: columns X_..., limits, outcome and counts of the solver.
-    - `queue`, `queued`: ring of the units to evaluate, and which are in it.
+    - `segment`: (units, capacity, 3) the times; `pieces`: (units,) segments of each, 0 if not
+      known.
+    - `start`: (units,) cycle of each unit's dispatch.
+    - `first`, `last`: (units,) cycles of its first and last word, once solved. While the solver
+      runs, `first` has the cycle from which on what a unit reads has changed, and `last` is the
+      list of the units that wait until earlier cycles are solved.
+    - `header`: limits, outcome and counts of the solver, by columns X_...
+    - `queue`, `queued`: ring of the units to evaluate, and which units are in it.
     - `work`: (4, capacity, 3) lists of segments.
-    - `ready`, `arrived`: for contended links, the cycles from which each word could go, and the
-      number of their segments.
-    - `bid`: (rivals on one link, B_WIDTH).
+    - `ready`: (units, capacity, 3) for contended links, the cycles from which each word could go;
+      `arrived`: (units,) the number of these segments.
+    - `bid`: (rivals on one link, B_WIDTH) the rivals of the link that is being simulated.
     """
 
     segment: Ints

@@ -77,8 +77,9 @@ def build_graph(
 
     A unit is one run of an operation on queues in one element, or one message. scripts: per code
     the runs of operations of an element, in order. Returns the graph, and which units belong to
-    which code. Raises NotCovered, with FIFOs, if words sent and taken differ or the network has
-    what is not covered (a color from two sides, a shallow queue).
+    which code. Raises NotCovered, with FIFOs, if a queue's words sent and taken differ in number,
+    or the network has what is not covered (a color from two sides, a queue of fewer than latency +
+    1 words).
     """
     return _GraphTablesBuilder(program, network, scripts, division).build()
 

@@ -45,8 +45,8 @@ SLOTS = 8
 class GridValues:
     """What a run of all elements computed: buffers that were asked for, words over the border.
 
-    `memory`: (rows, columns, *shape) by buffer; `edges`: (positions, words) by edge output;
-    `counts`: those of `Machine.run`.
+    `memory`: (rows, columns, *shape of the buffer) by buffer; `edges`: (positions, words) by edge
+    output; `counts`: actions of all elements, as `Machine.run` counts them.
     """
 
     memory: Mapping[str, Values]
@@ -63,9 +63,10 @@ def grid_values(
 ) -> GridValues:
     """Compute the values of a program whose times have a proof, and count its actions.
 
-    memory: data by buffer; edges: what enters, by edge input; keep: buffers to return. Raises
-    NotCovered for what is done by the engines only: operands of several dimensions, scalar
-    instructions, changing routes, elements that wait for each other in turns.
+    memory: by buffer, the data of all elements; edges: by edge input, (positions, words) that
+    enter; keep: names of the buffers to return. Raises NotCovered for what only the engines do:
+    operands of several dimensions, scalar instructions, changing routes, elements that wait for
+    each other in turns.
     """
     colors = {color.name: color.id for color in program.colors}
     target = CompileTarget(profile, profile_number(profile), tuple(colors.items()))

@@ -27,8 +27,8 @@ MOST_ROUNDS = 8
 class PartCertificate:
     """Say whether the fast engine covers one independent part of a program (engines.md §7).
 
-    `granted`: whether it does; `reason`: why not, else empty; `elements`: how many it has; `first`:
-    its first element, row * width + column.
+    `granted`: whether it does; `reason`: why not, else empty; `elements`: number of its elements;
+    `first`: its first element, as row * width of the grid + column.
     """
 
     granted: bool
@@ -66,7 +66,10 @@ class Division:
 
     @property
     def untouched(self) -> bool:
-        """Whether all parts are covered, no link needs the simulated arbiter, and lines merge."""
+        """Whether the first attempt covers all: no part is refused, and no arbiter is simulated.
+
+        Routers are then not timed one by one either, but as straight lines.
+        """
         return self.whole and not self.contended.any() and not self.separate_routers
 
     @property
@@ -128,8 +131,10 @@ class Division:
     def contend(self, missing: NotCovered) -> bool:
         """Let the simulated arbiter decide on links that two FIFOs want in the same cycle.
 
-        missing: names the FIFOs that contend. Parts whose links the arbiter cannot decide are
-        refused. Returns False, and does nothing, if no FIFO contends or after eight rounds.
+        missing: a failed check of links; its `contending` are the FIFOs that may want one link in
+        one cycle. Parts with a link on which the arbiter cannot decide are refused. Returns whether
+        something changed, so that the times must be found again: False if `missing` names no such
+        FIFO, or after eight rounds.
         """
         if missing.contending is None or self.rounds == MOST_ROUNDS:
             return False
@@ -196,10 +201,10 @@ def rivals_of(network: FifoNetwork, contended: Bools) -> tuple[Ints, Ints, Ints]
 
 
 def arbiter_decides(network: FifoNetwork, contended: Bools) -> Bools:
-    """Return (FIFOs,) for which FIFOs the arbiter can decide if those of a mask contend.
+    """Return the FIFOs for which the arbiter can be simulated if those of a mask contend.
 
-    It can for router buffers without a switch or filter, and for edge inputs, that have rivals on
-    at most one link.
+    The result is a mask, too: (FIFOs,). Router buffers without a switch or filter and edge inputs
+    can, if they have rivals on at most one link.
     """
     links, users = users_of_links(network, contended)
     _, number, size = np.unique(links, return_inverse=True, return_counts=True)

@@ -58,20 +58,24 @@ K_PLACE, K_COUNT, K_AT, K_WIDTH = range(4)
 class GridRun(NamedTuple):
     """A run of all elements for values.
 
-    - `op`: operations of all codes; `code`: (codes, C_WIDTH) which are whose.
+    - `op`: (operations of all codes, N_WIDTH) as in `element_lines.py`; `code`: (codes, C_WIDTH)
+      first operation of each code and their number.
     - `placement`: (elements,) code of each.
     - `source`, `counter`: (elements, input slots) first word in `data` of the stream that a queue
-      gets, and the row of its filter in `filter`, -1 for none. `target`: (elements, output slots).
+      gets, and the row of its filter in `filter`, -1 for none. `target`: (elements, output slots)
+      first word in `data` of the stream that a queue sends.
     - `filter`: (filters, 3) as in `ramp_filters.py`.
-    - `missing`: (elements,) streams of other elements that each waits for. `reader`: (elements,)
-      first of those who wait for an element, as element * 8 + slot; `after`: the next one behind
-      each.
+    - `missing`: (elements,) number of streams from elements that have not run yet. `reader`:
+      (elements,) first queue that gets an element's stream, as element * 8 + slot, -1 for none;
+      `after`: by such a number, the next queue that gets the same stream.
     - `data`: words of all streams; `memory`: that of one element, 32-bit words.
-    - `load`: (buffers, L_WIDTH); `base`: (buffers, elements) word of `source_words` at which an
-      element's values begin, -1 if they are in `tiles`. `from_word`, `to_word`: where each word is
-      from there, and in the buffer. `tiles`: other values, an element's after those of the last.
-    - `keep`: (buffers, K_WIDTH); `kept`: what they hold at the end, 16-bit words of all elements.
-    - `stack`: elements that can run.
+    - `load`: (buffers, L_WIDTH). `base`: (buffers, elements) word of `source_words` at which an
+      element's values begin, or -1 - word of `tiles` at which they begin. `from_word`, `to_word`:
+      for each gathered word its place behind `base`, and in the buffer. `tiles`: values that are
+      not gathered, one element after the other.
+    - `keep`: (buffers, K_WIDTH) the buffers to return; `kept`: what they hold at the end, 16-bit
+      words of all elements.
+    - `stack`: working space, elements that can run.
     """
 
     op: Ints
@@ -114,7 +118,7 @@ class SourceLine(NamedTuple):
 
 @inner_kernel
 def load_element(run: GridRun, element: int) -> None:
-    """Fill the memory with zeros and an element's data."""
+    """Fill the memory with zeros and the data that an element has before the run."""
     memory = run.memory
     memory[:] = 0
     for n in range(run.load.shape[0]):
@@ -160,7 +164,10 @@ def source_line(run: GridRun, number: int, element: int, operand: int) -> Source
 
 @inline_kernel
 def value_of_line(run: GridRun, line: SourceLine, i: int, scalar: int) -> Word:
-    """Return the bits of value i of a source."""
+    """Return the bits of value number i of a source.
+
+    scalar: the bits to return if the source is the operation's scalar.
+    """
     if line.wide == 0:
         return scalar
     if line.stream < 0:
@@ -228,7 +235,10 @@ def keep_element(run: GridRun, element: int) -> None:
 
 @inner_kernel
 def run_grid(run: GridRun) -> int:
-    """Run all elements whose words come; return how many did."""
+    """Run all elements, each when the streams that it takes are complete; return how many ran.
+
+    Elements that wait for each other in a circle do not run.
+    """
     top = done = 0
     for element in range(run.placement.size - 1, -1, -1):
         if run.missing[element] == 0:

@@ -25,10 +25,11 @@ Span = tuple[int, int]
 
 
 class TouchedWords(NamedTuple):
-    """Hold the memory words of an operation: spans that it reads or writes, and those it writes.
+    """Hold the memory words that an operation touches.
 
-    A span is the first and the last of consecutive 16-bit words, by their addresses in the element.
-    Two operations may run side by side if neither writes what the other touches.
+    `touched`: spans that it reads or writes; `written`: those of them that it writes. A span is the
+    first and the last of consecutive 16-bit words, by their addresses in the element. Two
+    operations may run side by side if neither writes what the other touches.
     """
 
     touched: list[Span]
@@ -38,9 +39,9 @@ class TouchedWords(NamedTuple):
 class LoopRuns(NamedTuple):
     """Hold all runs of operations in a loop on memory, inner loops included; arrays: (runs,).
 
-    `start`, `end`: cycles from the start of the loop, as in a timeline. `stalled`: cycles of each
-    run. `row`: address of each run's operation. `cycles`: those of the whole loop. `after`: address
-    of the instruction behind the loop.
+    `start`, `end`: cycles of each run, from the start of the loop. `stalled`: cycles that each run
+    lost to bank conflicts. `row`: address of each run's operation. `cycles`: those of the whole
+    loop. `after`: address of the instruction behind the loop.
     """
 
     start: Ints
@@ -58,10 +59,10 @@ class LoopRuns(NamedTuple):
 def busy_cycles(code: CodeWords, op: int, variables: Mapping[int, int] = NONE) -> int:
     """Return the cycles for which an operation on memory alone keeps the main thread busy.
 
-    op: address of the operation's row; variables: values of the counters. A group is the values
-    that go at once: the cycles are the number of groups times the cycles per group, plus those of
-    groups whose two reads meet on a bank, rounded up; at least 1. Example: 10 values in groups of 4
-    at 1 cycle each take 3.
+    op: address of the operation's row; variables: values of the counters. The values that go at
+    once are a group: the cycles are the number of groups times the cycles per group, plus those of
+    groups whose two reads are of the same bank, rounded up; at least 1. Example: 10 values in
+    groups of 4 at 1 cycle each take 3 cycles.
     """
     row = code.row(op, at.O_WIDTH)
     reads = []
@@ -71,10 +72,10 @@ def busy_cycles(code: CodeWords, op: int, variables: Mapping[int, int] = NONE) -
 
 
 def cycles_of_extent(row: Sequence[int], extent: int, reads: Sequence[BankRead]) -> int:
-    """Return the cycles of an operation on memory of `extent` values.
+    """Return the cycles of an operation on memory of `extent` values, bank conflicts included.
 
-    row: of the operation, O_WIDTH words; reads: its two reads of memory if they may meet on a bank,
-    else none.
+    row: of the operation, O_WIDTH words; reads: how its two sources are read if they may be in one
+    bank, else empty.
     """
     length = max(1, min(extent, row[at.O_ROW]))
     cycles = groups_in(extent, row[at.O_GROUP], length) * row[at.O_CYCLES]
@@ -85,9 +86,9 @@ def cycles_of_extent(row: Sequence[int], extent: int, reads: Sequence[BankRead])
 
 
 def free_cycles(row: Sequence[int], extent: int | None = None) -> int:
-    """Return the cycles that an operation on memory alone would take if nothing stalled it.
+    """Return the cycles that an operation on memory alone takes without bank conflicts.
 
-    row: of the operation, O_WIDTH words; extent: values, None for those of the row.
+    row: of the operation, O_WIDTH words; extent: number of values, None for that of the row.
     """
     if extent is None:
         extent = row[at.O_EXTENT]
@@ -96,12 +97,18 @@ def free_cycles(row: Sequence[int], extent: int | None = None) -> int:
 
 
 def bank_read(code: CodeWords, operand: int, variables: Mapping[int, int]) -> BankRead:
-    """Return how a memory operand is read; operand: address of its row, variables: of counters."""
+    """Return the words that a memory operand reads, for the count of bank conflicts.
+
+    operand: address of its row; variables: values of counters, by slot.
+    """
     return read_from(code, operand, first_word(code, operand, variables))
 
 
 def first_word(code: CodeWords, operand: int, variables: Mapping[int, int]) -> int:
-    """Return where a memory operand begins; operand: address of its row, variables: of counters."""
+    """Return the address of a memory operand's first 16-bit word in the element.
+
+    operand: address of its row; variables: values of the counters that the address depends on.
+    """
     words = code.row(operand, at.D_WIDTH)
     position = words[at.D_BASE]
     for i in range(words[at.D_TERMS]):
@@ -110,7 +117,10 @@ def first_word(code: CodeWords, operand: int, variables: Mapping[int, int]) -> i
 
 
 def read_from(code: CodeWords, operand: int, position: int) -> BankRead:
-    """Return how a memory operand is read from a word on; operand: address of its row."""
+    """Return the words that a memory operand reads if it begins at word `position`.
+
+    operand: address of its row, which has extents and strides.
+    """
     words = code.row(operand, at.D_WIDTH)
     dimensions = words[at.D_DIMENSIONS]
     extents = words[at.D_EXTENT : at.D_EXTENT + dimensions]
@@ -119,7 +129,11 @@ def read_from(code: CodeWords, operand: int, position: int) -> BankRead:
 
 
 def check_fabric(code: CodeWords, row: Sequence[int]) -> None:
-    """Refuse an operation with queues whose times the solver does not know; row: O_WIDTH words."""
+    """Raise NotCovered for an operation with queues whose times the solver does not know.
+
+    row: O_WIDTH words of the operation. Not covered are rates that are no whole number of cycles,
+    microthreads slower than one word per cycle, and an operation that takes from one queue twice.
+    """
     if row[at.O_DENOMINATOR] != 1 or min(row[at.O_CYCLES], row[at.O_LOAD]) < 1:
         raise NotCovered("a pace that is not a whole number of cycles")
     if row[at.O_ASYNC] and row[at.O_CYCLES] != 1:
@@ -134,8 +148,8 @@ def loop_runs(code: CodeWords, pc: int) -> LoopRuns:
     """Return all runs of the operations in a loop, with the loop's cycles and its end.
 
     pc: address of the loop's first instruction. The loop must hold nothing but operations on
-    memory, scalar instructions, maps and such loops. Times count from the start of the loop, with
-    its own instructions.
+    memory, scalar instructions, maps and loops of these. Times count from the start of the loop,
+    its own control instructions included.
     """
     parts: list[Ints] = []
     now, pc = 0, pc + at.I_WIDTH
@@ -235,8 +249,8 @@ def have_common_word(first: list[Span], second: list[Span]) -> bool:
 class ScalarWork(NamedTuple):
     """Hold a scalar instruction as work of the main thread.
 
-    `cycles`: for which it is busy. `reaches`: memory words. `counters`: those that it sets; their
-    values depend on data.
+    `cycles`: for which it is busy. `reaches`: the memory words that it reads or writes. `counters`:
+    slots of the counters that it sets, whose values depend on data.
     """
 
     cycles: int
@@ -247,8 +261,9 @@ class ScalarWork(NamedTuple):
 class MapWork(NamedTuple):
     """Hold a whole map as work of the main thread.
 
-    `cycles`, `reaches`, `counters`: as of scalar instructions. `recorded`: cycles that the timeline
-    shows. `rows`: addresses of its operations, with two inputs each; the first has the output.
+    `cycles`: for which it is busy; `reaches`: memory words; `counters`: slots of counters that it
+    sets, as of scalar instructions. `recorded`: cycles that the timeline shows. `rows`: addresses
+    of its operation rows, each of which has up to two inputs; the first has the output, too.
     `turns`: how often the body runs. `after`: address of the instruction behind the map.
     """
 
@@ -316,9 +331,10 @@ def map_work(code: CodeWords, pc: int) -> MapWork:
 class OperationMap(NamedTuple):
     """Hold a map with operations in its body.
 
-    `rows`: addresses of its rows. `start`, `step`, `end`: cycles before the first turn, of each
-    turn beside its operations, and behind the last. `body`: operations of a turn. `reaches`: words
-    of the map's operands. `counters`: those that it sets. `after`: the address behind it.
+    `rows`: address of its row, a list of one. `turns`: how often the body runs. `start`, `step`,
+    `end`: cycles before the first turn, of each turn beside its operations, and behind the last.
+    `body`: addresses of the operations of a turn. `reaches`: memory words of the map's operands.
+    `counters`: slots of those that it sets. `after`: address of the instruction behind it.
     """
 
     rows: list[int]
@@ -335,8 +351,8 @@ class OperationMap(NamedTuple):
 def operation_map(code: CodeWords, pc: int) -> OperationMap:
     """Return the map with operations in its body whose first instruction is at address pc.
 
-    Raises NotCovered for operands that are not in memory, lengths that are known in the run only, a
-    result, and a body with other than operations.
+    Raises NotCovered for a map with a result or with more than two inputs, for a length that is
+    known in the run only, and for a body with anything but operations on memory.
     """
     rows, pc = _rows_of(code, pc, at.I_MAP_START)
     _, pc = _rows_of(code, pc, at.I_MAP_READ)

@@ -13,7 +13,10 @@ from tilewright.simulator.fast.segments import SegmentSlice, append_never, appen
 
 
 class Appended(NamedTuple):
-    """Say how words are appended to a list: behind `segments` of them; strict: see `gather`."""
+    """Say how words are appended to a list of times.
+
+    `segments`: how many the list has so far; `strict`: as in `gather`.
+    """
 
     segments: int
     strict: int
@@ -21,10 +24,10 @@ class Appended(NamedTuple):
 
 @inline_kernel
 def find_entry(graph: UnitGraph, port: int, index: int) -> Word:
-    """Return the entry of a port, a timed FIFO, whose unit passes word number `index`.
+    """Return the row of `graph.entry` whose unit passes word number `index` of a port.
 
-    Entries are the units (runs of operations, or messages) that pass words through the port, in
-    order.
+    A port is a timed FIFO; its entries are the units (runs of operations, or messages) that pass
+    words through it, in order.
     """
     low = graph.port[port, at.P_AT]
     high = low + graph.port[port, at.P_COUNT] - 1
@@ -58,9 +61,10 @@ def gather(graph: UnitGraph, times: Times, out: Ints, span: WordSpan, strict: in
 def append_words(
     graph: UnitGraph, times: Times, out: Ints, span: WordSpan, appended: Appended
 ) -> int:
-    """Append the cycles of some words of a port to a list; see `gather`, which begins it.
+    """Append the cycles of some words of a port to a list of times, as `gather` writes them.
 
-    `out`: segments (t, r, m), shape (most, 3). Returns the number of segments, or FULL.
+    `out`: segments (t, r, m), shape (most, 3), changed; span: which words. Returns the number of
+    segments of the whole list, or UNKNOWN or FULL.
     """
     port, index, size, shift = span
     n, strict = appended
@@ -91,7 +95,10 @@ def append_words(
 
 @inline_kernel
 def place_in_stream(graph: UnitGraph, port: int, index: int) -> int:
-    """Return which word of its source's words is word `index` of a port."""
+    """Return the number that word `index` of a port has in the stream that feeds the port.
+
+    It is another number only behind a filter, which lets some words of the stream pass.
+    """
     row = graph.port[port, at.P_FILTER]
     place: int = index if row < 0 else place_behind(graph.filter[row], index)
     return place
@@ -99,7 +106,10 @@ def place_in_stream(graph: UnitGraph, port: int, index: int) -> int:
 
 @inline_kernel
 def neighbours(graph: UnitGraph, port: int, index: int, end: int) -> int:
-    """Return how many words of a port, from `index` to `end`, follow each other in its source."""
+    """Return how many words of a port, from `index` on, are consecutive words of its stream.
+
+    At most those before `end`. Behind a filter these are the words up to the next gap, else all.
+    """
     row = graph.port[port, at.P_FILTER]
     if row < 0:
         return end - index

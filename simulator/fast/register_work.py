@@ -25,7 +25,11 @@ from tilewright.simulator.fast.plain_code import CodeWords
 
 @dataclass(slots=True)
 class HeldVector:
-    """What a register holds: the operand row of a vector in memory, and its first word."""
+    """What a data-structure register holds: a vector in memory.
+
+    `row`: address of the vector's operand row; `position`: its first 16-bit word now; `saves`:
+    whether operations move the register behind the values that they used.
+    """
 
     row: int
     position: int
@@ -33,10 +37,10 @@ class HeldVector:
 
 
 class RegisterRun(NamedTuple):
-    """One run of an operation on registers.
+    """One run of an operation on data-structure registers.
 
-    `row`: address of the operation for what the registers hold. `extent`: values. `busy`, `free`:
-    cycles, with and without conflicts of banks. `words`: those that it touches.
+    `row`: address of the operation's row for what the registers hold; `extent`: number of values;
+    `busy`, `free`: cycles with and without bank conflicts; `words`: memory words that it touches.
     """
 
     row: int
@@ -47,8 +51,9 @@ class RegisterRun(NamedTuple):
 
 
 def held_vector(code: CodeWords, load: int, counters: Mapping[int, int]) -> HeldVector:
-    """Return what a load puts into its register; load: its address.
+    """Return the vector that a load instruction puts into its data-structure register.
 
+    load: address of the load; counters: values by slot, on which the vector's address may depend.
     Raises NotCovered for anything but a vector of one dimension.
     """
     row = code.load(load)[at.L_ROW]
@@ -61,9 +66,10 @@ def held_vector(code: CodeWords, load: int, counters: Mapping[int, int]) -> Held
 
 
 def run_on_registers(code: CodeWords, op: int, registers: Mapping[int, HeldVector]) -> RegisterRun:
-    """Return a run of an operation, and move the registers that save their address.
+    """Return one run of an operation on registers, and move the registers that save their address.
 
-    op: address. Raises NotCovered for an operation with other operands than registers and scalars.
+    op: address of the operation's row; registers: what each holds, by number, changed. Raises
+    NotCovered for an operation with other operands than registers and scalars.
     """
     held = _held(code, op, registers)
     row = _variant(code, op, held)

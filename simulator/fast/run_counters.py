@@ -1,4 +1,4 @@
-"""What elements count and wait, written as the reference engine would: runs, stalls, waits."""
+"""What elements count, and when they wait: counters and waits as the reference engine has them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from tilewright.simulator.run.trace import BUSY, IDLE, WAIT_INPUT, WAIT_OUTPUT
 def fill_counters(timed: TimedProgram, compiled: CompiledProgram, store: at.Table) -> None:
     """Write the counters of each operation of covered elements into the store.
 
-    They are the values that it did, its runs, and the cycles that its runs on memory stalled.
+    For each operation: the number of values that it did, the number of its runs, and the cycles
+    that its runs on memory lost to bank conflicts.
     """
     element = compiled.parts.element.view(store)
     table = compiled.parts.operation.view(store)

@@ -40,12 +40,12 @@ Term = tuple[int, int, int]
 class FabricOp:
     """Describe one run of an operation on queues in an element, without times.
 
-    - `extent`: elements, one word each; `gap`: cycles per element.
+    - `extent`: number of values, one word each; `gap`: cycles per value.
     - `asynchronous`: whether it runs on a microthread; `thread`: its number, 0 for the main thread.
     - `queues`: (queue slot, number of its first word in the slot's stream).
-    - `terms`: (kind, earlier operation, cycles); it is dispatched at the maximum of the kinds
-      ORIGIN (cycle 0), AFTER (the main thread behind the earlier one) and COMPLETE (its end), plus
-      the cycles.
+    - `terms`: (kind, earlier operation, cycles). Each is a cycle: 0 for ORIGIN, that in which the
+      main thread goes on behind the earlier operation for AFTER, that of its end for COMPLETE, plus
+      `cycles`. The operation is dispatched at the maximum of its terms.
     - `together`: earlier operations that may still run at its dispatch.
     - `exclusive`: earlier operations on the same queue or thread, which must have ended.
     """
@@ -65,10 +65,10 @@ class FabricOp:
 
 
 class MainSpan(NamedTuple):
-    """Hold a span in which the main thread has the issue slot beside operations on microthreads.
+    """Hold a stretch of cycles in which the main thread has the issue slot beside microthreads.
 
-    `terms`: it begins at their maximum, as of `FabricOp`; `cycles`: its length; `beside`: earlier
-    operations that may still run.
+    `terms`: as of `FabricOp`, it begins at their maximum; `cycles`: its length; `beside`: earlier
+    operations on microthreads that may still run.
     """
 
     terms: tuple[Term, ...]
@@ -82,13 +82,14 @@ class MainThreadWalk:
 
     - `ops`: runs of operations on queues, in order.
     - `events`: (kind, value, cycles) of all steps: busy cycles, waits, operations, tasks.
-    - `runs`: elements that each operation of the code does, in all its runs.
+    - `runs`: number of values that each operation of the code does, in all its runs.
     - `tasks`: numbers of the tasks in the order in which they run.
     - `words`: words that pass each of the 16 queue slots.
     - `nests`: loops of operations on memory alone.
     - `spans`: instructions and work on memory beside operations on microthreads.
-    - `dispatches`: runs of each operation; `worked`: their cycles on memory alone, those on
-      registers left out; `stalled`: cycles that runs on registers stalled.
+    - `dispatches`: number of runs of each operation; `worked`: cycles of these runs if they are on
+      memory alone, 0 for those on registers; `stalled`: cycles that runs on registers lost to bank
+      conflicts.
     """
 
     ops: tuple[FabricOp, ...]
@@ -119,18 +120,20 @@ SLOT_NUMBER, SLOT_WORDS, SLOT_FIRST, SLOT_COUNT, SLOT_WIDTH = range(5)
 
 
 class OpTables(NamedTuple):
-    """Hold the runs of operations on queues of one code as tables; references count from 0.
+    """Hold the runs of operations on queues of one code as tables; operations count from 0.
 
-    - `op`: (operations, Q_WIDTH) size, gap, queue slots and first words.
-    - `start`: (operations, 4) first term and their number, first follower and their number.
-    - `term`: (terms, 3) kind, earlier operation, cycles; an operation starts at the maximum.
+    - `op`: (operations, Q_WIDTH) size in words, gap in cycles, queue slots and first words.
+    - `start`: (operations, 4) first term and number of terms, first follower and number of
+      followers.
+    - `term`: (terms, 3) kind, earlier operation, cycles; an operation starts at the maximum of its
+      terms.
     - `follower`: operations whose start depends on an operation, in order.
-    - `slot`: (queue slots in use, SLOT_WIDTH); `passing`: (passes, 2) operation and first word,
-      slot by slot.
-    - `exclusive`: (pairs, 2) operation, earlier one that must have ended; `together`: operation,
-      earlier one that may still run.
-    - `span`: first term, terms, cycles of the main thread, and an operation that may run beside it;
-      `span_term`: like `term`.
+    - `slot`: (queue slots in use, SLOT_WIDTH); `passing`: (passes, 2) operation and first word of
+      every pass through a queue, slot by slot.
+    - `exclusive`: (pairs, 2) operation, earlier one that must have ended; `together`: (pairs, 2)
+      operation, earlier one that may still run.
+    - `span`: (pairs, 4) first term, number of terms, cycles of the main thread, and an operation
+      that may run beside it; `span_term`: like `term`.
     """
 
     op: Ints
@@ -162,11 +165,11 @@ WIDTHS = (Q_WIDTH, 4, 3, 1, SLOT_WIDTH, 2, 2, 2, 4, 3)
 
 @dataclass(frozen=True)
 class Script:
-    """Hold the runs of operations on queues of a code's elements, the input of the solver.
+    """Hold what the solver reads of a code: one element's runs of operations on queues.
 
-    `tables`: these runs; `ending`: the last one and the events after it; `tasks`: in the order in
-    which they run; `overlaps`: whether an operation runs on a microthread; `find_walk`: finds all
-    steps of the main thread, which are needed for timelines and counts only.
+    `tables`: these runs; `ending`: the last one and the events after it; `tasks`: numbers in the
+    order in which they run; `overlaps`: whether an operation runs on a microthread; `find_walk`:
+    finds all steps of the main thread, which are needed for timelines and counts only.
     """
 
     tables: OpTables

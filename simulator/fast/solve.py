@@ -80,11 +80,12 @@ from tilewright.simulator.fast.segments import (
 
 
 class Overlap(NamedTuple):
-    """Name words that a unit and a unit that sends to it have in common: `size` of them.
+    """Name `size` words of a unit, and as many words of a sender that wait for their places.
 
-    A unit is one run of an operation on queues, or one message. first: number of the first word in
-    the taker; source_first: in the sender, whose word can only go when the place of an earlier one
-    is free; shift: cycles from the leaving of a word until its place is free (credit delay).
+    A unit is one run of an operation on queues, or one message. A channel has space for so many
+    words, so the sender's word i + space can only go when the taker's word i has left. `first`:
+    number of the first such word of the taker; `source_first`: of the first word that waits, in the
+    sender; `shift`: cycles from the leaving of a word until its place is free (credit delay).
     """
 
     first: int
@@ -293,10 +294,10 @@ def evaluate(graph: UnitGraph, times: Times, u: int, start: int) -> Word:
 
 @inline_kernel
 def delays(times: Times, u: int, source: int, overlap: Overlap) -> bool:
-    """Return whether new times of unit u delay a word of its source, which waits for space.
+    """Return whether new times of unit u delay a word of its sender, for want of space.
 
-    A unit is one run of an operation on queues, or one message; source: the unit that sends to u.
-    overlap: the words concerned, and the cycles from a word's leaving until its place is free.
+    source: number of the sender; overlap: which words of u free the places of which words of the
+    sender.
     """
     a, b, size, shift = overlap
     i = j = 0
@@ -403,11 +404,11 @@ def is_contended(graph: UnitGraph, u: int) -> Word:
 
 @inline_kernel
 def changed_since(graph: UnitGraph, times: Times, u: int, start: int, count: int) -> Word:
-    """Return the cycle from which on a newly found start and times differ from those of unit u.
+    """Return the earliest cycle from which on unit u's new start or times differ from the old ones.
 
-    FOREVER if they do not. A unit is one run of an operation on queues, or one message. The new
-    times are `count` segments in work[3]; on a contended link the cycles from which each word could
-    go, in work[2], count, too.
+    FOREVER if they do not differ. A unit is one run of an operation on queues, or one message.
+    start: the new start; the new times are `count` segments in work[3]. On a contended link the
+    cycles from which each word could go, in work[2], are compared, too.
     """
     counts = SegmentCounts(times.pieces[u], count)
     since = first_difference(times.segment[u], times.work[3], counts)

@@ -67,7 +67,10 @@ def fifo_of(state: ValueState, thread: int, operand: int) -> at.Word:
 
 @inner_kernel
 def place_of_word(state: ValueState, fifo_number: int, index: int) -> at.Word:
-    """Return which word of its stream is word `index` of a FIFO; the same but behind a filter."""
+    """Return the number that word `index` of a FIFO has in its stream.
+
+    It is another number only behind a filter, which lets some words of the stream pass.
+    """
     row = state.stream[fifo_number, S_FILTER]
     return index if row < 0 else place_behind(state.filter[row], index)
 
@@ -93,7 +96,7 @@ def lacking_stream(state: ValueState, address: int, op: int) -> at.Word:
 
 @inner_kernel
 def source_place(state: ValueState, thread: int, operand: int) -> SourcePlace:
-    """Return where a source's values are; if it is a queue, take its words from the stream.
+    """Return where a source's values are; words of a queue count as taken from then on.
 
     thread: address of the thread with the operation; operand: 1 or 2.
     """
@@ -127,10 +130,10 @@ def next_value(state: ValueState, source: SourcePlace, i: int, scalar: int) -> a
 
 @inner_kernel
 def do_stream(state: ValueState, thread: int) -> int:
-    """Do all elements of an operation, on streams or memory, at once; return where it sends.
+    """Do an operation on all its values at once, from streams or memory; return where it sends.
 
-    thread: address of the thread, whose operands are loaded. Returns the row number of the FIFO at
-    which the stream begins, NOBODY (-1) if the operation writes to memory.
+    thread: address of the thread, whose operands are loaded. Returns the number of the FIFO at
+    which the stream that it sends begins, NOBODY (-1) if the operation writes to memory.
     """
     store = state.store
     op = store[thread + at.T_OP]
@@ -207,11 +210,11 @@ def is_flat(store: at.Table, op: int) -> bool:
 
 @inner_kernel
 def do_operation(state: ValueState, i: int, op: int, top: int) -> int:
-    """Compute all elements of an operation, and wake the elements that wait for its words.
+    """Do one run of an operation, and wake the elements that wait for its words.
 
     i: number of the element; op: address of the operation; top: height of the stack of elements
-    that can go on. Returns the new height, or -1 if the operation lacks words, so that the element
-    waits.
+    that can go on. Returns the new height, or -1 if the operation lacks words; then the element
+    waits, and nothing is done.
     """
     store = state.store
     address = state.element[i, G_ADDRESS]
@@ -295,9 +298,9 @@ def run_element(state: ValueState, i: int, top: int) -> int:
 def run_values(state: ValueState) -> None:
     """Compute the values of a run without times: each element's operations in program order.
 
-    Streams keep their order, so values do not depend on times (engines.md §8). S_EVENTS of the
-    store counts the elements that came to their end; S_ERROR tells of an operand outside its
-    buffer.
+    Streams keep their order, so values do not depend on times (engines.md §8). The memory and the
+    words of all streams in `state` are changed. S_EVENTS of the store counts the elements that came
+    to their end; S_ERROR tells of an operand outside its buffer.
     """
     top = 0
     for i in range(state.element.shape[0] - 1, -1, -1):

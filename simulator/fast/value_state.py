@@ -28,8 +28,10 @@ class ValueState(NamedTuple):
     """Hold the state of a run that computes values without times.
 
     - `store`: the engine's int64 array; `memory`: 32-bit words of all elements.
-    - `data`: all words of all streams; `stream`: (FIFOs, S_WIDTH) first word, words sent and taken.
-    - `element`: (elements, G_WIDTH) address, next task, end of its tasks, who waits behind it.
+    - `data`: all words of all streams; `stream`: (FIFOs, S_WIDTH) first word in `data`, words sent
+      and taken so far, FIFO at which the stream begins, who waits for words, filter.
+    - `element`: (elements, G_WIDTH) address, next task, end of its tasks, and the next element that
+      waits for the same stream.
     - `tasks`: tasks of all codes in the order in which they run.
     - `stack`: numbers of the elements that can go on.
     - `fifo`: address of the first FIFO in the store.

@@ -40,7 +40,7 @@ class CounterValues(dict[int, int]):
 
 @dataclass(slots=True)
 class WalkState:
-    """The state of an element between two instructions of its main thread."""
+    """The state of an element between two instructions of its main thread, without times."""
 
     active: int = 0
     """Bits of tasks."""

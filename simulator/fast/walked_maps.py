@@ -1,6 +1,6 @@
-"""What maps of operations on registers add to a walk, so that equal ones are walked once.
+"""Remember what maps of operations on registers add to a walk, so that equal ones are walked once.
 
-A kernel has one such map for each row of its tile; where the rows begin at the same banks, all take
+A kernel has one such map for each row of its tile. Rows that begin at the same memory banks take
 the same cycles (theory/engines.md §10).
 """
 
@@ -22,37 +22,38 @@ Registers = Mapping[int, HeldVector]
 
 
 class MapState(NamedTuple):
-    """What a map changes: counts of operations, and the words at which registers stand."""
+    """What a map changes: counts of operations, and the addresses that registers hold."""
 
     counts: tuple[tuple[int, ...], ...]
     places: Mapping[int, int]
 
     @staticmethod
     def of(counts: Counts, registers: Registers) -> MapState:
-        """Return a copy of what is changed."""
+        """Return a copy of the counts and of the first words that the registers hold."""
         places = {number: vector.position for number, vector in registers.items()}
         return MapState(tuple(map(tuple, counts)), places)
 
 
 class WalkedMap(NamedTuple):
-    """What one walk of a map added: cycles, and changes of counts and of places."""
+    """What one walk of a map added: cycles, counts, and words by which its registers moved."""
 
     cycles: int
     added: MapState
 
 
 class WalkedMaps:
-    """Maps that were walked, by their place and the banks at which their registers began."""
+    """What maps added that were walked, by the map and the banks at which its registers began."""
 
     def __init__(self) -> None:
         self.known: dict[Hashable, WalkedMap] = {}
 
     @staticmethod
     def key(code: CodeWords, work: OperationMap, state: WalkState) -> Hashable | None:
-        """Return a key of a map and of the banks at which its registers begin.
+        """Return a key to find again what a map adds, None if it may depend on more.
 
-        None where its walk may depend on more: beside microthreads, with operands that are no
-        registers, or with places that are traced.
+        The key has the map and, for each register, the vector that it holds and the memory bank at
+        which it begins. None beside microthreads, with operands other than registers, or with
+        traced addresses.
         """
         held = sorted(state.registers.items(), key=itemgetter(0))
         is_plain = all(type(vector.position) is int for _, vector in held)
@@ -62,7 +63,7 @@ class WalkedMaps:
         return work.after, tuple((n, v.row, v.saves, v.position % at.BANKS) for n, v in held)
 
     def keep(self, key: Hashable, cycles: int, before: MapState, after: MapState) -> None:
-        """Keep what a walk of so many cycles added, from the states before and after it."""
+        """Keep what a walk of a map added: its cycles, and the states before and after it."""
         counts = tuple(
             tuple(new - old for new, old in zip(news, olds, strict=True))
             for news, olds in zip(after.counts, before.counts, strict=True)
@@ -71,7 +72,7 @@ class WalkedMaps:
         self.known[key] = WalkedMap(cycles, MapState(counts, moves))
 
     def repeat(self, key: Hashable, counts: Counts, registers: Registers) -> int:
-        """Add to counts and registers what the map added before; return its cycles."""
+        """Add to counts and registers what the map of a known key adds; return its cycles."""
         cycles, added = self.known[key]
         for of_operations, more in zip(counts, added.counts, strict=True):
             for number, count in enumerate(more):

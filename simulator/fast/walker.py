@@ -63,15 +63,16 @@ class ScriptWalker:
     """Follow the main thread of one compiled code, to find the order of its operations.
 
     Control depends on counters only, so it is the same for all elements of the code and needs no
-    data. Times are left open: they follow from the words of queues.
+    data. Times are left open: they depend on when words arrive in the queues.
     """
 
     def __init__(
         self, store: CodeWords, layout: CodeLayout, most: int, *, every: bool = False
     ) -> None:
-        """Prepare a walk of at most `most` instructions.
+        """Prepare a walk of at most `most` instructions; a longer one raises TooManySteps.
 
-        With `every`, each operation on memory is an event of its own.
+        store: the compiled code; layout: what its rows stand for. With `every`, each operation on
+        memory is an event of its own; without it, a loop of them is one event.
         """
         self.store = store
         self.layout = layout
@@ -105,11 +106,11 @@ class ScriptWalker:
     def walk(self) -> MainThreadWalk:
         """Return all steps of the main thread, from the first task to the last, in order.
 
-        Raises NotCovered if the order of the tasks depends on times, a task stays blocked or is
-        started twice, there are too many instructions (TooManySteps), an instruction or operation
-        is not of the plain kind, a rate is no whole number of cycles or slower than one word per
-        cycle on a microthread, an operation takes from one queue
-        twice, or a microthread may touch memory that is in use beside it.
+        Raises NotCovered if the order of the tasks depends on times; if a task stays blocked or is
+        started twice; if there are too many instructions (TooManySteps); for special instructions
+        and operations; for a rate that is no whole number of cycles, or that is slower than one
+        word per cycle on a microthread; for an operation that takes from one queue twice; and if a
+        microthread may touch memory that is in use beside it.
         """
         for number, task in enumerate(self.layout.code.tasks):
             self.state.active |= int(task.entry) << number
@@ -170,11 +171,11 @@ class ScriptWalker:
         return task
 
     def _tasks_with(self, action: int) -> list[int]:
-        """Return the tasks on which the ends of pending operations act in this way."""
+        """Return the tasks that operations in flight activate, or unblock, when they end."""
         return [task for kind, task in self.state.pending.values() if kind == action]
 
     def _able_tasks(self, activating: list[int], unblocking: list[int]) -> list[int]:
-        """Return the tasks that are active and not blocked, now or after pending operations."""
+        """Return the tasks that are active and not blocked, now or after operations in flight."""
         state = self.state
         return [
             number
@@ -459,7 +460,7 @@ class ScriptWalker:
         self.state.variables.unknown.update(work.counters)
 
     def _count_map(self, work: MapWork | OperationMap, times: int) -> None:
-        """Count runs of a map: the turns of its body, and the runs of each of its operations."""
+        """Count `times` turns of a map's body, and as many runs of each of its operations."""
         self.runs[self.store[work.rows[0] + at.O_NUMBER]] += times * work.turns
         for row in work.rows:
             self.dispatches[self.store[row + at.O_NUMBER]] += times

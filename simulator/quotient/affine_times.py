@@ -1,8 +1,8 @@
-"""The guess: times on the large grid as affine functions of a unit's place and of the grid's size.
+"""Guess the times on a large grid from small ones, as affine functions of place and of grid size.
 
-Three small grids give it: the differences between the first two periods of a block are the slope
-inside it, the differences between a small grid and one that is a period longer are the slope by
-size. Whether the guess is right is another matter (`pattern_proof.py`).
+Three small grids give the guess. The difference between the first two periods of a block is the
+slope inside it; the difference between a small grid and one that is a period longer is the slope by
+size. Whether the guess is right is proved elsewhere (`pattern_proof.py`).
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ let them."""
 
 @dataclass(frozen=True, slots=True)
 class Corner:
-    """Which end of the blocks the periods of the small grid stand for, by axis (rows, columns).
+    """Say, by axis, which end of its blocks in the large grid the small grid stands for.
 
-    False: the first three periods of every block; True: the last three.
+    `far`: for rows and for columns, False if the three periods that the small grid keeps stand for
+    the first three of each block, True if they stand for the last three.
     """
 
     far: tuple[bool, bool]
@@ -49,9 +50,11 @@ CORNERS: Final = tuple(Corner((rows, columns)) for rows in FARS for columns in F
 class AffineTimes:
     """Guessed times of all units of a large grid.
 
-    `small`: a small grid; `cut`: its lines. `base`: (units, 3) cycles of WORDS (the first one),
-    START and READY of each unit of the small grid if it stood in the first period of its blocks, on
-    the large grid. `slope`: (units, 2 axes, 3) cycles per period of its block, 0 outside.
+    A unit is one run of an operation on queues in an element, or one message. `small`: a small
+    grid; `cut`: the lines that it keeps. `base`: (units of the small grid, 3) cycles WORDS (of the
+    first word), START and READY on the large grid, if the unit stood in the first period of its
+    blocks. `slope`: (units, 2 axes, 3) cycles by which they grow per period of the block, 0 for
+    units outside blocks.
     """
 
     small: SmallTimes
@@ -60,7 +63,10 @@ class AffineTimes:
     slope: Ints
 
     def shifts(self, corner: Corner) -> Ints:
-        """Return (units, 3): the cycles from the small grid's times to those of a corner."""
+        """Return (units, 3): cycles to add to the small grid's times for a corner.
+
+        Columns: WORDS, START and READY, as of `base`.
+        """
         cycles = self.base.copy()
         for axis, cut in enumerate(self.cut.axes):
             period = _periods(cut, far=corner.far[axis])[self.small.places[:, axis]]
@@ -68,7 +74,7 @@ class AffineTimes:
         return np.asarray(cycles - _moving(self.small))
 
     def at(self, corner: Corner) -> Times:
-        """Return the times of the units of the small grid, as if they stood at a corner."""
+        """Return the guessed times of the small grid's units, as if they stood at a corner."""
         times, shift = self.small.timed.times, self.shifts(corner)
         segment = times.segment[:, : int(times.pieces.max(initial=1))].copy()
         segment[:, :, T] += shift[:, WORDS, None]
@@ -90,9 +96,10 @@ class AffineTimes:
 
 
 def guess_times(program: Program, profile: Profile, cut: GridCut) -> AffineTimes:
-    """Guess the times of a large program from small ones.
+    """Guess the times of a program on a large grid from those on small grids.
 
-    Raises NotCovered where a small program has no certificate, or does not repeat.
+    cut: the lines that the small grid keeps. Raises NotCovered where the fast engine does not cover
+    a small program, or where the times of the third period do not continue those of the first two.
     """
     small = small_times(shrink(program, cut), profile)
     now = _moving(small)
@@ -169,7 +176,12 @@ def _periods(lines: LineCut, *, far: bool) -> Ints:
 
 
 def checked_lines(lines: LineCut, *, far: bool) -> Iterator[int]:
-    """Yield the lines of the small grid whose neighbours stand for their neighbours at a corner."""
+    """Yield the lines of the small grid at which the conditions of the large grid can be evaluated.
+
+    These are the lines whose neighbours in the small grid stand for their neighbours in the large
+    one. far: whether the periods of a block stand for its last ones; then the lines before its
+    second period are left out, else those from its third period on.
+    """
     left_out: set[int] = set()
     for block in lines.blocks:
         end = block.start + KEPT_PERIODS * block.period

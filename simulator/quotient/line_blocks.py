@@ -1,8 +1,8 @@
-"""Lines of a grid that repeat: which columns (or rows) a smaller grid of the same pattern keeps.
+"""Find rows or columns that repeat, and choose those that a smaller grid of the same pattern keeps.
 
-Two columns are equal if their elements run the same codes and their routers and border ports do
-the same. A stretch in which every column equals the one `period` before it is a block. A small
-grid keeps three periods of each block, and some columns at both of its ends.
+A line is a row or a column. Two columns are equal if their elements run the same codes and their
+routers and border ports do the same. A stretch in which every column equals the one `period` before
+it is a block. A small grid keeps three periods of each block, and some columns at both of its ends.
 
 Example: a chain of sums along a row uses two colors in turns, so columns 1 to 747 of 750 repeat
 with period 2.
@@ -30,10 +30,10 @@ LONGEST_PERIOD: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class LineBlock:
-    """A stretch of lines that repeats.
+    """A stretch of rows or columns that repeats.
 
-    `start`: its first line in the small grid. `period`: lines until it repeats. `times`: periods in
-    the large grid; the small grid has three.
+    `start`: its first line in the small grid. `period`: lines until it repeats. `times`: number of
+    periods in the large grid; the small grid has three.
     """
 
     start: int
@@ -43,17 +43,20 @@ class LineBlock:
 
 @dataclass(frozen=True, slots=True)
 class LineCut:
-    """The lines of one axis that a small grid keeps.
+    """The rows (or columns) that a small grid keeps of a large one.
 
-    `kept`: (lines of the small grid,) their numbers in the large grid, ascending. `blocks`: from
-    first to last; at least two other lines lie between two of them.
+    `kept`: (lines of the small grid,) their numbers in the large grid, ascending. `blocks`: the
+    stretches that repeat, in order; at least two other lines lie between two of them.
     """
 
     kept: Ints
     blocks: tuple[LineBlock, ...]
 
     def lengthened(self, times: int) -> LineCut:
-        """Return the cut with one period more of each block of `times` periods."""
+        """Return a cut that keeps four periods of each block with `times` periods.
+
+        `times` counts periods in the large grid. All other blocks keep three periods.
+        """
         added = [
             self.kept[b.start + KEPT_PERIODS * b.period - 1] + 1 + np.arange(b.period)
             for b in self.blocks
@@ -62,7 +65,10 @@ class LineCut:
         return LineCut(np.sort(np.concatenate([self.kept, *added])), self.blocks)
 
     def copied(self, times: int) -> Ints:
-        """Return for each line of the lengthened cut the line of this one that it equals."""
+        """Return for each line that `lengthened(times)` keeps the equal line that this cut keeps.
+
+        The result has the numbers of lines in the small grid of this cut.
+        """
         lines = np.arange(self.kept.size)
         for block in reversed([b for b in self.blocks if b.times == times]):
             end = block.start + KEPT_PERIODS * block.period
@@ -74,7 +80,7 @@ def cut_lines(digests: Digests, margin: int) -> LineCut:
     """Choose the lines that a small grid keeps: of each block three periods and its margins.
 
     digests: (lines, 2), equal where lines are equal; margin: periods kept at both ends of a block,
-    beside its three. Blocks are taken by the lines that they save, the largest first.
+    beside its three. Of overlapping blocks the one that saves the most lines is taken first.
     """
     _, number = np.unique(digests, axis=0, return_inverse=True)
     stretches = sorted(_best_stretches(number.ravel(), 0, margin))
@@ -114,7 +120,7 @@ def _stretches(number: Ints, margin: int) -> Iterator[tuple[int, int, int, int]]
 
 
 def line_digests(program: Program) -> tuple[Digests, Digests]:
-    """Return digests of all rows and of all columns: (rows, 2) and (columns, 2).
+    """Return digests of all rows and of all columns of a program: (rows, 2) and (columns, 2).
 
     Equal digests mean the same codes, routes and border ports. Names of ports may differ.
     """

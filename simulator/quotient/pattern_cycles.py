@@ -25,10 +25,10 @@ LARGEST_SHARE: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class PatternCycles:
-    """The cycles of a program, if they follow from small grids.
+    """The exact cycles of a program, if they follow from small grids.
 
     `cycles`: those of any run, None without a proof; `reason`: why there is none, else empty.
-    `elements`: of the small grid.
+    `elements`: number of elements of the small grid.
     """
 
     cycles: int | None
@@ -39,8 +39,8 @@ class PatternCycles:
 def pattern_cycles(program: Program, profile: Profile) -> PatternCycles:
     """Return the exact cycles of a program by its pattern, or why they do not follow.
 
-    They are those of `Machine.run` on any data. Raises ProgramError if the program does not fit the
-    machine.
+    The cycles are those of `Machine.run` on any data. No exception says that they do not follow:
+    `cycles` is then None. Raises ProgramError if the program does not fit the machine.
     """
     reason, elements = "", 0
     for cut in grid_cuts(program, MARGINS):

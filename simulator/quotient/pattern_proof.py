@@ -45,9 +45,9 @@ LATE = FOREVER
 
 
 def prove(guess: AffineTimes) -> tuple[Times, ...]:
-    """Prove the guessed times; return those of the four corners.
+    """Prove the guessed times of a large grid; return the small grid's times at its four corners.
 
-    Raises NotCovered if a condition does not hold, or need not hold between the corners.
+    Raises NotCovered if a condition does not hold, or may not hold between the corners.
     """
     _check_between(guess)
     corners = tuple(_solved_at(guess, corner) for corner in CORNERS)

@@ -1,4 +1,4 @@
-"""The small program: a program on the lines that a cut keeps."""
+"""Make the small program: the large one on the rows and columns that a cut keeps."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class GridCut:
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """The different numbers of periods that blocks have in the large grid, ascending."""
+        """The numbers of periods that the blocks have in the large grid, each once, ascending."""
         return tuple(sorted({b.times for axis in self.axes for b in axis.blocks}))
 
     @property
@@ -44,24 +44,33 @@ class GridCut:
         return self.rows.kept.size * self.columns.kept.size
 
     def lengthened(self, times: int) -> GridCut:
-        """Return the cut with one period more of each block of `times` periods."""
+        """Return a cut that keeps four periods of each block with `times` periods.
+
+        `times` counts periods in the large grid. All other blocks keep three periods.
+        """
         return GridCut(self.rows.lengthened(times), self.columns.lengthened(times))
 
 
 def cut_grid(program: Program, margin: int) -> GridCut:
-    """Choose the rows and columns that a small program keeps; margin: as in `cut_lines`."""
+    """Choose the rows and columns that a small program keeps.
+
+    margin: periods kept at both ends of a block that repeats, beside its three.
+    """
     return next(grid_cuts(program, (margin,)))
 
 
 def grid_cuts(program: Program, margins: Iterable[int]) -> Iterator[GridCut]:
-    """Yield the cut for each margin; the lines of the program are compared once."""
+    """Yield the cut of a program for each margin, as `cut_grid`; its lines are compared once."""
     rows, columns = line_digests(program)
     for margin in margins:
         yield GridCut(cut_lines(rows, margin), cut_lines(columns, margin))
 
 
 def shrink(program: Program, cut: GridCut) -> Program:
-    """Return a program on the kept lines alone; routes and ports lose what lies elsewhere."""
+    """Return the program on the kept rows and columns alone.
+
+    Routes and border ports lose the positions that are not kept; those without any left go.
+    """
     rows, columns = cut.rows.kept, cut.columns.kept
     return replace(
         program,

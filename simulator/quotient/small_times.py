@@ -32,9 +32,10 @@ KINDS, COLORS = 5, 32
 class SmallTimes:
     """A small program with the times of its units.
 
-    `places`: (units, 5) row, column, kind, number (operation, color, or color and side) and message
-    of each unit; no two are equal. `timed`: the program with its times; `execute`: cycles from the
-    dispatch of a task's last instruction to the task's end. `shape`: rows and columns.
+    A unit is one run of an operation on queues in an element, or one message. `timed`: the program
+    with its times. `places`: (units, 5) row, column, kind, number (operation, color, or color and
+    side) and message of each unit; no two are equal. `execute`: cycles from the dispatch of a
+    task's last instruction to the task's end. `shape`: rows and columns.
     """
 
     timed: TimedProgram
@@ -44,7 +45,7 @@ class SmallTimes:
 
     @property
     def contended(self) -> Contended:
-        """The routers and border ports whose links an arbiter decides: (rows, columns, kinds)."""
+        """The FIFOs whose links an arbiter decides: mask (rows, columns, kinds of FIFO, colors)."""
         network = self.timed.network
         fifos = np.flatnonzero(self.timed.division.contended)
         contended = np.zeros((*self.shape, KINDS, COLORS), dtype=bool)
@@ -56,10 +57,10 @@ class SmallTimes:
 def small_times(
     program: Program, profile: Profile, contended: Contended | None = None
 ) -> SmallTimes:
-    """Find the times of a program by the fast engine.
+    """Find the times of a program on a small grid by the fast engine, with all checks.
 
-    contended: links that an arbiter decides from the start. Raises NotCovered where the fast engine
-    has no certificate.
+    contended: mask as of `SmallTimes.contended`, FIFOs whose links an arbiter decides from the
+    start. Raises NotCovered where the fast engine has no certificate.
     """
     machine = Machine(program, profile)
     contending = None
@@ -101,9 +102,10 @@ def _places(timed: TimedProgram, program: Program) -> Ints:
 
 
 def matching(places: Ints, wanted: Ints) -> Ints:
-    """Return for each wanted place the unit that is there.
+    """Return for each wanted place the number of the unit that is there: (n,).
 
-    places: (units, 5), wanted: (n, 5). Raises NotCovered if no unit is at a wanted place.
+    places: (units, 5) as of `SmallTimes`; wanted: (n, 5). Raises NotCovered if no unit is at a
+    wanted place.
     """
     sizes = np.maximum(places.max(axis=0, initial=0), wanted.max(axis=0, initial=0)) + 1
     numbers = np.ravel_multi_index(tuple(places.T), tuple(sizes))
